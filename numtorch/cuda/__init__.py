@@ -6,6 +6,7 @@ shows nowhere else. A device does what it is told in order, on one stream; there
 """
 from __future__ import annotations
 
+import ctypes
 import importlib as _importlib
 import threading
 
@@ -186,6 +187,21 @@ def transfer_cuda(source, target) -> None:
         if source.layout.device.type == target.layout.device.type == "cuda":
             runtime().synchronize(source.layout.device.index)
         runtime().copy(target.address, source.address, source.layout.nbytes, where.index)
+
+
+@provide
+def read_status_cuda(tensor) -> int:
+    """The first word of a tensor on a CUDA device."""
+    word = ctypes.c_int64()
+    runtime().copy(ctypes.addressof(word), tensor.address, 8, tensor.layout.device.index)
+    return word.value
+
+
+@provide
+def clear_status_cuda(tensor) -> None:
+    """Write 0 there."""
+    word = ctypes.c_int64()
+    runtime().copy(tensor.address, ctypes.addressof(word), 8, tensor.layout.device.index)
 
 
 _storage.register_allocator("cuda", _Allocator())

@@ -301,13 +301,13 @@ def _store_answer(out, x):
 
 # ---------------------------------------------------------------- kernels as Python sees them
 class Kernel:
-    """Machine code: `call(*addresses)` from Python, `address` for other machine code, `name` for people, and whether other Python
-    threads run during a call (`nogil`)."""
+    """Machine code: `call(*addresses)` from Python, `address` for other machine code, `name` for people, whether other Python
+    threads run during a call (`nogil`), and what another device makes its own code of (`recipe`)."""
 
-    __slots__ = ("name", "call", "address", "signature", "nogil")
+    __slots__ = ("name", "call", "address", "signature", "nogil", "recipe")
 
-    def __init__(self, name, call, address, signature, nogil=False):
-        self.name, self.address, self.signature, self.nogil = name, address, signature, nogil
+    def __init__(self, name, call, address, signature, nogil=False, recipe=None):
+        self.name, self.address, self.signature, self.nogil, self.recipe = name, address, signature, nogil, recipe
         self.call = call if debugmemory.watch is None else debugmemory.watch(self, call)
 
     def __repr__(self):
@@ -315,12 +315,12 @@ class Kernel:
 
 
 class _Deferred(Kernel):
-    """A kernel that is compiled when its machine code is asked for: what planners name while they plan without memory."""
+    """A kernel that is compiled when its machine code is asked for: what planners name while they plan for another device."""
 
     __slots__ = ("make",)
 
-    def __init__(self, name, signature, nogil, make):
-        self.name, self.signature, self.nogil, self.make = name, signature, nogil, make
+    def __init__(self, name, signature, nogil, recipe, make):
+        self.name, self.signature, self.nogil, self.recipe, self.make = name, signature, nogil, recipe, make
 
     def __getattr__(self, attribute):
         if attribute not in ("call", "address"):
@@ -331,9 +331,25 @@ class _Deferred(Kernel):
 
 
 class _Planning(threading.local):
-    """Whether this thread plans for a device without memory: kernels are named then and not compiled."""
+    """What this thread plans for, where that is not the host: kernels are named then and not compiled."""
 
     without_memory = False
+    elsewhere: Elsewhere | None = None
+
+
+class Elsewhere:
+    """A device that runs the host's serial kernels, each part of a call in a thread of its own.
+
+    Attributes:
+        threads: how many parts a call may have.
+        share: the part of the host's least work a thread that is worth one there.
+    """
+
+    threads, share = 1, 1.0
+
+    def prepare(self, kernel, descriptors, offsets, workspace):
+        """What `threads.prepare` gives, for this device."""
+        raise NotImplementedError
 
 
 planning = _Planning()
@@ -349,7 +365,17 @@ def without_memory():
         planning.without_memory = before
 
 
-def _python_kernel(function, names, compute, signature, nogil):
+@contextlib.contextmanager
+def planning_for(device: Elsewhere):
+    """Inside, planners of the host make plans for another device."""
+    before, planning.elsewhere = planning.elsewhere, device
+    try:
+        yield
+    finally:
+        planning.elsewhere = before
+
+
+def _python_kernel(function, names, compute, signature, nogil, recipe):
     body = bind(function, names, compute)
     kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
 
@@ -361,12 +387,12 @@ def _python_kernel(function, names, compute, signature, nogil):
 
     address = len(PYTHON_KERNELS) + 1
     PYTHON_KERNELS[address] = call
-    return Kernel(function.__name__, call, address, signature, nogil)
+    return Kernel(function.__name__, call, address, signature, nogil, recipe)
 
 
-def _load(name, symbol, object_code, signature, nogil):
+def _load(name, symbol, object_code, signature, nogil, recipe=None):
     native, python = machine().load(object_code, symbol)
-    return Kernel(name, python_entry(name, python, native), native, signature, nogil)
+    return Kernel(name, python_entry(name, python, native), native, signature, nogil, recipe)
 
 
 def _object_code(function, names, compute, signature, symbol, nogil, fastmath, interleave):
@@ -407,13 +433,14 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
     Raises:
         NameError: a bound name is something else in the file of one of the helpers.
     """
+    recipe = (function, dict(names or {}), compute, meant)
     names, signature = Names(names or {}, meant), tuple(signature)
-    if planning.without_memory:
-        return _Deferred(function.__name__, signature, nogil, lambda: compile_kernel(
-            function, signature, dict(names), compute, nogil=nogil, fastmath=fastmath, meant=meant, interleave=interleave))
+    if planning.without_memory or planning.elsewhere is not None:
+        return _Deferred(function.__name__, signature, nogil, recipe, lambda: compile_kernel(
+            function, signature, recipe[1], compute, nogil=nogil, fastmath=fastmath, meant=meant, interleave=interleave))
     with _lock:
         if DISABLE_JIT:
-            return _python_kernel(function, names, compute, signature, nogil)
+            return _python_kernel(function, names, compute, signature, nogil, recipe)
         shape = fingerprint(function, names, compute, frozenset())
         text = "\n".join([machine().toolchain, shape, repr(signature), str(nogil), repr(sorted(fastmath)),
                           *([f"interleave {interleave}"] if interleave else []),
@@ -432,7 +459,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
                 _announce(kept=store.save(key, object_code))
             else:
                 statistics.loaded += 1
-            kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature, nogil)
+            kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature, nogil, recipe)
         return kernel
 
 

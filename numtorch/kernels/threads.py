@@ -80,7 +80,14 @@ def get_num_threads() -> int:
         >>> torch.get_num_threads() >= 1
         True
     """
-    return _threads[0]
+    elsewhere = compiler.planning.elsewhere
+    return _threads[0] if elsewhere is None else elsewhere.threads
+
+
+def least_work(grain) -> int:
+    """The least work that is worth a thread, where it is `grain` on the host: less for a device of many threads."""
+    elsewhere = compiler.planning.elsewhere
+    return grain if elsewhere is None else max(1, int(grain * elsewhere.share))
 
 
 def set_num_threads(count: int) -> None:
@@ -177,6 +184,8 @@ def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> P
         raise RuntimeError("integer overflow: a size, a stride or an offset of this call does not fit 64 bits") from None
     if compiler.planning.without_memory:
         return NOTHING
+    if compiler.planning.elsewhere is not None:
+        return compiler.planning.elsewhere.prepare(kernel, descriptors, offsets, workspace)
     parts, length = descriptors.shape
     base = descriptors.ctypes.data
     if parts == 1 and not release_lock:

@@ -73,6 +73,8 @@ def _compiling_for(capability):
 
 def _type(name):
     from numba.cuda import types
+    if name == "int64":
+        return types.int64
     return types.CPointer(getattr(types, {"bool": "uint8", "float16": "uint16", "bfloat16": "uint16"}.get(name[:-1], name[:-1])))
 
 
@@ -91,7 +93,7 @@ class Kernel:
     def __init__(self, function, signature, names, compute, key):
         self.name, self.signature, self.symbol = function.__name__, signature, "k" + key[:40]
         self._function, self._names, self._compute, self._key = function, names, compute, key
-        self.kinds = [element_type(s[:-1]) for s in signature]
+        self.kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
         self.python = self._simulate() if SIMULATED else None
 
     def __repr__(self):
@@ -131,12 +133,12 @@ class Kernel:
 _kernels: dict[str, Kernel] = {}
 
 
-def compile_kernel(function, signature, names=None, compute=None) -> Kernel:
+def compile_kernel(function, signature, names=None, compute=None, meant=()) -> Kernel:
     """The kernel of a Python function over pointers for concrete types, given as for the CPU's `compile_kernel`.
 
     Nothing is compiled yet: that needs to know the device, and happens at the first launch there.
     """
-    names, signature = Names(dict(names or {}, cuda=cuda)), tuple(signature)
+    names, signature = Names(dict(names or {}, cuda=cuda), meant), tuple(signature)
     with _lock:
         text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r}"
         key = hashlib.sha256(text.encode()).hexdigest()

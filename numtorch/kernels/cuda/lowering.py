@@ -167,3 +167,40 @@ def float_to_bfloat16(typing_context, x):
 @intrinsic
 def offset(typing_context, pointer, elements):
     return pointer(pointer, types.int64), lambda c, b, s, a: b.gep(a[0], [a[1]])
+
+
+@intrinsic
+def moved(typing_context, pointer, nbytes):
+    def codegen(context, builder, signature, values):
+        return builder.inttoptr(builder.add(builder.ptrtoint(values[0], I64), values[1]), values[0].type)
+    return pointer(pointer, types.int64), codegen
+
+
+@intrinsic
+def as_pointer(typing_context, address, like):
+    return like(types.int64, like), lambda c, b, s, a: b.inttoptr(a[0], c.get_value_type(s.return_type))
+
+
+@intrinsic
+def address_of(typing_context, pointer):
+    return types.int64(pointer), lambda c, b, s, a: b.ptrtoint(a[0], I64)
+
+
+def _local(builder, kind, count):
+    array = cgutils.alloca_once(builder, ir.ArrayType(kind, count))
+    return builder.bitcast(array, ir.PointerType(kind))
+
+
+@intrinsic
+def local_like(typing_context, pointer, count):
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+    return pointer(pointer, count), lambda c, b, s, a: _local(b, c.get_data_type(pointer.dtype), count.literal_value)
+
+
+@intrinsic
+def local_array(typing_context, dtype, count):
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+    kind = dtype.instance_type
+    return types.CPointer(kind)(dtype, count), lambda c, b, s, a: _local(b, c.get_data_type(kind), count.literal_value)

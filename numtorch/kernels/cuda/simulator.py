@@ -38,7 +38,42 @@ def _offset(pointer, elements):
     return DevicePointer(pointer.address + int(elements) * pointer.dtype.itemsize, pointer.dtype, pointer.start, pointer.end)
 
 
-TWINS = {"offset": _offset}                              # of intrinsics, where pointers into device memory need another
+def _moved(pointer, nbytes):
+    return DevicePointer(pointer.address + int(nbytes), pointer.dtype, pointer.start, pointer.end)
+
+
+def _as_pointer(address, like):
+    machine, index = _running
+    try:
+        start, end = machine.block_of(int(address), index)
+    except IndexError:                                   # just behind a block, say: may be made, not followed
+        start = end = 0
+    return DevicePointer(address, like.dtype, start, end)
+
+
+def _local_array(dtype, count):
+    return _Local(np.empty(count, dtype))
+
+
+def _local_like(pointer, count):
+    return _Local(np.empty(count, pointer.dtype))
+
+
+class _Local(DevicePointer):
+    """Memory of one thread."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array):
+        start = array.ctypes.data
+        super().__init__(start, array.dtype, start, start + array.nbytes)
+        self.array = array
+
+
+# of intrinsics, where pointers into device memory need another
+TWINS = {"offset": _offset, "moved": _moved, "as_pointer": _as_pointer, "local_array": _local_array,
+         "local_like": _local_like}
+_running: list = [None, 0]                               # the simulator and the device that a kernel runs on
 
 
 class Simulator:
@@ -61,6 +96,8 @@ class Simulator:
 
     def block_of(self, address, index):
         """Where the block that an address of a device lies in starts and ends. Raises IndexError for other memory."""
+        if not address:
+            return 0, 0                                  # null: may be passed, not followed
         for start, end in list(self.memory[index]):
             if start <= address < end:
                 return start, end
@@ -75,8 +112,10 @@ class Simulator:
 
     def launcher(self, kernel, index, grid):
         def call(*words):
-            pointers = [DevicePointer(w, kind, *self.block_of(w, index)) for w, kind in zip(words, kernel.kinds, strict=True)]
+            pointers = [w if kind is None else DevicePointer(w, kind, *self.block_of(w, index))
+                        for w, kind in zip(words, kernel.kinds, strict=True)]
             with self.one_at_a_time:
+                _running[:] = self, index
                 kernel.python[grid, THREADS](*pointers)
         return call
 

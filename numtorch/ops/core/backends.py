@@ -12,7 +12,7 @@ _PACKAGES = {"cpu": "numtorch.kernels.cpu", "cuda": "numtorch.kernels.cuda", "me
 
 
 class _OnDevice:
-    """A family whose planners are told the index of the device that they plan for."""
+    """A family whose planners, `plan_...`, are told the index of the device that they plan for."""
 
     def __init__(self, module, family, device):
         self.module, self.family, self.device = module, family, device
@@ -22,6 +22,8 @@ class _OnDevice:
         if planner is None:
             raise NotImplementedError(f"{self.family}: no {self.device.type} kernel for {name.removeprefix('plan_')} yet; move the "
                                       f"tensors with .cpu()")
+        if not name.startswith("plan_"):
+            return planner
         return functools.partial(planner, device=self.device.index)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...compiler import compile_kernel
 from ...intrinsics import bfloat16_to_float, bits_of, float_of, float_to_bfloat16, float_to_half, half_to_float
 from ...pointers import element_type
-from ...threads import get_num_threads, prepare
+from ...threads import get_num_threads, least_work, prepare
 from ...vectormath.elementary import ByPrecision, Int
 
 WORDS = {1: "uint8", 2: "uint16", 4: "int32", 8: "int64"}        # what elements are copied as, by their size
@@ -89,7 +89,7 @@ def shares(count: int, work: int, grain: int, multiple: int = 1) -> list[tuple[i
     Every range but the last starts at a multiple of `multiple`.
     """
     blocks = -(-count // multiple)
-    parts = max(1, min(get_num_threads(), blocks, work // max(1, grain)))
+    parts = max(1, min(get_num_threads(), blocks, work // max(1, least_work(grain))))
     edges = [min(count, blocks * part // parts * multiple) for part in range(parts + 1)]
     return list(zip(edges[:-1], edges[1:]))
 

@@ -1,0 +1,1 @@
+"""Gather, scatter and masks on a GPU."""

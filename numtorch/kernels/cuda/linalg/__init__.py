@@ -1,0 +1,1 @@
+"""LU, LDL, triangles and distances on a GPU."""

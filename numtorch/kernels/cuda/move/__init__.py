@@ -1,0 +1,1 @@
+"""Elements moved, padded and joined on a GPU."""

@@ -1,0 +1,1 @@
+"""Optimiser steps on a GPU."""

@@ -1,0 +1,1 @@
+"""Windows over images and resampling on a GPU."""

@@ -1,0 +1,1 @@
+"""Random draws on a GPU: the host's streams."""

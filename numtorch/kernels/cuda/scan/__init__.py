@@ -1,0 +1,1 @@
+"""Running sums on a GPU."""

@@ -1,0 +1,124 @@
+"""The host's kernels on a device: each part of a call in a thread of its own.
+
+A kernel of the host is serial, over raw addresses and a descriptor, and a planner of the host describes each part of a call by what
+it adds to these words (kernels/threads.py). A device runs the same: its threads are the parts, of which there may be thousands.
+Right for every family whose parts do not wait for one another, and slow where parts are few or neighbours in memory are not
+neighbours among threads; families that matter have kernels of their own here.
+
+What a kernel reads or writes in the host's memory (its status, a generator's state, a table of addresses) is copied to the device
+before the launch and back after it: `on_device` is told which of its addresses these are, and how many words.
+"""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy import int64
+
+from ..compiler import Elsewhere, planning_for
+from ..intrinsics import Intrinsic, offset
+from ..pointers import Pointer
+from ..threads import Prepared
+from .compiler import compile_kernel, cuda, prepare
+from .environment import SIMULATED, THREADS
+from .runtime import runtime
+
+STATUS, TABLE = 8, 64 * 8                                # bytes of a status, and of a table of addresses (ops/core/status.py)
+STATE = 3 * 8                                            # of a stream's seed and offset, and the status of what draws from it
+
+
+@functools.partial(Intrinsic, module="numtorch.kernels.cuda.lowering")
+def moved(pointer, nbytes):
+    """The pointer moved on by a number of bytes."""
+    return Pointer(pointer.address + int(nbytes), pointer.dtype)
+
+
+@functools.cache
+def _source(count):
+    """The source of the kernel of `count` words that runs `body` once a part. Its record: parts, words of a descriptor, then what
+    each part adds to each address, then the descriptors."""
+    names = [f"a{i}" for i in range(count - 1)]
+    moves = ", ".join(f"moved({name}, added[{i}])" for i, name in enumerate(names))
+    source = (f"def parts({', '.join([*names, 'record'])}):\n"
+              f"    count = record[0]\n"
+              f"    part = int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x\n"
+              f"    while part < count:\n"
+              f"        added = offset(record, 2 + part * {count - 1})\n"
+              f"        body({moves}{', ' if names else ''}offset(record, 2 + count * {count - 1} + part * record[1]))\n"
+              f"        part += int64(cuda.gridDim.x) * cuda.blockDim.x\n")
+    return source
+
+
+def _parts_of(kernel, count):
+    """A device's kernel of a kernel of the host."""
+    function, names, compute, meant = kernel.recipe
+    scope = dict(body=function, moved=moved, offset=offset, int64=int64, cuda=cuda, __name__=function.__module__)
+    exec(compile(_source(count), f"<parts of {function.__name__}>", "exec"), scope)
+    return compile_kernel(scope["parts"], (*kernel.signature[:-1], "int64*"), names, compute, meant)
+
+
+class _Staged:
+    """A call some of whose addresses are of the host's memory: bytes by place."""
+
+    __slots__ = ("call", "device", "host")
+
+    def __init__(self, call, device, host):
+        self.call, self.device, self.host = call, device, host
+
+    def __call__(self, *addresses):
+        machine, given, held = runtime(), list(addresses), []
+        for place, nbytes in self.host.items():
+            if addresses[place]:
+                owner, given[place] = machine.allocate(nbytes, self.device)
+                machine.copy(given[place], addresses[place], nbytes, self.device)
+                held.append((owner, place, nbytes))
+        self.call(*given)
+        for _, place, nbytes in held:
+            machine.copy(addresses[place], given[place], nbytes, self.device)
+
+
+def staged(prepared, host, device) -> Prepared:
+    """A prepared kernel some of whose addresses are of the host's memory: bytes by place."""
+    return Prepared(_Staged(prepared.call, device, host), prepared.walk, prepared.workspace, prepared)
+
+
+class Serial(Elsewhere):
+    """One device, for planners of the host.
+
+    Args:
+        device: its index.
+        host: the bytes of each address that is of the host's memory, by place.
+        threads: how many parts a call may have.
+    """
+
+    share = 0.0 if SIMULATED else 1 / 1024
+
+    def __init__(self, device, host, threads):
+        self.device, self.host, self.threads = device, host, threads
+
+    def prepare(self, kernel, descriptors, offsets, workspace):
+        count, (parts, length) = len(kernel.signature), descriptors.shape
+        apart = -(-workspace // 256) * 256
+        added = np.zeros((parts, count - 1), np.int64)
+        for part in range(parts):
+            given = offsets[part] if offsets is not None else (0,) * (count - 1)
+            added[part] = [*given, *(part * apart,) * (count - 1 - len(given))]
+        record = [parts, length, *added.ravel(), *descriptors.ravel()]
+        made = prepare(_parts_of(kernel, count), record, -(-parts // THREADS), self.device)
+        made = Prepared(made.call, made.walk, apart * (parts - 1) + workspace, made)
+        return staged(made, self.host, self.device) if self.host else made
+
+
+def on_device(planner, host=None, threads=4 if SIMULATED else 4096):
+    """A planner of the host as one of a device, which takes the device's index as `device`.
+
+    Args:
+        host: the bytes of each address that is of the host's memory, by place; or a function of the planner's arguments that says.
+        threads: how many parts a call may have.
+    """
+    @functools.wraps(planner)
+    def plan(*arguments, device=0, **options):
+        staged = host(*arguments) if callable(host) else host
+        with planning_for(Serial(device, staged, threads)):
+            return planner(*arguments, **options)
+    return plan

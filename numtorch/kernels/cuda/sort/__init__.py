@@ -1,0 +1,1 @@
+"""Order, the largest k and distinct values on a GPU."""

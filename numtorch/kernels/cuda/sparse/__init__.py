@@ -1,0 +1,1 @@
+"""Coordinates in order and products of compressed rows on a GPU."""
