@@ -1,0 +1,1 @@
+"""Products on a GPU: tiles of threads that share what they read."""

@@ -1,0 +1,70 @@
+"""Products on a GPU: `plan_gemm` as the CPU has it, in tiles (tiles.py). float32 is exact; 16-bit floats are summed in float32."""
+from __future__ import annotations
+
+from ...cpu.gemm.product import Problem
+from ...threads import NOTHING, Prepared
+from ..compiler import prepare
+from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, load, tile_for, tile_kernel
+
+# What the elements' functions read: strides of A, B and C, along rows, columns and the batch.
+A_ROW, A_COLUMN, A_STEP, B_ROW, B_COLUMN, B_STEP, C_ROW, C_COLUMN, C_STEP = range(ELEMENTS, ELEMENTS + 9)
+
+
+def strided_a(a, image, i, k, walk):
+    return load(a[image * walk[A_STEP] + i * walk[A_ROW] + k * walk[A_COLUMN]])
+
+
+def strided_b(b, image, k, j, walk):
+    return load(b[image * walk[B_STEP] + k * walk[B_ROW] + j * walk[B_COLUMN]])
+
+
+def strided_c(image, i, j, walk):
+    return image * walk[C_STEP] + i * walk[C_ROW] + j * walk[C_COLUMN]
+
+
+def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch_strides=(0, 0, 0), bias=None, bias_stride=1,
+              activation=None, alpha=1.0, beta=0.0, max_parts=None, device=0) -> Prepared:
+    """Plan C[M, N] = act(alpha * A[M, K] @ B[K, N] + beta * C + bias), for each of a batch. The arguments are those of the CPU's
+    `plan_gemm`; run it with the same five addresses. There is no workspace.
+
+    Args:
+        max_parts: of no consequence here.
+        device: the index of the device.
+    """
+    if not (M and N and batch):
+        return NOTHING
+    problem = Problem((M, N, K), dtype, a_strides, b_strides, c_strides, batch, batch_strides, bias, bias_stride, activation,
+                      alpha, beta)
+    if abs(problem.c[1]) > abs(problem.c[0]):            # neighbouring threads write neighbouring columns
+        problem.transpose()
+    flags = ((SCALED if alpha != 1 else 0) | (ADDED if beta != 0 else 0) | (RECTIFIED if activation == "relu" else 0)
+             | {"column": COLUMN_BIAS, "row": ROW_BIAS}.get(problem.bias, 0))
+    work, tile = accumulator(dtype), tile_for(problem.m, problem.n, batch)
+    row, tiles = header(problem.m, problem.n, problem.k, batch, tile, flags, bits(alpha, work), bits(beta, work),
+                        problem.bias_stride)
+    steps = problem.batch_strides
+    row += [*problem.a, steps[0], *problem.b, steps[1], *problem.c, steps[2]]
+    along = abs(problem.a[1]) <= abs(problem.a[0]), abs(problem.b[0]) < abs(problem.b[1])
+    made = prepare(tile_kernel(dtype, tile, (strided_a, strided_b, strided_c), along), row, tiles, device)
+    return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.walk, 0, made)
+
+
+class _Direct:
+    """A call with the five addresses of a product, of which the workspace is none."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, a, b, c, bias, workspace, walk):
+        self.call(a, b, c, bias, walk)
+
+
+class _Swapped(_Direct):
+    """The same of the transposed product."""
+
+    __slots__ = ()
+
+    def __call__(self, a, b, c, bias, workspace, walk):
+        self.call(b, a, c, bias, walk)

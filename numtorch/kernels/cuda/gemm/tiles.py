@@ -1,0 +1,254 @@
+"""Tiles of a product on a GPU, for products and for convolutions, which differ in where elements are.
+
+A block makes a tile of C: for each slice of the depth it brings a tile of A and one of B to shared memory, and each thread adds
+`ROWS * COLUMNS` products a step in registers. A thread's rows and columns are `ROW_THREADS` and `COLUMN_THREADS` apart, so that
+the threads of a warp read neighbouring words of shared memory (no bank twice) and write neighbouring elements of C. The next
+slice is loaded to registers while this one is multiplied, and the two slices of shared memory take turns: one barrier a slice.
+
+Kernels are compiled for a `Tile`, and bind `element_a`, `element_b` and `place_c`: what A[i, k] and B[k, j] are for a batch's
+number, and where C[i, j] is.
+"""
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy import float32, int32, int64
+
+from ...cpu.shared.elements import _HALVES, same
+from ...intrinsics import float_of
+from ..compiler import compile_kernel, cuda
+from ..environment import SIMULATED, THREADS
+
+# The descriptor: sizes, tiles along rows and columns and in all; the epilogue; and then what the elements' functions read.
+SIZE_M, SIZE_N, SIZE_K, TILES_N, TILES, ALL_TILES, EPILOGUE, ALPHA, BETA, BIAS_STEP, ELEMENTS = 0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 12
+SCALED, ADDED, COLUMN_BIAS, ROW_BIAS, RECTIFIED = 1, 2, 4, 8, 16
+
+W = T = float32
+INT = int32
+load = store = same
+ROWS, COLUMNS, DEPTH, ROW_THREADS, COLUMN_THREADS = 8, 8, 8, 16, 16
+TILE_M, TILE_N = ROWS * ROW_THREADS, COLUMNS * COLUMN_THREADS
+A_WORDS, B_WORDS = 2 * DEPTH * TILE_M, 2 * DEPTH * TILE_N
+A_ALONG = B_ALONG = True
+
+
+def float_scalar(walk, at):
+    return float_of(INT(walk[at]))
+
+
+def integer_scalar(walk, at):
+    return W(walk[at])
+
+
+def complex_scalar(walk, at):
+    return W(complex(float_of(INT(walk[at])), float_of(INT(walk[at + 1]))))
+
+
+def bits(value, kind):
+    """A scalar as two words of the descriptor: of its real and its imaginary part the bits in the dtype that sums have."""
+    work = np.dtype(kind)
+    if work.kind in "iu":
+        return [int(value), 0]
+    part = {"float32": np.float32, "complex64": np.float32}.get(work.name, np.float64)
+    parts = np.array([complex(value).real, complex(value).imag], part)
+    return parts.view(np.int32 if part is np.float32 else np.int64).tolist()
+
+
+def above_zero(x):
+    return W(0) if x < W(0) else x
+
+
+scalar, rectify = float_scalar, above_zero
+
+
+class Tile(NamedTuple):
+    """How a block divides its tile: elements of C a thread has, threads along rows and columns, and the depth of a slice."""
+    rows: int
+    columns: int
+    row_threads: int
+    column_threads: int
+    depth: int
+
+    def names(self):
+        """What the kernel's constants are."""
+        m, n = self.rows * self.row_threads, self.columns * self.column_threads
+        return dict(ROWS=self.rows, COLUMNS=self.columns, ROW_THREADS=self.row_threads, COLUMN_THREADS=self.column_threads,
+                    DEPTH=self.depth, TILE_M=m, TILE_N=n, A_WORDS=2 * self.depth * m, B_WORDS=2 * self.depth * n,
+                    A_SHARED=2 * self.depth * m + 1, B_SHARED=2 * self.depth * n + 1,
+                    LOADS_A=-(-self.depth * m // THREADS), LOADS_B=-(-self.depth * n // THREADS))
+
+
+# By the tile's size, the largest first. In the simulator the same with the few threads that it has.
+TILES_OF = [Tile(2, 2, 2, 2, 2), Tile(1, 1, 2, 2, 4)] if SIMULATED else [Tile(8, 8, 16, 16, 8), Tile(4, 4, 16, 16, 16),
+                                                                        Tile(2, 2, 16, 16, 16)]
+FILLED = 1 if SIMULATED else 132                         # tiles that keep every multiprocessor of a large GPU at work
+
+
+def tile_for(m, n, batch):
+    """The largest tile of which there are enough, and that is not mostly beyond C."""
+    for tile in TILES_OF:
+        tall, wide = tile.rows * tile.row_threads, tile.columns * tile.column_threads
+        if -(-m // tall) * -(-n // wide) * batch >= FILLED and 2 * m > tall and 2 * n > wide:
+            return tile
+    return TILES_OF[-1]
+
+
+def element_a(a, image, i, k, walk):
+    return load(a[i * walk[ELEMENTS] + k])
+
+
+def element_b(b, image, k, j, walk):
+    return load(b[k * walk[ELEMENTS] + j])
+
+
+def place_c(image, i, j, walk):
+    return i * walk[SIZE_N] + j
+
+
+def row_and_step(e, tall, along):
+    """Of a tile of `tall` rows, which row and which step of the depth a thread loads as its element number `e`."""
+    if along:
+        row = e // DEPTH
+        return row, e - row * DEPTH
+    step = e // tall
+    return e - step * tall, step
+
+
+def fetch_a(a, e, image, top, first, walk):
+    """Element number `e` of A's slice that begins at depth `first`; 0 outside of A."""
+    row, step = row_and_step(e, TILE_M, A_ALONG)
+    i, k = top + row, first + step
+    inside = i < walk[SIZE_M] and k < walk[SIZE_K] and step < DEPTH and row < TILE_M
+    return W(element_a(a, image, i, k, walk)) if inside else W(0)
+
+
+def fetch_b(b, e, image, left, first, walk):
+    """The same of B's."""
+    column, step = row_and_step(e, TILE_N, B_ALONG)
+    j, k = left + column, first + step
+    inside = j < walk[SIZE_N] and k < walk[SIZE_K] and step < DEPTH and column < TILE_N
+    return W(element_b(b, image, k, j, walk)) if inside else W(0)
+
+
+def place_a(e, turn):
+    """Where that element is in shared memory; behind what is read for one that is none."""
+    row, step = row_and_step(e, TILE_M, A_ALONG)
+    return (turn * DEPTH + step) * TILE_M + row if step < DEPTH and row < TILE_M else A_WORDS
+
+
+def place_b(e, turn):
+    column, step = row_and_step(e, TILE_N, B_ALONG)
+    return (turn * DEPTH + step) * TILE_N + column if step < DEPTH and column < TILE_N else B_WORDS
+
+
+def bias_row(image, i, walk):
+    """Which row of the bias is added to row i of a batch's number."""
+    return i
+
+
+def finish(total, c, at, bias, image, i, j, walk):
+    """What is written for a sum: alpha * sum + beta * C + bias, rectified."""
+    flags = walk[EPILOGUE]
+    x = total
+    if flags & SCALED:
+        x = W(x * scalar(walk, ALPHA))
+    if flags & ADDED:
+        x = W(x + W(scalar(walk, BETA) * load(c[at])))
+    if flags & COLUMN_BIAS:
+        x = W(x + load(bias[j * walk[BIAS_STEP]]))
+    if flags & ROW_BIAS:
+        x = W(x + load(bias[bias_row(image, i, walk) * walk[BIAS_STEP]]))
+    if flags & RECTIFIED:
+        x = rectify(x)
+    return x
+
+
+def put(total, c, bias, image, i, j, walk):
+    """Write an element of C, if it is one."""
+    if i < walk[SIZE_M] and j < walk[SIZE_N]:
+        at = place_c(image, i, j, walk)
+        c[at] = store(T(finish(total, c, at, bias, image, i, j, walk)))
+
+
+def _source(tile):
+    """The kernel of a tile. Its sums are variables, and what is done for each of them is written out: an array would be indexed in
+    a loop, which the compiler leaves rolled from some size on, and lie in memory."""
+    names = tile.names()
+    loads_a, loads_b = range(names["LOADS_A"]), range(names["LOADS_B"])
+    sums = [(r, s) for r in range(tile.rows) for s in range(tile.columns)]
+
+    def fetched(depth):
+        a = [f"            a{e} = fetch_a(a, me + {e} * THREADS, image, top, {depth}, walk)" for e in loads_a]
+        return a + [f"            b{e} = fetch_b(b, me + {e} * THREADS, image, left, {depth}, walk)" for e in loads_b]
+
+    lines = ["def product_tiles(a, b, c, bias, walk):",
+             "    a_tile = cuda.shared.array(A_SHARED, W)",
+             "    b_tile = cuda.shared.array(B_SHARED, W)",
+             "    me = int64(cuda.threadIdx.x)",
+             "    down = me // COLUMN_THREADS",
+             "    across = me - down * COLUMN_THREADS",
+             "    tile = int64(cuda.blockIdx.x)",
+             "    while tile < walk[ALL_TILES]:",
+             "        image = tile // walk[TILES]",
+             "        place = tile - image * walk[TILES]",
+             "        top = place // walk[TILES_N] * TILE_M",
+             "        left = place % walk[TILES_N] * TILE_N",
+             *[f"        s{r}_{s} = W(0)" for r, s in sums],
+             "        first = int64(0)",
+             "        if first < walk[SIZE_K]:",
+             *fetched("first"),
+             "        turn = int64(0)",
+             "        while first < walk[SIZE_K]:",
+             *[f"            a_tile[place_a(me + {e} * THREADS, turn)] = a{e}" for e in loads_a],
+             *[f"            b_tile[place_b(me + {e} * THREADS, turn)] = b{e}" for e in loads_b],
+             "            cuda.syncthreads()",
+             "            first += DEPTH",
+             "            if first < walk[SIZE_K]:",
+             *["    " + line for line in fetched("first")],
+             "            for step in range(DEPTH):",
+             "                a_at = (turn * DEPTH + step) * TILE_M + down",
+             "                b_at = (turn * DEPTH + step) * TILE_N + across",
+             *[f"                r{r} = a_tile[a_at + {r} * ROW_THREADS]" for r in range(tile.rows)],
+             *[f"                c{s} = b_tile[b_at + {s} * COLUMN_THREADS]" for s in range(tile.columns)],
+             *[f"                s{r}_{s} = W(s{r}_{s} + r{r} * c{s})" for r, s in sums],
+             "            turn = 1 - turn",
+             "        cuda.syncthreads()",                # before the next tile's slices go where this one's were
+             *[f"        put(s{r}_{s}, c, bias, image, top + down + {r} * ROW_THREADS, left + across + {s} * COLUMN_THREADS, walk)"
+               for r, s in sums],
+             "        tile += cuda.gridDim.x"]
+    return "\n".join(lines) + "\n"
+
+
+INTEGERS = {"float32": np.int32, "complex64": np.int32}     # of the size of the parts
+
+
+def accumulator(dtype):
+    """The dtype that a product of `dtype` is summed in."""
+    return {"float16": "float32", "bfloat16": "float32", "int8": "int32", "uint8": "int32", "int16": "int32",
+            "bool": "int32"}.get(dtype, dtype)
+
+
+@functools.cache
+def tile_kernel(dtype, tile, elements, along=(True, True)):
+    """The kernel of a dtype, a tile and the functions (element_a, element_b, place_c, bias_row), the last where it is not the row's
+    number; `along`: whether neighbouring threads load neighbours along the depth of A and of B."""
+    work = np.dtype(accumulator(dtype))
+    own = {"float16": np.float32, "bfloat16": np.float32}.get(dtype) or np.dtype("uint8" if dtype == "bool" else dtype).type
+    forms = dict(zip(("element_a", "element_b", "place_c", "bias_row"), elements))
+    read, write = _HALVES.get(dtype, (same, same))
+    names = dict(tile.names(), W=work.type, T=own, INT=INTEGERS.get(work.name, np.int64), load=read, store=write, A_ALONG=along[0],
+                 B_ALONG=along[1], scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), **forms)
+    if work.kind == "c":
+        names["rectify"] = same
+    scope = dict(globals(), int64=int64, cuda=cuda)
+    exec(compile(_source(tile), f"<product in tiles of {tile}>", "exec"), scope)
+    return compile_kernel(scope["product_tiles"], (dtype + "*",) * 4 + ("int64*",), names, work.name)
+
+
+def header(m, n, k, batch, tile, epilogue=0, alpha=(0, 0), beta=(0, 0), bias_step=1):
+    """The descriptor as far as `ELEMENTS`, and how many tiles there are."""
+    across = -(-n // (tile.columns * tile.column_threads))
+    tiles = -(-m // (tile.rows * tile.row_threads)) * across
+    return [m, n, k, across, tiles, tiles * batch, epilogue, *alpha, *beta, bias_step], tiles * batch
