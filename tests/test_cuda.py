@@ -322,9 +322,11 @@ def printing(torch):
 
 @check
 def what_has_no_kernels(torch):
-    x = torch.ones(2, 2, device="cuda")
-    raises(NotImplementedError, "no cuda", lambda: x @ x)
-    raises(NotImplementedError, ".cpu()", lambda: x.argmax())
+    from numtorch.ops.core.backends import has_kernels, kernels
+    device = torch.device("cuda:0")
+    assert has_kernels(device, "gemm.gemm") and not has_kernels(device, "rnn.rnn")
+    raises(NotImplementedError, ".cpu()", lambda: kernels(device, "rnn.rnn"))
+    raises(NotImplementedError, "no cuda kernel for nothing", lambda: kernels(device, "gemm.gemm").plan_nothing)
 
 
 @check

@@ -8,13 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import raw_array
+from ..devices import cpu
 from ..dtypes import int64
 from ..kernels.threads import get_num_threads
 from ..layout import Layout
 from ..ops.core.backends import kernels
 from ..ops.core.primitive import Primitive
 from ..ops.core.status import run_finding
+from ..ops.creation.ranges import arange
 from ..ops.index.index_select import index_select
+from ..ops.memory.copies import to_device
 from ..ops.sort.order import sort
 from ..ops.sort.scan import cumsum
 from ..ops.sort.unique import unique_consecutive
@@ -124,16 +127,14 @@ class Rows:
 
     def edges(self, work):
         """The rows at which the shares of threads begin, of about as many elements each, and their end."""
-        ends = raw_array(self.pointers)
+        ends = raw_array(to_device(self.pointers, cpu))
         parts = max(1, min(get_num_threads(), self.shape[0], work // 20_000))
         wanted = np.arange(1, parts) * (int(ends[-1]) / parts)
         return (0, *np.searchsorted(ends, wanted).clip(0, self.shape[0]).tolist(), self.shape[0])
 
 
 def _numbers(count, device):
-    out = empty(vector(count, device))
-    raw_array(out)[...] = np.arange(count)
-    return out
+    return arange(count, dtype=int64, device=device)
 
 
 def coordinate_rows(indices: Tensor, shape, transposed=False) -> Rows:

@@ -15,7 +15,7 @@ from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, primitives
 from ..core.status import has_values
 from ..memory.assign import copy_, filled
-from ..memory.copies import clone, to_dtype
+from ..memory.copies import clone, to_device, to_dtype
 from ..memory.resize import into
 from ..memory.writing import share_memory
 from ..pointwise import arithmetic, bounds, comparison
@@ -154,7 +154,7 @@ def _plan_scatter(primitive, layout, index, source, dim, how):
 def _scatter_(primitive, self, dim, index, source, how):
     """self[index[i][j]][j] = source[i][j], or combined with it, for dim 0."""
     if not isinstance(source, Tensor) or source.layout.weak:
-        source = to_dtype(as_operand(primitive.name, source), self.layout.dtype)
+        source = to_dtype(to_device(as_operand(primitive.name, source), self.layout.device), self.layout.dtype)
     if share_memory(source, self) or (isinstance(index, Tensor) and share_memory(index, self)):
         index, source = apart(index, self), apart(source, self)      # before it is planned: a copy may lie differently
     try:

@@ -18,7 +18,7 @@ from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
 from ..memory.assign import ZERO, copy_, filled, filled_from
-from ..memory.copies import clone, to_dtype
+from ..memory.copies import clone, to_device, to_dtype
 from ..memory.resize import into
 from ..memory.writing import share_memory
 from ..pointwise import arithmetic
@@ -172,10 +172,10 @@ def _plan_put(layout, source, *call):
 
 
 def _fitted(x, dims, indices, source):
-    """A source as it can be written: of the target's dtype, without leading dimensions that this lacks."""
+    """A source as it can be written: a number on the target's device, of its dtype, without leading dimensions that this lacks."""
     layout = x.layout
     if source.layout.weak:
-        source = to_dtype(source, layout.dtype)
+        source = to_dtype(to_device(source, layout.device), layout.dtype)
     elif source.layout.dtype is not layout.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {layout.dtype.name} for the "
                            f"destination and {source.layout.dtype.name} for the source.")

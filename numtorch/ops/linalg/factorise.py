@@ -19,6 +19,7 @@ from ..core.operands import method
 from ..core.primitive import Primitive
 from ..creation.fill import eye, zeros
 from ..index.triangles import diag_embed
+from ..memory.copies import to_device
 from ..memory.resize import into, into_all
 from ..pointwise.complexparts import real
 from ..pointwise.functions import where
@@ -108,8 +109,8 @@ def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None)
     except lapack.LinAlgError:
         if check_errors:
             raise
-    each = lapack.array(A.mH if upper else A).reshape(-1, n, n)
-    info = make([_first_minor(matrix) for matrix in each], int32).reshape(batch)
+    each = lapack.array(lapack.on_host("linalg.cholesky_ex", A.mH if upper else A)).reshape(-1, n, n)
+    info = to_device(make([_first_minor(matrix) for matrix in each], int32).reshape(batch), A.layout.device)
     wrong = (info > 0).reshape(*batch, 1, 1)
     result = cholesky(where(wrong, eye(n, dtype=A.layout.dtype, device=A.layout.device), A), upper=upper)
     return into_all(out, CholeskyEx(where(wrong, float("nan"), result), info))

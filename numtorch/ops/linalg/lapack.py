@@ -1,16 +1,19 @@
 """How factorisations reach LAPACK: through NumPy, on the tensor's own memory, with PyTorch's checks and errors."""
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from ...arrays import host_array
 from ...autograd.graph import GraphNode, attach_outputs, recording
+from ...devices import cpu
 from ...exchange import copy_of, from_numpy
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.primitive import not_a_tensor
 from ..core.status import has_values
-from ..memory.copies import contiguous
+from ..memory.copies import contiguous, to_device
 
 
 class LinAlgError(RuntimeError):
@@ -47,11 +50,6 @@ def check(name, layout, square=False):
                            f"{layout.shape[-1]} matrices")
     if layout.dtype.category < 2 or layout.dtype.itemsize < 4:
         raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {layout.dtype.title}")
-    if layout.device.type not in COMPUTED:
-        raise NotImplementedError(f"linalg.{name} runs on the CPU; move the tensor with .cpu()")
-
-
-COMPUTED = frozenset(("cpu", "meta"))                    # the devices of what NumPy computes: there is nothing to compute on meta
 
 
 def right_hand_side(name, A, B):
@@ -63,6 +61,25 @@ def right_hand_side(name, A, B):
     if B.layout.dtype is not A.layout.dtype:
         raise RuntimeError(f"linalg.{name}: Expected A and B to have the same dtype, but found A of type {A.layout.dtype.title} "
                            f"and B of type {B.layout.dtype.title} instead")
+
+
+def computed_on(device):
+    """Where NumPy computes for a device: on the host, and on meta nothing."""
+    return device if device.type == "meta" else cpu
+
+
+def on_host(name, x):
+    """The tensor where NumPy computes; warns once where that is a copy."""
+    if computed_on(x.layout.device) is x.layout.device:
+        return x
+    if not _warned:
+        _warned.append(name)
+        warnings.warn(f"{name} is computed on the host for {x.layout.device}: its operands and results are copied. So are all "
+                      f"factorisations and Fourier transforms", stacklevel=2)
+    return to_device(x.detach(), cpu)
+
+
+_warned: list = []
 
 
 def array(x):
@@ -88,8 +105,9 @@ def compute(name, layouts, function, *tensors):
     """
     if not has_values(tensors[0]):
         return [empty(layout) for layout in layouts]
+    device = layouts[0].device
     try:
-        results = function(*map(array, tensors))
+        results = function(*[array(on_host(f"linalg.{name}", x)) for x in tensors])
     except np.linalg.LinAlgError as error:
         what = str(error)
         if "Singular" in what:
@@ -98,8 +116,8 @@ def compute(name, layouts, function, *tensors):
             what = "The factorization could not be completed because the input is not positive-definite."
         raise LinAlgError(f"linalg.{name}: {what}") from None
     if len(layouts) == 1:
-        return [_tensor(results, layouts[0].dtype)]
-    return [_tensor(result, layout.dtype) for result, layout in zip(results, layouts)]
+        return [to_device(_tensor(results, layouts[0].dtype), device)]
+    return [to_device(_tensor(result, layout.dtype), device) for result, layout in zip(results, layouts)]
 
 
 def record(primitive, x, results, attributes=None):

@@ -21,7 +21,7 @@ from ..core.primitive import Primitive
 from ..creation.fill import full, tensor, zeros
 from ..creation.ranges import arange
 from ..index.gather_scatter import gather
-from ..memory.copies import contiguous, to_dtype
+from ..memory.copies import contiguous, to_device, to_dtype
 from ..nn.softmax import logsumexp
 from ..pointwise import comparison
 from ..pointwise.arithmetic import add, div, mul, where
@@ -204,7 +204,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, 
     if not batch:
         losses = zeros(0, dtype=dtype, device=device)
     else:
-        losses = ctc_losses(x, labels, tensor([starts, lengths, times], device=device), max(lengths), blank, bool(zero_infinity))
+        losses = ctc_losses(x, to_device(labels, device), tensor([starts, lengths, times], device=device), max(lengths), blank,
+                            bool(zero_infinity))
     if reduction == "mean":
         return mean(div(losses, clamp_low(tensor(lengths, dtype=dtype, device=device), 1)))
     return sum(losses) if reduction == "sum" else losses[0] if single else losses

@@ -60,7 +60,7 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
     terms = terms if p == 1 else terms * terms
     if weight is not None:
         terms = terms * weight[classes.reshape(-1)].unsqueeze(1)
-    others = replace_where(terms, eq(arange(rows.layout.shape[1]), classes), 0)
+    others = replace_where(terms, eq(arange(rows.layout.shape[1], device=rows.layout.device), classes), 0)
     found = others.sum(1) / rows.layout.shape[1]
     return reduced(found.squeeze(0) if single else found, legacy_reduction(size_average, reduce, reduction))
 
@@ -93,7 +93,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     given = (classes < 0).cumsum(1) == 0
     count = rows.layout.shape[1]
     places = replace_where(classes, eq(classes, -1), 0)              # other negative ones are refused where they are looked up
-    is_target = ((eq(arange(count), places.unsqueeze(2)) & given.unsqueeze(2)).sum(1)) > 0
+    is_target = ((eq(arange(count, device=rows.layout.device), places.unsqueeze(2)) & given.unsqueeze(2)).sum(1)) > 0
     terms = relu(1 - gather(rows, 1, places).unsqueeze(2) + rows.unsqueeze(1))
     terms = replace_where(terms, ~given.unsqueeze(2) | is_target.unsqueeze(1), 0)
     found = terms.sum((1, 2)) / count

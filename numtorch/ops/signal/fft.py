@@ -20,7 +20,7 @@ from ..core.status import has_values
 from ..creation.ranges import arange
 from ..index.rearrange import roll
 from ..linalg import lapack
-from ..memory.copies import to_dtype
+from ..memory.copies import to_device, to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import real
 from ..shape.pad import pad
@@ -45,16 +45,17 @@ class _Transform:
         double = complex128 if layout.dtype.is_complex else float64
         self.precise = double if layout.numel >= ROWS * layout.shape[dim] else layout.dtype
         self.out = Layout.of(dtype, shape, None, layout.device)
-        self.computed = self.out if self.precise is layout.dtype else Layout.of(
-            complex128 if dtype.is_complex else float64, shape, None, layout.device)
+        where = lapack.computed_on(layout.device)
+        self.computed = self.out if self.precise is layout.dtype and where is layout.device else Layout.of(
+            dtype if self.precise is layout.dtype else complex128 if dtype.is_complex else float64, shape, None, where)
 
     def run(self, compute, x):
         """The result of `compute(source, result)`, which fills one array from another; without elements it is laid out alone."""
         if not has_values(x):
             return empty(self.out)
         out, source = empty(self.computed), x if x.layout.dtype is self.precise else to_dtype(x.detach(), self.precise)
-        compute(lapack.array(source), host_array(out))
-        return to_dtype(out, self.out.dtype)
+        compute(lapack.array(lapack.on_host("a Fourier transform", source)), host_array(out))
+        return to_device(to_dtype(out, self.out.dtype), self.out.device)
 
 
 # Rows from which double precision is faster. NumPy gives its ufunc a scale in double precision, so that single precision goes
@@ -174,8 +175,6 @@ def transformed_input(name, x, complex_too=True):
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {class_of(x)}")
     kind = x.layout.dtype
-    if x.layout.device.type not in lapack.COMPUTED:
-        raise NotImplementedError(f"{name} runs on the CPU; move the tensor with .cpu()")
     if not complex_too and kind.is_complex:
         raise RuntimeError(f"{name} expects a real input tensor, but got {kind.title}")
     if kind.category < 2:
