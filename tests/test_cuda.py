@@ -330,6 +330,19 @@ def what_has_no_kernels(torch):
 
 
 @check
+def what_numpy_computes(torch):
+    """Factorisations and Fourier transforms go through the host, which is said once."""
+    import warnings
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]], device="cuda")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        results = [torch.linalg.inv(x), torch.linalg.cholesky(x), *torch.linalg.eigh(x), torch.linalg.cholesky_ex(-x).info,
+                   torch.fft.fft(x), torch.fft.irfft(x), torch.linalg.det(x)]
+    assert [str(w.message).split(" for ")[0] for w in said] == ["linalg.inv is computed on the host"], said
+    assert all(r.device.type == "cuda" for r in results) and abs(results[-1].item() - 5) < 1e-5
+
+
+@check
 def the_simulator_checks_addresses(torch):
     """A kernel given host memory, another device's, or too little of it would pass unnoticed without."""
     from numtorch.kernels.cuda.environment import SIMULATED
