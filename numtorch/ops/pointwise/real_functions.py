@@ -38,7 +38,7 @@ def logaddexp(x, y):
 
 @logaddexp.derivative
 def _(grad, x, y):
-    apart = where(x == y, 0, x - y)
+    apart = where(x == y, 0, 1.0 * x - 1.0 * y)          # an operand may be bool, of which tensors are not subtracted
     return grad * conj(sigmoid(apart)), grad * conj(sigmoid(-apart))
 
 
@@ -64,7 +64,7 @@ def logaddexp2(x, y):
 
 @logaddexp2.derivative
 def _(grad, x, y):
-    apart = where(x == y, 0, x - y) * LN2
+    apart = where(x == y, 0, 1.0 * x - 1.0 * y) * LN2
     return grad * sigmoid(apart), grad * sigmoid(-apart)
 
 
