@@ -591,7 +591,7 @@ def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 
     """alpha - beta cos(2 pi n / N), whose first side lobe is nearly cancelled by the defaults."""
 def hann_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Half a cosine above its least value: (1 - cos(2 pi n / N)) / 2."""
-def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x, and 0 where |x| is at most lambd."""
 def hardsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input / 6 + 1/2 held between 0 and 1 (Courbariaux et al. 2015)."""
@@ -689,7 +689,7 @@ def isclose(input: Tensor, other: _Operand, rtol: _Scalar = 1e-05, atol: _Scalar
     """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves."""
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether input is neither infinite nor NaN, elementwise."""
-def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
+def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor:
     """Whether each element is one of `test_elements`."""
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether input is plus or minus infinity, elementwise; of a complex number, whether a part is."""

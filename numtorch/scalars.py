@@ -22,7 +22,7 @@ recent_numbers: dict[tuple, Tensor] = {}                 # by (type, value)
 
 def check_fits(value, dtype: dtype) -> None:
     """Raise RuntimeError for a Python number that a dtype cannot hold, as PyTorch does: fills would wrap it around."""
-    if type(value) is complex and dtype.category < 3:
+    if type(value) is complex and 0 < dtype.category < 3:
         fits = not value.imag
         value = value.real
     else:

@@ -41,7 +41,19 @@ def _symmetric(matrix):
     return bool((matrix - matrix.mT).abs().max() < 1e-12)
 
 
+I = lambda t: t.ones(2, 2, dtype=t.int64)
+
 VALUES = {
+    "fractions_of_integer_products": (lambda t: [f(I(t), I(t), I(t), beta=3.6, alpha=1.9).tolist() for f in (t.addmm, lambda x, a, b, **o: t.baddbmm(x, a[None], b[None], **o)[0],
+                                                 lambda x, a, b, **o: t.addbmm(x, a[None], b[None], **o), lambda x, a, b, **o: t.addmv(x[0], a, b[0], **o).expand(2, 2))], [[[5, 5]] * 2] * 4),
+    "products_of_bools": (lambda t: [t.addr(t.eye(2).bool(), t.ones(2).bool(), t.tensor([True, False]), beta=b, alpha=a).tolist() for b, a in ((1, 1), (0, 1), (2, 0), (False, 5))],
+                          [[[True, False], [True, True]], [[True, False]] * 2, [[True, False], [False, True]], [[True, False]] * 2]),
+    "sum_of_products_takes_its_shape": (lambda t: t.ones(1).addbmm_(t.ones(1, 2, 2), t.ones(1, 2, 2)), [[3.0, 3.0]] * 2),
+    "indices_of_nothing": (lambda t: [t.gather(t.ones(2), 0, t.empty(0, dtype=t.uint8)).tolist(), t.ones(2).scatter(0, t.empty(0), 1.0).tolist()], [[], [1.0, 1.0]]),
+    "nothing_normalised": (lambda t: [list(t.nn.functional.batch_norm(t.ones(0), s, s, training=a).shape) for a, s in ((True, None), (False, t.ones(0)))], [[0]] * 2),
+    "integers_in_halves": (lambda t: [t.arange(0.7, 5, 1.5, dtype=d).tolist() for d in (t.int64, t.int32, t.uint8)] + [t.arange(0, 5, 1.5, out=t.empty(0, dtype=t.int64)).tolist()],
+                           [[0, 1, 2, 3, 4], [0, 1, 2], [0, 1, 2], [0, 1, 2, 3, 4]]),
+    "weighted_covariance": (lambda t: t.cov(t.tensor([[1, 2j, 3], [1j, 5, 2]]), aweights=t.tensor([0.5, 1.0, 2.0])).real.flatten(), pytest.approx([4.6428571, -2.5, -2.5, 5.1428571])),
     "ties_for_the_median": (lambda t: _gradient(t, lambda x: x.median(), 3.0, 1.0, 3.0, 5.0, 0.0, 3.0, 9.0), [1 / 3, 0, 1 / 3, 0, 0, 1 / 3, 0]),
     "angle_of_the_origin": (lambda t: _gradient(t, lambda x: t.atan2(x, x), 0.0, 2.0), [0.0, 0.0]),
     "power_0_bends_nowhere": (lambda t: _gradient(t, lambda x: x ** 0 + x ** 2, 0.0, 2.0, order=2), [2.0, 2.0]),
@@ -150,6 +162,28 @@ def _with_submodule(t):
 
 
 ERRORS = {
+    "magnitudes_in_place": (lambda t: t.ones(2, dtype=t.complex64).abs_(), RuntimeError, "In-place abs is not supported for complex tensors"),
+    "double_power_in_place": (lambda t: t.ones(2).float_power_(2), RuntimeError, "but the operation's result requires"),
+    "fraction_of_an_integer_product": (lambda t: t.addr(I(t), I(t)[0], I(t)[0], beta=0.5), RuntimeError, "argument beta must not be a floating point number"),
+    "gathered_into_the_index": (lambda t: (lambda i: t.gather(i, 0, i, out=i))(t.zeros(2, dtype=t.int64)), RuntimeError, "refer to a single memory location"),
+    "joined_into_a_part": (lambda t: (lambda x: t.cat([x[:2], x[2:]], out=x))(t.ones(4)), RuntimeError, "refer to a single memory location"),
+    "selected_into_another_dtype": (lambda t: t.index_select(t.ones(2), 0, t.tensor([0]), out=t.ones(1).double()), RuntimeError, ""),
+    "complex_of_another_precision": (lambda t: t.complex(t.ones(2), t.ones(2), out=t.ones(2, dtype=t.complex128)), RuntimeError, "Expected object of scalar type ComplexFloat but got"),
+    "dimensions_beyond_64": (lambda t: t.ones([1] * 65).sum(0), RuntimeError, "only tensors with up to 64 dims are supported"),
+    "share_of_a_number": (lambda t: t.igamma(t.ones(2), 2), TypeError, "argument 'other' (position 2) must be Tensor, not int"),
+    "narrow_from_a_truth": (lambda t: t.ones(3).narrow(0, t.tensor(True), 1), RuntimeError, "start must be an 0-dim integral Tensor."),
+    "narrow_copy_of_no_dimension": (lambda t: t.ones(3).narrow_copy(1, 0, 1), RuntimeError, ""),
+    "regions_of_too_little": (lambda t: t.nn.functional.adaptive_avg_pool2d(t.ones(2, 2), (1, 1)), ValueError, "Input dimension should be at least 3"),
+    "maxima_without_channels": (lambda t: t.nn.functional.max_pool2d(t.ones(2, 0, 4, 4), 1), RuntimeError, ""),
+    "means_without_channels": (lambda t: t.nn.functional.avg_pool3d(t.ones(0, 4, 4, 4), 1), RuntimeError, ""),
+    "margin_of_a_weight": (lambda t: t.nn.functional.multi_margin_loss(t.ones(2, 3), t.tensor([0, 1]), weight=t.ones(1, 3)), ValueError, "weight must be one-dimensional"),
+    "step_of_a_fraction": (lambda t: t.arange(0, 5, 0.5, out=t.empty(0, dtype=t.int64)), ValueError, "step must be nonzero"),
+    "number_with_a_sign": (lambda t: t.copysign(2, t.ones(2)), TypeError, "copysign"),
+    "reflected_without_a_tensor": (lambda t: t.Tensor.__radd__(2, t.ones(2)), TypeError, "doesn't apply to a 'int' object"),
+    "logarithms_of_one_value": (lambda t: t.ones(2).log_normal_(0, 0), RuntimeError, "expects std > 0.0"),
+    "imaginary_where_it_holds": (lambda t: t.ones(2).masked_fill(t.ones(2).bool(), t.tensor(1j)), RuntimeError, "cannot be converted to type float without overflow"),
+    "infinite_where_it_holds": (lambda t: t.ones(2).long().masked_fill_(t.ones(2).bool(), INF), RuntimeError, "without overflow"),
+    "kept_as_a_number": (lambda t: t.ones(2, 3, 4).amax(2, keepdim=1.0), TypeError, "argument 'keepdim' must be bool, not float"),
     "cross_of_two_ranks": (lambda t: t.linalg.cross(t.eye(3), t.ones(3)), RuntimeError, "same number of dimensions"),
     "split_of_a_number": (lambda t: t.tensor(1.0).split(1), RuntimeError, "split expects at least a 1-dimensional tensor"),
     "fraction_of_a_mask": (lambda t: t.ones(2, dtype=t.bool).add_(t.ones(2, dtype=t.bool), alpha=0.5), RuntimeError, "alpha must not be a floating point number"),
@@ -210,6 +244,8 @@ ERRORS = {
 }
 
 WARNINGS = {
+    "mask_of_bytes": (lambda t: t.ones(2)[t.tensor([0, 1], dtype=t.uint8)], "indexing with dtype torch.uint8 is now deprecated"),
+    "condition_of_bytes": (lambda t: t.where(t.tensor([0, 1, 1], dtype=t.uint8), t.ones(3), 2.0), "received a uint8 condition tensor"),
     "graph_of_gradients": (lambda t: (t.ones(1, requires_grad=True) ** 2).sum().backward(create_graph=True), "reference cycle"),
     "anomaly": (lambda t: t.autograd.detect_anomaly(), "Anomaly Detection has been enabled"),
     "older_init": (lambda t: t.nn.init.uniform(t.empty(2)), "deprecated in favor of"),

@@ -73,9 +73,12 @@ def test_low_rank():
     variances = np.linalg.eigvalsh(np.cov(points.numpy().T))[::-1]
     near(torch.pca_lowrank(points)[1] ** 2 / 19, variances)
     near(torch.pca_lowrank(points, center=False)[1], np.linalg.svd(points.numpy(), compute_uv=False))
+    assert [tuple(t.shape) for t in torch.svd_lowrank(points[:4])] == [(4, 4), (4,), (5, 4)]     # no more than there are
+    with pytest.raises(RuntimeError, match="must not be negative"):
+        torch.svd_lowrank(points, -1)
     for q, niter in ((-1, 2), (6, 2), (2, -1)):
         with pytest.raises(ValueError, match="non-negative integer"):
-            torch.svd_lowrank(points, q, niter)
+            torch.pca_lowrank(points, q, niter=niter)
 
 
 def test_iterations_sharpen():

@@ -44,16 +44,13 @@ KNOWN = {
     "as_strided_scatter": "PyTorch's gradient is 0 where it should be passed on, and passed on where it should be 0",
     "cholesky_inverse": "PyTorch gives a gradient to the triangle that is not read",
     "cholesky_solve": "PyTorch gives a gradient to the triangle that is not read",
-    "cov": "PyTorch sums float32 weights of float64 data in float32",
     "special.bessel_j0": "PyTorch is wrong from the sixth digit on between -5.6 and 5.6",
     "special.bessel_y1": "PyTorch is wrong from the fifth digit on beside 5.6",
     # numtorch differs
-    "gather": "an index of uint8 is refused, also where it is empty",
     "linalg.matrix_power": "the power 0, a constant, is not recorded",
     "linalg.pinv.hermitian": "all of a matrix that should be Hermitian is read, by PyTorch its lower triangle",
     "sparse.mm.reduce": "rows are summed, and nothing else",
     "sparse.sampled_addmm": "the gradient of a sparse leaf has its places, PyTorch's all",
-    "nn.functional.batch_norm": "an input of one dimension, of extent 0, is refused",
 }
 
 
@@ -69,39 +66,13 @@ def test_entry(name):
     pytest.fail(f"{name} passes now: take it out of KNOWN ({KNOWN[name]})")
 
 
-# Samples of calls that PyTorch refuses, where ours do something else.
-_OUT = "out= takes what is cast to its dtype, and may share memory with the inputs: the result is there before it is written"
-_DIMS = "a tensor may have more than 64 dimensions"
-_CLASS = "refused with another exception"
-REFUSALS = {
-    **dict.fromkeys("__radd__ __rand__ __rmul__ __ror__ __rxor__".split(), "reflected operators are the functions themselves"),
-    **dict.fromkeys("cat complex gather index_select kthvalue masked_select take".split(), _OUT),
-    **dict.fromkeys("amax amin aminmax".split(), _DIMS),
-    **dict.fromkeys("""igamma igammac narrow narrow_copy nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d
-        nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d nn.functional.multi_margin_loss
-        nn.functional.multilabel_margin_loss""".split(), _CLASS),
-    "arange": "out= of another dtype decides no dtype of the steps",
-    "copysign": "a number may stand first",
-    "gradient": "the sample lies on two devices, which this comparison cannot make",
-    "log_normal": "a deviation of 0 is one value",
-    "masked_fill": "the imaginary part of a complex number is dropped",
-    **dict.fromkeys("nn.functional.max_pool1d nn.functional.max_pool3d".split(), "nothing of nothing is nothing"),
-}
-
-
 @pytest.mark.parametrize("name", sorted(n for n, op in ENTRIES.items() if op.error_inputs_func is not None and KNOWN.get(n) != "no such name"))
 def test_refusals(name):
     """What PyTorch raises for, ours raises for, an exception of the same class."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            check_errors(ENTRIES[name], operation(ENTRIES[name]))
-        except Exception:
-            if name not in REFUSALS:
-                raise
-            pytest.xfail(REFUSALS[name])
-    assert name not in REFUSALS, f"{name} passes now: take it out of REFUSALS"
+        check_errors(ENTRIES[name], operation(ENTRIES[name]))
 
 
 def test_known_entries_exist():
-    assert not (set(KNOWN) | set(REFUSALS)) - set(ENTRIES)
+    assert not set(KNOWN) - set(ENTRIES)

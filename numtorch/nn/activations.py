@@ -149,12 +149,13 @@ def celu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _form(activation.celu, inplace)(input, alpha)
 
 
-def gelu(input, approximate: str = "none") -> Tensor:
+def gelu(input, approximate: str = "none", *, out=None) -> Tensor:
     """x * Phi(x), with the normal distribution function Phi (Hendrycks and Gimpel 2016).
 
     Args:
         input: of any shape, and of floating point.
         approximate: "none", or "tanh" for x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+        out: a tensor to write the result to.
 
     Returns:
         The input's shape and dtype.
@@ -168,10 +169,10 @@ def gelu(input, approximate: str = "none") -> Tensor:
         tensor([-0.1587,  0.0000,  1.9545])
     """
     if approximate == "none":
-        return activation.gelu(input)
+        return activation.gelu(input, out=out)
     if approximate != "tanh":
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return activation.gelu_tanh(input)
+    return activation.gelu_tanh(input, out=out)
 
 
 def softsign(input) -> Tensor:
@@ -193,13 +194,14 @@ def softsign(input) -> Tensor:
     return activation.softsign(input)
 
 
-def softplus(input, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(input, beta: float = 1.0, threshold: float = 20.0, *, out=None) -> Tensor:
     """log(1 + exp(beta * x)) / beta: a relu without a corner.
 
     Args:
         input: of any shape, and of floating point.
         beta: how sharply it bends.
         threshold: where beta * x exceeds it, the result is x itself.
+        out: a tensor to write the result to.
 
     Returns:
         The input's shape and dtype.
@@ -209,7 +211,7 @@ def softplus(input, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
         >>> torch.nn.functional.softplus(torch.tensor([-1., 0., 200.]))
         tensor([  0.3133,   0.6931, 200.0000])
     """
-    return activation.softplus(input, beta, threshold)
+    return activation.softplus(input, beta, threshold, out=out)
 
 
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -306,12 +308,13 @@ celu_, elu_, hardtanh_, leaky_relu_, selu_ = map(_changing, (celu, elu, hardtanh
 threshold_ = _changing(threshold, ", 0.0, 1.0")
 
 
-def softshrink(input, lambd: float = 0.5) -> Tensor:
+def softshrink(input, lambd: float = 0.5, *, out=None) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer.
 
     Args:
         input: of any shape, and of floating point.
         lambd: how far; not negative.
+        out: a tensor to write the result to.
 
     Returns:
         The input's shape and dtype.
@@ -326,7 +329,7 @@ def softshrink(input, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return activation.softshrink(input, lambd)
+    return activation.softshrink(input, lambd, out=out)
 
 
 def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
@@ -359,12 +362,13 @@ def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool 
 rrelu_ = _changing(rrelu)
 
 
-def hardshrink(input, lambd: float = 0.5) -> Tensor:
+def hardshrink(input, lambd: float = 0.5, *, out=None) -> Tensor:
     """x, and 0 where |x| is at most lambd.
 
     Args:
         input: of any shape, and of floating point.
         lambd: the threshold.
+        out: a tensor to write the result to.
 
     Returns:
         The input's shape and dtype.
@@ -374,7 +378,7 @@ def hardshrink(input, lambd: float = 0.5) -> Tensor:
         >>> torch.nn.functional.hardshrink(torch.tensor([-2., 0.3, 2.]))
         tensor([-2.,  0.,  2.])
     """
-    return activation.hardshrink(input, lambd)
+    return activation.hardshrink(input, lambd, out=out)
 
 
 def tanhshrink(input) -> Tensor:

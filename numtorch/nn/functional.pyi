@@ -49,9 +49,9 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
     """Elements set to selu's negative limit with probability p, then all scaled and shifted so that mean 0 and variance 1 stay"""
 def avg_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The mean of each window."""
-def avg_pool2d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
+def avg_pool2d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The mean of each window."""
-def avg_pool3d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
+def avg_pool3d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The mean of each window."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over all else (Ioffe and Szegedy 2015)."""
@@ -129,7 +129,7 @@ def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: _Dims, output
     """`fractional_max_pool3d` with `return_indices=True`, under the name that it has in older scripts."""
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: _bool = False, eps: _float = 1e-06, reduction: _str = 'mean') -> Tensor:
     """(log(var) + (input - target)^2 / var) / 2: -log of a normal density, but for its constant (Nix and Weigend 1994)."""
-def gelu(input: Tensor, approximate: _str = 'none') -> Tensor:
+def gelu(input: Tensor, approximate: _str = 'none', *, out: Tensor | None = None) -> Tensor:
     """x * Phi(x), with the normal distribution function Phi (Hendrycks and Gimpel 2016)."""
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second (Dauphin et al. 2017)."""
@@ -139,7 +139,7 @@ def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bi
     """(x - mean) / sqrt(var + eps) * weight + bias over each group of channels of each example (Wu and He 2018)."""
 def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
     """A differentiable sample of a class: softmax of (logits + Gumbel noise) / tau (Jang et al. 2017, Maddison et al. 2017)."""
-def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x, and 0 where |x| is at most lambd."""
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     """input / 6 + 1/2 held between 0 and 1 (Courbariaux et al. 2015)."""
@@ -167,7 +167,7 @@ def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = Fa
     """x where positive, negative_slope * x elsewhere (Maas et al. 2013)."""
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """In-place form of `leaky_relu`: writes the result into `input` and returns it."""
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias, in one kernel."""
 def linear_cross_entropy(input: Tensor, linear_weight: _Any, target: Tensor, *, linear_bias: _Any = None, weight: Tensor | None = None, reduction: _str = 'mean', ignore_index: _Any = None, label_smoothing: _float = 0.0, options: _Any = None) -> Tensor:
     """The cross entropy of `linear(input, linear_weight, linear_bias)`."""
@@ -280,9 +280,9 @@ def softmax(input: Tensor, dim: _Dims | None = None, _stacklevel: _int = 3, dtyp
     """exp(x) / sum(exp(x)) along a dimension."""
 def softmin(input: Tensor, dim: _Dims | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
     """softmax(-x) along a dimension."""
-def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor:
+def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta * x)) / beta: a relu without a corner."""
-def softshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer."""
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|), elementwise; of complex numbers, the same direction."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 _ALL = """atan2 fmax fmin gcd heaviside hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum
     minimum""".split()
-_FIRST = "clamp_low clamp_high eq fmod ge gt le lt ne".split()
+_FIRST = "clamp_low clamp_high copysign eq fmod ge gt le lt ne".split()
 _ONE = """bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift chebyshev_polynomial_t gegenbauer
     hermite_polynomial_h hermite_polynomial_he laguerre pow remainder xlog1py xlogy zeta""".split()
 WANTED = {**dict.fromkeys(_ALL, "all"), **dict.fromkeys(_FIRST, "first"), **dict.fromkeys(_ONE, "one")}

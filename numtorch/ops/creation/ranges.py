@@ -56,6 +56,17 @@ def _plain(value):
     return value.item() if hasattr(value, "item") else value   # tensors and NumPy's numbers
 
 
+def _whole(start, end, step, kind):
+    """Fractions as an integer dtype counts by them: whole ones, of which int64 alone also makes the number."""
+    count = math.ceil((end - start) / step)
+    start, end, step = int(start), int(end), int(step)
+    if kind is int64:
+        if not step:
+            raise ValueError("step must be nonzero")
+        count = max(0, -((start - end) // step))
+    return start, start + count * step, step, True, count
+
+
 def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
            pin_memory: bool = False) -> Tensor:
     """`start, start + step, ...` up to but without `end`; from 0 when only one bound is given.
@@ -68,6 +79,7 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
 
     Raises:
         RuntimeError: a step of 0, or bounds that the step leads away from.
+        ValueError: a step that is 0 once its fraction is dropped, of int64.
 
     Example:
         >>> import numtorch as torch
@@ -84,11 +96,16 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
         whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.layout.dtype
     if not whole and not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if whole:
+    if not whole and dtype is not None and as_dtype(dtype).category == 1:
+        start, end, step, whole, count = _whole(start, end, step, as_dtype(dtype))
+        kind = dtype
+    elif whole:
         kind, count = dtype or int64, -((start - end) // step)
     else:
         kind, count = dtype, math.ceil((end - start) / step)

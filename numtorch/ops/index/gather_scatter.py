@@ -16,7 +16,7 @@ from ..core.primitive import Primitive, derivative_of, miss, primitives
 from ..core.status import has_values
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_device, to_dtype
-from ..memory.resize import into
+from ..memory.resize import into, into_exactly
 from ..memory.writing import share_memory
 from ..pointwise import arithmetic, bounds, comparison
 from ..reduce.reductions import aminmax
@@ -114,7 +114,7 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
         result = miss(_GATHER, (input, index), (dim,))
     else:
         result = _gathered(plan, input, index, dim)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("gather", out, result, input, index)
 
 
 def _gathered(plan, input, index, dim):

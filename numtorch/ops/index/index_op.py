@@ -146,10 +146,13 @@ def _first_bad(indices, bounds):
     raise AssertionError("a kernel found a bad index that is not there")
 
 
-def check_index(name, index, wanted=(int64, int32)):
+EITHER = (int64, int32)
+
+
+def check_index(name, index, wanted=EITHER):
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {class_of(index)}")
-    if index.layout.dtype not in wanted:
+    if index.layout.dtype not in wanted and (index.layout.numel or wanted is not EITHER):
         raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got "
                            f"{index.layout.dtype.name}")
     return index

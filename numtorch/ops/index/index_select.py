@@ -19,7 +19,7 @@ from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
 from ..memory.assign import ZERO, copy_, filled, filled_from
 from ..memory.copies import clone, to_device, to_dtype
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..memory.writing import share_memory
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
@@ -313,7 +313,7 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
         result = _first_select(input, dim, index)
     else:
         result = _select_rows(plan, input, index, dim)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("index_select", out, result, input, index)
 
 
 def _first_select(input, dim, index):
@@ -467,7 +467,7 @@ def take(input, index, *, out=None) -> Tensor:
     check_index("take", index)
     flat = input if layout_of("take", input).ndim == 1 else reshape(input, -1)
     result = index_values(flat, (0,), (index,), "flattened")
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("take", out, result, input, index)
 
 
 @method

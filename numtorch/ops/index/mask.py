@@ -6,15 +6,16 @@ from ...dtypes import bool_, int64
 from ...kernels.intrinsics import select
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes
+from ...scalars import NUMBERS, check_fits
 from ...tensor import Tensor, empty, view_of
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import layout_of, method
 from ..core.primitive import PlanTable, Primitive
-from ..core.status import run_counting
+from ..core.status import has_values, run_counting
 from ..memory.assign import copy_, filled
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into
+from ..memory.resize import into, into_exactly
 from ..pointwise import comparison
 from ..pointwise.arithmetic import where
 from ..pointwise.pointwise import pointwise
@@ -174,12 +175,12 @@ def masked_select(input, mask, *, out=None) -> Tensor:
         >>> x.masked_select(x > 2)
         tensor([5, 3])
     """
-    mask = _both("masked_select", input, mask)
+    given, mask = input, _both("masked_select", input, mask)
     if input.layout.shape != mask.layout.shape:
         shape = broadcast_shapes(input.layout.shape, mask.layout.shape)
         input, mask = expand(input, shape), contiguous(expand(mask, shape))
     result = select_true(input, mask)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("masked_select", out, result, given, mask)
 
 
 @_MASKED_SELECT.planned
@@ -292,23 +293,29 @@ def masked_fill(input, mask, value) -> Tensor:
         value: a number or a tensor of one, which is cast to the dtype of `input`.
 
     Raises:
-        RuntimeError: a mask of another dtype; a `value` with dimensions; shapes that do not broadcast.
+        RuntimeError: a mask of another dtype; a `value` with dimensions or that the dtype cannot hold; shapes that do not fit.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1., -2.]).masked_fill(torch.tensor([False, True]), 0.0)
         tensor([1., 0.])
     """
-    _check_mask("masked_fill", mask, value)
+    _check_mask("masked_fill", input, mask, value)
     return to_dtype(replace_where(input, mask, value), layout_of("masked_fill", input).dtype)
 
 
-def _check_mask(name, mask, value):
+def _check_mask(name, input, mask, value):
+    kind = layout_of(name, input).dtype
     if layout_of(name, mask, "mask", 2).dtype is not bool_:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.layout.dtype}")
-    if isinstance(value, Tensor) and value.layout.ndim:
-        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.layout.ndim} "
-                           f"dimension(s).")
+    if type(value) in NUMBERS:
+        check_fits(value, kind)
+    elif isinstance(value, Tensor):
+        if value.layout.ndim:
+            raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.layout.ndim} "
+                               f"dimension(s).")
+        if value.layout.dtype is not kind and has_values(value):
+            check_fits(value.item(), kind)
 
 
 def _masked_fill_(self, mask, value) -> Tensor:
@@ -321,7 +328,7 @@ def _masked_fill_(self, mask, value) -> Tensor:
     Raises:
         RuntimeError: as `masked_fill`; a leaf that requires a gradient.
     """
-    _check_mask("masked_fill_", mask, value)
+    _check_mask("masked_fill_", self, mask, value)
     kind = type(value)
     if self.layout.dtype.category >= {int: 1, float: 2}.get(kind, 4):
         return replace_where.op.inplace(self, mask, value)

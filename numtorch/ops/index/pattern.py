@@ -7,6 +7,7 @@ tensors and masks stand for dimensions of that view.
 from __future__ import annotations
 
 import operator
+import warnings
 
 from ...dtypes import bool_, int32, int64, uint8
 from ...exchange import make
@@ -133,6 +134,9 @@ def _read_other(item, pattern, numbers, tensors):
             pattern.append(int)
             numbers.append(item.item())
     elif kind is bool_ or kind is uint8:
+        if kind is uint8:
+            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning,
+                          stacklevel=5)
         pattern.append(("mask", layout.shape))
         tensors.append(item)
     elif kind is int64 or kind is int32:

@@ -9,17 +9,18 @@ import inspect
 from functools import partial
 
 from ...autograd.graph import GraphNode, recording
+from ...dtypes import bool_
 from ...layout import Layout, broadcast_shapes
 from ...storage import take
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.operands import as_operand, layout_of, method
+from ..core.operands import as_operand, layout_of, method, result_dtype
 from ..core.primitive import Primitive, derivative_of
 from ..memory.assign import copy_
 from ..memory.copies import plan_copy
-from ..memory.resize import into
+from ..memory.resize import into, resize_
 from ..memory.writing import share_memory
-from ..pointwise import arithmetic
+from ..pointwise import arithmetic, comparison
 from ..reduce.reductions import sum_to_size
 from ..shape.views import permute, reshape, unsqueeze
 from .matmul import Product, adjoint, check_operands, kernel_dtype, outer
@@ -70,10 +71,10 @@ def _plan(name, ranks, input, a, b, beta, alpha):
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a.shape))} and "
                            f"{'x'.join(map(str, b.shape))}) ({name})")
     for title, value in (("beta", beta), ("alpha", alpha)):
-        if a.dtype.category < 2 and isinstance(value, float):
-            raise RuntimeError(f"For integral input tensors, argument {title} must not be a floating point number.")
         if isinstance(value, complex) and not a.dtype.is_complex:
             raise RuntimeError(f"For non-complex input tensors, argument {title} must not be a complex number.")
+    if a.dtype.category < 2:                             # PyTorch drops what is behind the point
+        beta, alpha = int(beta), int(alpha)
     shape = (*a.shape[:-1], *b.shape[b.ndim - 1 if b.ndim > 1 else 1:])
     out = Layout.of(a.dtype, shape, None, a.device)
     bias, stride, copy = None, 0, None
@@ -145,14 +146,14 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
         input: broadcasts to (n, p).
         mat1: (n, m).
         mat2: (m, p).
-        beta, alpha: numbers, whole ones for integers.
+        beta, alpha: numbers; of integers their whole part.
         out: a tensor to write the result to.
 
     Returns:
         (n, p).
 
     Raises:
-        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+        RuntimeError: sizes that do not match, or different dtypes.
 
     Example:
         >>> import numtorch as torch
@@ -171,11 +172,11 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
         input: broadcasts to (n).
         mat: (n, m).
         vec: (m,).
-        beta, alpha: numbers, whole ones for integers.
+        beta, alpha: numbers; of integers their whole part.
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+        RuntimeError: sizes that do not match, or different dtypes.
 
     Example:
         >>> import numtorch as torch
@@ -194,11 +195,11 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         input: broadcasts to (b, n, p).
         batch1: (b, n, m).
         batch2: (b, m, p).
-        beta, alpha: numbers, whole ones for integers.
+        beta, alpha: numbers; of integers their whole part.
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+        RuntimeError: sizes that do not match, or different dtypes.
 
     Example:
         >>> import numtorch as torch
@@ -217,14 +218,14 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         input: broadcasts to (n, p).
         batch1: (b, n, m).
         batch2: (b, m, p).
-        beta, alpha: numbers, whole ones for integers.
+        beta, alpha: numbers; of integers their whole part.
         out: a tensor to write the result to.
 
     Returns:
         (n, p).
 
     Raises:
-        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+        RuntimeError: sizes that do not match, or different dtypes.
 
     Example:
         >>> import numtorch as torch
@@ -247,11 +248,11 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
     Args:
         input: broadcasts to (n, m).
         vec1, vec2: (n,) and (m,).
-        beta, alpha: numbers.
+        beta, alpha: numbers; where all are bools, whether the input and whether the product counts.
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: not vectors.
+        RuntimeError: not vectors; a fraction as a factor of integers, or a bool as one of numbers.
 
     Example:
         >>> import numtorch as torch
@@ -262,7 +263,15 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
     for layout in (layout_of("addr", vec1, "vec1", 2), layout_of("addr", vec2, "vec2", 3)):
         if layout.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.layout.ndim}-D and {vec2.layout.ndim}-D")
-    if beta == 0:
+    kind = result_dtype((layout_of("addr", input), vec1.layout, vec2.layout))
+    for title, value in (("beta", beta), ("alpha", alpha)):
+        if isinstance(value, bool) and kind is not bool_:
+            raise RuntimeError(f"Boolean {title} only supported for Boolean results.")
+        if isinstance(value, (float, complex)) and kind.category < 2:
+            raise RuntimeError(f"For integral input tensors, argument {title} must not be a floating point number.")
+    if kind is bool_:
+        result = comparison.logical_or(arithmetic.mul(input, bool(beta)), arithmetic.mul(outer(vec1, vec2), bool(alpha)))
+    elif beta == 0:
         result = _scaled(outer(vec1, vec2), alpha)
         if recording(input):                             # its gradient is 0, which is not the same as none
             result = arithmetic.where(as_operand("addr", False), input, result)
@@ -297,6 +306,8 @@ def _in_place(function, shown, primitive=None):
             return self
         else:
             result = function(self, first, second, beta=beta, alpha=alpha)
+        if function is addbmm and self.layout.shape != result.layout.shape:      # alone among them, it takes on the sum's shape
+            resize_(self, result.layout.shape)
         return copy_(self, result)
 
     form.__name__ = form.__qualname__ = f"{name}_"

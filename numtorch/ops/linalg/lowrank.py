@@ -20,17 +20,16 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
 
     Args:
         A: (*, m, n).
-        q: how many singular values, at most min(m, n); a few more than wanted make these exact. 6 when None.
+        q: how many singular values, at most all of them, min(m, n); a few more than wanted make these exact. 6 when None.
         niter: steps of subspace iteration: the error of a singular value falls with the (4 niter + 2)-th power of its ratio to the
             next. 2 when None.
         M: taken away from A, (*, m, n) or broadcast to it.
 
     Returns:
-        (U, S, V): (*, m, q), (*, q) falling, and (*, n, q).
+        (U, S, V): (*, m, q), (*, q) falling, and (*, n, q), with min(m, n) in place of a q above it.
 
     Raises:
-        ValueError: q that is negative or above min(m, n), or a negative niter.
-        RuntimeError: no matrices of floating-point or complex numbers.
+        RuntimeError: a negative q, or no matrices of floating-point or complex numbers.
 
     Example:
         >>> import numtorch as torch
@@ -42,14 +41,12 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     lapack.matrices("svd_lowrank", A)
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     m, n = A.layout.shape[-2:]
-    if not 0 <= q <= min(m, n):
-        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
-    if niter < 0:
-        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    if q < 0:
+        raise RuntimeError(f"svd_lowrank: q must not be negative, got {q}")
     rest = A if M is None else A - M
     tall = rest if m >= n else rest.mH
     *batch, _, width = tall.layout.shape
-    basis = qr(tall @ randn(*batch, width, q, dtype=A.layout.dtype, device=A.layout.device)).Q
+    basis = qr(tall @ randn(*batch, width, min(q, m, n), dtype=A.layout.dtype, device=A.layout.device)).Q
     for _ in range(niter):
         basis = qr(tall @ qr(tall.mH @ basis).Q).Q
     u, s, vh = svd(basis.mH @ tall, False)
@@ -81,5 +78,10 @@ def pca_lowrank(A, q=None, center: bool = True, niter: int = 2) -> tuple[Tensor,
         tensor(2.)
     """
     lapack.matrices("pca_lowrank", A)
-    q = min(6, *A.layout.shape[-2:]) if q is None else q
+    most = min(A.layout.shape[-2:])
+    q = min(6, most) if q is None else q
+    if not 0 <= q <= most:
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
     return svd_lowrank(A - mean(A, -2, keepdim=True) if center else A, q, niter)

@@ -8,7 +8,7 @@ from ..index.gather_scatter import gather
 from ..index.mask import replace_where
 from ..pointwise.activation import logsigmoid, relu
 from ..pointwise.comparison import eq
-from .elementwise_losses import legacy_reduction, reduced
+from .elementwise_losses import check_reduction, legacy_reduction, reduced
 
 
 def _classes(name, input, target):
@@ -38,7 +38,7 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
         A 0-dim tensor; with "none" one of the target's shape.
 
     Raises:
-        ValueError: another p, or an unknown reduction.
+        ValueError: another p, an unknown reduction, or a weight that is no vector.
         RuntimeError: shapes that do not fit.
 
     Example:
@@ -51,6 +51,10 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     rows, classes, single = _classes("multi_margin_loss", input, target)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if weight is not None and weight.layout.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
     if classes.layout.numel != rows.layout.shape[0]:
         raise RuntimeError(f"inconsistent target size, expected {rows.layout.shape[0]} but got {list(target.layout.shape)}")
     if weight is not None and weight.layout.numel != rows.layout.shape[1]:
@@ -62,7 +66,7 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
         terms = terms * weight[classes.reshape(-1)].unsqueeze(1)
     others = replace_where(terms, eq(arange(rows.layout.shape[1], device=rows.layout.device), classes), 0)
     found = others.sum(1) / rows.layout.shape[1]
-    return reduced(found.squeeze(0) if single else found, legacy_reduction(size_average, reduce, reduction))
+    return reduced(found.squeeze(0) if single else found, reduction)
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
@@ -88,6 +92,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         tensor(0.8500)
     """
     rows, classes, single = _classes("multilabel_margin_loss", input, target)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
     if classes.layout.shape != rows.layout.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.layout.shape)} for input of size: {list(input.layout.shape)}")
     given = (classes < 0).cumsum(1) == 0
@@ -97,7 +103,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     terms = relu(1 - gather(rows, 1, places).unsqueeze(2) + rows.unsqueeze(1))
     terms = replace_where(terms, ~given.unsqueeze(2) | is_target.unsqueeze(1), 0)
     found = terms.sum((1, 2)) / count
-    return reduced(found.squeeze(0) if single else found, legacy_reduction(size_average, reduce, reduction))
+    return reduced(found.squeeze(0) if single else found, reduction)
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:

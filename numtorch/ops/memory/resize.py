@@ -18,6 +18,7 @@ from ...storage import Storage, new_storage
 from ...tensor import Tensor, fresh
 from ..core.operands import layout_of, method
 from .assign import copy_
+from .writing import check_apart
 
 
 def _take_on(x, layout, name):
@@ -199,6 +200,26 @@ def into(out, result):
                            f"{out.layout.dtype.title}")
     fit_out(out, result.layout.shape)
     return copy_(out, result.detach())
+
+
+def into_exactly(name, out, result, *inputs):
+    """`into` for the ops that PyTorch computes in `out` itself: it has their dtype, and shares no memory with what they read.
+
+    Args:
+        inputs: the tensors that they read; what is no tensor is left out.
+
+    Raises:
+        TypeError: `out` is not a Tensor.
+        RuntimeError: another dtype, or memory that elements of `out` share with each other or with an input.
+    """
+    if out is None:
+        return result
+    if isinstance(out, Tensor):
+        wanted, found = result.layout.dtype, out.layout.dtype
+        if wanted is not found:
+            raise RuntimeError(f"Expected out tensor to have dtype {wanted.name}, but got {found.name} instead ({name})")
+        check_apart(name, out, inputs)
+    return into(out, result)
 
 
 def into_all(out, results):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...autograd.graph import Leaf, Output
 from ...dtypes import can_cast
+from ...tensor import Tensor
 from ..core.late import later
 
 
@@ -27,7 +28,12 @@ def share_memory(a, b) -> bool:
 
 def overlap_partly(source, target) -> bool:
     """Whether writing `target` could change elements of `source` that are still to be read."""
-    if not share_memory(source, target) or (source.address == target.address and source.layout is target.layout):
+    return not (source.address == target.address and source.layout is target.layout) and overlap(source, target)
+
+
+def overlap(source, target) -> bool:
+    """Whether the stretches of memory in which two tensors lie have an element in common."""
+    if not share_memory(source, target):
         return False
     a, b = source.layout, target.layout
     low, high = a.extent()
@@ -35,6 +41,16 @@ def overlap_partly(source, target) -> bool:
     size = a.dtype.itemsize
     return (source.address + low * size < target.address + last * b.dtype.itemsize
             and target.address + first * b.dtype.itemsize < source.address + high * size)
+
+
+def check_apart(name, out, inputs) -> None:
+    """Raise RuntimeError where elements of `out` share memory with each other, or with what an op reads, tensors among others."""
+    if out.layout.overlaps_itself():
+        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           f"location. Please clone() the tensor before performing the operation. ({name})")
+    if any(isinstance(x, Tensor) and overlap(x, out) for x in inputs):
+        raise RuntimeError(f"unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                           f"memory location. Please clone() the tensor before performing the operation. ({name})")
 
 
 # Views whose place in the graph is not that of a view op, so that a write could not be undone on the way back.

@@ -9,6 +9,7 @@ from ..core.backends import kernels
 from ..core.primitive import PlanTable, Primitive, miss
 from ..linalg.matmul import Product, check_operands, kernel_dtype, matmul, mm
 from ..memory.copies import contiguous
+from ..memory.resize import into
 from ..pointwise import arithmetic
 from ..reduce.reduce_op import SUM
 from ..shape.views import reshape, transpose
@@ -62,13 +63,14 @@ def _flat(layout):
     return Layout.of(layout.dtype, (rows, layout.shape[-1]), None, layout.device)
 
 
-def linear(input, weight, bias=None) -> Tensor:
+def linear(input, weight, bias=None, *, out=None) -> Tensor:
     """input @ weight.T + bias, in one kernel.
 
     Args:
         input: (*, in_features).
         weight: (out_features, in_features), or (in_features).
         bias: (out_features) or (), or None.
+        out: a tensor to write the result to.
 
     Returns:
         (*, out_features), or (*) with a vector.
@@ -81,6 +83,8 @@ def linear(input, weight, bias=None) -> Tensor:
         >>> torch.nn.functional.linear(torch.tensor([[1., 2.]]), torch.tensor([[3., 4.]]), torch.tensor([10.]))
         tensor([[21.]])
     """
+    if out is not None:
+        return into(out, linear(input, weight, bias))
     try:
         plan = _plan_for((input.layout, weight.layout, None if bias is None else bias.layout))
     except AttributeError:

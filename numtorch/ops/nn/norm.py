@@ -363,9 +363,9 @@ def _batch_plan(layout, weight, bias, running_mean, running_var, training, momen
     vectors = weight, bias, running_mean, running_var
     check_real("batch_norm", eps, "eps")
     shape = layout.shape
-    if len(shape) < 2:
+    if len(shape) < 2 and shape != (0,):                 # nothing at all is also nothing of no channels
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {list(shape)}")
-    channels = shape[1]
+    channels = shape[1] if len(shape) > 1 else 0
     for name, vector in zip(("weight", "bias", "running_mean", "running_var"), vectors):
         if vector is not None and vector.numel != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {vector.numel}")
@@ -463,7 +463,7 @@ def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, tra
     if not training:
         return composed(plan.form, input, weight, bias, (running_mean, running_var))
     if running_mean is not None and running_var is not None:
-        count = input.layout.numel // max(input.layout.shape[1], 1)
+        count = input.layout.numel // max(plan.form.view[1], 1)
         with no_grad():
             data = reshape(input, plan.form.view)
             _blend(running_mean, mean(data, (0, 2)), share)

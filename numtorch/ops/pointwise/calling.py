@@ -131,6 +131,8 @@ def _are_operands(args):
 
 
 def _first_operation(op, args, out):
+    if number(args[0]) is not None:                      # only by its name: Python never calls it with a number first
+        raise TypeError(f"descriptor of {op.name} for 'Tensor' objects doesn't apply to a '{type(args[0]).__name__}' object")
     return _first_call(op, args, out) if _are_operands(args) else NotImplemented
 
 

@@ -216,14 +216,18 @@ def complex(real, imag, *, out=None) -> Tensor:
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: parts that are not both float32 or both float64.
+        RuntimeError: parts that are not both float32 or both float64, or an `out` of another dtype.
 
     Example:
         >>> import numtorch as torch
         >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
         tensor([1.+2.j])
     """
-    return into(out, _joined(real, imag))
+    made = _joined(real, imag)
+    if isinstance(out, Tensor) and out.layout.dtype is not made.layout.dtype:
+        raise RuntimeError(f"Expected object of scalar type {made.layout.dtype.title} but got scalar type {out.layout.dtype.title} "
+                           f"for argument 'out'")
+    return into(out, made)
 
 
 @_COMPLEX.run

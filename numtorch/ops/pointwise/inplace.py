@@ -34,7 +34,16 @@ def _copied_back(function, name, given, arguments, found):
     return method(changed)
 
 
-float_power_ = _copied_back(float_power, "float_power", "2., 3.", "2", "4., 9.")
+def _checked_power(input, exponent) -> Tensor:
+    """`float_power` of a tensor that can hold the result."""
+    found = float_power(input, exponent)
+    if found.layout.dtype is not input.layout.dtype:
+        raise RuntimeError(f"the base given to float_power_ has dtype {input.layout.dtype.title} but the operation's result "
+                           f"requires dtype {found.layout.dtype.title}")
+    return found
+
+
+float_power_ = _copied_back(_checked_power, "float_power", "2., 3.", "2", "4., 9.")
 igamma_ = _copied_back(igamma, "igamma", "1., 2.", "torch.tensor([1., 2.])", "0.6321, 0.5940")
 igammac_ = _copied_back(igammac, "igammac", "1., 2.", "torch.tensor([1., 2.])", "0.3679, 0.4060")
 logit_ = _copied_back(logit, "logit", "0.5, 0.9", "", "0.0000, 2.1972")

@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types as pytypes
+import warnings
 
 import numpy as np
 
@@ -205,9 +206,13 @@ class PointwiseOp(Primitive):
         deciding = [l for n, l in zip(self.parameters, layouts) if n not in self.bool_operands]
         compute, out = KINDS[self.kind](self, deciding)
         for name, layout in zip(self.parameters, layouts) if self.bool_operands else ():
-            if name in self.bool_operands and layout.dtype.name not in ("bool", "uint8") and not layout.weak:
+            if name not in self.bool_operands or layout.dtype.name == "bool" or layout.weak:
+                continue
+            if layout.dtype.name != "uint8":
                 raise RuntimeError(f"{self.name}: expected {name} to be a boolean tensor, but got a tensor with dtype "
                                    f"{layout.dtype.title}")
+            warnings.warn(f"{self.name} received a uint8 {name} tensor. This behavior is deprecated and will be removed in a "
+                          f"future version of PyTorch. Use a boolean {name} instead.", UserWarning, stacklevel=7)
         if self.refuses:
             given = result_dtype([l for n, l in zip(self.operands, layouts) if n not in self.bool_operands])
             refused = self.refuses.get(("bool", "integer", "float", "complex")[given.category])
@@ -240,6 +245,8 @@ class PointwiseOp(Primitive):
         """A plan whose first input is also the output."""
         compute, out_dtype, computes = self._dtypes(layouts)
         target = layouts[0]
+        if self.kind == "real" and target.dtype.is_complex:
+            raise RuntimeError(f"In-place {self.name} is not supported for complex tensors.")
         check_writable(self.name + "_", target, out_dtype, self._broadcast(layouts))
         prepared = None
         if target.numel:

@@ -10,7 +10,7 @@ from ...autograd.graph import recording
 from ...kernels import vectormath
 from ...kernels.vectormath.elementary import constant, polynomial
 from ...tensor import Tensor
-from ..core.operands import method, result_type
+from ..core.operands import layout_of, method, result_type
 from ..core.subfunction import Subfunction
 from ..memory.resize import into
 from .arithmetic import FLOATS, UNORDERED, where
@@ -134,7 +134,8 @@ def _(grad, x, a, upper):
 
 def _incomplete(name, upper, doc, example):
     def function(input, other, *, out=None) -> Tensor:
-        if isinstance(input, Tensor) and recording(input):
+        layout_of(name, input), layout_of(name, other, "other", 2)
+        if recording(input):
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
         if result_type(input, other).category < 2:
             raise NotImplementedError(f'"{name}" not implemented for \'{result_type(input, other).title}\'')
@@ -150,6 +151,7 @@ def _incomplete(name, upper, doc, example):
         out: a tensor to write the result into.
 
     Raises:
+        TypeError: a number in place of a tensor.
         NotImplementedError: integers, bools or complex numbers; an `input` that requires a gradient.
         RuntimeError: shapes that do not broadcast.
 

@@ -179,14 +179,15 @@ def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) ->
         generator: where the random numbers come from; the default one when None.
 
     Raises:
-        RuntimeError: a negative `std`.
+        RuntimeError: an `std` that is not above 0.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.zeros(2).log_normal_(0.0, 0.0)
+        >>> torch.zeros(2).log_normal_(0.0, 1e-9)
         tensor([1., 1.])
     """
-    check_std(std)
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return self.copy_(normal_(empty_tensor(self.layout.dense()), mean, std, generator=generator).exp_())
 
 

@@ -54,26 +54,21 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
     x = to_dtype(input, get_default_dtype()) if input.layout.dtype.category < 2 else input
     x = reshape(x, 1, -1) if x.layout.ndim < 2 else x
     count = x.layout.shape[1]
-    weights = None
+    weights = None                                       # of a dtype of their own, which promotes with that of the data
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
-            checked = to_dtype(_weights(name, given, count), x.layout.dtype)
+            checked = _weights(name, given, count)
             weights = checked if weights is None else weights * checked
     if weights is None:
-        total, mean, divisor = count, reductions.mean(x, 1, True), count - correction
-        weighted = x - mean
+        centred = x - reductions.mean(x, 1, True)
+        weighted, divisor = centred, max(count - correction, 0)
     else:
         total = reductions.sum(weights)
-        mean = unsqueeze(reductions.sum(x * weights, 1), 1) / total
-        if aweights is None:
-            divisor = total - correction
-        else:
-            divisor = total - correction * reductions.sum(weights * aweights) / total
-        weighted = (x - mean) * weights
-        divisor = bounds.clamp_low(divisor, 0)
-    centred = x - mean
-    product = weighted @ arithmetic.conj(transpose(centred, 0, 1))
-    result = product / (divisor if isinstance(divisor, Tensor) else max(divisor, 0))
+        centred = x - unsqueeze(reductions.sum(x * weights, 1) / total, 1)
+        weighted = centred * weights
+        lost = correction if aweights is None else correction * reductions.sum(weights * reshape(aweights, -1)) / total
+        divisor = bounds.clamp_low(total - lost, 0)
+    result = (centred @ arithmetic.conj(transpose(weighted, 0, 1))) / divisor
     return reshape(result, ()) if result.layout.numel == 1 else result
 
 

@@ -46,6 +46,10 @@ class ReduceOp(Primitive):
         plan.key, plan.layout, plan.options = self.key_of(layout, dims, keepdim, options), layout, dict(options)
         plan.spread, plan.summed = {}, PlanTable()
         out_dtype = self.result(layout.dtype)
+        if dims is not None and layout.ndim > 64:
+            raise RuntimeError(f"{self.name}(): only tensors with up to 64 dims are supported, got {layout.ndim}")
+        if keepdim is not True and keepdim is not False:
+            raise TypeError(f"{self.name}(): argument 'keepdim' must be bool, not {type(keepdim).__name__}")
         plan.axes = wrap_dims(dims, layout.ndim)
         if not layout.ndim:
             plan.axes = ()                               # dims 0 and -1 of a 0-dim tensor are valid and mean nothing

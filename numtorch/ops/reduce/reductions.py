@@ -11,7 +11,7 @@ from ..core.late import later, provide
 from ..core.operands import check_real, layout_of, method
 from ..core.primitive import Primitive
 from ..memory.copies import to_dtype
-from ..memory.resize import into
+from ..memory.resize import into, into_exactly
 from ..pointwise import arithmetic, comparison, elementary
 from ..pointwise.complexparts import view_as_real
 from ..shape.slicing import narrow
@@ -251,7 +251,7 @@ def aminmax(input, *, dim=None, keepdim: bool = False, out=None) -> _AminMax:
     """
     dim = None if dim is None else _none_if_empty(dim)
     low, high = _min(input, dim, keepdim), _max(input, dim, keepdim)
-    return _AminMax(low, high) if out is None else _AminMax(into(out[0], low), into(out[1], high))
+    return _AminMax(low, high) if out is None else _AminMax(*[into_exactly("aminmax", o, r) for o, r in zip(out, (low, high))])
 
 
 _AminMax = namedtuple("aminmax", ["min", "max"])

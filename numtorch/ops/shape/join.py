@@ -15,6 +15,7 @@ from ..core.primitive import Primitive, class_of, miss
 from ..core.status import MOST_ADDRESSES, table_of
 from ..memory.copies import plan_copy, to_dtype
 from ..memory.resize import into
+from ..memory.writing import check_apart
 from .slicing import narrow, select
 from .views import expand, reshape, unsqueeze
 
@@ -185,7 +186,7 @@ def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
 
     Raises:
         ValueError: no tensors.
-        RuntimeError: the shapes do not fit.
+        RuntimeError: the shapes do not fit, or `out` shares memory with what is joined.
         TypeError: something that is not a tensor.
 
     Example:
@@ -207,7 +208,11 @@ def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
         result = miss(_CAT, tuple(tensors), (dim,))
     else:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    return result if out is None else into(out, result)
+    if out is None:
+        return result
+    if isinstance(out, Tensor):
+        check_apart("cat", out, tensors)
+    return into(out, result)
 
 
 concat = concatenate = cat

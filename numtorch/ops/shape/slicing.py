@@ -50,13 +50,15 @@ def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: they reach beyond the dimension.
+        RuntimeError: they reach beyond the dimension, or there is no such dimension.
 
     Example:
         >>> import numtorch as torch
         >>> torch.arange(6).narrow_copy(0, 2, 3)
         tensor([2, 3, 4])
     """
+    if dim >= layout_of("narrow_copy", input).ndim:
+        raise RuntimeError(f"narrow_copy: Expected dim < {input.layout.ndim}, but got {dim}")
     part = narrow(input, dim, start, length)
     return clone(part) if out is None else into(out, part)
 
@@ -75,7 +77,7 @@ def narrow(input, dim, start, length) -> Tensor:
         A view.
 
     Raises:
-        RuntimeError: they reach beyond the dimension.
+        RuntimeError: they reach beyond the dimension, or `start` is another tensor.
         IndexError: there is no such dimension or start.
 
     Example:
@@ -83,7 +85,10 @@ def narrow(input, dim, start, length) -> Tensor:
         >>> torch.arange(6).narrow(0, 2, 3)
         tensor([2, 3, 4])
     """
-    start = start.item() if isinstance(start, Tensor) else start
+    if isinstance(start, Tensor):
+        if start.layout.ndim or start.layout.dtype.category != 1:
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = start.item()
     if not isinstance(input, Tensor):
         raise not_a_tensor("narrow", input)
     return make_part(input, NARROW, algebra.narrow, dim, start, length)

@@ -13,7 +13,7 @@ from ..creation.fill import as_tensor
 from ..index.gather_scatter import gather, value_selecting_backward
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into, into_all
+from ..memory.resize import into, into_all, into_exactly
 from ..pointwise import arithmetic, bounds, comparison, rounding
 from ..reduce import reductions
 from ..shape.views import movedim, reshape, squeeze
@@ -231,7 +231,8 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         (tensor(5.), tensor(2))
     """
     k, = ints((k,), "kthvalue: k")
-    return into_all(out, _kthvalue(input, k, dim, bool(keepdim)))
+    found = _kthvalue(input, k, dim, bool(keepdim))
+    return found if out is None else type(found)(*[into_exactly("kthvalue", o, r, input) for o, r in zip(out, found)])
 
 
 # ---------------------------------------------------------------- medians

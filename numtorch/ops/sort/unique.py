@@ -16,7 +16,7 @@ from ..index.index_select import index_values
 from ..index.mask import nonzero
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into_all
+from ..memory.resize import into_all, into_exactly
 from ..pointwise import arithmetic, comparison
 from ..reduce import reductions
 from ..shape.join import cat
@@ -293,13 +293,14 @@ def _mode_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- membership
-def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False, out=None) -> Tensor:
     """Whether each element is one of `test_elements`.
 
     Args:
         elements, test_elements: tensors of any shapes; either may be a number.
         assume_unique: taken for PyTorch's sake; nothing is faster for it.
         invert: whether each element is none of them.
+        out: a tensor of bools to write the result to.
 
     Returns:
         Bools of the shape of `elements`.
@@ -319,9 +320,11 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
         kind = arithmetic.mul(elements.detach(), tests.detach().reshape(-1)[:0].sum()).layout.dtype
         elements, tests = to_dtype(elements.detach(), kind), to_dtype(tests.detach(), kind)
     if not elements.layout.numel or not tests.layout.numel:
-        return filled(elements.layout.dense(bool_), bool(invert))
-    within = _among(elements, tests)
-    return comparison.logical_not(within) if invert else within
+        found = filled(elements.layout.dense(bool_), bool(invert))
+    else:
+        found = _among(elements, tests)
+        found = comparison.logical_not(found) if invert else found
+    return into_exactly("isin", out, found)
 
 
 @ISIN.planned

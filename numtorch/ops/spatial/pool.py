@@ -18,6 +18,7 @@ from ..core.operands import layout_of
 from ..core.primitive import Primitive, derivative_of, miss
 from ..memory.assign import filled
 from ..memory.copies import contiguous, in_format
+from ..memory.resize import into
 from ..reduce.extremes import max as maximum
 from ..reduce.reductions import amax, mean
 from ..shape.views import reshape, unsqueeze
@@ -98,6 +99,13 @@ def extents(name, layout, dims):
     if not layout.dtype.is_floating_point:
         raise NotImplementedError(f'"{name}" not implemented for \'{layout.dtype.title}\': expected a floating-point dtype')
     return layout.shape[:-dims], layout.shape[-dims:]
+
+
+def check_channels(name, layout, dims):
+    """Raises RuntimeError for images without channels: only the batch may be empty."""
+    if 0 in layout.shape[-dims - 1:]:
+        raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D (batch mode) tensor with optional 0 dim batch size for "
+                           f"input, but got: {list(layout.shape)}")
 
 
 def check_window(name, kernel, stride, padding, dilation):
@@ -207,8 +215,13 @@ def maxima(plan, x, *options):
     return (out, in_format(indices, plan.format)) if return_indices else out
 
 
+def _plan_max_pool(dims, layout, *options):
+    check_channels(f"max_pool{dims}d", layout, dims)
+    return plan_max(MAX_POOL[dims], f"max_pool{dims}d", dims, layout, *options)
+
+
 for _dims in (1, 2):
-    MAX_POOL[_dims].planned(partial(plan_max, MAX_POOL[_dims], f"max_pool{_dims}d", _dims))
+    MAX_POOL[_dims].planned(partial(_plan_max_pool, _dims))
 for _primitive in (*MAX_POOL.values(), *ADAPTIVE_MAX_POOL.values()):
     _primitive.execute = maxima
 
@@ -375,8 +388,13 @@ def means(plan, x, *options):
     return out
 
 
+def _plan_avg_pool(dims, layout, *options):
+    check_channels(f"avg_pool{dims}d", layout, dims)
+    return plan_mean(dims, layout, *options)
+
+
 for _dims in AVG_POOL:
-    AVG_POOL[_dims].planned(partial(plan_mean, _dims))
+    AVG_POOL[_dims].planned(partial(_plan_avg_pool, _dims))
     AVG_POOL[_dims].execute = means
 
 
@@ -411,7 +429,7 @@ def _mean_grad_vjp(node, u):
 
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override=None) -> Tensor:
+               divisor_override=None, *, out=None) -> Tensor:
     """The mean of each window.
 
     Args:
@@ -421,6 +439,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
         count_include_pad: whether padding counts as zeros in the mean, or not at all.
         divisor_override: divide by this instead of the window's size.
+        out: a tensor to write the result to.
 
     Returns:
         (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - kernel_size) // stride + 1, and W likewise.
@@ -440,8 +459,10 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     except (AttributeError, TypeError):
         plan = None
     if plan is None:
-        return pooled(AVG_POOL[2], input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return means(plan, input)
+        result = pooled(AVG_POOL[2], input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    else:
+        result = means(plan, input)
+    return result if out is None else into(out, result)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:

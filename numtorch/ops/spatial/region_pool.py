@@ -13,6 +13,7 @@ from ...layout import ints
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.operands import layout_of
+from ..memory.resize import into
 from ..pointwise.activation import relu
 from ..pointwise.arithmetic import abs as absolute
 from ..pointwise.arithmetic import mul, sign
@@ -25,6 +26,7 @@ from .pool import (
     MeanPlan,
     avg_pool1d,
     avg_pool2d,
+    check_channels,
     extents,
     hashable,
     max_pool1d,
@@ -77,6 +79,12 @@ def _adaptive_sizes(name, sizes, output_size, layout):
     return counts
 
 
+def _check_dims(dims, layout, output_size):
+    """What PyTorch's Python asks where several output sizes are given, before its kernels look."""
+    if dims > 1 and hasattr(output_size, "__iter__") and layout.ndim <= dims:
+        raise ValueError(f"Input dimension should be at least {dims + 1}")
+
+
 def _divisor_window(sizes, counts):
     """The window that divides the last dimensions, one or two, into equal parts, or None."""
     if len(sizes) > 2 or not all(counts) or any(n % o for n, o in zip(sizes, counts)):
@@ -86,6 +94,10 @@ def _divisor_window(sizes, counts):
 
 def _plan_adaptive_max(dims, layout, output_size, return_indices):
     name, primitive = f"adaptive_max_pool{dims}d", ADAPTIVE_MAX_POOL[dims]
+    _check_dims(dims, layout, output_size)
+    if 0 in layout.shape[1:]:                            # of images without a batch, the channels may be none
+        raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                           f"{list(layout.shape)}")
     lead, sizes = extents(name, layout, dims)
     counts = _adaptive_sizes(name, sizes, output_size, layout)
     kernel = _divisor_window(sizes, counts)
@@ -102,6 +114,7 @@ for _dims, _primitive in ADAPTIVE_MAX_POOL.items():
 def _plan_adaptive_mean(dims, layout, output_size):
     """The plan of means of equal windows, or the maps to means of other regions."""
     name = f"adaptive_avg_pool{dims}d"
+    _check_dims(dims, layout, output_size)
     _, sizes = extents(name, layout, dims)
     counts = _adaptive_sizes(name, sizes, output_size, layout)
     kernel = _divisor_window(sizes, counts) or (sizes if counts == (1,) * dims else None)
@@ -274,6 +287,7 @@ def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
 # ---------------------------------------------------------------- windows in three dimensions
 @MAX_POOL[3].planned
 def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    check_channels("max_pool3d", layout, 3)
     lead, sizes = extents("max_pool3d", layout, 3)
     options, counts = windows("max_pool3d", lead, sizes, kernel_size, stride, padding, dilation, ceil_mode,
                               kernels(layout.device, "pool.window").pool_output_size)
@@ -282,6 +296,7 @@ def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode, retur
 
 @lru_cache(1024)
 def _means3d(layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divides):
+    check_channels("avg_pool3d", layout, 3)
     lead, sizes = extents("avg_pool3d", layout, 3)
     (kernel, stride, padding, _), counts = windows("avg_pool3d", lead, sizes, kernel_size, stride, padding, 1, ceil_mode,
                                                    kernels(layout.device, "pool.window").pool_output_size)
@@ -314,7 +329,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
 
 def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override=None) -> Tensor:
+               divisor_override=None, *, out=None) -> Tensor:
     """The mean of each window.
 
     Args:
@@ -324,6 +339,7 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
         count_include_pad: whether padding counts as zeros in the mean, or not at all.
         divisor_override: divide by this instead of the window's size.
+        out: a tensor to write the result to.
 
     Returns:
         (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H + 2 padding - kernel_size) // stride + 1, and D
@@ -340,8 +356,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     layout, window = layout_of("avg_pool3d", input), hashable(kernel_size, stride, padding)
-    out = apply(input, _means3d(layout, *window, ceil_mode, count_include_pad, divisor_override is None))
-    return out if divisor_override is None else out / divisor_override
+    found = apply(input, _means3d(layout, *window, ceil_mode, count_include_pad, divisor_override is None))
+    return into(out, found if divisor_override is None else found / divisor_override)
 
 
 # ---------------------------------------------------------------- powers
