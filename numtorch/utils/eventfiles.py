@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 import wave
 import zlib
@@ -209,6 +210,52 @@ def image(tag: str, value: Any, dataformats: str = "CHW") -> Any:
     return _summary(tag=tag, image=held)
 
 
+def image_with_boxes(tag: str, value: Any, boxes: Any, rescale: float = 1, dataformats: str = "CHW",
+                       labels: list | None = None) -> Any:
+    """A picture with red boxes (N, 4) of x and y of two corners, and a label at each."""
+    pixels = _rows_of(value, dataformats)
+    height, width, channels = pixels.shape
+    drawn = _pillow("Image").fromarray(pixels.numpy())
+    pen = _pillow("ImageDraw").Draw(drawn)
+    font = _pillow("ImageFont").load_default()
+    for i, (left, top, right, bottom) in enumerate(host(boxes).tolist()):
+        pen.line([(left, top), (left, bottom), (right, bottom), (right, top), (left, top)], width=2, fill="Red")
+        if labels:
+            first, above, last, below = font.getbbox(labels[i])
+            margin = -(-(below - above) // 20)           # a twentieth, rounded up
+            pen.rectangle([(left, bottom - (below - above) - 2 * margin), (left + last - first, bottom)], fill="Red")
+            pen.text((left + margin, bottom - (below - above) - margin), labels[i], fill="black", font=font)
+    file = io.BytesIO()
+    drawn.resize((int(width * rescale), int(height * rescale)), _pillow("Image").Resampling.LANCZOS).save(file, format="PNG")
+    held = proto("compat.proto.summary_pb2").Summary.Image(height=height, width=width, colorspace=channels,
+                                                           encoded_image_string=file.getvalue())
+    return _summary(tag=tag, image=held)
+
+
+def _pillow(module):
+    return required(f"PIL.{module}", "numtorch.utils.tensorboard", "tensorboard")
+
+
+def video(tag: str, value: Any, fps: float = 4) -> Any:
+    """Films (N, T, C, H, W) side by side, as an animated picture: of float in 0 to 1, or of uint8 in 0 to 255.
+
+    Raises:
+        AssertionError: a tensor of other dimensions.
+    """
+    found = host(value)
+    if found.ndim != 5:
+        raise AssertionError(f"add_video: expected films (N, T, C, H, W), got {tuple(found.shape)}")
+    columns = 1 << (found.shape[0] - 1).bit_length() - ((found.shape[0].bit_length() - 1) // 2)
+    frames = [_rows_of(_grid(frame, columns), "HWC") for frame in found.permute(1, 0, 3, 4, 2)]
+    first, *others = [_pillow("Image").fromarray(frame.numpy()) for frame in frames]
+    file = io.BytesIO()
+    first.save(file, format="GIF", save_all=True, append_images=others, duration=1000 / fps, loop=0)
+    height, width, channels = frames[0].shape
+    held = proto("compat.proto.summary_pb2").Summary.Image(height=height, width=width, colorspace=channels,
+                                                           encoded_image_string=file.getvalue())
+    return _summary(tag=tag, image=held)
+
+
 def audio(tag: str, value: Any, sample_rate: int = 44100) -> Any:
     """A sound in -1 to 1, of one channel."""
     samples = clamp(host(value).double().reshape(-1), -1, 1)
@@ -254,6 +301,21 @@ def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127,
     least = 1e-7
     precision, recall = (tp / where(total < least, least, total) for total in (tp + fp, tp + fn))
     return pr_curve_raw(tag, stack([tp, fp, tn, fn, precision, recall]), count)
+
+
+def mesh(tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: dict | None = None) -> Any:
+    """Points (B, N, 3) in space, or a surface of triangles between them."""
+    metadata, kind = proto("plugins.mesh.metadata"), proto("plugins.mesh.plugin_data_pb2").MeshPluginData
+    parts = [(host(each), part) for each, part in ((vertices, kind.VERTEX), (faces, kind.FACE), (colors, kind.COLOR))
+             if each is not None]
+    components = metadata.get_components_bitmask([part for _, part in parts])
+    options = json.dumps(config_dict or {}, sort_keys=True)
+    summaries = proto("compat.proto.summary_pb2").Summary
+    return summaries(value=[summaries.Value(
+        tag=metadata.get_instance_name(tag, part),
+        tensor=_tensor_proto("DT_FLOAT", "float_val", each.reshape(-1).tolist(), each.shape),
+        metadata=metadata.create_summary_metadata(tag, None, part, components, list(each.shape), None, json_config=options))
+        for each, part in parts])
 
 
 def custom_scalars(layout: dict) -> Any:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..extras import required
+from ..nn.modules.module import Module
 from ..ops.shape.join import stack
 from ..tensor import Tensor
-from . import eventfiles
+from . import eventfiles, modelgraph
 from .eventfiles import host, proto
 
 __all__ = ["FileWriter", "SummaryWriter"]
@@ -230,6 +231,34 @@ class SummaryWriter:
         """
         self._add(eventfiles.image(tag, img_tensor, dataformats), global_step, walltime)
 
+    def add_image_with_boxes(self, tag: str, img_tensor: Any, box_tensor: Any, global_step: int | None = None,
+                             walltime: float | None = None, rescale: float = 1, dataformats: str = "CHW",
+                             labels: Any = None) -> None:
+        """Log a picture with boxes.
+
+        Args:
+            tag, img_tensor, global_step, walltime, dataformats: as for `add_image`.
+            box_tensor: (N, 4) of x and y of two corners.
+            rescale: how much larger the picture is shown.
+            labels: a text, or one for each box.
+        """
+        labels = [labels] if isinstance(labels, str) else labels
+        if labels is not None and len(labels) != len(box_tensor):
+            labels = None
+        self._add(eventfiles.image_with_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels), global_step, walltime)
+
+    def add_video(self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4,
+                  walltime: float | None = None) -> None:
+        """Log films side by side, as an animated picture.
+
+        Args:
+            tag: the name.
+            vid_tensor: (N, T, C, H, W), float in 0 to 1, or uint8 in 0 to 255.
+            fps: pictures a second.
+            global_step, walltime: see above.
+        """
+        self._add(eventfiles.video(tag, vid_tensor, fps), global_step, walltime)
+
     def add_figure(self, tag: str, figure: Any, global_step: int | None = None, close: bool = True,
                    walltime: float | None = None) -> None:
         """Log a figure of matplotlib's, or a list of them.
@@ -368,17 +397,48 @@ class SummaryWriter:
         self._projector.append(text_format.MessageToString(config))
         (Path(self.log_dir) / "projector_config.pbtxt").write_text("".join(self._projector))
 
-    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
-        """Not there: `numtorch.draw(loss)` shows what a call recorded, `numtorch.summary(model, input)` its layers.
+    def add_mesh(self, tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: dict | None = None,
+                 global_step: int | None = None, walltime: float | None = None) -> None:
+        """Log points in space, or a surface of triangles.
 
         Args:
-            model, input_to_model, verbose, use_strict_trace: as in PyTorch.
+            tag: the name.
+            vertices: (B, N, 3).
+            colors: (B, N, 3), of uint8 in 0 to 255 or float in 0 to 1.
+            faces: (B, M, 3), the places of each triangle's corners.
+            config_dict: names and options of ThreeJS's classes.
+            global_step, walltime: see above.
+        """
+        self._add(eventfiles.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
+
+    # ------------------------------------------------------------ models
+    def add_graph(self, model: Module, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
+        """Log the calls that a model makes for an input, in `eval` mode: what a gradient flows through, with shapes, in the
+        modules' names. `numtorch.draw(loss)` shows more of it.
+
+        Args:
+            model: the module.
+            input_to_model: a tensor, a tuple of arguments, or a dict of them by name.
+            verbose: print the nodes.
+            use_strict_trace: accepted; nothing is traced.
+
+        Raises:
+            RuntimeError: no result is computed from parameters, or from an input of floating point.
+        """
+        made = modelgraph.graph(model, input_to_model, verbose)
+        events = proto("compat.proto.event_pb2")
+        self._get_file_writer().add_event(events.Event(graph_def=made.SerializeToString()))
+
+    def add_onnx_graph(self, prototxt: Any) -> None:
+        """Not there: there is no reader of ONNX's files. `add_graph` writes a model's.
+
+        Args:
+            prototxt: as in PyTorch.
 
         Raises:
             NotImplementedError: always.
         """
-        raise NotImplementedError("add_graph: programs are not traced; numtorch.draw(loss) shows what a call recorded, and "
-                                  "numtorch.summary(model, input) the model's layers")
+        raise NotImplementedError("add_onnx_graph: ONNX's files are not read; add_graph(model, input) writes a model's calls")
 
     # ------------------------------------------------------------ the files
     def flush(self) -> None:
