@@ -87,6 +87,13 @@ PATHS = {
     "utils.dlpack": "from_dlpack=from_dlpack to_dlpack=Tensor.__dlpack__",
     "utils.hooks": "RemovableHandle=autograd.hooks.RemovableHandle",
     "utils.model_zoo": "load_url=hub.load_state_dict_from_url",
+    # the trainer of 2016
+    "utils.trainer.trainer": "Trainer=utils.trainer.Trainer",
+    "utils.trainer.plugins.accuracy": "AccuracyMonitor=utils.trainer.plugins.AccuracyMonitor",
+    "utils.trainer.plugins.constant": "ConstantMonitor=utils.trainer.plugins.ConstantMonitor",
+    "utils.trainer.plugins.loss": "LossMonitor=utils.trainer.plugins.LossMonitor",
+    "utils.trainer.plugins.progress": "ProgressMonitor=utils.trainer.plugins.ProgressMonitor",
+    "utils.trainer.plugins.time": "TimeMonitor=utils.trainer.plugins.TimeMonitor",
     # distributions
     "distributions.beta": "distributions.dirichlet",
     "distributions.chi2": "distributions.gamma",
