@@ -284,3 +284,16 @@ def test_kernels_are_those_of_a_layout():
     asking = {str(path.relative_to("ops")) for path, text in sources.items()
               if path.parts[0] == "ops" and re.search(r"\bis (not )?cpu\b", text)}
     assert asking == set(ASK_FOR_THE_HOST)
+
+
+def test_extras_have_code():
+    """Each library that an extra of the package installs is imported somewhere."""
+    tomllib = pytest.importorskip("tomllib")
+    extras = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    imported = {"numba-cuda": "numba.cuda", "cuda-core": "cuda.core", "cuda-toolkit": "cuda", "nvidia-nvjitlink": "cuda", "myst-parser": None,
+                "sphinx": None, "pytest-xdist": None, "ruff": None, "mypy": None}      # what is run, or has other names
+    source = "\n".join(path.read_text() for folder in ("numtorch", "bench", "examples", "tests") for path in (PACKAGE.parent / folder).rglob("*.py"))
+    for requirement in {each for given in extras.values() for each in given}:
+        library = re.match(r"[\w-]+", requirement)[0]
+        name = imported.get(library, library)
+        assert library == "numtorch" or name is None or re.search(rf"(import|from|required\(\"|importorskip\(\"|import_module\(\") *{name}\b", source), library
