@@ -38,7 +38,7 @@ ABSENT = {
     "distributed": _PROCESSES,
     "export": _TRACE,
     "fx": "there is no tracing; numtorch.draw shows what a call recorded",
-    "jit": _SCRIPT,
+    **{f"jit.{name}": _SCRIPT for name in ("export", "ignore", "script", "unused")},
     "library": "new ops are made with numtorch.pointwise or autograd.Function",
     **dict.fromkeys(("masked.MaskedTensor", "masked.masked_tensor", "masked.as_masked_tensor", "masked.is_masked_tensor"),
                     "there are no masked tensors; the functions of torch.masked take a tensor and a mask"),

@@ -140,6 +140,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     Returns:
         The gradient of each node in `wanted` that was reached, by node.
     """
+    state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
+    create_graph = create_graph or state["by_ops"]
     leading = ends = shared = None                       # shared: None until the graph branches, since a chain shares nothing
     found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
     if wanted is None and len(roots) == 1:
@@ -160,7 +162,6 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 led = None
         node, grad = (roots[0], grads[0]) if len(roots) == 1 else _start(roots, grads, shared, pending, waiting, create_graph)
     roots = grads = None
-    state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
     before = state["grad"], state["recording"], state["walk"]
     state["walk"] = wanted
     state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \

@@ -232,6 +232,10 @@ class _Packed:
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                             f"{type(tensor).__name__}")
         have, want = tensor.layout, self.layout
+        if have.handler is not None:                     # a special tensor is taken as it is, by ops
+            out = alias(tensor)
+            out.node = node
+            return out
         if have is not want:
             if have.shape != want.shape or have.dtype is not want.dtype or have.device is not want.device:
                 raise RuntimeError(f"saved tensor unpack_hook: expected a {want.dtype} tensor of shape {list(want.shape)} on "

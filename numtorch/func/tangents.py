@@ -169,7 +169,7 @@ class DualLevel(Level):
             start = args[2] - layout.value.storage_offset()
             value, tangent = layout.value.as_strided(*args), tangent.as_strided(*args[:2], tangent.storage_offset() + start)
         else:
-            value, tangent = [_views[name](x, *args) for x in (layout.value, tangent)]
+            value, tangent = [VIEWS[name](x, *args) for x in (layout.value, tangent)]
         if value is None:
             return None
         if tangent is None:                              # another layout in memory, which has no such view
@@ -196,7 +196,7 @@ def _view(x, shape):
         return None
 
 
-_views = {
+VIEWS = {
     "permute": lambda x, dims: x.permute(dims), "transpose": lambda x, a, b: x.transpose(a, b), "expand": lambda x, shape:
     x.expand(shape), "try_view": _view, "squeeze": lambda x, dims: x.squeeze() if dims is None else x.squeeze(dims),
     "unsqueeze": lambda x, dim: x.unsqueeze(dim), "unflatten": lambda x, dim, sizes: x.unflatten(dim, sizes),

@@ -1,4 +1,6 @@
-"""Programs made of Python functions (docs/compile.md).
+"""Programs made of Python functions (docs/compile.md, docs/graph.md).
+
+Replayed launches:
 
 compiled     `numtorch.compile`: functions that are captured once and replayed
 capture      one call of a function, watched: what it launches, and what keeps it from being replayed
@@ -8,10 +10,31 @@ memory       what a captured call takes its memory from
 places       memory by address
 replay       the program made of a captured call
 steps        what optimisers and random streams do at each replay
+
+Graphs:
+
+operations   what a node of a graph can call
+graph        a program as a graph; its text
+parsing      the text, read
+interpreter  a graph, run
+cells        what a trace knows of tensors and their memory
+freezing     what a trace freezes, and says so
+tracing      the graph of a call
+decompose    users' elementwise ops as calls of this package's
+listing      a graph as Python, for people to read
+programs     functions and modules that run a graph, and their files
+traces       `jit.trace`
 """
 import importlib as _importlib
 
-__all__ = ["is_scripting", "is_tracing"]
+_PUBLIC = {
+    "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule load save",
+    "parsing": "parse", "graph": "Graph", "interpreter": "Interpreter",
+}
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+
+__all__ = ["Graph", "Interpreter", "ScriptFunction", "ScriptModule", "TracerWarning", "is_scripting", "is_tracing", "load", "parse",
+           "save", "trace", "trace_module"]
 
 
 def is_scripting() -> bool:
@@ -25,16 +48,7 @@ def is_scripting() -> bool:
     return False
 
 
-def is_tracing() -> bool:
-    """Whether a trace is made: never.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.jit.is_tracing()
-        False
-    """
-    return False
-
-
 def __getattr__(name):
+    if name in _HOMES:
+        return getattr(_importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)

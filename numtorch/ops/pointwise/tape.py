@@ -112,6 +112,8 @@ class PointwiseNode(Node):
         recipe, inputs = self.recipe, self._restored()
         if not recipe.computed:
             return self._arrange([grad] * len(recipe.wanted))
+        if grad.layout.handler is not None or any(t.layout.handler is not None for t in inputs):
+            return self.differentiable_backward(grad)    # special layouts have no kernels
         backward = recipe.plans.get(grad.layout)
         if backward is None:
             backward = recipe.plans.keep(grad.layout, recipe.op.make_backward_plan(recipe, grad.layout))

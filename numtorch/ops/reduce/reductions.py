@@ -3,13 +3,12 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ...autograd.graph import GraphNode, recording
+from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import as_dtype
 from ...layout import as_shape, plain_dims, wrap_dims
 from ...tensor import Tensor
 from ..core.late import later, provide
 from ..core.operands import check_real, layout_of, method
-from ..core.primitive import Primitive
 from ..memory.copies import to_dtype
 from ..memory.resize import into, into_exactly
 from ..pointwise import arithmetic, comparison, elementary
@@ -18,7 +17,7 @@ from ..shape.slicing import narrow
 from ..shape.views import expand, reshape
 from .reduce_op import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR
 
-_SUM_TO_SIZE = Primitive("sum")
+_SUM_TO_SIZE = Recorded("sum")
 
 # Bound once: a method of an imported object is bound again by each call, which takes 50 ns.
 _all, _any, _count, _max, _mean, _min, _nansum, _norm, _prod, _sum, _var = [

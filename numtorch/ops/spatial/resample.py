@@ -26,7 +26,7 @@ FEW_CHANNELS = 16                                        # that are last, below 
 
 
 @dataclass(eq=False)
-class _Maps:
+class Maps:
     """The maps along each of the last dimensions, by what they are made of: a kind, and (inputs, outputs, ...) for each."""
 
     kind: str
@@ -39,7 +39,7 @@ class _Maps:
             self.inputs, self.outputs = self.outputs, self.inputs
 
     def adjoint(self):
-        return _maps(self.kind, self.axes, not self.transposed)
+        return maps_of(self.kind, self.axes, not self.transposed)
 
     def rows(self):
         """For each axis and each output along it, a list of (input, weight) pairs."""
@@ -56,8 +56,8 @@ def _transposed(rows, inputs):
 
 
 @functools.lru_cache(1024)
-def _maps(kind, axes, transposed=False):
-    return _Maps(kind, tuple(axes), transposed)
+def maps_of(kind, axes, transposed=False):
+    return Maps(kind, tuple(axes), transposed)
 
 
 @RESAMPLE.planned
@@ -137,12 +137,12 @@ def _windows(inputs, outputs, kernel, stride, padding, include_padding, divide):
 
 def region_maps(inputs, outputs):
     """Means over as many equal regions of the last dimensions as `outputs` says; they overlap where extents do not divide."""
-    return _maps("regions", tuple(zip(inputs, outputs)))
+    return maps_of("regions", tuple(zip(inputs, outputs)))
 
 
 def window_maps(inputs, outputs, kernel, stride, padding, include_padding, divide):
     """Means over windows of the last dimensions, or their sums."""
-    return _maps("windows", tuple((*axis, include_padding, divide) for axis in zip(inputs, outputs, kernel, stride, padding)))
+    return maps_of("windows", tuple((*axis, include_padding, divide) for axis in zip(inputs, outputs, kernel, stride, padding)))
 
 
 # ---------------------------------------------------------------- interpolation
@@ -259,7 +259,7 @@ def _interpolation(mode, extents, sizes, factors, align_corners):
         mode, ("linear", align_corners))
     if kind == "smooth" and align_corners:
         scales = [(n - 1) / (o - 1) if o > 1 else 0.0 for n, o in zip(extents, sizes)]
-    return _maps(kind, tuple((n, o, s, extra) for n, o, s in zip(extents, sizes, scales)))
+    return maps_of(kind, tuple((n, o, s, extra) for n, o, s in zip(extents, sizes, scales)))
 
 
 def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None,

@@ -1,0 +1,54 @@
+"""What a trace freezes: values that come to Python while one is made."""
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import warnings
+
+
+class TracerWarning(UserWarning):
+    """What a trace has frozen: the graph has one case of what the function decides each time."""
+
+
+_tracing = threading.local()
+
+
+def is_tracing() -> bool:
+    """Whether a trace is made, in this thread.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.jit.is_tracing()
+        False
+    """
+    return getattr(_tracing, "depth", 0) > 0
+
+
+@contextlib.contextmanager
+def tracing():
+    """While a trace is made."""
+    _tracing.depth = getattr(_tracing, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _tracing.depth -= 1
+
+
+_ASKED = {"item": "a Python number", "tolist": "a Python list", "_as_bool": "a Python boolean", "_as_int": "a Python integer",
+          "_as_float": "a Python float"}
+
+
+def warn_frozen(x) -> None:
+    """Warn that a value of a traced tensor came to Python.
+
+    Args:
+        x: the tensor.
+    """
+    frame, depth, asked = sys._getframe(2), 2, None
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("numtorch."):
+        asked = _ASKED.get(frame.f_code.co_name, asked)
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(f"Converting a tensor to {asked or 'Python values'} might cause the trace to be incorrect. We can't record the "
+                  f"data flow of Python values, so this value will be treated as a constant in the future. This means that the "
+                  f"trace might not generalize to other inputs!", TracerWarning, stacklevel=depth + 1)
