@@ -12,15 +12,15 @@ from collections.abc import Callable
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..ops.core.operands import as_operand, result_dtype
 from ..ops.core.primitive import Draw, miss
-from ..ops.index.index_op import fresh
 from ..ops.memory.copies import to_dtype
 from ..ops.memory.detach import detach
+from ..ops.memory.writing import made
 from ..ops.pointwise.complexparts import view_as_complex, view_as_real
 from ..ops.shape.join import stack
 from ..ops.shape.slicing import slice_view
 from ..tensor import Tensor, wrap
 from ..viewalgebra import resolve_shape
-from .levels import Level, Wrapping, check_place, fill_layout, running, tensor_of, written
+from .levels import Level, Wrapping, check_place, fill_layout, innermost, running, tensor_of, written
 from .randomness import each_sample, enter, leave
 
 Rule = Callable
@@ -151,9 +151,9 @@ class BatchLevel(Level):
 
     def write_into(self, primitive, tensors, attributes):
         """A call that writes into its first tensor."""
-        target = tensors[0]
+        target, whole = tensors[0], None
         if not self.inside(target)[1]:
-            self.give_samples(primitive, target)
+            whole = self.give_samples(primitive, target)
         value, ndim, inner, has = self.inside(target)[0], target.layout.ndim, [], [True]
         for t in tensors[1:]:
             other, each = self.inside(as_operand(primitive.name, t))
@@ -163,19 +163,32 @@ class BatchLevel(Level):
             writes[primitive.name](self, primitive, [value, *inner], has, attributes)
         else:
             primitive.inplace(value, *[aligned(t, ndim) if h else t for t, h in zip(inner, has[1:])])
+        if whole is not None:
+            written(whole)
         return written(target)
 
     def give_samples(self, primitive, target):
-        """Make a tensor that an op has just made to write into one of all samples. Raises RuntimeError for another."""
-        if fresh.storage is not target.storage:
+        """Make a tensor that an op has just made to write into one of all samples, and with it the view of it that is written.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            RuntimeError: a tensor that others have.
+        """
+        whole = made.target
+        while whole is not None and isinstance(whole.layout, Wrapping) and whole.layout.handler.rank > self.rank:
+            whole = whole.layout.value
+        if whole is None or innermost(whole).storage is not innermost(target).storage:
             raise self.cannot_write(primitive)
-        if isinstance(target.layout, Wrapping):
-            own = tensor_of(target.layout)
-        else:
-            own = wrap(target.storage, target.address, target.layout, target.node)
-            del target.address
-        value = self.all_samples(own).clone()
-        target.layout, fresh.storage = batched(value, self).layout, value.storage
+        start = (innermost(target).address - innermost(whole).address) // target.layout.dtype.itemsize
+        shape, strides = target.layout.shape, target.layout.strides
+        value = self.all_samples(_apart(whole)).clone(memory_format="contiguous_format")
+        if target is not whole:                          # which is contiguous, so that the samples of a view lie as the view did
+            part = value.as_strided((self.size, *shape), (value.layout.strides[0], *strides), start)
+            _take(target, batched(part, self).layout)
+        _take(whole, batched(value, self).layout)
+        return whole
 
     def cannot_write(self, primitive):
         name = primitive.name.rstrip("_") + "_"
@@ -209,6 +222,18 @@ class BatchLevel(Level):
 
     def detached(self, x):
         return batched(detach(x.layout.value), self)
+
+
+def _apart(x):
+    """A tensor as it is now, when x becomes another."""
+    return tensor_of(x.layout) if isinstance(x.layout, Wrapping) else wrap(x.storage, x.address, x.layout, x.node)
+
+
+def _take(x, layout):
+    """Have a tensor stand for what a layout holds."""
+    if not isinstance(x.layout, Wrapping):
+        del x.address
+    x.layout = layout
 
 
 def active_batches() -> list[BatchLevel]:
@@ -359,6 +384,12 @@ def _unfold(value, layout, dim, size, step):
     return value.unfold(wrap_dim(dim, layout.ndim) + 1, size, step)
 
 
+def _reread(value, layout, kind):
+    if not layout.ndim and layout.dtype.itemsize != kind.itemsize:
+        raise RuntimeError(f"self.dim() cannot be 0 to view {layout.dtype} as {kind} (different element sizes)")
+    return value.view(kind)
+
+
 _views = {
     "permute": _permute, "transpose": _transpose, "expand": _expand, "try_view": _view, "squeeze": _squeeze,
     "unsqueeze": lambda value, layout, dim: value.unsqueeze(wrap_dim(dim, layout.ndim + 1) + 1),
@@ -371,5 +402,5 @@ _views = {
     "as_strided": lambda value, layout, shape, strides, start: value.as_strided(
         (value.layout.shape[0], *shape), (value.layout.strides[0], *strides), start),
     "pairs": lambda value, layout: view_as_real(value), "numbers": lambda value, layout: view_as_complex(value),
-    "reread": lambda value, layout, kind: value.view(kind),
+    "reread": _reread,
 }

@@ -121,6 +121,13 @@ def written(x):
     return x
 
 
+def innermost(x) -> Tensor:
+    """The ordinary tensor that holds the elements of a tensor, of all samples of all levels, and has its place in the graph."""
+    while isinstance(x.layout, Wrapping):
+        x = x.layout.value
+    return x
+
+
 def check_place(x):
     """Raise NotImplementedError for a tensor that an op has given a place in the graph itself: it computed it of special tensors
     apart from the tape, which knows the tensors inside alone, and would be silent of the derivative."""

@@ -12,7 +12,7 @@ from ..ops.memory.detach import detach
 from ..tensor import Tensor, wrap
 from .batching import Batched, BatchLevel, active_batches, batched
 from .dual import dual_of, parts_at
-from .levels import Wrapping, levels_of, tensor_of
+from .levels import Wrapping, innermost, levels_of, tensor_of
 
 _VARIABLE = Recorded("variable")
 
@@ -47,13 +47,6 @@ def own_place(x, outer):
     out = wrap(x.storage, x.address, layout)
     out.node = GraphNode(_VARIABLE, (x.node,), ()) if outer and x.node is not None else Leaf(out)
     return out
-
-
-def innermost(x):
-    """The ordinary tensor whose place in the graph a tensor has."""
-    while isinstance(x.layout, Wrapping):
-        x = x.layout.value
-    return x
 
 
 def leads_on(roots, variables) -> bool:

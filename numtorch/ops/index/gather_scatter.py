@@ -17,7 +17,7 @@ from ..core.status import has_values
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_device, to_dtype
 from ..memory.resize import into, into_exactly
-from ..memory.writing import share_memory
+from ..memory.writing import into_fresh, share_memory
 from ..pointwise import arithmetic, bounds, comparison
 from ..reduce.reductions import aminmax
 from ..shape.slicing import narrow
@@ -29,7 +29,6 @@ from .index_op import (
     beyond,
     check_index,
     end_write,
-    into_fresh,
     look_first,
     out_of_place,
     out_of_self,

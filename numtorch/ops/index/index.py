@@ -18,14 +18,13 @@ from ...viewalgebra import expand as expand_layout
 from ..core.operands import method
 from ..memory.assign import copy_
 from ..memory.copies import clone, contiguous, copy_elements, to_dtype
-from ..memory.writing import check_inplace_allowed, share_memory
+from ..memory.writing import check_inplace_allowed, into_fresh, share_memory
 from ..pointwise import comparison
 from ..reduce import reductions
 from ..shape.slicing import SELECT, SLICE
 from ..shape.split import unbind
 from ..shape.view_tape import make_part, make_view
 from ..shape.views import VIEW, reshape, unsqueeze
-from .index_op import into_fresh
 from .index_select import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .pattern import (

@@ -4,7 +4,6 @@ Every kernel call checks every index; a bad one is found again here, to be named
 """
 from __future__ import annotations
 
-import threading
 from inspect import cleandoc
 
 from ...autograd.graph import GraphNode, recording
@@ -17,21 +16,12 @@ from ..core.primitive import Primitive, class_of
 from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous
 from ..memory.resize import into
-from ..memory.writing import check_inplace_allowed, overlap_partly, rebase_history, share_memory
+from ..memory.writing import check_inplace_allowed, into_fresh, made, overlap_partly, rebase_history, share_memory
 from ..shape.views import unsqueeze
 
 LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
 
 _OUT_OF_RANGE = Primitive("out_of_range", "Whether any index is outside of a range.")
-
-
-class _Fresh(threading.local):
-    """The storage of a result that this thread is making and nobody else has seen."""
-
-    storage = None
-
-
-fresh = _Fresh()
 
 
 def out_of_bounds(index, position, dim, size):
@@ -92,7 +82,7 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
 def look_first(x, indices, bounds, written, complaint=out_of_bounds):
     """Raise for a bad index before anything is written to a tensor that others have: kernels, which look as they go, so that large
     indices are read once, would leave half a write behind. `written`: how many elements are."""
-    if written <= LOOKED_AT or fresh.storage is x.storage:
+    if written <= LOOKED_AT or (made.target is not None and made.target.storage is x.storage):
         return
     for index, (_, size, least) in zip(indices, bounds):
         layout = index.layout
@@ -110,15 +100,6 @@ def _plan_out_of_range(index, least, size):
 @_OUT_OF_RANGE.run
 def _out_of_range(plan, index: Tensor, least, size):
     return run_finding(*plan, index)
-
-
-def into_fresh(inplace, target, *args, **kwargs):
-    """An in-place op on a tensor that was made for it: an error loses nothing."""
-    fresh.storage = target.storage
-    try:
-        return inplace(target, *args, **kwargs)
-    finally:
-        fresh.storage = None
 
 
 def run_through(prepared, tensors, index, bounds, complaint):

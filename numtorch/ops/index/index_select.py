@@ -20,7 +20,7 @@ from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primi
 from ..memory.assign import ZERO, copy_, filled, filled_from
 from ..memory.copies import clone, to_device, to_dtype
 from ..memory.resize import into_exactly
-from ..memory.writing import share_memory
+from ..memory.writing import into_fresh, share_memory
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
 from ..shape.views import reshape, unsqueeze, view
@@ -30,7 +30,6 @@ from .index_op import (
     begin_write,
     check_index,
     end_write,
-    into_fresh,
     look_first,
     out_of_place,
     run_indexed,
@@ -517,4 +516,4 @@ def put(input, index, source, accumulate: bool = False) -> Tensor:
         tensor([[ 8.,  2.],
                 [ 3., 12.]])
     """
-    return put_(clone(input, memory_format="contiguous_format"), index, source, accumulate)
+    return into_fresh(put_, clone(input, memory_format="contiguous_format"), index, source, accumulate)

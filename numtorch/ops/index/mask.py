@@ -25,6 +25,7 @@ from ..shape.views import expand, reshape, view
 from .index_op import apart, begin_write, end_write, out_of_place
 
 _NONZERO, _MASKED_SELECT, _MASKED_SCATTER = Primitive("nonzero"), Primitive("masked_select"), Primitive("masked_scatter")
+_NONZERO_STATIC = Primitive("nonzero_static")
 _COUNT_TRUE = Primitive("count_true", "How many elements of a mask hold.")
 
 
@@ -140,6 +141,11 @@ def nonzero_static(input, *, size: int, fill_value: int = -1) -> Tensor:
         tensor([[ 1],
                 [-1]])
     """
+    return _first_places(input, size, fill_value)
+
+
+@_NONZERO_STATIC.composed
+def _first_places(input: Tensor, size, fill_value):
     found = nonzero(input)
     out = filled(Layout.of(int64, (size, found.layout.shape[1]), None, found.layout.device), fill_value)
     count = min(size, found.layout.shape[0])

@@ -9,6 +9,7 @@ from ...layout import wrap_dim
 from ...tensor import Tensor
 from ..core.late import provide
 from ..core.operands import layout_of, method
+from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye
 from ..memory.copies import clone, to_dtype
@@ -22,6 +23,8 @@ from .matmul import chain_matmul, matmul
 from .products import cross as old_cross
 from .solve import inv, solve, tolerance
 from .svd import svdvals
+
+_NORM = Primitive("largest_norm")
 
 
 # ---------------------------------------------------------------- norms
@@ -221,6 +224,12 @@ def matrix_power(input, n: int, *, out=None) -> Tensor:
         input = matmul(input, input)
 
 
+@_NORM.composed
+def _norm(matrices: Tensor):
+    """The largest of the matrices' 1-norms, as a float."""
+    return amax(sum(matrices.abs(), -2)).item() if has_values(matrices) else 0.0
+
+
 @method
 def matrix_exp(input) -> Tensor:
     """The sum of A^k / k!, of square matrices.
@@ -241,7 +250,7 @@ def matrix_exp(input) -> Tensor:
     unit = input.detach() * 0 + _identity(input)
     if not input.layout.numel:
         return input.clone()
-    size = amax(sum(input.detach().abs(), -2)).item() if has_values(input) else 0.0
+    size = _norm(input.detach())
     halvings = max(0, math.frexp(size)[1] + 1) if math.isfinite(size) else 0
     scaled = input * 0.5 ** halvings
     result = unit + scaled * (1 / 17)

@@ -8,6 +8,7 @@ import numpy as np
 from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...dtypes import bool_, finfo
 from ...layout import Layout, broadcast_shapes
+from ...scalars import number
 from ...tensor import Tensor
 from ..core.operands import common_device, method
 from ..core.primitive import Primitive
@@ -291,11 +292,12 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
                 [0.0000, 0.0000]])
     """
     lapack.matrices("pinv", A, square=hermitian)
-    return into(out, _pinv(A, atol, rcond if rtol is None else rtol)[0])
+    atol, rtol = [t if t is None or isinstance(t, Tensor) else number(float(t)) for t in (atol, rcond if rtol is None else rtol)]
+    return into(out, _pinv(A, atol, rtol)[0])
 
 
 @PINV.composed
-def _pinv(A: Tensor, atol, rtol):
+def _pinv(A: Tensor, atol: Tensor | None, rtol: Tensor | None):
     """The inverse, the singular values, and which of them count."""
     u, s, vh = svd(A.detach(), False)
     keep = s > tolerance(A, s, atol, rtol)
@@ -309,8 +311,11 @@ def _pinv(A: Tensor, atol, rtol):
 def tolerance(A, s, atol, rtol):
     """Up to where singular values count as 0, as PyTorch has it: (*, 1)."""
     if rtol is None:
-        above = atol is not None and bool((atol > 0).any() if isinstance(atol, Tensor) else atol > 0)
-        rtol = 0.0 if above else max(A.layout.shape[-2:]) * finfo(s.layout.dtype).eps
+        rtol = max(A.layout.shape[-2:]) * finfo(s.layout.dtype).eps
+        if isinstance(atol, Tensor):
+            rtol = where(atol > 0, 0.0, rtol)
+        elif atol is not None and atol > 0:
+            rtol = 0.0
     largest = s.narrow(-1, 0, 1) if s.layout.shape[-1] else s.new_zeros((*s.layout.shape[:-1], 1))
     if atol is None and not isinstance(rtol, Tensor):
         return largest * rtol

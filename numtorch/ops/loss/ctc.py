@@ -18,6 +18,7 @@ from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
+from ..core.status import has_values
 from ..creation.fill import full, tensor, zeros
 from ..creation.ranges import arange
 from ..index.gather_scatter import gather
@@ -71,7 +72,7 @@ def _labels(targets, lengths, classes):
     starts = [n * shape[1] for n in range(len(lengths))] if len(shape) == 2 else [0, *accumulate(lengths)][:len(lengths)]
     labels = contiguous(to_dtype(targets if targets.node is None else targets.detach(), int64))
     flat = reshape(labels, -1)
-    for start, n in zip(starts, lengths):
+    for start, n in zip(starts, lengths) if has_values(labels) else ():
         part = flat[start:start + n].tolist()
         if part and not 0 <= min(part) <= max(part) < classes:
             wrong = next(label for label in part if not 0 <= label < classes)

@@ -1,10 +1,30 @@
 """Rules of writing into tensors that exist: what may be written, and what the tape must then know."""
 from __future__ import annotations
 
+import threading
+
 from ...autograd.graph import Leaf, Output
 from ...dtypes import can_cast
 from ...tensor import Tensor
 from ..core.late import later
+
+
+class _Made(threading.local):
+    """The result that this thread is making by writing into it, and nobody else has seen."""
+
+    target = None
+
+
+made = _Made()
+
+
+def into_fresh(inplace, target, *args, **kwargs):
+    """An in-place op on a tensor that was made for it: an error loses nothing."""
+    made.target = target
+    try:
+        return inplace(target, *args, **kwargs)
+    finally:
+        made.target = None
 
 
 def check_writable(name, target, result_dtype, shape):

@@ -187,7 +187,9 @@ def feature_dropout(input, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _channels(input, p, unbatched=False):
-    return masked_scale(input, _channel_mask(input, p, unbatched), 1.0 / (1.0 - p) if p < 1.0 else 0.0)
+    if p == 1.0:                                         # without a draw, as in PyTorch
+        return mul(input, 0.0)
+    return masked_scale(input, _channel_mask(input, p, unbatched), 1.0 / (1.0 - p))
 
 
 def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:

@@ -352,8 +352,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if running_mean is not None:
         dims = tuple(range(2, len(shape)))
         with no_grad():
-            _blend(running_mean, mean(mean(input, dims), 0), momentum)
-            _blend(running_var, mean(var(input, dims), 0), momentum)
+            _blend(running_mean, mean(mean(input.detach(), dims), 0), momentum)
+            _blend(running_var, mean(var(input.detach(), dims), 0), momentum)
     return _instance_norm(input, weight, bias, shape[1] if len(shape) > 1 else 1, eps)
 
 

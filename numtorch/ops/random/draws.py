@@ -19,6 +19,7 @@ from ..core.backends import device_with, kernels, placed
 from ..core.generator import claim, default_generator
 from ..core.operands import layout_of, method
 from ..core.primitive import Draw, miss
+from ..core.status import has_values
 from ..creation.fill import finish_made, layout_for
 from ..memory.copies import contiguous, copy_elements, to_device, to_dtype
 from ..memory.resize import into
@@ -93,7 +94,8 @@ def run_fill(plan, out, generator) -> None:
 _FILL.execute = lambda plan, out, kind, parameters, generator: run_fill(plan, out, generator)
 
 
-def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, title, into=None):
+def drawn(size, kind, parameters, dtype, device, generator, requires_grad=False, title="rand", into=None):
+    """A new tensor filled from a stream."""
     if len(size) == 1 and type(size[0]) is tuple:
         size, = size
     for n in size:
@@ -158,7 +160,7 @@ def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None
     if dtype is not None and as_dtype(dtype).is_complex:
         return _parts(rand, size, as_dtype(dtype), None, generator, device, requires_grad, out)
     _float_only(dtype, "rand")
-    return _drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", into=out)
+    return drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", into=out)
 
 
 def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -183,7 +185,7 @@ def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=Non
     if dtype is not None and as_dtype(dtype).is_complex:
         return _parts(randn, size, as_dtype(dtype), math.sqrt(0.5), generator, device, requires_grad, out)
     _float_only(dtype, "randn")
-    return _drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", into=out)
+    return drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", into=out)
 
 
 def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -223,9 +225,9 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
     elif kind.is_complex:
         raise RuntimeError(f"randint handles integers, floating-point numbers and bools, not {kind.name}")
     if kind.category != 1:
-        made = _drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
+        made = drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
         return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)
-    return _drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint", out)
+    return drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint", out)
 
 
 def check_range(low, high, dtype):
@@ -264,7 +266,7 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         raise NotImplementedError(f'"randperm" not implemented for \'{kind.title}\'')
     if n > 1 + (integer_limits(kind)[1] if kind.category == 1 else round(2 / finfo(kind).eps)):
         raise RuntimeError(f"randperm: {kind.name} does not hold all of {n} numbers")
-    made = _drawn((n,), "randperm", (), int64, cpu, generator, False, "randperm")
+    made = drawn((n,), "randperm", (), int64, cpu, generator, False, "randperm")
     if dtype is not None or device is not None:
         made = to_device(to_dtype(made, kind), placed(device))
     return finish_made(made, requires_grad, out)
@@ -295,10 +297,10 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         if size is None:
             raise TypeError("normal() missing the argument 'size'")
         check_std(std)
-        return _drawn((size,), "normal", (float(mean), float(std)), dtype, device, generator, requires_grad, "normal", out)
+        return drawn((size,), "normal", (float(mean), float(std)), dtype, device, generator, requires_grad, "normal", out)
     if not isinstance(std, Tensor):
         check_std(std)
-    elif not bool(reductions.all(std.detach() >= 0)):
+    elif has_values(std) and not bool(reductions.all(std.detach() >= 0)):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = broadcast_shapes(*[t.layout.shape for t in (mean, std) if isinstance(t, Tensor)])
     first = mean if isinstance(mean, Tensor) else std
@@ -402,14 +404,14 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
     if not replacement:
         if num_samples > classes:
             raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-        least, total = reductions.amin(weights, -1), reductions.sum(weights, -1)
-        if not bool(reductions.all((least >= 0) & (total < float("inf")))):
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        if not bool(reductions.all(total > 0)):
-            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        if has_values(weights):
+            least, total = reductions.amin(weights, -1), reductions.sum(weights, -1)
+            if not bool(reductions.all((least >= 0) & (total < float("inf")))):
+                raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+            if not bool(reductions.all(total > 0)):
+                raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         # the largest of exponential races: draws without replacement in proportion (Efraimidis and Spirakis 2006)
-        race = empty_tensor(weights.layout)
-        fill(race, "exponential", (1.0,), generator)
+        race = drawn(weights.layout.shape, "exponential", (1.0,), kind, weights.layout.device, generator)
         return into(out, topk(weights / race, num_samples, -1).indices)
     return into(out, _MULTINOMIAL.draw((weights,), (num_samples,), generator))
 
@@ -444,7 +446,7 @@ method(multinomial)
 def keep_mask(layout, p, generator=None) -> Tensor:
     """Ones with probability p in a dense layout, for dropout."""
     if layout.contiguous:
-        return _drawn(layout.shape, "bernoulli", (probability(p),), layout.dtype, layout.device, generator, False, "bernoulli")
+        return drawn(layout.shape, "bernoulli", (probability(p),), layout.dtype, layout.device, generator, False, "bernoulli")
     out = empty_tensor(layout)
     fill(out, "bernoulli", (probability(p),), generator)
     return out

@@ -1,10 +1,10 @@
 """Draws with the shape, dtype, device and strides of another tensor."""
 from __future__ import annotations
 
-from ...tensor import Tensor, empty
+from ...tensor import Tensor
 from ..core.operands import layout_of
 from ..creation.fill import like_layout
-from ..memory.copies import copy_elements
+from ..memory.copies import clone
 from .draws import rand, randint, randn
 
 
@@ -13,9 +13,7 @@ def _ordered(made, input, memory_format, requires_grad) -> Tensor:
     if memory_format is not None or not input.layout.contiguous:
         layout = like_layout(input, made.layout.dtype, made.layout.device, memory_format)
         if made.layout is not layout:
-            out = empty(layout)
-            copy_elements(made, out)
-            made = out
+            made = clone(made, memory_format=layout)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -9,12 +9,11 @@ from ...autograd.modes import modes
 from ...autograd.writes import mark_written
 from ...dtypes import finfo, float64, integer_limits
 from ...tensor import Tensor
-from ...tensor import empty as empty_tensor
 from ..core.operands import method
 from ..core.primitive import Draw, derivative_of, miss
 from ..creation.fill import zeros_like
 from ..memory.writing import check_inplace_allowed, check_writable, rebase_history
-from .draws import bernoulli, check_range, check_std, plan_fill, probability, randint, run_fill
+from .draws import bernoulli, check_range, check_std, drawn, plan_fill, probability, randint, run_fill
 
 _REDRAWN = {name: Draw(f"{name}_", f"A tensor filled with {name} numbers.", ("self", "generator"))
             for name in ("uniform", "normal", "bernoulli", "exponential")}
@@ -147,6 +146,12 @@ def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
     return _redrawn(_REDRAWN["exponential"], self, (float(lambd),), generator)
 
 
+def _new(like, kind, parameters, generator, dtype=None):
+    """A new tensor of another's shape, drawn."""
+    layout = like.layout
+    return drawn(layout.shape, kind, parameters, dtype or layout.dtype, layout.device, generator)
+
+
 @method
 def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
     """Fill with Cauchy numbers of density sigma / (pi (sigma^2 + (x - median)^2)); returns this tensor.
@@ -166,7 +171,7 @@ def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) ->
     """
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    uniform = uniform_(empty_tensor(self.layout.dense()), 0.0, 1.0, generator=generator)
+    uniform = _new(self, "uniform", (0.0, 1.0), generator)
     return self.copy_((uniform - 0.5).mul_(math.pi).tan_().mul_(sigma).add_(median))
 
 
@@ -188,7 +193,7 @@ def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) ->
     """
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
-    return self.copy_(normal_(empty_tensor(self.layout.dense()), mean, std, generator=generator).exp_())
+    return self.copy_(_new(self, "normal", (float(mean), float(std)), generator).exp_())
 
 
 @method
@@ -209,7 +214,7 @@ def geometric_(self, p, *, generator=None) -> Tensor:
     """
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    waits = exponential_(empty_tensor(self.layout.dense(float64)), -math.log1p(-p), generator=generator)
+    waits = _new(self, "exponential", (-math.log1p(-p),), generator, float64)
     return self.copy_(waits.ceil_())
 
 

@@ -5,6 +5,7 @@ from ...tensor import Tensor
 from ..core.operands import layout_of, method
 from ..memory.assign import copy_
 from ..memory.copies import clone
+from ..memory.writing import into_fresh
 from .slicing import as_strided, diagonal, select, slice_view
 
 
@@ -14,6 +15,10 @@ def _replaced(name, input, src, view, *arguments):
     if part.layout.shape != layout_of(f"{name}_scatter", src, "src", 2).shape:
         raise RuntimeError(f"expected src to have a size equal to the {name} of self. src size = {list(src.layout.shape)}, {name} "
                            f"size = {list(part.layout.shape)}")
+    return into_fresh(_put, out, part, src)
+
+
+def _put(out, part, src):
     copy_(part, src)
     return out
 

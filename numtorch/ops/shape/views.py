@@ -310,7 +310,11 @@ def view(self, *shape, size=None) -> Tensor:
 
 def _view_as_dtype(x, kind):
     layout, _ = algebra.reread(x.layout, kind)
-    if kind.itemsize > x.layout.dtype.itemsize and x.address % kind.itemsize:
+    try:
+        address = x.address
+    except AttributeError:                               # a special layout that is of tensors
+        return x.layout.handler.viewed(x, layout)
+    if kind.itemsize > x.layout.dtype.itemsize and address % kind.itemsize:
         raise RuntimeError(f"view: the offset must be divisible by {kind.itemsize // x.layout.dtype.itemsize} to view "
                            f"{x.layout.dtype} as {kind}")
     return view_of(x, layout, 0)

@@ -23,6 +23,8 @@ from .scan import diff
 from .search import searchsorted
 
 LIMITS, BINCOUNT, HISTC = Primitive("limits"), Primitive("bincount"), Primitive("histc")
+HISTOGRAM = Primitive("histogram")
+BINS_OF_RANGE = Primitive("bins_of_range", "A histogram of equal bins from the smallest to the largest element.")
 
 
 @LIMITS.planned
@@ -134,8 +136,14 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     x = contiguous(input.detach())
-    low, high = _widened("torch.histc", *(_own_range(x) if min == max else (min, max)), by=1.0)
-    return into(out, _equal_bins(x, int(bins), low, high))
+    if min == max:
+        return into(out, _bins_of_range(x, bins))
+    return into(out, _equal_bins(x, bins, *_widened("torch.histc", min, max, by=1.0)))
+
+
+@BINS_OF_RANGE.composed
+def _bins_of_range(x: Tensor, bins):
+    return _equal_bins(x, bins, *_widened("torch.histc", *_own_range(x), by=1.0))
 
 
 @HISTC.planned
@@ -180,16 +188,19 @@ def histogram(input, bins=100, *, range=None, weight=None, density: bool = False
     if layout_of("histogram", input).dtype not in (float32, float64):
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
                                   f'float64')
+    edges, bins = (bins, None) if isinstance(bins, Tensor) else (None, bins)
+    return into_all(out, _histogram(input, edges, weight, bins, range, density))
+
+
+@HISTOGRAM.composed
+def _histogram(input: Tensor, edges: Tensor | None, weight: Tensor | None, bins, range, density):
     x = contiguous(reshape(input.detach(), -1))
-    if isinstance(bins, Tensor):
-        edges = bins.detach()
-    else:
-        edges = _equal_edges("torch.histogram", x, bins, range)
+    edges = _equal_edges("torch.histogram", x, bins, range) if edges is None else edges.detach()
     places, inside = _places(x, edges)
     hist = _counted(places, inside, edges.layout.numel - 1, x.layout.dtype, weight)
     if density:
         hist = hist / reductions.sum(hist) / diff(edges)
-    return into_all(out, _Histogram(hist, clone(edges)))
+    return _Histogram(hist, clone(edges))
 
 
 def _equal_edges(name, x, bins, range):

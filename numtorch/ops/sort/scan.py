@@ -12,10 +12,10 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
 from ..core.return_types import Pair, pair
 from ..index.gather_scatter import scatter_add_
-from ..index.index_op import into_fresh
 from ..memory.assign import filled, written_back
 from ..memory.copies import contiguous, to_dtype
 from ..memory.resize import into, into_all
+from ..memory.writing import into_fresh
 from ..pointwise import arithmetic, comparison, elementary
 from ..reduce.reductions import sum
 from ..shape.join import cat
