@@ -1,8 +1,7 @@
 """Batching rules of what takes batches of matrices or rows as they come: samples are further ones in front."""
 from __future__ import annotations
 
-from ...tensor import Tensor
-from ..batching import aligned, rule, sample_by_sample
+from ..batching import aligned, rule
 from .sizes import all_batched, call
 
 
@@ -11,21 +10,32 @@ def _in_front(level, primitive, values, has, attributes):
 
 
 rule("linalg_inv", "linalg_det", "linalg_slogdet", "linalg_cholesky", "linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_eig",
-     "linalg_eigvals", "linalg_svd", "linalg_svdvals", "linalg_lu_factor", "geqrf")(_in_front)
+     "linalg_eigvals", "linalg_svd", "linalg_svdvals", "linalg_lu_factor", "linalg_lu_order", "linalg_ldl_factor",
+     "linalg_cofactors", "geqrf")(_in_front)
 
 
 @rule("linalg_pinv")
 def pinv(level, primitive, values, has, attributes):
-    atol, rtol = attributes
-    if any(isinstance(t, Tensor) for t in attributes):
-        return sample_by_sample(level, primitive, values, has, attributes)
-    return call(primitive, values, attributes)
+    """The tolerances are broadcast with the matrices' leading dimensions."""
+    a, *limits = values
+    a = a if has[0] else level.all_samples(a)
+    ndim = max([a.layout.ndim - 3, *[t.layout.ndim - h for t, h in zip(limits, has[1:]) if t is not None]])
+    limits = [aligned(t, ndim) if h else t for t, h in zip(limits, has[1:])]
+    return call(primitive, (aligned(a, ndim + 2), *limits), attributes)
 
 
-@rule("complex")
-def complex_of(level, primitive, values, has, attributes):
+@rule("complex", "frexp", "nextafter")
+def elementwise(level, primitive, values, has, attributes):
     ndim = max(v.layout.ndim - h for v, h in zip(values, has))
     return call(primitive, [aligned(v, ndim) if h else v for v, h in zip(values, has)])
+
+
+@rule("linalg_ldl_solve")
+def ldl_solve(level, primitive, values, has, attributes):
+    """The pivots have a dimension less than the factors, and B's leading dimensions are broadcast with those of both."""
+    ld, pivots, b = all_batched(level, values, has)
+    ndim = max(ld.layout.ndim, b.layout.ndim) - 1
+    return call(primitive, (aligned(ld, ndim), aligned(pivots, ndim - 1), aligned(b, ndim)), attributes)
 
 
 @rule("linalg_solve_triangular")

@@ -1,26 +1,31 @@
 """Batching rules of the losses and layers that are primitives: normalisation, embedding, dropout, cross entropy."""
 from __future__ import annotations
 
+from ...layout import broadcast_shapes
 from ...ops.core.primitive import miss
 from ...ops.creation.ranges import arange
+from ...ops.nn.embedding import one_hot as one_hot_of
 from ...ops.pointwise import comparison
 from ...ops.random.draws import rand
 from ..batching import aligned, drawn, rule, sample_by_sample
 from ..randomness import allowed
-from .sizes import all_batched, call, joined, parted
+from .sizes import all_batched, call, check_indices, joined, parted
 
 
 # ---------------------------------------------------------------- losses
 @rule("cross_entropy", "nll_loss")
 def class_loss(level, primitive, values, has, attributes):
     """The losses of all positions of all samples, of which each sample's are summed or averaged."""
-    if values[2] is not None and has[2]:
-        return sample_by_sample(level, primitive, values, has, attributes)
     scores, target = all_batched(level, values[:2], has[:2])
     weight, (ignored, reduction, smoothing) = values[2], attributes
     one = scores.layout.ndim == 2                        # a sample is the scores of one position
     rows, wanted = (scores, target) if one else (joined(scores), joined(target))
-    losses = call(primitive, (rows, wanted, weight), (ignored, "none", smoothing))
+    own = weight is not None and has[2]
+    if own:
+        weight = _of_classes(weight, scores, one)
+        losses = _own_losses(primitive, rows, wanted, weight, ignored, smoothing)
+    else:
+        losses = call(primitive, (rows, wanted, weight), (ignored, "none", smoothing))
     size = level.size
     if reduction == "none":
         return losses if one else parted(losses, size)
@@ -33,9 +38,39 @@ def class_loss(level, primitive, values, has, attributes):
     kept = comparison.ne(wanted, ignored)
     if weight is None:
         shares = kept.to(scores.layout.dtype)
+    elif own:
+        shares = kept * _of_targets(weight, wanted)
     else:
         shares = kept * weight[wanted.clamp(0, weight.layout.shape[0] - 1)]
     return sums / shares.reshape(size, -1).sum(1)
+
+
+def _of_classes(weight, scores, one):
+    """The weights of each sample's classes, as those of the scores of all positions."""
+    if one:
+        return weight
+    shape = scores.layout.shape
+    return joined(weight.unsqueeze(1).expand(shape[0], shape[1], weight.layout.shape[1]))
+
+
+def _of_targets(weight, wanted):
+    """The weight of the class that each position wants. weight: (rows, C)."""
+    places = wanted.clamp(0, weight.layout.shape[1] - 1).reshape(weight.layout.shape[0], -1)
+    return weight.gather(1, places).reshape(wanted.layout.shape)
+
+
+def _own_losses(primitive, rows, wanted, weight, ignored, smoothing):
+    """The losses where classes weigh differently in each sample: linear in the probabilities that are wanted."""
+    if wanted.layout.dtype.category < 2 and not smoothing:
+        return call(primitive, (rows, wanted, None), (ignored, "none", smoothing)) * _of_targets(weight, wanted)
+    kept = None
+    if wanted.layout.dtype.category < 2:
+        kept, classes = comparison.ne(wanted, ignored), rows.layout.shape[1]
+        wanted = one_hot_of(wanted.clamp(0, classes - 1), classes).movedim(-1, 1).to(rows.layout.dtype)
+    shares = wanted * (1 - smoothing) + smoothing / rows.layout.shape[1]
+    shares = shares * weight.reshape(*weight.layout.shape, *(1,) * (rows.layout.ndim - 2))
+    losses = call(primitive, (rows, shares, None), (ignored, "none", 0.0))
+    return losses if kept is None else losses * kept
 
 
 # ---------------------------------------------------------------- norms
@@ -105,8 +140,25 @@ def embedding(level, primitive, values, has, attributes):
         return sample_by_sample(level, primitive, values, has, attributes)
     size, rows = weight.layout.shape[:2]
     indices = indices if has[1] else level.all_samples(indices)
+    check_indices(indices, rows)
     first = arange(size).mul(rows).reshape(size, *(1,) * (indices.layout.ndim - 1))
     return call(primitive, (joined(weight), indices + first), attributes)
+
+
+@rule("embedding_bag")
+def embedding_bag(level, primitive, values, has, attributes):
+    """The bags of all samples are bags of one vector, whose indices name rows of each sample's own table."""
+    weight, indices, offsets = values
+    size = level.size
+    indices, offsets = [t if h else level.all_samples(t) for t, h in zip((indices, offsets), has[1:])]
+    indices = indices.reshape(size, -1)
+    first, bags = arange(size).unsqueeze(1), offsets.layout.shape[1]
+    if has[0]:
+        rows = weight.layout.shape[1]
+        check_indices(indices, rows)
+        weight, indices = joined(weight), indices + first * rows
+    found = call(primitive, (weight, indices.reshape(-1), (offsets + first * indices.layout.shape[1]).reshape(-1)), attributes)
+    return found.reshape(size, bags, found.layout.shape[1])
 
 
 @rule("one_hot")
@@ -120,6 +172,8 @@ def one_hot(level, primitive, values, has, attributes):
 @rule("dropout", "alpha_dropout")
 def dropout(level, primitive, values, has, attributes):
     value = values[0]
+    if attributes[0] == 1.0:                             # nothing is left to chance
+        return value * 0.0
     if level.randomness == "different":
         with allowed():
             return call(primitive, (value,), attributes)
@@ -162,7 +216,8 @@ def attention(level, primitive, values, has, attributes):
     if ndim < 4:
         return call(primitive, (q, k, v, mask), attributes)
     if not q.layout.shape[:2] == k.layout.shape[:2] == v.layout.shape[:2]:
-        return sample_by_sample(level, primitive, values, has, attributes)
+        lead = broadcast_shapes(*[t.layout.shape[:-2] for t in (q, k, v)])
+        q, k, v = [t.expand(*lead, *t.layout.shape[-2:]) for t in (q, k, v)]
     if mask is not None:
         mask = joined(mask.expand(*q.layout.shape[:2], *mask.layout.shape[2:]))
     return parted(call(primitive, (joined(q), joined(k), joined(v), mask), attributes), level.size)

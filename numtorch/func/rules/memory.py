@@ -4,6 +4,7 @@ from __future__ import annotations
 from ...layout import Layout, formatted, wrap_dim
 from ...ops.memory.copies import clone
 from ...ops.shape.join import cat, stack
+from ...ops.shape.pad import constant_pad_nd
 from ...ops.shape.view_tape import place as place_in
 from ..batching import aligned, rule, writing
 from .sizes import all_batched, call
@@ -54,6 +55,18 @@ def stacked(level, primitive, values, has, attributes):
     dim, = attributes
     found = all_batched(level, values, has)
     return stack(found, wrap_dim(dim, found[0].layout.ndim) + 1)
+
+
+@rule("block_diag")
+def block_diag(level, primitive, values, has, attributes):
+    """Rows of blocks, each with zeros on both sides."""
+    blocks = [v.reshape(level.size, *(1,) * (3 - v.layout.ndim), *v.layout.shape[1:]) for v in all_batched(level, values, has)]
+    width, column, rows = sum(b.layout.shape[2] for b in blocks), 0, []
+    for block in blocks:
+        own = block.layout.shape[2]
+        rows.append(constant_pad_nd(block, (column, width - column - own)))
+        column += own
+    return cat(rows, 1)
 
 
 # ---------------------------------------------------------------- padded

@@ -1,9 +1,14 @@
 """Batching rules of products: a product of samples is a batched product; where one factor is the same for all, a taller one."""
 from __future__ import annotations
 
+from ...dtypes import promote_types
 from ...layout import broadcast_shapes, wrap_dim
+from ...ops.index.triangles import triu_indices
 from ...ops.linalg.matmul import matmul
+from ...ops.memory.copies import to_dtype
 from ...ops.nn.linear import linear as linear_of
+from ...ops.pointwise.activation import relu
+from ...ops.reduce.reductions import norm
 from ..batching import aligned, rule
 from .sizes import all_batched, call
 
@@ -44,6 +49,11 @@ def linear(level, primitive, values, has, attributes):
     if bias is None:
         return out
     return out + (aligned(bias, out.layout.ndim - 1) if has[2] else bias)
+
+
+@rule("linear_relu")
+def linear_relu(level, primitive, values, has, attributes):
+    return relu(linear(level, primitive, values, has, attributes))
 
 
 def _by_own_weights(x, each, weight):
@@ -90,3 +100,23 @@ def cross(level, primitive, values, has, attributes):
 def cdist(level, primitive, values, has, attributes):
     """The primitive takes contiguous sets of one batch shape."""
     return call(primitive, [v.contiguous() for v in all_batched(level, values, has)], attributes)
+
+
+@rule("kron")
+def kron(level, primitive, values, has, attributes):
+    """Every dimension is two: the first factor's, along which the second stands still, and the second's."""
+    kind = promote_types(*[v.layout.dtype for v in values])
+    ndim = max([v.layout.ndim - h for v, h in zip(values, has)])
+    a, b = [aligned(to_dtype(v, kind) if h else to_dtype(v, kind).unsqueeze(0), ndim) for v, h in zip(values, has)]
+    (_, *m), (_, *n) = a.layout.shape, b.layout.shape
+    wide = a.reshape(a.layout.shape[0], *[k for extent in m for k in (extent, 1)]) * \
+        b.reshape(b.layout.shape[0], *[k for extent in n for k in (1, extent)])
+    return wide.reshape(level.size, *[i * j for i, j in zip(m, n)])
+
+
+@rule("pdist")
+def pdist(level, primitive, values, has, attributes):
+    """The rows of all pairs, for all samples."""
+    x, (p,) = values[0], attributes
+    first, second = triu_indices(x.layout.shape[1], x.layout.shape[1], 1, device=x.layout.device).unbind()
+    return norm(x.index_select(1, first) - x.index_select(1, second), p, -1)

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from ...layout import wrap_dim, wrap_dims
 from ...ops.core.primitive import miss
+from ...ops.core.status import has_values
 from ...tensor import Tensor
+from ..levels import innermost
 
 
 def along(value, dim):
@@ -28,6 +30,13 @@ def dims_behind(dims, ndim):
 def call(primitive, tensors, attributes=()):
     """A primitive's call."""
     return miss(primitive, tuple(tensors), tuple(attributes))
+
+
+def check_indices(indices, size):
+    """Raise IndexError for an index that names a row of another sample's."""
+    whole = innermost(indices)
+    if has_values(whole) and whole.layout.numel and bool(((whole < 0) | (whole >= size)).any()):
+        raise IndexError(f"index out of range in self (vmap: expected 0 <= index < {size} in every sample)")
 
 
 def mapped(function, result):

@@ -20,6 +20,20 @@ rule("max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indi
      "resample", "fold")(_as_images)
 
 
+@rule("pixel_shuffle", "pixel_unshuffle")
+def among_leading(level, primitive, values, has, attributes):
+    return call(primitive, values, attributes)
+
+
+rule("channel_shuffle", "local_response_norm")(_as_images)
+
+
+@rule("grid_sampler")
+def grid_sampler(level, primitive, values, has, attributes):
+    images, grids = all_batched(level, values, has)
+    return parted(call(primitive, (joined(images), joined(grids)), attributes), level.size)
+
+
 # ---------------------------------------------------------------- convolution
 def _grouped(window, size):
     stride, padding, dilation, groups = window
