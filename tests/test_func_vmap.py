@@ -280,11 +280,20 @@ def test_arguments_and_results(name):
 
 def test_what_has_no_rule_is_a_loop_and_warns_once():
     from numtorch.func import batching
-    batching._warned.discard("kron")
-    a, b = map(numtorch.tensor, arrays((3, 2, 2), (3, 2, 2)))
+    batching._warned.discard("bins_of_range")
+    x = numtorch.tensor(arrays((3, 8))[0])
     with pytest.warns(UserWarning, match="batching rule"):
-        found = numtorch.func.vmap(numtorch.kron)(a, b)
+        found = numtorch.func.vmap(lambda x: x.histc(4))(x)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        numtorch.func.vmap(numtorch.kron)(a, b)
-    compared(found, numtorch.stack([numtorch.kron(x, y) for x, y in zip(a, b)]))
+        numtorch.func.vmap(lambda x: x.histc(4))(x)
+    compared(found, numtorch.stack([row.histc(4) for row in x]))
+
+
+def test_a_write_through_a_view_of_what_an_op_makes_reaches_all_of_it():
+    """Of a target that no sample knows, the op's own, when what is written is each sample's: also of a view, also two levels deep."""
+    base, rows = numtorch.zeros(4, 3), numtorch.arange(12.0).reshape(2, 2, 3)
+    found = numtorch.func.vmap(numtorch.func.vmap(lambda r: base.select_scatter(r, 0, 1)))(rows)
+    assert found.shape == (2, 2, 4, 3) and numtorch.equal(found[:, :, 1], rows) and not found[:, :, 2:].any() and not base.any()
+    number = numtorch.func.vmap(lambda i, s: numtorch.tensor(1.0).index_add(0, i, s))(numtorch.zeros(3, 1, dtype=numtorch.int64), rows[0, 0])
+    assert number.tolist() == (rows[0, 0] + 1).tolist()
