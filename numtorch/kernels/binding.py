@@ -181,7 +181,10 @@ class Target:
         if DISABLE_JIT:
             return function
         import numba
-        return numba.njit(**options(SCALAR_MATH if scalar else KERNEL_MATH, forceinline=scalar))(function)
+
+        from .frontend import KernelCompiler
+        flags = options(SCALAR_MATH if scalar else KERNEL_MATH, forceinline=scalar)
+        return numba.njit(pipeline_class=KernelCompiler, **flags)(function)
 
 
 HOST = Target()
@@ -231,6 +234,9 @@ def _bind_value(value, names, compute, target):
     if scalar and target is not HOST:
         value = getattr(value, "portable", value)        # a body may have a form for this processor's own instructions
     if not scalar and not isinstance(value, pytypes.FunctionType):
+        if hasattr(value, "py_func"):                    # compiled by its author with Numba, of which it may need anything
+            from .frontend import load_all
+            load_all()
         return value
     key = (value, compute, tuple(sorted((k, v if isinstance(v, (ScalarBody, type, int, str)) else id(v))
                                         for k, v in names.items() if not scalar)) if names else (),

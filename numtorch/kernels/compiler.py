@@ -30,7 +30,7 @@ import warnings
 import numpy as np
 
 from . import debugmemory, store
-from .binding import DISABLE_JIT, KERNEL_MATH, Names, bind, fingerprint, options
+from .binding import DISABLE_JIT, HOST, KERNEL_MATH, Names, bind, fingerprint, options
 from .entries import python_entry
 from .forks import delay_forks
 from .pointers import PYTHON_KERNELS, Pointer, element_type
@@ -187,22 +187,34 @@ def _with_loops_interleaved(text, name, count):
     return text[:start] + "\n".join(lines) + text[end:] + "\n" + "".join(notes)
 
 
+def _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath):
+    """Numba's dispatcher of a kernel."""
+    from . import frontend
+    from .complexdivision import in_kernels
+    in_kernels[0] = True
+    try:
+        bound = bind(function, names, compute)
+        with frontend.few_implementations():
+            return numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
+    except numba.core.errors.NumbaError as error:        # users are told what, not in which pass of whose compiler
+        reason = str(error)
+    finally:
+        in_kernels[0] = False
+    if frontend.load_all():
+        HOST.bound.clear()                               # its functions remember that they could not be compiled
+        return _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath)
+    raise CannotCompile(function, signature, reason) from None
+
+
 def _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave):
     import numba
     numba.config.CPU_NAME, numba.config.CPU_FEATURES = machine().cpu, machine().features
     _check_numba(numba)
     llvm = machine().llvm
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
-    bound = bind(function, names, compute)
-    from .complexdivision import in_kernels
-    with _optimised_once(numba) as optimise:
-        in_kernels[0] = True
-        try:
-            made = numba.njit(numba_signature, **options(fastmath))(bound)
-        except numba.core.errors.NumbaError as error:    # users are told what, not in which pass of whose compiler
-            raise CannotCompile(function, signature, str(error)) from None
-        finally:
-            in_kernels[0] = False
+    from . import frontend
+    with _optimised_once(numba) as optimise, frontend.without_collector():
+        made = _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath)
         compiled = made.overloads[numba_signature.args]
         inner = compiled.fndesc.llvm_func_name
         module = compiled.library._final_module

@@ -1,0 +1,107 @@
+"""Numba's front end with what kernels need of it: the same machine code, and all of Numba for whoever uses more."""
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch.kernels.binding import DISABLE_JIT
+
+pytestmark = pytest.mark.skipif(DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is compiled")
+
+# A process of its own, with a store of its own: compiles a few kernels, and says what their machine code is.
+COMPILING = """
+import hashlib, json, os, sys
+import numba.core.compiler
+import numtorch as torch
+from numtorch.kernels import compiler, frontend, store
+if sys.argv[1] == "all of Numba":
+    frontend.KernelCompiler = numba.core.compiler.Compiler
+found, save = {}, store.save
+store.save = lambda key, code: found.update({key: hashlib.sha256(code).hexdigest()}) or False
+x = torch.arange(12.0).reshape(3, 4)
+torch.rand(3), x.tanh(), x.softmax(1), x.sum(1), (x.to(torch.complex64) / x), x.double().max(0), x[x > 3]
+print(json.dumps(found))
+"""
+
+
+def in_a_process(source, *arguments, **environment):
+    done = subprocess.run([sys.executable, "-c", source, *arguments], env={**os.environ, **environment}, capture_output=True,
+                          text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_machine_code_is_what_all_of_numba_makes(tmp_path):
+    one, other = [json.loads(in_a_process(COMPILING, which, NUMTORCH_CACHE_DIR=str(tmp_path / which), PYTHONHASHSEED="0"))
+                  for which in ("less", "all of Numba")]
+    assert one == other and len(one) >= 8
+
+
+FEW = """
+import sys
+import numtorch as torch
+assert torch.arange(5.0).exp().sum().item() > 0
+assert "numba.core" in sys.modules and not {"numba.np.arraymath", "numba.np.linalg", "scipy.linalg"} & set(sys.modules)
+import numba, numpy as np
+@numba.njit
+def own(x):
+    return np.zeros(3).sum() + np.linalg.norm(np.ones(4)) + x
+assert own(1.0) == 3.0
+from numtorch.kernels.compiler import compile_kernel
+@numba.njit
+def calls_numpy(n):
+    return np.arctan2(n, n) + np.int16(n)
+def kernel(out, n):
+    out[0] = calls_numpy(n)
+out = np.zeros(1)
+compile_kernel(kernel, ("float64*", "int64")).call(out.ctypes.data, 5)
+assert abs(out[0] - 5.785398163397448) < 1e-12
+"""
+
+
+def test_few_implementations_are_loaded_and_users_functions_find_them_all(tmp_path):
+    in_a_process(FEW, NUMTORCH_CACHE_DIR=str(tmp_path))
+
+
+def test_a_kernel_that_needs_more_than_numbers_is_compiled():
+    from numtorch.kernels.compiler import compile_kernel
+
+    def kernel(out, n):
+        total = 0
+        for word in ("a", "bb", "ccc"):
+            total += len(word) * n
+        twice = lambda x: 2 * x
+        out[0] = twice(total)
+
+    out = np.zeros(1, np.int64)
+    compile_kernel(kernel, ("int64*", "int64")).call(out.ctypes.data, 5)
+    assert out[0] == 60
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_collector_waits_while_a_kernel_is_compiled(on):
+    from numtorch.kernels import frontend
+    before = gc.isenabled()
+    try:
+        (gc.enable if on else gc.disable)()
+        with frontend.without_collector():
+            assert not gc.isenabled()
+        assert gc.isenabled() == on
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_a_failed_compilation_leaves_the_collector_on():
+    @torch.pointwise(methods=False)
+    def odd(x):
+        return x << 1.5
+    with pytest.raises((NotImplementedError, TypeError, RuntimeError)):
+        odd(torch.ones(3))
+    assert gc.isenabled()
