@@ -14,7 +14,8 @@ import pytest
 import numtorch as torch
 import numtorch.multiprocessing as mp
 from numtorch.shared import filelocks
-from numtorch.shared.heap import BLOCK, CAPACITY, IN_SEGMENT, KIND, heap
+from numtorch.shared.channel import Channel
+from numtorch.shared.heap import BLOCK, CAPACITY, IN_SEGMENT, KIND, LAST, heap
 
 MB = 1 << 20
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -103,6 +104,29 @@ def test_a_child_whose_number_was_taken_ends():
     os.close(write)
     with open(read) as said:
         assert "parent was killed before it had begun" in said.read()
+
+
+# ---------------------------------------------------------------- letters
+def test_a_sender_killed_before_it_wrote_down_the_last_letter():
+    """The letter that is written down as the last is received and its record used again, and what is sent then comes behind the
+    others."""
+    channel = Channel()
+    send = lambda text: channel.send(channel.write([text]))
+    first = channel.write([b"1"])
+    number = first.number
+    channel.send(first)
+    del first
+    send(b"2")
+    channel.heap.records[channel.record + LAST] = number             # as a sender leaves it that is killed between its two steps
+    assert channel.receive(0).bytes.tobytes() == b"1"
+    channel.heap.critical(channel.heap.sweep)
+    kept = [channel.write([b"3"]) for _ in range(3)]
+    assert number in [letter.number for letter in kept] and channel.heap.records[channel.record + LAST] != number
+    for letter in kept:
+        channel.send(letter)
+    assert len(channel) == 4
+    letters = [channel.receive(0) for _ in range(5)]
+    assert [letter and letter.bytes.tobytes() for letter in letters] == [b"2", b"3", b"3", b"3", None]
 
 
 # ---------------------------------------------------------------- systems that have less
