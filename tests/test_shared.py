@@ -14,6 +14,7 @@ import pytest
 import numtorch as torch
 import numtorch.multiprocessing as mp
 from numtorch.shared import filelocks
+from numtorch.shared import heap as heaps
 from numtorch.shared.channel import Channel
 from numtorch.shared.heap import BLOCK, CAPACITY, IN_SEGMENT, KIND, LAST, heap
 
@@ -104,6 +105,58 @@ def test_a_child_whose_number_was_taken_ends():
     os.close(write)
     with open(read) as said:
         assert "parent was killed before it had begun" in said.read()
+
+
+# ---------------------------------------------------------------- large blocks
+def memory():
+    """Bytes that the family's file takes."""
+    return os.fstat(heap().fd).st_blocks * 512
+
+
+def hold_until_told(queue, told, done):
+    x = queue.get()
+    done.put(x.numel())
+    told.get()
+    del x
+    done.put(memory())
+
+
+@pytest.mark.parametrize("first", ["parent", "child"])
+def test_large_memory_goes_with_its_last_holder(first):
+    """At once, whoever that is, and without a sweep by anybody else."""
+    fork, before = mp.get_context("fork"), (large_bytes(), memory())[1]
+    queue, told, done = fork.Queue(), fork.Queue(), fork.Queue()
+    process = fork.Process(target=hold_until_told, args=(queue, told, done))
+    process.start()
+    x = torch.ones(8 * MB // 4)
+    queue.put(x)
+    done.get(timeout=60)
+    if first == "parent":
+        del x
+    assert memory() >= before + 8 * MB
+    told.put(None)
+    left = done.get(timeout=60)
+    if first == "child":
+        assert left >= before + 8 * MB
+        del x
+        left = memory()
+    assert left < before + MB
+    process.join(60)
+
+
+def die_while_giving_back():
+    kept = torch.ones(8 * MB // 4).share_memory_()
+    heaps.punch = lambda *place: os.kill(os.getpid(), signal.SIGKILL)
+    del kept
+
+
+def test_memory_whose_giver_is_killed_is_given_back():
+    before = large_bytes(), memory()
+    process = mp.get_context("fork").Process(target=die_while_giving_back)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL and memory() >= before[1] + 8 * MB
+    assert large_bytes() == before[0] and memory() < before[1] + MB
 
 
 # ---------------------------------------------------------------- letters

@@ -39,7 +39,7 @@ NEXT_PLACE, NEXT_ID = 1, 2
 KIND, PLACE, CAPACITY, GENERATION, OWNER, IN_SEGMENT, NEXT, SEQUENCE = range(8)
 FIRST, LAST, MOST_LETTERS, PENDING = PLACE, CAPACITY, IN_SEGMENT, NEXT         # of a channel's
 # what a record is of
-FREE, RESERVED, BLOCK, CHANNEL, SEGMENTS = range(5)
+FREE, RESERVED, BLOCK, CHANNEL, SEGMENTS, GONE = range(6)            # the last: the owner is giving the memory back
 ORPHAN = -1                                              # the owner of what a dead member owned
 # words of a member's entry
 IN_USE, PROCESS, SINCE, BIRTH = range(4)
@@ -72,6 +72,7 @@ class Heap:
         self.blocks: weakref.WeakValueDictionary = weakref.WeakValueDictionary()     # (block, generation): what holds it here
         self.dropped: deque = deque()                    # holds that finalisers let go
         self.free: dict[int, list] = {}                  # blocks of this process's segments that nobody holds, by size
+        self.gone: list[int] = []                        # records whose memory this process gives back
         self.ids: list[int] = []                         # records without memory that this process may use
         self.segment = self.top = self.end = 0           # where the next small block comes from
         self.mappings: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
@@ -108,6 +109,8 @@ class Heap:
             finally:
                 fcntl.fcntl(self.locks.fd, self.locks.set, UNLOCK_FAMILY)
                 self.inside = False
+                if self.gone:
+                    self._give_back()
                 if collecting:
                     gc.enable()
 
@@ -196,7 +199,7 @@ class Heap:
 
     def after_fork_in_child(self):
         self.inside = False
-        self.free, self.ids = {}, []                     # those are the parent's
+        self.free, self.ids, self.gone = {}, [], []      # those are the parent's
         self.segment = self.top = self.end = 0
         self.taken = self.taken_bytes = self.kept = self.kept_bytes = 0
         self.member, self.child = self.child, None
@@ -239,9 +242,19 @@ class Heap:
                 claims[block] = count
             else:
                 del claims[block]
-                if self.records[block * 8 + IN_SEGMENT] == 0 or self.records[block * 8 + KIND] == CHANNEL:
-                    self.wants_sweep = True              # large ones are given back at once, and what nobody will receive
                 self.row[block] = 0
+                if (self.records[block * 8 + IN_SEGMENT] == 0 or self.records[block * 8 + KIND] == CHANNEL) \
+                        and not self._is_held_elsewhere(block):
+                    self.wants_sweep = True              # large ones are given back at once, and what nobody will receive
+
+    def _is_held_elsewhere(self, block):
+        """Whether another member holds a block: it will look for the next one then. Each lets go before it looks, and a call of the
+        kernel is between, so of two that let go at once one sees that the other has."""
+        for member in self.living():
+            row = self.rows[member]
+            if member != self.member and row[block] and self._is_there(member) and row[block]:
+                return True
+        return False
 
     def tidy(self) -> None:
         """Settle what was dropped, if no other thread is about to, and sweep if that may give much back. It never waits for
@@ -306,17 +319,13 @@ class Heap:
             self.free.setdefault(int(table[block, CAPACITY]), []).append(block)
         for block in np.flatnonzero(lost & (kinds == CHANNEL)).tolist():
             table[block, KIND] = FREE
-        for block in np.flatnonzero(lost & (kinds == BLOCK) & (table[:, IN_SEGMENT] == 0)).tolist():
-            punch(self.fd, int(table[block, PLACE]), int(table[block, CAPACITY]))
-            table[block, KIND] = FREE
+        self._take_back(table, np.flatnonzero(lost & (kinds == BLOCK) & (table[:, IN_SEGMENT] == 0)))
         orphans = table[:, OWNER] == ORPHAN
         if orphans.any():
             table[lost & orphans & (kinds == BLOCK), KIND] = FREE
             occupied = set(table[(table[:, KIND] == BLOCK), IN_SEGMENT].tolist())
-            for block in np.flatnonzero(orphans & (table[:, KIND] == SEGMENTS)).tolist():
-                if block not in occupied:
-                    punch(self.fd, int(table[block, PLACE]), SEGMENT)
-                    table[block, KIND] = FREE
+            empty = [s for s in np.flatnonzero(orphans & (table[:, KIND] == SEGMENTS)).tolist() if s not in occupied]
+            self._take_back(table, [*empty, *np.flatnonzero(orphans & (table[:, KIND] == GONE)).tolist()])
         used = mine & (table[:, KIND] == BLOCK)
         self.kept, self.kept_bytes = int(np.count_nonzero(used)), 0
         for capacity in table[used, CAPACITY].tolist():
@@ -329,6 +338,22 @@ class Heap:
             del self.ids[1024:]
         there = np.flatnonzero(table[:, KIND])
         self.header[NEXT_ID] = int(there[-1]) + 1 if len(there) else 1
+
+    def _take_back(self, table, blocks):
+        """Have this process give back the memory of blocks, after the sweep."""
+        for block in blocks:
+            table[block, OWNER] = self.member + 1
+            table[block, KIND] = GONE
+            self.gone.append(int(block))
+
+    def _give_back(self):
+        """Give back the memory that the last sweep found. That takes 0.2 ms a megabyte, and other processes need not wait."""
+        while self.gone:
+            record = self.gone[-1] * 8
+            if self.records[record + KIND] == GONE and self.records[record + OWNER] == self.member + 1:
+                punch(self.fd, self.records[record + PLACE], self.records[record + CAPACITY])
+                self.records[record + KIND] = FREE
+            self.gone.pop()
 
     def _release_segments(self, table):
         """Give back the memory of this process's segments in which no block is in use."""
