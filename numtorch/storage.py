@@ -17,6 +17,7 @@ import threading
 import weakref
 from collections import deque
 from ctypes import addressof, c_char
+from mmap import PAGESIZE
 from sys import getrefcount
 
 import numpy as np
@@ -28,6 +29,7 @@ SMALL = 1 << 16                                          # bytes; larger blocks 
 RINGED = 1 << 17                                         # bytes; larger blocks have no ring
 ALL_RINGED = 1 << 26                                     # bytes in all rings together
 ALIGNMENT = 64
+PAGED = 1 << 22                                         # bytes; larger blocks are whole pages
 
 
 class Storage:
@@ -107,13 +109,15 @@ def address_of(array) -> int:
 
 
 def _new_block(nbytes):
-    """An aligned block of whole multiples of the alignment: its owner and its address."""
+    """An aligned block of whole multiples of the alignment: its owner and its address. Large ones are whole pages, for
+    `share_memory_` to put others in their place."""
+    alignment = ALIGNMENT if nbytes <= PAGED else PAGESIZE
     try:
-        array = np.empty(-(-nbytes // ALIGNMENT) * ALIGNMENT + ALIGNMENT, np.uint8)
+        array = np.empty(-(-nbytes // alignment) * alignment + alignment, np.uint8)
     except (MemoryError, ValueError):                    # more than there is, or than NumPy counts
         raise _no_memory(nbytes) from None
     address = address_of(array)
-    return array, address + (-address) % ALIGNMENT
+    return array, address + (-address) % alignment
 
 
 def _no_memory(nbytes):

@@ -126,6 +126,35 @@ def test_every_view_stays_valid():
         assert x[0, 0].item() == 3 and array.max() == 0                 # the array has the memory that was
 
 
+def add_to_all(*tensors):
+    for each in tensors:
+        each.add_(1)
+
+
+def test_large_memory_is_shared_where_it_is(fork):
+    """Whatever knows the address sees what another process writes: views, aliases, NumPy arrays, saved values and compiled
+    programs. The memory is the allocator's again afterwards."""
+    before = in_use(), memory()
+    x = torch.zeros(1100, 1000, requires_grad=True)
+    row, alias, array, place = x.detach()[1], x.data, x.detach().numpy(), x.data_ptr()
+    y = (x * x).sum()
+    program = torch.compile(lambda a: a * 2 + 1)
+    data = x.detach()
+    assert [program(data)[0, 0].item() for _ in range(4)] == [1] * 4
+    x.share_memory_()
+    assert x.is_shared() and x.data_ptr() == place == alias.data_ptr()
+    process = fork.Process(target=add_to_all, args=(data,))
+    process.start()
+    process.join(60)
+    assert row[5].item() == alias[0, 0].item() == array[1099, 999] == 1 and program(data)[0, 0].item() == 3
+    y.backward()
+    assert x.grad[0, 0].item() == 2                      # what was saved is shared as well
+    del x, y, row, alias, array, data, process, program
+    assert in_use() == before[0] and memory() <= before[1] + MB
+    again = torch.ones(1100, 1000)
+    assert not again.is_shared() and again.sum().item() == 1_100_000
+
+
 def test_what_a_graph_saved_stays():
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = (x * x).sum()

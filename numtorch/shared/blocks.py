@@ -80,6 +80,20 @@ def allocate_copy(address: int, nbytes: int) -> Block:
     return block
 
 
+def allocate_over(address: int, nbytes: int, owner) -> Block:
+    """A new block with a copy of what lies at an address, and in its place: whole pages of memory that are their owner's."""
+    block = allocate_copy(address, nbytes)
+    block.heap.alone(_put_over, block, address, owner)
+    return block
+
+
+def _put_over(block, address, owner):
+    home, record = block.heap, block.number * 8
+    place, capacity = home.records[record + PLACE], home.records[record + CAPACITY]
+    block.mapping = home.mappings[place] = system.MappingOver(home.fd, place, capacity, address, owner)
+    block.address = address
+
+
 def _take(home: Heap, size, nbytes):
     """A block of this process's segments, or None where there is none. The caller has `local`."""
     records, free = home.records, home.free.get(size)

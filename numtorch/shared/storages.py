@@ -6,11 +6,14 @@ import threading
 import weakref
 from sys import getrefcount
 
+import numpy as np
+
 from ..devices import cpu
 from ..storage import Storage, move
 from ..tensor import Tensor
-from .blocks import Block, allocate_copy, found_again
-from .heap import heap
+from .blocks import Block, allocate_copy, allocate_over, found_again
+from .heap import LARGE, heap
+from .system import PAGE
 
 _known: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # the storage over a block, by the block
 
@@ -52,7 +55,13 @@ def share(storages, only: Tensor | None = None) -> None:
     for storage in storages:
         if storage.device is cpu and storage.nbytes and not (isinstance(storage.owner, Block) and storage.owner.heap is home):
             moved[id(storage)] = storage
-    for storage in moved.values():
+    for key, storage in list(moved.items()):
+        if only is None and _is_paged(storage):
+            block = allocate_over(storage.address, storage.nbytes, storage.owner)
+            _known[block.number, block.generation] = storage
+            move(storage, storage.address, block, True)
+            del moved[key]
+            continue
         block = allocate_copy(storage.address, storage.nbytes)
         _known[block.number, block.generation] = storage
         kept = only is None or threading.active_count() > 1          # a kernel of another thread may be using the old memory
@@ -68,9 +77,16 @@ def share(storages, only: Tensor | None = None) -> None:
         _rebind(list(moved.values()))
 
 
+def _is_paged(storage):
+    """Whether a storage's memory is large, and whole pages of the allocator's own. The block is then mapped in its place, and
+    whatever knows the address sees it: NumPy arrays, what a graph saved, a kernel that runs."""
+    return storage.nbytes > LARGE and storage.address % PAGE == 0 and getattr(storage, "bin", None) is not None \
+        and type(storage.owner) is np.ndarray
+
+
 def _rebind(moved):
-    """Give everything over these storages its new address: tensors, and aliases with theirs. NumPy arrays stay where they are, over
-    the old memory, and so do values that a graph saved: they are what was saved."""
+    """Give everything over these storages its new address: tensors, and aliases with theirs. NumPy arrays over small ones stay
+    where they are, over the old memory, and so do values that a graph saved: they are what was saved."""
     distances = {id(storage): distance for storage, distance, _ in moved}
     pending = [storage for storage, _, _ in moved]
     for storage, _, block in moved:

@@ -20,6 +20,7 @@ _unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _FAILED = ctypes.c_void_p(-1).value
 PAGE = mmap.PAGESIZE
 SIZES = (1 << 62, 1 << 53, 1 << 43)                      # bytes of the file, the most that a file system allows
+FIXED = 0x10                                             # MAP_FIXED, the same on Linux and macOS
 KEEP_SIZE, PUNCH_HOLE, MACOS_PUNCH_HOLE = 1, 2, 99
 
 
@@ -66,6 +67,29 @@ class Mapping:
         address = getattr(self, "address", None)
         if address is not None and _unmap is not None:
             _unmap(address, self.size)
+
+
+class MappingOver(Mapping):
+    """A piece of a file in the place of memory, which must be whole pages. When nothing refers to it there is memory of the
+    owner's again, all of whose bytes are zeros."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, fd, offset, size, address, owner):
+        if _map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | FIXED, fd, offset) == _FAILED:
+            raise limit(OSError(ctypes.get_errno(), "mmap"), size)
+        self.address, self.size, self.owner = address, size, owner
+
+    def __del__(self):
+        address = getattr(self, "address", None)
+        if address is None or _map is None:
+            return
+        kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | FIXED
+        if _map(address, self.size, mmap.PROT_READ | mmap.PROT_WRITE, kind, -1, 0) == _FAILED:
+            _unreturned.append(self.owner)
+
+
+_unreturned: list = []                                   # owners of memory that could not be put back, and is never used again
 
 
 def punch(fd: int, offset: int, size: int) -> None:

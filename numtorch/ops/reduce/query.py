@@ -296,8 +296,8 @@ def is_shared(self) -> bool:
 
 
 def share_memory_(self) -> Tensor:
-    """Move the memory to where other processes can see it, once sent to them. Every view of it goes along; NumPy arrays over it,
-    and values that a graph saved, keep the old memory.
+    """Move the memory to where other processes can see it, once sent to them. Every view of it goes along. Above 4 MiB
+    the address stays, unless nothing else is over the memory, and NumPy arrays go along too; those over less keep the old one.
 
     Raises:
         RuntimeError: there is no memory to be had; the message says which limit was reached.
