@@ -48,7 +48,7 @@ def share_memory(a, b) -> bool:
 
 def overlap_partly(source, target) -> bool:
     """Whether writing `target` could change elements of `source` that are still to be read."""
-    return not (source.address == target.address and source.layout is target.layout) and overlap(source, target)
+    return overlap(source, target) and not (source.address == target.address and source.layout is target.layout)
 
 
 def overlap(source, target) -> bool:
