@@ -45,7 +45,12 @@ class _Compiled(Target):
 
     def intrinsic(self, value):
         from . import lowering
-        return getattr(lowering, value.name)
+        found = getattr(lowering, value.name, None)
+        if found is None:                                # vectors of the host: a thread does what the Python twin says
+            found = self.bound.get(value)
+        if found is None:
+            found = self.bound[value] = self.helper(bind(value.twin, {}, None, target=self), False)
+        return found
 
     def helper(self, function, scalar):
         return cuda.jit(device=True, forceinline=scalar, lto=False)(function)

@@ -26,9 +26,8 @@ def vectors(size):
 
 def _move_vector(source, target, count, backward):
     """target[i] = source[i] for `count` elements, or source[count - 1 - i]; both `count` and `backward` are constants."""
-    kept = [source[i] for i in range(count)]
-    for i in range(count):
-        target[i] = kept[count - 1 - i if backward else i]
+    for i in range(count):                               # which do not overlap
+        target[i] = source[count - 1 - i if backward else i]
 
 
 _move_vector.__name__ = "move_vector"

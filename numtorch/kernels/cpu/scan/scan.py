@@ -39,7 +39,7 @@ EIGHTS = False                   # whether rows go through it
 def _running_sums(x, out, total, count):
     """The running sums of `count` elements on from `total`, into out."""
     for i in range(count):
-        total = total + type(total)(x[i])
+        total = total + x[i]
         out[i] = total
 
 
