@@ -382,6 +382,111 @@ def plans_hold_their_memory(torch):
     assert (x.t() + 1).tolist() == first and len(blocks) == 50
 
 
+@check
+def memory_is_counted(torch):
+    cuda = torch.cuda
+    before = cuda.memory_allocated()
+    cuda.reset_peak_memory_stats()
+    x = torch.zeros(1000, device="cuda")
+    y = torch.zeros(10, device="cuda:0")
+    assert cuda.memory_allocated() - before == 4096 + 512 and cuda.memory_reserved() == cuda.memory_allocated()
+    del x
+    assert cuda.memory_allocated() - before == 512 and cuda.max_memory_allocated() - before >= 4608
+    stats, (free, total) = cuda.memory_stats(0), cuda.mem_get_info()
+    assert stats["allocated_bytes.all.current"] == cuda.memory_allocated("cuda:0") and 0 < free <= total
+    assert "MiB" in cuda.memory_summary() and cuda.get_device_properties(0).total_memory == total and y.numel() == 10
+    if total <= 1 << 30:
+        raises(cuda.OutOfMemoryError, "Tried to allocate 2.00 GiB. GPU 0 has a total capacity", lambda: torch.empty(1 << 29, device="cuda"))
+    cuda.empty_cache()
+
+
+@check
+def streams_and_events(torch):
+    cuda = torch.cuda
+    first, mine = cuda.current_stream(), cuda.Stream()
+    assert first == cuda.default_stream() and mine != first and len({first, mine, cuda.current_stream()}) == 2
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    with cuda.stream(mine) as inside:
+        assert cuda.current_stream() == mine == inside
+        start.record()
+        x = torch.ones(3, device="cuda") * 2
+        end.record()
+        with cuda.stream(None):
+            assert cuda.current_stream() == mine
+    assert cuda.current_stream() == first
+    first.wait_stream(mine)
+    mine.synchronize()
+    end.synchronize()
+    assert end.query() and mine.query() and start.elapsed_time(end) >= 0 and x.tolist() == [2, 2, 2]
+    raises(ValueError, "enable_timing=True", lambda: cuda.Event().elapsed_time(end))
+    raises(ValueError, "must be recorded", lambda: cuda.Event(enable_timing=True).elapsed_time(end))
+    assert cuda.Event().query()
+    if cuda.device_count() > 1:
+        with cuda.stream(cuda.Stream(1)):
+            assert cuda.current_device() == 1 and cuda.current_stream().device == torch.device("cuda:1")
+        assert cuda.current_device() == 0
+    with cuda.nvtx.range("step {}", 1):
+        assert cuda.nvtx.range_push("inner") == 1 and cuda.nvtx.range_pop() == 1
+
+
+@check
+def between_devices(torch):
+    comm = torch.cuda.comm
+    if torch.cuda.device_count() < 2:
+        return
+    assert torch.cuda.can_device_access_peer(0, 1) in (True, False) and not torch.cuda.can_device_access_peer(0, 0)
+    x = torch.arange(6.0, device="cuda").reshape(3, 2).requires_grad_()
+    here, there = comm.broadcast(x, (0, 1))
+    assert here is x and str(there.device) == "cuda:1" and there.tolist() == x.tolist()
+    pieces = comm.scatter(x, ["cuda:1", 0], [1, 2])
+    assert [str(p.device) for p in pieces] == ["cuda:1", "cuda:0"] and pieces[0].tolist() == [[0, 1]]
+    assert len(comm.scatter(x, (0, 1), dim=1)) == 2
+    whole = comm.gather([p * 2 for p in pieces], destination=1)
+    assert str(whole.device) == "cuda:1" and comm.gather(pieces, destination="cpu").device.type == "cpu"
+    total = comm.reduce_add([there, x])
+    assert str(total.device) == "cuda:1" and total.tolist() == (2 * x).tolist()
+    assert comm.reduce_add_coalesced([[x, x], [there, there]])[1].tolist() == total.tolist()
+    (whole.sum() + total.sum() * 3).backward()
+    assert x.grad.tolist() == [[8, 8]] * 3 and str(x.grad.device) == "cuda:0"
+    raises(RuntimeError, "that sum to 3", lambda: comm.scatter(x, (0, 1), [1, 1]))
+    raises(RuntimeError, "cuda:1 and cuda:0", lambda: there + x)
+
+
+@check
+def modules_on_devices(torch):
+    """A module moved to a device, and one on two of them, which gives what it gives on one, gradients too."""
+    nn, parallel = torch.nn, torch.nn.parallel
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    expected = model(torch.ones(5, 3))
+    expected.sum().backward()
+    slopes = [p.grad.clone() for p in model.parameters()]
+    moved = model.cuda()
+    assert moved is model and all(p.is_cuda and isinstance(p, nn.Parameter) for p in model.parameters())
+    model.zero_grad()
+    if torch.cuda.device_count() > 1:
+        both = nn.DataParallel(model)
+        result = both(torch.ones(5, 3))
+        assert str(result.device) == "cuda:0" and torch.allclose(result.cpu(), expected)
+        result.sum().backward()
+        assert all(torch.allclose(p.grad.cpu(), s) for p, s in zip(model.parameters(), slopes))
+        assert both(torch.ones(1, 3)).shape == (1, 2)
+        assert str(nn.DataParallel(model, [0, 1], output_device=1)(torch.ones(4, 3)).device) == "cuda:1"
+        model.zero_grad()
+        devices = ["cuda:0", "cuda:1"]
+        copies, pieces = parallel.Replicate(devices)(model), parallel.Split(devices)(torch.ones(5, 3, device="cuda"))
+        assert [str(next(iter(c[0]._parameters.values())).device) for c in copies] == devices
+        result = parallel.Join()(parallel.ParallelApply(devices)(copies, pieces))
+    else:
+        result = model(torch.ones(5, 3, device="cuda"))
+    result.sum().backward()
+    assert all(torch.allclose(p.grad.cpu(), s) for p, s in zip(model.parameters(), slopes))
+    before = [p.detach().cpu() for p in model.parameters()]
+    torch.optim.Adam(model.parameters(), lr=0.5).step()
+    assert all((p.detach().cpu() - b).abs().max() > 0.1 for p, b in zip(model.parameters(), before))
+    assert not next(model.cpu().parameters()).is_cuda
+
+
 def outcome(value):
     values = value if isinstance(value, tuple) else (value,)
     values = [v.detach().cpu() for v in values]

@@ -7,7 +7,7 @@ _BLOCKS = "sparse layouts are COO, CSR and CSC; use torch.sparse_csr_tensor"
 _PROCESSES = ("there are no groups of processes that talk to one another; drop the wrapper, or share a batch among workers by "
               "nn.DataParallel")
 _OTHER = "devices are cpu, cuda and meta"
-_GRAPHS = "a device has one stream, on which all runs in order"
+_GRAPHS = "launches are not captured yet; call the function itself"
 
 _RENAMED = "PyTorch has taken the name back; "
 
@@ -27,14 +27,8 @@ ABSENT = {
     "classes": "there is no C++ underneath",
     "compiler": "ops are compiled one by one as they are first used; call the function itself",
     "cpp": "there is no C++ underneath",
-    "cuda.Event": _GRAPHS,
-    "cuda.Stream": _GRAPHS,
-    "cuda.comm": _PROCESSES,
     "cuda.graphs": _GRAPHS,
     "cuda.nccl": _PROCESSES,
-    "cuda.nvtx": "there are no marks for NVIDIA's profilers; drop the calls",
-    "cuda.stream": _GRAPHS,
-    "cuda.current_stream": _GRAPHS,
     "distributed": _PROCESSES,
     "export": _TRACE,
     "fx": "there is no tracing; numtorch.draw shows what a call recorded",

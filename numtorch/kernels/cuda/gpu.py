@@ -1,12 +1,15 @@
-"""A real GPU through cuda.core: pool memory, one stream a device, launches of cached cubins with raw addresses.
+"""A real GPU through cuda.core: pool memory, streams, launches of cached cubins with raw addresses.
 
 Not proven on hardware: no GPU was at hand when this was written. What is checked without one is that cubins are made for
 sm_80 and sm_90 (tests/test_cuda.py); the calls below follow cuda.core 1.x and cuda.bindings 13.
 """
 from __future__ import annotations
 
+import threading
+
 from cuda.bindings import driver
-from cuda.core import Device, LaunchConfig, ObjectCode, launch
+from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, StreamOptions, launch
+from cuda.core._utils.cuda_utils import CUDAError
 
 from .environment import THREADS, Unavailable
 
@@ -26,17 +29,39 @@ class _Device:
     def __init__(self, index):
         self.device = Device(index)
         self.device.set_current()
-        self.stream = self.device.create_stream()
+        self.first = self.device.create_stream()
+        self.thread = threading.local()
         self.memory = self.device.memory_resource
         capability = self.device.compute_capability
         self.capability = (capability.major, capability.minor)
         self.kernels = {}
+
+    @property
+    def stream(self):
+        """This thread's current one."""
+        return getattr(self.thread, "stream", self.first)
 
     def kernel(self, kernel):
         found = self.kernels.get(kernel)
         if found is None:
             found = self.kernels[kernel] = ObjectCode.from_cubin(kernel.cubin(self.capability)).get_kernel(kernel.symbol)
         return found
+
+
+class Handle:
+    """A stream, which equals another object for the same."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __int__(self):
+        return int(self.stream.handle)
+
+    def __eq__(self, other):
+        return type(other) is Handle and int(self) == int(other)
+
+    def __hash__(self):
+        return int(self)
 
 
 class Gpu:
@@ -67,7 +92,10 @@ class Gpu:
 
     def allocate(self, nbytes, index):
         device = self.at(index)
-        buffer = device.memory.allocate(nbytes, stream=device.stream)
+        try:
+            buffer = device.memory.allocate(nbytes, stream=device.stream)
+        except CUDAError as error:
+            raise MemoryError(str(error)) from None
         return buffer, int(buffer.handle)                # dropped, the buffer goes back to the pool in stream order
 
     def copy(self, target, source, nbytes, index):
@@ -87,4 +115,47 @@ class Gpu:
         return call
 
     def synchronize(self, index):
-        self.at(index).stream.sync()
+        self.at(index).device.sync()
+
+    def memory_info(self, index):
+        self.at(index)
+        return tuple(_checked(driver.cuMemGetInfo()))
+
+    def processors(self, index):
+        properties = self.at(index).device.properties
+        return properties.multiprocessor_count, properties.warp_size
+
+    def reaches(self, index, other):
+        return self.at(index).device.can_access_peer(other)
+
+    # ------------------------------------------------------------ streams and events are cuda.core's
+    def new_stream(self, index, priority):
+        return Handle(self.at(index).device.create_stream(options=StreamOptions(priority=priority or None)))
+
+    def first_stream(self, index):
+        return Handle(self.at(index).first)
+
+    def current(self, index):
+        return Handle(self.at(index).stream)
+
+    def use(self, index, stream):
+        self.at(index).thread.stream = stream.stream
+
+    def finish(self, stream):
+        stream.stream.sync()
+
+    def record(self, stream, timing, blocking):
+        return stream.stream.record(options=EventOptions(timing_enabled=timing, blocking_sync=blocking))
+
+    def wait(self, stream, event):
+        stream.stream.wait(event)
+
+    def reached(self, event):
+        return event.is_done
+
+    def await_event(self, event):
+        event.sync()
+
+    def milliseconds(self, first, last):
+        last.sync()
+        return last - first

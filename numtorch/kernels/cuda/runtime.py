@@ -8,12 +8,20 @@ Both offer the same few things, and everything above uses only these; `index` is
     copy(target, source, nbytes, index)         between host and device or within the device, by address
     launcher(kernel, index, grid)               call(*words), which runs a kernel on `grid` blocks of `THREADS`
     synchronize(index)                          wait for what the device was told to do
+    memory_info(index), processors(index)       (free, all) bytes; (multiprocessors, threads of a warp)
+    reaches(index, other)                       whether a device reads another's memory
 
-What a device is told, it does in that order (one stream a device). `copy` returns when the host's side of it may be used again.
+and for streams, which are handles: `new_stream(index, priority)`, `first_stream(index)`, `current(index)` in this thread and
+`use(index, stream)`, `finish(stream)`; `record(stream, timing, blocking)` gives an event, `wait(stream, event)`, `reached(event)`,
+`await_event(event)`, `milliseconds(event, event)`.
+
+What a stream is told, it does in that order; launches, copies and memory go to the current one. `copy` returns when the host's side
+of it may be used again. `allocate` raises MemoryError.
 """
 from __future__ import annotations
 
 import functools
+import os
 
 import numpy as np
 
@@ -23,6 +31,9 @@ from .environment import SIMULATED, Unavailable
 @functools.cache
 def runtime():
     """The process's machine. Raises Unavailable."""
+    if _forked[0]:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+                           "'spawn' start method")
     if SIMULATED:
         from .simulator import Simulator
         return Simulator()
@@ -33,6 +44,19 @@ def runtime():
     except ImportError as error:
         raise Unavailable(f"{error}; install numtorch[cuda]", missing=error.name) from None
     return Gpu()
+
+
+_forked = [False]                                        # whether this process is a forked child of one that had a machine
+
+
+def _after_fork():
+    if runtime.cache_info().currsize:
+        _forked[0] = True
+        runtime.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def upload(words, index: int):

@@ -7,8 +7,12 @@ one of another device, or that leaves its block of memory, raises IndexError whe
 from __future__ import annotations
 
 import ctypes
+import itertools
+import os
 import threading
+import time
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +20,7 @@ from ..pointers import Pointer
 from .environment import THREADS
 
 ALIGNMENT = 256                                          # as the driver's allocator has it
+DEVICES, MEMORY = 2, 1 << 30                             # how many there are, and the bytes of each
 
 
 class DevicePointer(Pointer):
@@ -76,12 +81,29 @@ TWINS = {"offset": _offset, "moved": _moved, "as_pointer": _as_pointer, "local_a
 _running: list = [None, 0]                               # the simulator and the device that a kernel runs on
 
 
+class Handle(NamedTuple):
+    """A stream of the simulator's."""
+    device: int
+    number: int
+
+    def __int__(self):
+        return self.number
+
+
+class _Streams(threading.local):
+    """A thread's current streams by device."""
+
+    def __init__(self):
+        self.current = {}
+
+
 class Simulator:
     """See runtime.py for what these mean."""
 
-    count = 2
-
     def __init__(self):
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        self.count = DEVICES if visible is None else min(DEVICES, len([d for d in visible.split(",") if d.strip()]))
+        self.streams, self.made = _Streams(), itertools.count(1)
         self.one_at_a_time = threading.Lock()            # Numba's simulator has one grid
         self.memory = [weakref.WeakValueDictionary() for _ in range(self.count)]     # (start, end) -> block, by device
 
@@ -89,6 +111,8 @@ class Simulator:
         return "Numba CUDA simulator", (0, 0)
 
     def allocate(self, nbytes, index):
+        if nbytes > self.memory_info(index)[0]:
+            raise MemoryError
         block = np.empty(nbytes + ALIGNMENT, np.uint8)
         start = block.ctypes.data + -block.ctypes.data % ALIGNMENT
         self.memory[index][start, start + nbytes] = block
@@ -121,3 +145,43 @@ class Simulator:
 
     def synchronize(self, index):
         """Kernels have run when their call returns."""
+
+    def memory_info(self, index):
+        return MEMORY - sum(end - start for start, end in list(self.memory[index])), MEMORY
+
+    def processors(self, index):
+        return 1, THREADS
+
+    def reaches(self, index, other):
+        return True
+
+    # ------------------------------------------------------------ streams: (device, number); an event is when it was recorded
+    def new_stream(self, index, priority):
+        return Handle(index, next(self.made))
+
+    def first_stream(self, index):
+        return Handle(index, 0)
+
+    def current(self, index):
+        return self.streams.current.get(index) or self.first_stream(index)
+
+    def use(self, index, stream):
+        self.streams.current[index] = stream
+
+    def record(self, stream, timing, blocking):
+        return time.perf_counter()
+
+    def milliseconds(self, first, last):
+        return (last - first) * 1e3
+
+    def wait(self, stream, event):
+        """What was told before has been done."""
+
+    def finish(self, stream):
+        """All has been done."""
+
+    def await_event(self, event):
+        """It has been reached."""
+
+    def reached(self, event):
+        return True

@@ -1,12 +1,15 @@
-"""A batch shared out among worker processes.
+"""A batch shared out among worker processes or devices.
 
 scattering    batches in pieces, and pieces joined
 replicas      copies of a module, and modules applied side by side in this process
+stages        the stages of a step as modules
 workers       the processes that hold a module, and what goes to and fro
 dataparallel  DataParallel
 """
 from .dataparallel import DataParallel, data_parallel
 from .replicas import parallel_apply, replicate
 from .scattering import gather, scatter, scatter_kwargs
+from .stages import Gather, Join, ParallelApply, Replicate, Scatter, Split
 
-__all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter", "scatter_kwargs"]
+__all__ = ["DataParallel", "Gather", "Join", "ParallelApply", "Replicate", "Scatter", "Split", "data_parallel", "gather",
+           "parallel_apply", "replicate", "scatter", "scatter_kwargs"]

@@ -5,9 +5,11 @@ import os
 
 from ...autograd.function import Function
 from ...autograd.modes import is_grad_enabled
+from ...devices import device as as_device
 from ...random import initial_seed
 from ...tree import map_tensors, tensors_in
 from ..modules.module import Module
+from .replicas import parallel_apply, replicate
 from .scattering import gather, scatter_kwargs
 from .workers import Team
 
@@ -82,17 +84,20 @@ def _leaf(tensor):
 
 
 class DataParallel(Module):
-    """A module in several processes, each for a piece of the batch: outputs are joined and gradients summed.
+    """A module in several processes, or on several CUDA devices, each for a piece of the batch: outputs are joined and gradients
+    summed.
 
-    The workers see the parameters, which move to shared memory; what an optimiser writes needs not be sent. A call costs some
-    tenths of a millisecond a worker, so it pays where a worker's piece takes milliseconds, and where the module is bound by Python:
+    A module on a CUDA device is copied to the others in each call, from where its gradients come back. Elsewhere the workers see
+    the parameters, which move to shared memory; what an optimiser writes needs not be sent. A call costs some tenths of a
+    millisecond a worker, so it pays where a worker's piece takes milliseconds, and where the module is bound by Python:
     kernels of one large batch use all processors already. A loop over time, many small layers and modules with Python in them gain
     the number of processors; a large convolution or product gains nothing.
 
     Args:
         module: the module; `DataParallel(module).module` is it.
-        device_ids: how many workers, or a list as long; as many as processors when None.
-        output_device: accepted; there is one.
+        device_ids: how many workers, or a list as long; as many as processors when None. Of a module on a CUDA device, the
+            devices; all when None.
+        output_device: the CUDA device of the joined outputs; the first of them when None.
         dim: the dimension of the batch.
 
     The first worker's buffers (of batch norm, say) are the module's. Hooks and anything else that forward changes in a module stay
@@ -115,6 +120,7 @@ class DataParallel(Module):
         self.module, self.dim = module, dim
         count = os.cpu_count() or 1 if device_ids is None else device_ids if isinstance(device_ids, int) else len(device_ids)
         self.device_ids, self.output_device = list(range(count)), output_device
+        self._asked = list(range(device_ids)) if isinstance(device_ids, int) else device_ids
         self._team, self._places = None, None
 
     def forward(self, *inputs, **kwargs):
@@ -123,6 +129,9 @@ class DataParallel(Module):
         Args:
             inputs, kwargs: its arguments. Tensors are cut along `dim`; other things go to every worker.
         """
+        own = next(iter([*self.module.parameters(), *self.module.buffers()]), None)
+        if own is not None and own.is_cuda:
+            return self._on_devices(inputs, kwargs)
         args, named = scatter_kwargs(inputs, kwargs, len(self.device_ids), self.dim)
         if len(args) < 2:
             return self.module(*inputs, **kwargs)
@@ -132,6 +141,16 @@ class DataParallel(Module):
         wanted = [t for t in tensors_in((inputs, kwargs)) if t.requires_grad]
         outputs = iter(_tuple(_Everywhere.apply(run, *parameters, *wanted)))
         return map_tensors(lambda t: next(outputs), run.output)
+
+    def _on_devices(self, inputs, kwargs):
+        from ...cuda import device_count
+        ids = range(device_count()) if self._asked is None else self._asked
+        places = [as_device("cuda", i) if isinstance(i, int) else as_device(i) for i in ids]
+        args, named = scatter_kwargs(inputs, kwargs, places, self.dim)
+        places = places[:max(len(args), 1)]
+        replicas = replicate(self.module, places)
+        outputs = parallel_apply(replicas, list(args) or [()], list(named) or [{}], places)
+        return gather(outputs, places[0] if self.output_device is None else self.output_device, self.dim)
 
     def _current_team(self):
         """Workers that have the module as it is: where its memory was replaced they start anew."""

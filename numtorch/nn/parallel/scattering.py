@@ -1,6 +1,7 @@
-"""Batches in pieces for workers, and what they return joined again."""
+"""Batches in pieces for workers or devices, and what they return joined again."""
 from __future__ import annotations
 
+from ...devices import device as as_device
 from ...ops.shape.join import cat
 from ...tensor import Tensor
 
@@ -9,12 +10,20 @@ def _count(targets):
     return targets if isinstance(targets, int) else len(targets)
 
 
+def places_of(targets, tensor):
+    """The devices that targets name: devices or their names, or ints for a tensor on one; None where they only count."""
+    if isinstance(targets, int) or not targets or (isinstance(targets[0], int) and not tensor.is_cuda):
+        return None
+    return [as_device("cuda", t) if isinstance(t, int) else as_device(t) for t in targets]
+
+
 def scatter(inputs, target_gpus, dim: int = 0) -> list:
     """Tensors in a structure cut into nearly equal pieces along a dimension; other things are in every piece.
 
     Args:
         inputs: tensors in tuples, lists and dicts.
-        target_gpus: how many pieces, or a list as long.
+        target_gpus: how many pieces, or a list as long; a list of devices, to which the pieces go. Ints are CUDA devices for
+            tensors on one.
         dim: the dimension.
 
     Returns:
@@ -27,11 +36,12 @@ def scatter(inputs, target_gpus, dim: int = 0) -> list:
     """
     count = _count(target_gpus)
     if isinstance(inputs, Tensor):
-        return list(inputs.chunk(count, dim))
+        places, pieces = places_of(target_gpus, inputs), inputs.chunk(count, dim)
+        return list(pieces) if places is None else [piece.to(place) for piece, place in zip(pieces, places)]
     if isinstance(inputs, dict) and inputs:
-        return [type(inputs)(zip(inputs, values)) for values in zip(*[scatter(v, count, dim) for v in inputs.values()])]
+        return [type(inputs)(zip(inputs, values)) for values in zip(*[scatter(v, target_gpus, dim) for v in inputs.values()])]
     if isinstance(inputs, (list, tuple)) and inputs:
-        pieces = zip(*[scatter(v, count, dim) for v in inputs])
+        pieces = zip(*[scatter(v, target_gpus, dim) for v in inputs])
         if hasattr(inputs, "_fields"):
             return [type(inputs)(*values) for values in pieces]
         return [type(inputs)(values) for values in pieces]
@@ -64,7 +74,7 @@ def gather(outputs, target_device=None, dim: int = 0):
 
     Args:
         outputs: a list of them.
-        target_device: accepted; they are where they are.
+        target_device: the device where they are joined, its index or name; where the first is when None.
         dim: the dimension.
 
     Raises:
@@ -77,12 +87,14 @@ def gather(outputs, target_device=None, dim: int = 0):
     """
     first = outputs[0]
     if isinstance(first, Tensor):
-        return cat([o.view(1) if not o.ndim else o for o in outputs], dim if first.ndim else 0)
+        place = first.device if target_device is None or not first.is_cuda else \
+            as_device("cuda", target_device) if isinstance(target_device, int) else as_device(target_device)
+        return cat([(o.view(1) if not o.ndim else o).to(place) for o in outputs], dim if first.ndim else 0)
     if first is None:
         return None
     if isinstance(first, dict):
-        return type(first)((key, gather([o[key] for o in outputs], None, dim)) for key in first)
+        return type(first)((key, gather([o[key] for o in outputs], target_device, dim)) for key in first)
     if isinstance(first, (list, tuple)):
-        parts = [gather(list(part), None, dim) for part in zip(*outputs)]
+        parts = [gather(list(part), target_device, dim) for part in zip(*outputs)]
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
     raise TypeError(f"gather: expected tensors in tuples, lists and dicts, got {type(first).__name__}")

@@ -1,0 +1,300 @@
+"""CUDA devices: how many there are, which one is current, and waiting for them; their memory, and the way there and back."""
+from __future__ import annotations
+
+import ctypes
+import threading
+
+from .. import storage as _storage
+from ..devices import device as _device
+from ..kernels.cuda.environment import Unavailable
+from ..kernels.cuda.runtime import runtime
+from ..ops.core.late import provide
+
+
+class _Current(threading.local):
+    """Every thread has a current device of its own."""
+    index = 0
+
+
+_current = _Current()
+
+
+def _machine():
+    """The runtime. Raises what PyTorch raises where there is none, or where a forked child has its parent's."""
+    try:
+        return runtime()
+    except Unavailable as error:
+        if error.missing:
+            raise AssertionError(f"Torch not compiled with CUDA enabled: {error}") from None
+        raise RuntimeError(str(error)) from None
+
+
+def _index(which, optional=True) -> int:
+    """The index that a device, a string, an int or None (the current device) stands for."""
+    if which is None and optional:
+        return _current.index
+    found = _device(which)
+    if found.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {found}")
+    return _current.index if found.index is None else found.index
+
+
+def _existing(index) -> int:
+    count = _machine().count
+    if not 0 <= index < count:
+        raise RuntimeError(f"CUDA error: invalid device ordinal (asked for cuda:{index}, there are {count})")
+    return index
+
+
+# ---------------------------------------------------------------- devices
+def is_available() -> bool:
+    """Whether tensors can be put on a CUDA device, real or simulated. Never raises."""
+    return device_count() > 0
+
+
+def device_count() -> int:
+    """The number of CUDA devices; 0 where there are none or the `cuda` extra is missing."""
+    try:
+        return runtime().count
+    except Unavailable:
+        return 0
+
+
+def current_device() -> int:
+    """The index of the device that `"cuda"` means in this thread."""
+    return _existing(_current.index)
+
+
+def set_device(device) -> None:
+    """Make a device the one that `"cuda"` means in this thread; a negative index changes nothing.
+
+    Args:
+        device: an index, or a device or string such as "cuda:1".
+
+    Raises:
+        RuntimeError: no such device.
+        ValueError: not a CUDA device.
+    """
+    if isinstance(device, int) and device < 0:
+        return
+    _current.index = _existing(_index(device, optional=False))
+
+
+class device:
+    """Context manager: another device is the current one inside.
+
+    Args:
+        device: an index, a device or a string; a negative index or None changes nothing.
+
+    Example:
+        with torch.cuda.device(1):
+            x = torch.zeros(2, device="cuda")            # on cuda:1
+    """
+
+    def __init__(self, device):
+        self.idx = -1 if device is None or (isinstance(device, int) and device < 0) else _index(device)
+        self.previous = []                               # one entry for each time it is entered
+
+    def __enter__(self):
+        self.previous.append(_current.index)
+        set_device(self.idx)
+        return self
+
+    def __exit__(self, *error):
+        _current.index = self.previous.pop()
+        return False
+
+
+def synchronize(device=None) -> None:
+    """Wait until a device, the current one when None, has done what it was told."""
+    _machine().synchronize(_existing(_index(device)))
+
+
+def get_device_name(device=None) -> str:
+    """What a device is called."""
+    return _machine().describe(_existing(_index(device)))[0]
+
+
+def get_device_capability(device=None) -> tuple[int, int]:
+    """A device's compute capability, such as (9, 0); (0, 0) in the simulator."""
+    return _machine().describe(_existing(_index(device)))[1]
+
+
+def init() -> None:
+    """Start CUDA now instead of on first use. Raises where there is none."""
+    _machine()
+
+
+def is_initialized() -> bool:
+    """Whether CUDA has been started."""
+    return runtime.cache_info().currsize > 0
+
+
+def manual_seed(seed: int) -> None:
+    """Taken for PyTorch's sake, with or without CUDA: random numbers are drawn on the CPU, from what `torch.manual_seed` seeds.
+
+    Args:
+        seed: changes nothing.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cuda.manual_seed(0)
+    """
+    int(seed)
+
+
+manual_seed_all = manual_seed
+
+
+def can_device_access_peer(device, peer_device) -> bool:
+    """Whether one device reads another's memory without the host between them.
+
+    Args:
+        device, peer_device: two devices that are there.
+
+    Raises:
+        AssertionError: one is not there.
+    """
+    both = [_index(each, optional=False) for each in (device, peer_device)]
+    for each in both:
+        if not 0 <= each < _machine().count:
+            raise AssertionError("Invalid device id" if each == both[0] else "Invalid peer device id")
+    return both[0] != both[1] and _machine().reaches(*both)
+
+
+class DeviceProperties:
+    """What a device is.
+
+    Attributes:
+        name: what it is called.
+        major, minor: its compute capability.
+        total_memory: in bytes.
+        multi_processor_count: how many multiprocessors it has.
+        warp_size: threads that go together.
+    """
+
+    def __init__(self, name, capability, total_memory, multi_processor_count, warp_size):
+        self.name, (self.major, self.minor), self.total_memory = name, capability, total_memory
+        self.multi_processor_count, self.warp_size = multi_processor_count, warp_size
+
+    def __repr__(self):
+        return (f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+                f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count})")
+
+
+def get_device_properties(device=None) -> DeviceProperties:
+    """What a device is: name, capability, memory and multiprocessors.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    index, machine = _existing(_index(device)), _machine()
+    (name, capability), (processors, warp) = machine.describe(index), machine.processors(index)
+    return DeviceProperties(name, capability, machine.memory_info(index)[1], processors, warp)
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether bfloat16 can be computed with: yes, in float32 where the device has no arithmetic for it.
+
+    Args:
+        including_emulation: whether that counts.
+    """
+    return including_emulation or get_device_capability() >= (8, 0)
+
+
+# ---------------------------------------------------------------- for the floors below
+def placed(device):
+    """`device` with an index, the current one's unless it has one. Raises as `numtorch.ops.core.backends.placed` says."""
+    return _device("cuda", _existing(_current.index if device.index is None else device.index))
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device has no memory left for a tensor. The message says how much was asked for, and how much tensors have."""
+
+
+class Usage:
+    """What tensors have of a device's memory, in bytes and in blocks.
+
+    Attributes:
+        current, peak, total: allocated now, at most since `reset_peak_memory_stats`, and altogether since the start.
+    """
+
+    def __init__(self):
+        self.current, self.peak, self.total = [0, 0], [0, 0], [0, 0]
+
+    def add(self, nbytes):
+        for which, amount in enumerate((nbytes, 1)):
+            self.current[which] += amount
+            if amount > 0:
+                self.total[which] += amount
+                self.peak[which] = max(self.peak[which], self.current[which])
+
+    def take(self, nbytes):
+        self.current[0] -= nbytes
+        self.current[1] -= 1
+
+
+usage: dict[int, Usage] = {}                             # by device
+
+
+class _Block:
+    """A device's memory, counted for as long as it is there."""
+
+    __slots__ = ("owner", "nbytes", "usage")
+
+    def __init__(self, owner, nbytes, usage):
+        self.owner, self.nbytes, self.usage = owner, nbytes, usage
+        usage.add(nbytes)
+
+    def __del__(self):
+        self.usage.take(self.nbytes)
+
+
+class _Allocator:
+    """Storages on CUDA devices."""
+
+    @staticmethod
+    def allocate(nbytes, device):
+        index, size = device.index, -(-max(nbytes, 1) // 512) * 512     # counted as PyTorch's allocator rounds
+        counted = usage.setdefault(index, Usage())
+        try:
+            owner, address = _machine().allocate(max(nbytes, 1), index)     # no runtime has blocks of nothing
+        except MemoryError:
+            (free, total), (held, blocks) = runtime().memory_info(index), counted.current
+            raise OutOfMemoryError(
+                f"CUDA out of memory. Tried to allocate {_mebibytes(nbytes)}. GPU {index} has a total capacity of "
+                f"{_mebibytes(total)} of which {_mebibytes(free)} is free. Of the allocated memory {_mebibytes(held)} is "
+                f"allocated by numtorch, in {blocks} blocks") from None
+        return _storage.Storage(address, nbytes, _Block(owner, size, counted), device)
+
+
+def _mebibytes(nbytes):
+    return f"{nbytes / 2**20:.2f} MiB" if nbytes < 2**30 else f"{nbytes / 2**30:.2f} GiB"
+
+
+@provide
+def transfer_cuda(source, target) -> None:
+    """Write a tensor into one of the same dense layout, where at least one of the two is on a CUDA device."""
+    if source.layout.nbytes:
+        where = (target if target.layout.device.type == "cuda" else source).layout.device
+        if source.layout.device.type == target.layout.device.type == "cuda":
+            runtime().synchronize(source.layout.device.index)
+        runtime().copy(target.address, source.address, source.layout.nbytes, where.index)
+
+
+@provide
+def read_status_cuda(tensor) -> int:
+    """The first word of a tensor on a CUDA device."""
+    word = ctypes.c_int64()
+    runtime().copy(ctypes.addressof(word), tensor.address, 8, tensor.layout.device.index)
+    return word.value
+
+
+@provide
+def clear_status_cuda(tensor) -> None:
+    """Write 0 there."""
+    word = ctypes.c_int64()
+    runtime().copy(tensor.address, ctypes.addressof(word), 8, tensor.layout.device.index)
+
+
+_storage.register_allocator("cuda", _Allocator())

@@ -1,0 +1,104 @@
+"""What tensors have of a device's memory. A device's memory goes back to the driver's pool, in the order of its stream, as soon as
+nothing refers to it: nothing is kept back, so what is reserved is what is allocated."""
+from __future__ import annotations
+
+from .devices import Usage, _existing, _index, _machine, usage
+
+__all__ = ["empty_cache", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
+           "memory_stats", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+           "reset_max_memory_cached", "reset_peak_memory_stats"]
+
+
+def _usage(device) -> Usage:
+    return usage.setdefault(_existing(_index(device)), Usage())
+
+
+def empty_cache() -> None:
+    """Taken for PyTorch's sake: a device's memory goes back to the driver's pool as soon as nothing refers to it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cuda.empty_cache()
+    """
+
+
+def memory_allocated(device=None) -> int:
+    """The bytes that tensors have on a device.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    return _usage(device).current[0]
+
+
+def max_memory_allocated(device=None) -> int:
+    """The most bytes that tensors had at a time, since `reset_peak_memory_stats`.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    return _usage(device).peak[0]
+
+
+memory_reserved, max_memory_reserved = memory_allocated, max_memory_allocated
+
+
+def reset_peak_memory_stats(device=None) -> None:
+    """Count the most bytes anew from what is allocated now.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    found = _usage(device)
+    found.peak = list(found.current)
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def reset_accumulated_memory_stats(device=None) -> None:
+    """Count what was allocated altogether anew from 0.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    _usage(device).total = [0, 0]
+
+
+def mem_get_info(device=None) -> tuple[int, int]:
+    """The bytes of a device that are free, and all that it has.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    return _machine().memory_info(_existing(_index(device)))
+
+
+def memory_stats(device=None) -> dict:
+    """What tensors have of a device, under PyTorch's names: `allocated_bytes.all.current`, `allocation.all.peak` and so on.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    found, stats = _usage(device), {}
+    for which, kinds in enumerate((("allocated_bytes", "reserved_bytes", "active_bytes"), ("allocation", "segment", "active"))):
+        for kind in kinds:
+            current, peak, total = found.current[which], found.peak[which], found.total[which]
+            for name, value in dict(current=current, peak=peak, allocated=total, freed=total - current).items():
+                stats[f"{kind}.all.{name}"] = value
+    return {**stats, "num_ooms": 0, "num_alloc_retries": 0}
+
+
+def memory_summary(device=None, abbreviated: bool = False) -> str:
+    """A table of what tensors have of a device.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+        abbreviated: without what was allocated altogether.
+    """
+    index = _existing(_index(device))
+    found, (free, total) = _usage(index), mem_get_info(index)
+    rows = [("allocated now", *found.current), ("allocated at most", *found.peak)]
+    rows += [] if abbreviated else [("allocated altogether", *found.total)]
+    lines = [f"cuda:{index}, {total / 2**20:.1f} MiB of which {free / 2**20:.1f} are free", f"{'':22}{'MiB':>12}{'blocks':>10}"]
+    return "\n".join(lines + [f"{name:22}{nbytes / 2**20:12.2f}{blocks:10}" for name, nbytes, blocks in rows]) + "\n"
