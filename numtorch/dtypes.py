@@ -1,7 +1,8 @@
 """Element types and PyTorch's promotion rules.
 
-A `dtype` says how an element is stored (`storage`, a NumPy dtype; float16 and bfloat16 are 16-bit words) and what it
-means. Nothing here knows of memory, layouts or tensors.
+A `dtype` says what an element means, how it is stored (`storage`, a NumPy dtype; float16 and bfloat16 are 16-bit words), and how
+kernels read, compute, add up and write it: this is the one table of that, from which `kernels/elementtypes.py` makes what kernels
+are bound to. Nothing here knows of memory, layouts or tensors.
 """
 from __future__ import annotations
 
@@ -26,6 +27,8 @@ class dtype:
         title: PyTorch's name for it in messages, such as `"Float"`.
         category: 0 bool, 1 integer, 2 floating point, 3 complex; promotion looks at it first.
         kernel, compute: what it is called in kernels, and what they compute in.
+        accumulate: in what long sums of the compute type are carried.
+        load, store: the intrinsics that make the compute type of a stored word and the other way round; None where the word is it.
 
     Example:
         >>> import numtorch as torch
@@ -34,17 +37,20 @@ class dtype:
     """
 
     __slots__ = ("name", "itemsize", "is_floating_point", "is_complex", "is_signed", "numpy", "storage", "category",
-                 "kernel", "compute", "title")
+                 "kernel", "compute", "accumulate", "load", "store", "title")
     by_name: dict[str, dtype] = {}
 
-    def __init__(self, name: str, kind: str, itemsize: int, signed: bool = True, storage: str | None = None) -> None:
+    def __init__(self, name: str, kind: str, itemsize: int, signed: bool = True, storage: str | None = None, *,
+                 compute: str | None = None, accumulate: str | None = None, load: str | None = None,
+                 store: str | None = None) -> None:
         self.name, self.itemsize, self.category = name, itemsize, _CATEGORY[kind]
         self.is_floating_point, self.is_complex = kind == "float", kind == "complex"
         self.is_signed = signed
         self.numpy = None if name == "bfloat16" else np.dtype(name)
         self.storage = np.dtype(storage or name)
         self.kernel = name                               # the pointee's name in a kernel signature
-        self.compute = "float32" if name in ("float16", "bfloat16") else name
+        self.compute, self.load, self.store = compute or name, load, store
+        self.accumulate = accumulate or self.compute
         self.title = _TITLES.get(name, name.capitalize().replace("Ui", "UI"))
         dtype.by_name[name] = self
 
@@ -89,16 +95,18 @@ bool_ = dtype("bool", "bool", 1, signed=False)
 uint8 = dtype("uint8", "int", 1, signed=False)
 int8 = dtype("int8", "int", 1)
 int16 = dtype("int16", "int", 2)
-int32 = dtype("int32", "int", 4)
+int32 = dtype("int32", "int", 4, accumulate="int64")
 int64 = dtype("int64", "int", 8)
 uint16 = dtype("uint16", "int", 2, signed=False)
 uint32 = dtype("uint32", "int", 4, signed=False)
 uint64 = dtype("uint64", "int", 8, signed=False)
-float16 = dtype("float16", "float", 2, storage="uint16")
-bfloat16 = dtype("bfloat16", "float", 2, storage="uint16")
-float32 = dtype("float32", "float", 4)
+float16 = dtype("float16", "float", 2, storage="uint16", compute="float32", accumulate="float64",
+                load="half_to_float", store="float_to_half")
+bfloat16 = dtype("bfloat16", "float", 2, storage="uint16", compute="float32", accumulate="float64",
+                 load="bfloat16_to_float", store="float_to_bfloat16")
+float32 = dtype("float32", "float", 4, accumulate="float64")
 float64 = dtype("float64", "float", 8)
-complex64 = dtype("complex64", "complex", 8)
+complex64 = dtype("complex64", "complex", 8, accumulate="complex128")
 complex128 = dtype("complex128", "complex", 16)
 
 ALL = tuple(dtype.by_name.values())

@@ -268,6 +268,17 @@ def test_kernels_are_given_addresses_of_what_has_a_name():
     assert not found, found
 
 
+# Tables by element type outside of dtypes.py, and what they say that is no matter of how elements are stored or computed.
+TABLES_BY_DTYPE = {"ops/linalg/matmul.py": "C++'s names in messages", "ops/memory/conversion.py": "methods named for dtypes",
+                   "ops/pointwise/floats.py": "the bits of infinity"}
+
+
+def test_how_elements_are_stored_and_computed_stands_in_one_table():
+    found = {str(path.relative_to(PACKAGE)) for path in MODULES.values() if path.relative_to(PACKAGE).parts[0] in ("kernels", "ops")
+             and re.search(r"""["']b?float16["']\s*:""", path.read_text())}
+    assert found == set(TABLES_BY_DTYPE)
+
+
 # Files of ops/ that ask whether a device is the host, and why. All others take the kernels of a layout's device.
 ASK_FOR_THE_HOST = {
     "core/backends.py": "finds the kernels of each device", "core/operands.py": "numbers go along with any device",

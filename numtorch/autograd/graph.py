@@ -284,14 +284,13 @@ def restore(saved, version, node):
 
 
 def _modified(tensor, version, node):
-    kind = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
-    label = kind.get(tensor.layout.dtype.name, tensor.layout.dtype.name.capitalize())
     source = tensor.node
     number = source.index if type(source) is Output else 0
     origin = f", which is output {number} of {source.name()}," if source is not None and not isinstance(source, Leaf) else ""
     lines = [f"one of the variables needed for gradient computation has been modified by an inplace operation: "
-             f"[torch.{label}Tensor {list(tensor.layout.shape)}]{origin} is at version {tensor.storage.version}; expected "
-             f"version {version} instead. It was saved by {node.name()} and changed by {tensor.storage.writer or 'an op'}."]
+             f"[torch.{tensor.layout.dtype.title}Tensor {list(tensor.layout.shape)}]{origin} is at version "
+             f"{tensor.storage.version}; expected version {version} instead. It was saved by {node.name()} and changed by "
+             f"{tensor.storage.writer or 'an op'}."]
     saved_at = node.extras and node.extras.trace
     changed_at = getattr(tensor.storage.writer, "line", None)
     if saved_at:

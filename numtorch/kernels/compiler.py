@@ -117,7 +117,7 @@ def _numba_type(name):
     from numba import types
     if name == "int64":
         return types.int64
-    return types.CPointer(getattr(types, {"bool": "uint8", "float16": "uint16", "bfloat16": "uint16"}.get(name[:-1], name[:-1])))
+    return types.CPointer(getattr(types, element_type(name[:-1]).name))
 
 
 def _entry_points(symbol, inner, signature, nogil):

@@ -9,13 +9,15 @@ import ctypes
 
 import numpy as np
 
+from .. import dtypes
+
 PYTHON_KERNELS: dict[int, object] = {}                   # address -> callable, where kernels run as Python
-_NUMPY: dict[str, np.dtype] = {"float16": np.dtype(np.uint16), "bfloat16": np.dtype(np.uint16), "bool": np.dtype(np.uint8)}
+_WORDS = {d.name: d.storage if d.category else np.dtype(np.uint8) for d in dtypes.ALL}         # a bool is a byte
 
 
 def element_type(name: str) -> np.dtype:
     """The NumPy dtype of the words that a pointer to `name` reads."""
-    return _NUMPY[name] if name in _NUMPY else np.dtype(name)
+    return _WORDS[name]
 
 
 class Pointer:

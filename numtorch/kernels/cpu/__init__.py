@@ -1,6 +1,6 @@
 """The loops of every family on the host. A room imports only from those before it.
 
-shared      how elements of each dtype are read, written and computed; evenly spaced numbers
+shared      kernels of one element type, work split over threads; evenly spaced numbers
 micro       register tiles of the matrix kernels, as vector IR
 pointwise   elementwise loops around a formula
 move        elements moved, padded, joined

@@ -80,7 +80,7 @@ def _type(name):
     from numba.cuda import types
     if name == "int64":
         return types.int64
-    return types.CPointer(getattr(types, {"bool": "uint8", "float16": "uint16", "bfloat16": "uint16"}.get(name[:-1], name[:-1])))
+    return types.CPointer(getattr(types, element_type(name[:-1]).name))
 
 
 class Kernel:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy import float32, inf, int64
 
 from ... import compiler, threads
+from ...elementtypes import CONVERSIONS, CONVERTED, compute_type, same
 from ...intrinsics import fmax, local_array, offset, select
 from ...vectormath import exp, log
-from ..gemm.product import WORDS, float_scalar, round_up, same, space
+from ..gemm.product import float_scalar, round_up, space
 from ..micro.tile import ACCUMULATE, host_tile
 from .block import (
     BOOL_MASK,
@@ -342,7 +343,7 @@ class _Problem:
     """An attention being planned: its sizes, its tile, and its descriptor."""
 
     def __init__(self, dtype, batch, heads, group, queries, keys, depth, width, scale=1.0, causal=False, mask=None, dropout=0.0):
-        self.dtype, self.compute = dtype, "float32" if dtype in WORDS else dtype
+        self.dtype, self.compute = dtype, compute_type(dtype)
         self.item = np.dtype(self.compute).itemsize
         self.tile = host_tile(self.item)
         self.lanes = 2 * self.tile.columns
@@ -364,8 +365,9 @@ class _Problem:
         tile = self.tile
         names = dict(T=np.dtype(self.compute).type, MR=tile.rows, NV=tile.vectors, W=tile.width, NR=tile.columns,
                      ACROSS=self.lanes, LOWEST=-87.0 if self.item == 4 else -708.0)
-        if self.dtype in WORDS:
-            names.update(load=WORDS[self.dtype][0], store=WORDS[self.dtype][1], rows_of=widened, row_of=packed_row)
+        if self.dtype in CONVERTED:
+            load, store = CONVERSIONS[self.dtype]
+            names.update(load=load, store=store, rows_of=widened, row_of=packed_row)
         kinds = {"x": self.dtype, "c": self.compute, "b": "uint8", "i": "int64"}
         kernel = compiler.compile_kernel(function, (*(kinds[w] + "*" for w in words), "int64*"), names, self.compute)
         parts = _shares(costs)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from numpy import float32, inf, int64, uint64
 
+from ...elementtypes import same
 from ...intrinsics import address_of, as_pointer, float_of, local_array, offset, select
-from ..gemm.product import same
 from ..micro.tile import multiply_tile, tile_height, transpose_tile
 from ..random.philox import philox
 

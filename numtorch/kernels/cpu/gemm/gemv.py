@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from numpy import float32, int64
 
+from ...elementtypes import CONVERSIONS
 from ...intrinsics import offset
 from ..micro.tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, host_tile, sum_rows
 from .product import (
@@ -29,7 +30,6 @@ from .product import (
     RIGHT_SPACE,
     SUM_SPACE,
     SWAP,
-    WORDS,
     K,
     M,
     N,
@@ -209,7 +209,7 @@ def plan(problem):
     parts = split(problem, problem.m, 16, _SERIAL_ELEMENTS)
     block = problem.n if dot else min(problem.n, _COLUMN_BLOCK)
     spaces = space(max(problem.m, problem.n) if problem.bias else 0, problem.m * problem.k, problem.m * block)
-    load, store = WORDS.get(problem.dtype, (same, same))
+    load, store = CONVERSIONS[problem.dtype]
     narrow = not dot and problem.n <= NARROW and problem.b[1] == 1 and problem.k >= 8 * NARROW and \
         problem.kind == "f" and problem.dtype == problem.compute
     names: dict = {}

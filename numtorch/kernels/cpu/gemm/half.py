@@ -26,10 +26,11 @@ from functools import cache
 import numpy as np
 from numpy import float32, int16, int64
 
-from ...intrinsics import Intrinsic, address_of, as_pointer, bfloat16_to_float, float_to_bfloat16, half_to_float, offset
+from ...elementtypes import CONVERSIONS, CONVERTED, same
+from ...intrinsics import Intrinsic, address_of, as_pointer, float_to_bfloat16, offset
 from ...pointers import Pointer
 from ..micro.tile import multiply_tile, transpose_tile
-from .product import BYTES, WORDS, finish, same
+from .product import BYTES, finish
 
 T = float32                                              # bound by compile_kernel, like the names below
 W, NR = 16, 32
@@ -106,8 +107,7 @@ def _vectors_of(word):
     return widen
 
 
-WIDEN_ROWS = {"float16": _micro(_vectors_of(half_to_float), "widen_halves"),
-              "bfloat16": _micro(_vectors_of(bfloat16_to_float), "widen_bfloats"),
+WIDEN_ROWS = {**{name: _micro(_vectors_of(CONVERSIONS[name][0]), f"widen_{name}") for name in CONVERTED},
               **dict.fromkeys(BYTES, _micro(_vectors_of(int16), "widen_bytes"))}
 widen_row = _widen_each
 
@@ -282,7 +282,7 @@ def finish_by_dot(sums, pitch, out, out_row, out_column, rows, columns, alpha, b
 # ---------------------------------------------------------------- what a plan binds
 def staging(problem) -> dict:
     """The names that `_staged` takes for this product."""
-    load, store = WORDS.get(problem.dtype, (same, same))
+    load, store = CONVERSIONS[problem.dtype]
     form = pair_form() if problem.dtype == "bfloat16" else ""
     if form:
         return dict(load=load, store=store, stage_left=pair_left, stage_right=pair_right, multiply_tile=PAIR_TILES[form], STEP=2,

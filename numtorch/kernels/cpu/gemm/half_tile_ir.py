@@ -100,7 +100,7 @@ def _bytes(builder, values, wide, kind):
     return (builder.sext if kind.signed else builder.zext)(values, wide)
 
 
-widen_halves, widen_bfloats, widen_bytes = _row_of(_halves), _row_of(_bfloats), _row_of(_bytes)
+widen_float16, widen_bfloat16, widen_bytes = _row_of(_halves), _row_of(_bfloats), _row_of(_bytes)
 narrow_bfloats = _row_of(_narrowed)                      # by VCVTNEPS2BF16
 
 

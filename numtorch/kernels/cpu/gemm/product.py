@@ -10,7 +10,8 @@ import numpy as np
 from numpy import complex128, float32, int64
 
 from ... import compiler, threads
-from ...intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float
+from ...elementtypes import compute_type, itemsize, same
+from ...intrinsics import float_of
 from ..micro.tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile
 
 T = float32                                              # the compute type; bound by compile_kernel
@@ -24,10 +25,6 @@ LEFT_SPACE, RIGHT_SPACE, SUM_SPACE = 25, 26, 27
 
 
 # ---------------------------------------------------------------- how elements are read and written
-def same(x):
-    return x
-
-
 load = store = same                                     # 16-bit words are widened and rounded by these
 
 
@@ -74,7 +71,6 @@ def finish(sums, pitch, out, out_row, out_column, rows, columns, alpha, beta, bi
 
 # ---------------------------------------------------------------- planning
 BYTES = "int8", "uint8"                                  # computed in int16: sums agree in the low eight bits
-WORDS = {"float16": (half_to_float, float_to_half), "bfloat16": (bfloat16_to_float, float_to_bfloat16)}
 
 
 def _bits(value, kind):
@@ -96,8 +92,8 @@ class Problem:
                  alpha, beta):
         self.m, self.n, self.k = sizes
         self.dtype, self.batch = dtype, batch
-        self.item = 2 if dtype in WORDS else np.dtype(dtype).itemsize
-        self.compute = "float32" if dtype in WORDS else "int16" if dtype in BYTES else dtype
+        self.item = itemsize(dtype)
+        self.compute = "int16" if dtype in BYTES else compute_type(dtype)
         self.kind = np.dtype(self.compute).kind
         self.a, self.b, self.c = tuple(a_strides), tuple(b_strides), tuple(c_strides)
         self.batch_strides = tuple(batch_strides)

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from numpy import float32, int64
 
+from ...elementtypes import same
 from ...intrinsics import offset
-from ..shared.elements import prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = float32
 load = store = same

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from numpy import int32, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import offset
-from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 load = same
 BLOCK = 512                                              # elements between two looks at the answer

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from numpy import float32, int64
 
+from ...elementtypes import is_complex, itemsize, real_type, same
 from ...intrinsics import local_array, offset
 from ..move.rows import move_alone, vectors
-from ..shared.elements import WORDS, itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import WORDS, prepare_parts, shares, typed
 from .traversal import BLOCK, HEADER, block_starts, merged, other_starts, plan_walk
 
 T = float32
@@ -278,7 +279,6 @@ def smaller(old, new):
 
 put_one, combine, on_block = overwrite, add, take_block
 REDUCTIONS = {"add": add, "multiply": multiply, "maximum": larger, "minimum": smaller}
-PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
 # ---------------------------------------------------------------- kernels
@@ -364,11 +364,12 @@ def _copying(function, size, index_dtype):
 
 
 def _reducing(dtype, reduce, index_dtype):
-    if dtype in PARTS and reduce != "add":
+    parts = is_complex(dtype)
+    if parts and reduce != "add":
         raise ValueError(f"expected reduce='add' for {dtype}, got {reduce!r}")
-    kernel = _kernel(put, PARTS.get(dtype, dtype), index_dtype, combine=REDUCTIONS[reduce], put_one=combine_stored,
+    kernel = _kernel(put, real_type(dtype), index_dtype, combine=REDUCTIONS[reduce], put_one=combine_stored,
                      on_block=put_block)
-    return kernel, (2 if dtype in PARTS else 1)
+    return kernel, (2 if parts else 1)
 
 
 def _writer(dtype_or_size, reduce, index_dtype):

@@ -23,9 +23,10 @@ from math import prod
 
 from numpy import int64
 
+from ...elementtypes import itemsize
 from ...intrinsics import as_pointer, offset
 from ...threads import get_num_threads
-from ..shared.elements import itemsize, prepare_parts, shares
+from ..shared.elements import prepare_parts, shares
 
 BLOCK = 256
 HEADER = 7

@@ -7,10 +7,11 @@ import struct
 import numpy as np
 from numpy import float32, int64
 
+from ...elementtypes import itemsize
 from ...intrinsics import float_of, fmax, offset
 from ...threads import get_num_threads
 from ...vectormath import pow, sqrt
-from ..shared.elements import itemsize, prepare_parts, typed
+from ..shared.elements import prepare_parts, typed
 
 T = float32
 GRAIN = 20_000                   # differences

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from numpy import float64
 
+from ...elementtypes import same
 from ...intrinsics import offset
 from ..shared.elements import prepare_parts, typed
 from .lu import magnitude, magnitude_of_parts, subtract, swap_rows
 
 T = float64
 ALPHA = 0.6403882032022076       # (1 + sqrt(17)) / 8, which bounds the growth of elements best
-
-
-def same(x):
-    return x
 
 
 def conjugated(x):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from numpy import float64, int64
 
+from ...elementtypes import itemsize
 from ...intrinsics import offset
-from ..shared.elements import itemsize, prepare_parts, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = float64
 BLOCK = 8

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from numpy import float64
 
+from ...elementtypes import itemsize
 from ...intrinsics import offset
-from ..shared.elements import itemsize, prepare_parts, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 from .lu import GRAIN, subtract
 
 T = float64

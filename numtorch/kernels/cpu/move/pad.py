@@ -9,8 +9,9 @@ from math import prod
 
 from numpy import float32, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import offset
-from ..shared.elements import WORDS, itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import WORDS, prepare_parts, shares, typed
 from .rows import move_alone, vectors
 
 T = float32                                              # what a gradient is added up in, bound by the planner

@@ -10,11 +10,12 @@ from __future__ import annotations
 from math import prod
 
 from ...binding import ScalarBody
+from ...elementtypes import same
 from ...intrinsics import Intrinsic, offset
 from ...loopnest import LEAST_BYTES, merge
 from ...threads import get_num_threads
 from ..pointwise.pointwise import plan_pointwise
-from ..shared.elements import WORDS, prepare_parts, same, shares, typed
+from ..shared.elements import WORDS, prepare_parts, shares, typed
 from .rows import QUARTER, VECTOR_LANES, lanes, move_long_rows, move_short_rows
 
 STEP = 2                                                 # from word to word; bound by the planner

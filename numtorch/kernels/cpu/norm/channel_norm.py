@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from numpy import float32, float64, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, local_like, offset, select, sqrt
 from ..reduce.moments import block_columns, block_moments, contiguous_moments, merge_moments, merge_wide_columns, overflown
-from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 from .norm import GRAIN, bits, wide
 
 T = float32

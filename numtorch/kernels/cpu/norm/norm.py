@@ -17,9 +17,10 @@ import struct
 import numpy as np
 from numpy import float32, float64
 
+from ...elementtypes import compute_type, itemsize, same
 from ...intrinsics import float_of, local_array, offset, sqrt
 from ..reduce.moments import contiguous_moments
-from ..shared.elements import compute_type, itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = float32
 W = float64

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from numpy import float32, int64
 
+from ...elementtypes import itemsize
 from ...intrinsics import float_of, local_array, offset
 from ...vectormath import exp, log
-from ..shared.elements import image_shares, itemsize, prepare_parts, typed
+from ..shared.elements import image_shares, prepare_parts, typed
 from .norm import bits
 
 T = float32

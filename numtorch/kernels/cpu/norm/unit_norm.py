@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from numpy import float32, float64, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, fmax, local_array, offset, sqrt
-from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 from .norm import bits, squares_of, wide
 
 T = float32

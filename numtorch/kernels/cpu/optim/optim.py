@@ -15,9 +15,10 @@ import functools
 from numpy import float32, int64
 
 from ...binding import ScalarBody
+from ...elementtypes import compute_type, same
 from ...intrinsics import as_pointer, local_array, offset
 from ...pointers import element_type
-from ..shared.elements import compute_type, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = W = float32                                          # W: the stored word
 load = store = same

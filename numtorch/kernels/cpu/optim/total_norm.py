@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from numpy import float32, float64, inf, int64
 
+from ...elementtypes import same
 from ...intrinsics import as_pointer, fabs, fmax, fmin, local_array, offset, sqrt
 from ...pointers import element_type
 from ...vectormath import pow as power
-from ..shared.elements import prepare_parts, same, typed
+from ..shared.elements import prepare_parts, typed
 from .optim import table_parts
 
 T = W = float32                                          # W: the stored word

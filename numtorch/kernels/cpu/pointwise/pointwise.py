@@ -28,15 +28,13 @@ import numpy as np
 
 from ...binding import SCALAR_MATH, ScalarBody
 from ...compiler import compile_kernel
+from ...conversions import CONVERSION_NAMES, load_source, store_source
+from ...elementtypes import numpy_type
 from ...intrinsics import (
     address_of,
     as_pointer,
-    bfloat16_to_float,
     bits_of,
     float_of,
-    float_to_bfloat16,
-    float_to_half,
-    half_to_float,
     local_array,
     local_like,
     offset,
@@ -48,97 +46,6 @@ from ...pointers import element_type
 from ...threads import Prepared, prepare
 
 HEADER = 4
-ROUNDED = {"float16": ("float_to_half", "half_to_float"), "bfloat16": ("float_to_bfloat16", "bfloat16_to_float")}
-
-
-# ---------------------------------------------------------------- floats to integers
-# Of what an integer cannot hold a processor's instructions make different things: for one element and for a vector, for 8 bits
-# and for 64; and LLVM may make anything. So it is written out, as PyTorch's code for one element has it on x86: a float is cut off
-# to an int32 (for uint8, uint32 and uint64 to an int64), of which the low bits are taken. What that cannot hold either, NaN too, is
-# its least number, the low bits of which are 0. Of int32 and int64 themselves one instruction makes just that.
-WORD, LONG_WORD, UNSIGNED, LEAST = np.float32(2 ** 31), np.float32(2 ** 63), np.float32(2 ** 64), np.int64(-2 ** 63)
-
-
-def word_of(x):
-    return select((x > -WORD) & (x < WORD), np.int32(x), np.int32(0))
-
-
-def long_word_of(x):
-    return select((x > -LONG_WORD) & (x < LONG_WORD), np.int64(x), np.int64(0))
-
-
-def float_to_int8(x):
-    return np.int8(word_of(x))
-
-
-def float_to_int16(x):
-    return np.int16(word_of(x))
-
-
-def float_to_uint16(x):
-    return np.uint16(word_of(x))
-
-
-def float_to_uint8(x):
-    """By way of an int32: of a float32 that it cannot hold, the low 8 bits of an int64 are 0."""
-    return np.uint8(word_of(x))
-
-
-def double_to_uint8(x):
-    return np.uint8(long_word_of(x))
-
-
-def float_to_uint32(x):
-    return np.uint32(long_word_of(x))
-
-
-def float_to_uint64(x):
-    """From 2^63 on directly, or 0; below, and NaN, the bits of what an int64 is."""
-    low = np.uint64(select(x > -LONG_WORD, np.int64(x), LEAST))
-    return select(x >= LONG_WORD, select(x < UNSIGNED, np.uint64(x), np.uint64(0)), low)
-
-
-_NARROWED = {"int8": "float_to_int8", "int16": "float_to_int16", "uint16": "float_to_uint16", "uint8": "float_to_uint8",
-             "uint32": "float_to_uint32", "uint64": "float_to_uint64"}
-
-
-def _to_integer(dtype, source):
-    """The name of what makes an integer of a float, as written out above."""
-    return "double_to_uint8" if (dtype, source) == ("uint8", "float64") else _NARROWED.get(dtype, f"np_{dtype}")
-
-
-def _load(expression, dtype, compute):
-    """Source that turns a stored word into a value of the compute type; of float32 rounded to 16 bits where that is said."""
-    if compute in ROUNDED:
-        narrow, wide = ROUNDED[compute]
-        return f"{wide}({narrow}(float32({expression})))"
-    if dtype == "float16":
-        expression = f"half_to_float({expression})"
-    elif dtype == "bfloat16":
-        expression = f"bfloat16_to_float({expression})"
-    if compute == "bool":
-        return f"({expression} != 0)"
-    if dtype == "bool":
-        expression = f"({expression} != 0)"
-    if dtype.startswith(("float", "bfloat")) and "int" in compute:
-        return f"{_to_integer(compute, dtype)}({expression})"
-    return f"C({expression})"
-
-
-def _store(expression, dtype, part, compute):
-    """Source that turns a result, of inputs taken in the types `compute`, into a stored word; `part` is ".real" where a complex one
-    goes to a real dtype."""
-    if part and not dtype.startswith("complex") and dtype != "bool":     # a complex number is false where both parts are 0
-        expression = f"({expression}){part}"
-    if dtype == "float16":
-        return f"float_to_half(float32({expression}))"
-    if dtype == "bfloat16":
-        return f"float_to_bfloat16(float32({expression}))"
-    if dtype == "bool":
-        return f"uint8(({expression}) != 0)"
-    if "int" in dtype and not {"float16", "bfloat16", "float32", "float64", "complex64", "complex128"}.isdisjoint(compute):
-        return f"{_to_integer(dtype, 'float64' if {'float64', 'complex128'} & {*compute} else 'float32')}({expression})"
-    return f"np_{dtype}({expression})"
 
 
 # ---------------------------------------------------------------- two bfloat16 in a word
@@ -335,11 +242,11 @@ class _Writer:
         self.add(2, f"{target}_[i] = pair_of(fn({first}), fn({second}))")
         self.add(1, "if n & 1:")
         last = [f"v{k}" if self.pattern[k] == "b" else self._loaded(k, f"x{k}[n - 1]") for k in range(len(self.inputs))]
-        self.add(2, f"{target}[n - 1] = " + _store(f"fn({', '.join(last)})", "bfloat16", "", self.compute))
+        self.add(2, f"{target}[n - 1] = " + store_source(f"fn({', '.join(last)})", "bfloat16", "", self.compute))
 
     # ------------------------------------------------ the loop
     def _loaded(self, k, expression):
-        return _load(expression, self.inputs[k], self.compute[k]).replace("C(", f"C{k}(")
+        return load_source(expression, self.inputs[k], self.compute[k]).replace("C(", f"C{k}(")
 
     def _loop(self, indent, count, at):
         values = [f"v{k}" if self.pattern[k] == "b" and k != self.written else self._loaded(k, at[f"x{k}"])
@@ -348,7 +255,7 @@ class _Writer:
         self.add(indent + 1, f"r_ = fn({', '.join(values)})")
         for position, (target, dtype) in enumerate(zip(self.targets, self.outputs)):
             value = "r_" if self.results is None else f"r_[{self.results[position]}]"
-            self.add(indent + 1, f"{at[target]} = {_store(value, dtype, self.part, self.compute)}")
+            self.add(indent + 1, f"{at[target]} = {store_source(value, dtype, self.part, self.compute)}")
 
 
 @functools.cache
@@ -356,27 +263,16 @@ def _source(*arguments):
     return _Writer(*arguments).source()
 
 
-_NAMES = dict(half_to_float=half_to_float, bfloat16_to_float=bfloat16_to_float, float_to_half=float_to_half,
-              float_to_bfloat16=float_to_bfloat16, offset=offset, local_like=local_like, float32=np.float32, uint8=np.uint8,
-              as_pointer=as_pointer, address_of=address_of, local_array=local_array, int32=np.int32,
-              first_of_pair=first_of_pair, second_of_pair=second_of_pair, pair_of=pair_of, transpose_block=transpose_block,
-              float_to_int8=float_to_int8, float_to_int16=float_to_int16, float_to_uint16=float_to_uint16,
-              float_to_uint8=float_to_uint8, double_to_uint8=double_to_uint8, float_to_uint32=float_to_uint32,
-              float_to_uint64=float_to_uint64,
-              **{"np_" + n: getattr(np, n) for n in ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
-                                                     "float32", "float64", "complex64", "complex128")})
-
-
-def conversion(name):
-    """What converts a number to a compute type; that to 16 bits is written out by `_load`."""
-    return np.bool_ if name == "bool" else np.float32 if name in ROUNDED else getattr(np, name)
+_NAMES = dict(CONVERSION_NAMES, offset=offset, local_like=local_like, as_pointer=as_pointer, address_of=address_of,
+              local_array=local_array, int32=np.int32, first_of_pair=first_of_pair, second_of_pair=second_of_pair, pair_of=pair_of,
+              transpose_block=transpose_block)
 
 
 def _kernel(body, inputs, outputs, pattern, compute, written, results, strided, part, blocks=False, pairs=False,
             interleave=0):
     scope = dict(_NAMES, fn=body)
     for k, name in enumerate(compute):
-        scope[f"C{k}"] = conversion(name)
+        scope[f"C{k}"] = numpy_type(name)
     source = _source(inputs, outputs, pattern, written, compute, results, strided, blocks, pairs, part)
     exec(compile(source, "<pointwise kernel>", "exec"), scope)
     signature = [d + "*" for d in inputs] + ([] if written >= 0 else [d + "*" for d in outputs]) + ["int64*"]

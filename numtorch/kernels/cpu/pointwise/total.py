@@ -13,16 +13,13 @@ import numpy as np
 
 from ...binding import ScalarBody
 from ...compiler import compile_kernel
+from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, offset
 from ...threads import Prepared
-from ..shared.elements import itemsize, prepare_parts, shares
+from ..shared.elements import prepare_parts, shares
 
 BLOCK = 2048
 GRAIN = 50_000
-
-
-def identity(x):
-    return x
 
 
 @functools.cache
@@ -43,7 +40,7 @@ def total({', '.join(names)}, out, walk):
 """
 
 
-_IDENTITY = ScalarBody(identity, "float64")
+_IDENTITY = ScalarBody(same, "float64")
 
 
 @functools.cache

@@ -12,9 +12,9 @@ from numpy import float32, inf, int64
 
 from ... import threads
 from ...compiler import compile_kernel
+from ...elementtypes import bindings, itemsize, same
 from ...intrinsics import local_array, offset, select
-from ..shared.elements import same
-from .window import LAYOUTS, NOWHERE, SPLIT_WORK, end_inside, first_inside, pool_output_size, span_covered
+from .window import NOWHERE, SPLIT_WORK, end_inside, first_inside, pool_output_size, span_covered
 
 T = float32                                              # the compute type, bound by the planner
 load = store = same
@@ -139,7 +139,7 @@ def avg_pool_grad_last(grad_out, grad_x, walk):
 def _plan(function, dtype, pointers, images, channels, steps, before, after, work):
     """Parts of the images, each `steps` bytes of the addresses, or of the channels where images are fewer than threads."""
     parts = threads.get_num_threads() if work > SPLIT_WORK else 1
-    kernel = compile_kernel(function, (*pointers, "int64*"), LAYOUTS[dtype][1])
+    kernel = compile_kernel(function, (*pointers, "int64*"), bindings(dtype))
     if images >= parts:
         edges = [images * part // parts for part in range(parts + 1)]
         rows = [(end - first, *before, channels, 0, channels, *after) for first, end in pairwise(edges)]
@@ -158,21 +158,21 @@ def _counts(sizes, kernel, stride, padding, dilation, ceil_mode):
 
 def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
     rows, columns = _counts((H, W), kernel, stride, padding, dilation, ceil_mode)
-    size, pointer = LAYOUTS[dtype][0] * C, dtype + "*"
+    size, pointer = itemsize(dtype) * C, dtype + "*"
     places = rows * columns
     return _plan(max_pool_last, dtype, (pointer, pointer, "int64*"), N, C, (H * W * size, places * size, places * C * 8),
                  (H, W), (rows, columns, *kernel, *stride, *padding, *dilation), N * C * places * kernel[0] * kernel[1])
 
 
 def plan_max_pool_grad(dtype, N, C, inputs, outputs) -> threads.Prepared:
-    size, pointer = LAYOUTS[dtype][0] * C, dtype + "*"
+    size, pointer = itemsize(dtype) * C, dtype + "*"
     return _plan(max_pool_grad_last, dtype, (pointer, "int64*", pointer), N, C, (outputs * size, outputs * C * 8, inputs * size),
                  (inputs, outputs), (), N * C * (inputs // 4 + outputs))
 
 
 def _plan_mean(function, given, taken, dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     counts = _counts((H, W), kernel, stride, padding, (1, 1), ceil_mode)
-    size, pointer, places = LAYOUTS[dtype][0] * C, dtype + "*", {"input": H * W, "result": counts[0] * counts[1]}
+    size, pointer, places = itemsize(dtype) * C, dtype + "*", {"input": H * W, "result": counts[0] * counts[1]}
     return _plan(function, dtype, (pointer, pointer), N, C, (places[given] * size, places[taken] * size), (H, W),
                  (*counts, *kernel, *stride, *padding, int(count_include_pad), divisor_override or 0),
                  N * C * places["result"] * kernel[0] * kernel[1])

@@ -10,11 +10,12 @@ import math
 
 from numpy import float32, inf, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import local_array, offset, select
-from .window import LAYOUTS, NOWHERE, is_before, keep, look_down, plan_planes
+from .window import NOWHERE, is_before, look_down, plan_planes
 
 T = float32                                              # the compute type, bound by the planner
-load = store = keep
+load = store = same
 SPAN = 256                                               # columns that are looked at at once, on the stack
 TABLES = 10                                              # where they start in the descriptor
 
@@ -68,7 +69,7 @@ def plan_max_region(dtype, planes, sizes, regions, dilation=(1, 1, 1)):
     """
     counts = [len(r) for r in regions]
     tables = [value for axis in regions for side in (0, 1) for value in (region[side] for region in axis)]
-    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    size, pointer = itemsize(dtype), dtype + "*"
     outputs, inputs = math.prod(counts), math.prod(sizes)
     work = planes * math.prod(sum(max(e - f, 1) for f, e in axis) for axis in regions)
     return plan_planes(max_region, dtype, (pointer, pointer, "int64*"), planes, (*sizes, *counts, *dilation, *tables),

@@ -15,9 +15,8 @@ from numpy import float32, int64
 
 from ... import threads
 from ...compiler import compile_kernel
+from ...elementtypes import bindings, compute_type, itemsize, same, scalar_type
 from ...intrinsics import offset, select
-from ..shared.elements import same
-from .window import LAYOUTS
 
 T = float32                                              # the compute type, bound by the planner
 load = store = same
@@ -122,12 +121,12 @@ def tables(maps, dtype):
                 index, weight = row[tap] if tap < len(row) else (0, 0.0)
                 indices.append(index)
                 weights.append(weight)
-    return np.array(indices, np.int32), np.array(weights, LAYOUTS[dtype][1]["T"]), taps
+    return np.array(indices, np.int32), np.array(weights, scalar_type(dtype)), taps
 
 
 @functools.lru_cache(None)
 def _kernel(dtype):
-    names = LAYOUTS[dtype][1]
+    names = bindings(dtype)
     own = names["T"].__name__ + "*"
     return compile_kernel(resample, (dtype + "*", dtype + "*", "int32*", own, own, "int64*"), names)
 
@@ -152,7 +151,7 @@ def plan_resample(dtype, planes, sizes, maps) -> Resampling:
     work = lines * (sizes[2] * taps[0] * taps[1] + extents[2] * taps[2] * 2)
     parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1
     edges = [planes * part // parts for part in range(parts + 1)]
-    size, own = LAYOUTS[dtype][0], np.dtype(LAYOUTS[dtype][1]["T"]).itemsize
+    size, own = itemsize(dtype), itemsize(compute_type(dtype))
     steps = (math.prod(sizes) * size, math.prod(extents) * size)
     rows = [(end - begin, *sizes, *extents, *taps) for begin, end in pairwise(edges)]
     offsets = [(begin * steps[0], begin * steps[1], 0, 0) for begin in edges[:-1]]

@@ -13,17 +13,13 @@ import functools
 from itertools import pairwise
 from math import isnan
 
-import numpy as np
 from numpy import float32, inf, int32, int64
 
 from ... import threads
 from ...compiler import compile_kernel
+from ...elementtypes import bindings, itemsize, same
 from ...intrinsics import (
-    bfloat16_to_float,
-    float_to_bfloat16,
-    float_to_half,
     fmax,
-    half_to_float,
     local_array,
     offset,
     select,
@@ -33,25 +29,14 @@ from ..move.words import take_every
 T = float32                                              # the compute type, bound by the planner
 
 
-def keep(x):
-    """How a float32 or float64 is loaded and stored: as it is."""
-    return x
-
-
 def plus(x, y):
     return x + y
 
 
-load = store = keep
+load = store = same
 combine, START, MEAN = plus, float32(0), True            # what windows are reduced by, bound by the planner
-IN_PLACE, one_row = False, keep                          # whether rows may be read as numbers where they lie, likewise
+IN_PLACE, one_row = False, same                          # whether rows may be read as numbers where they lie, likewise
 
-LAYOUTS = {                                              # dtype: bytes, and how kernels compute, load and store
-    "float32": (4, dict(T=np.float32, load=keep, store=keep)),
-    "float64": (8, dict(T=np.float64, load=keep, store=keep)),
-    "float16": (2, dict(T=np.float32, load=half_to_float, store=float_to_half)),
-    "bfloat16": (2, dict(T=np.float32, load=bfloat16_to_float, store=float_to_bfloat16)),
-}
 BLOCK, SPAN = 512, 1024                                  # outputs of a row, and inputs, that are summed at once, on the stack
 LANES = 16                                               # elements in the longest vector
 READ, WRITTEN = SPAN + 4 * LANES, BLOCK + LANES          # and those that vectors reach
@@ -419,7 +404,7 @@ def avg_pool_grad(grad_out, grad_x, walk):
 # ---------------------------------------------------------------- planners
 @functools.lru_cache(None)
 def _kernel(function, dtype, pointers, kind):
-    names = dict(LAYOUTS[dtype][1])
+    names = bindings(dtype)
     if kind == "far places":
         names.update(I=int64, BEYOND=int64((1 << 63) - 1))
     if kind in ("mean", "maximum"):
@@ -458,7 +443,7 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
     x is (N, C, H, W); out and the int64 indices, which count within an H * W plane, are (N, C, OH, OW). NaN propagates.
     """
     rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
-    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    size, pointer = itemsize(dtype), dtype + "*"
     work = N * C * rows * columns * kernel[0] * kernel[1]
     far = _farthest_place(kernel, dilation, W) >> 31
     return plan_planes(max_pool, dtype, (pointer, pointer, "int64*"), N * C,
@@ -469,7 +454,7 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
 def plan_max_pool2d_values(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
     """Maximum of each window. Run with (x, out); otherwise as `plan_max_pool2d`."""
     rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
-    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    size, pointer = itemsize(dtype), dtype + "*"
     return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, *dilation, 0, 0), (H * W * size, rows * columns * size),
                  N * C * rows * columns * kernel[0] * kernel[1] // 4, "maximum")
@@ -478,7 +463,7 @@ def plan_max_pool2d_values(dtype, N, C, H, W, kernel, stride, padding, dilation=
 def plan_max_pool_grad(dtype, planes, inputs, outputs) -> threads.Prepared:
     """Sends each output's gradient to the input that was the maximum. Run with (grad_out, indices, grad_x), whose planes have
     `outputs` and `inputs` elements."""
-    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    size, pointer = itemsize(dtype), dtype + "*"
     return plan_planes(max_pool_grad, dtype, (pointer, "int64*", pointer), planes, (inputs, outputs),
                  (outputs * size, outputs * 8, inputs * size), planes * (inputs // 4 + outputs))
 
@@ -493,7 +478,7 @@ def plan_avg_pool2d(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False,
         divisor_override: divide by this instead of the window's size.
     """
     rows, columns = _output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
-    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    size, pointer = itemsize(dtype), dtype + "*"
     return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, 1, 1, int(count_include_pad), divisor_override or 0),
                  (H * W * size, rows * columns * size), N * C * rows * columns * kernel[0] * kernel[1], "mean")
@@ -503,7 +488,7 @@ def plan_avg_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=F
                          divisor_override=None) -> threads.Prepared:
     """Spreads each output's gradient evenly over its window. Run with (grad_out, grad_x)."""
     rows, columns = _output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
-    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    size, pointer = itemsize(dtype), dtype + "*"
     return plan_planes(avg_pool_grad, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, int(count_include_pad), divisor_override or 0),
                  (rows * columns * size, H * W * size), N * C * rows * columns * kernel[0] * kernel[1])

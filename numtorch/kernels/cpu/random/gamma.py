@@ -15,9 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numpy import float64
 
+from ...elementtypes import itemsize
 from ...intrinsics import local_array
 from ...vectormath import cos, digamma, exp, expm1, log, log1p, sqrt
-from ..shared.elements import itemsize, prepare_parts, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 from .rejection import pair_of_fractions
 
 Element = float64

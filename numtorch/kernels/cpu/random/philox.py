@@ -15,9 +15,10 @@ import struct
 import numpy as np
 from numpy import float32, int64, uint32, uint64
 
+from ...elementtypes import compute_type, itemsize, same
 from ...intrinsics import float_of, local_array, offset
 from ...vectormath import cos, log, sin, sqrt
-from ..shared.elements import compute_type, itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = V = float32                  # V: what a chunk's values are before they are stored
 load = store = same

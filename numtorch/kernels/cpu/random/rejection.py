@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy import float64, uint64
 
+from ...elementtypes import itemsize
 from ...vectormath import acos, cos, exp, floor, lgamma, log, log1p, sqrt
-from ..shared.elements import itemsize, prepare_parts, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 from .philox import block
 
 Element = float64

@@ -15,10 +15,10 @@ import numpy as np
 from numpy import float32, int32, int64
 
 from ...compiler import compile_kernel
-from ...intrinsics import bfloat16_to_float, fmax, fmin, half_to_float, local_array, offset, select
+from ...elementtypes import CONVERSIONS, itemsize, same, scalar_type
+from ...intrinsics import fmax, fmin, local_array, offset, select
 from ...loopnest import merge
 from ...threads import Prepared, prepare
-from ..shared.elements import compute_type, itemsize, same
 from .traversal import HEADER, SHORT, WORTH_RELEASING, Nest, position, split_kept, wanted_parts
 
 T = float32
@@ -247,11 +247,10 @@ def extreme_columns(x, values, indices, walk):
 # ---------------------------------------------------------------- planners
 @functools.cache
 def _kernel(kind, dtype, columns_form, with_values):
-    compute = compute_type(dtype)
-    compute = "uint8" if compute == "bool" else compute
+    compute = np.dtype(scalar_type(dtype)).name
     floating, largest = compute.startswith("float"), kind in ("argmax", "max")
     names = dict(T=np.dtype(compute).type,
-                 load={"float16": half_to_float, "bfloat16": bfloat16_to_float}.get(dtype, same),
+                 load=CONVERSIONS[dtype][0],
                  combine=(fmax if largest else fmin) if floating else larger if largest else smaller,
                  beats=above if largest else below)
     function = ((index_rows, index_columns), (extreme_rows, extreme_columns))[with_values][columns_form]

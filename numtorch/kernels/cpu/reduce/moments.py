@@ -16,8 +16,8 @@ import numpy as np
 from numpy import float32, float64, inf
 
 from ...compiler import compile_kernel
-from ...intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, local_array, offset, select
-from ..shared.elements import compute_type, same
+from ...elementtypes import CONVERSIONS, compute_type, same
+from ...intrinsics import float_of, local_array, offset, select
 from .traversal import HEADER, position
 
 T = OUT = float32
@@ -269,8 +269,8 @@ class _Kernels:
     def _compiled(self, stage, columns_form):
         compute = compute_type(self.out_dtype)
         names = dict(T=np.dtype(compute).type, OUT=np.dtype(compute).type,
-                     load={"float16": half_to_float, "bfloat16": bfloat16_to_float}.get(self.dtype, same),
-                     store={"float16": float_to_half, "bfloat16": float_to_bfloat16}.get(self.out_dtype, same),
+                     load=CONVERSIONS[self.dtype][0],
+                     store=CONVERSIONS[self.out_dtype][1],
                      write=write_moments if stage == "first" else write_variance)
         function = merge_parts if stage == "last" else moments_columns if columns_form else moments_rows
         source = "float64" if stage == "last" else self.dtype

@@ -18,20 +18,17 @@ from numpy import float32, float64, int32
 
 from ...binding import ScalarBody
 from ...compiler import compile_kernel
+from ...elementtypes import CONVERSIONS, CONVERTED, accumulate_type, compute_type, is_small_integer, itemsize, real_type, same
 from ...intrinsics import (
-    bfloat16_to_float,
     float_of,
-    float_to_bfloat16,
-    float_to_half,
     fmax,
     fmin,
-    half_to_float,
     local_array,
     offset,
     select,
 )
 from ...threads import Prepared
-from ..shared.elements import VECTOR_LANES, compute_type, from_order, itemsize, order_of, padded, same, whole
+from ..shared.elements import VECTOR_LANES, from_order, order_of, padded, whole
 from .kinds import (
     KINDS,
     add,
@@ -63,10 +60,6 @@ ABREAST = False                  # whether vectors reduce the elements as they a
 CARRY_ROWS = 128                 # and rows; four at a time, 32 additions follow one another, as in a block of vectors
 lift, combine, finish = unchanged, add, total
 _FLOATING = {larger: fmax, smaller: fmin}                # NaN propagates
-_WIDE = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
-_SMALL_INTEGERS = ("bool", "uint8", "int8", "int16", "uint16")
-_LOADS = {"float16": half_to_float, "bfloat16": bfloat16_to_float, "bool": nonzero}
-_STORES = {"float16": float_to_half, "bfloat16": float_to_bfloat16, "bool": nonzero}
 _VECTOR_FORMS = {form: i for forms in ((add, multiply, larger, smaller), (unchanged, magnitude, squared))
                  for i, form in enumerate(forms)}        # as rowfold.COMBINES and LIFTS number them
 _TESTS = ("any", "all", "count_nonzero")
@@ -334,12 +327,12 @@ class _Kernels:
         self.compute = self.reduction.compute or compute_type(follows)
         if self.compute == "bool":
             self.compute = "uint8"
-        if self.compute == "int64" and dtype in _SMALL_INTEGERS and self.reduction.combine is add:
+        if self.compute == "int64" and is_small_integer(dtype) and self.reduction.combine is add:
             self.compute = "int32"                       # 2048 of them cannot overflow
-        self.wide = self.compute if extreme else _WIDE.get(self.compute, self.compute)
-        self.load = _LOADS.get(dtype, same)
+        self.wide = self.compute if extreme else accumulate_type(self.compute)
+        self.load = nonzero if dtype == "bool" else CONVERSIONS[dtype][0]
         if kind in _TESTS:
-            self.load = nonzero_half if dtype in ("float16", "bfloat16") else nonzero
+            self.load = nonzero_half if dtype in CONVERTED else nonzero
         elif dtype.startswith("complex") and not self.compute.startswith("complex"):
             self.load = modulus if kind.startswith("norm") or kind == "sum_squares" else real_part
         self.partial = itemsize(self.wide)
@@ -371,7 +364,7 @@ class _Kernels:
                      LIFT=_VECTOR_FORMS[meaning.lift] + 3 * LOADS.index(self.load) if abreast and not last else 0,
                      winner_of=min if meaning.combine is smaller else max,
                      finish=_scalar_body(total if stage == "first" else meaning.finish, self.wide),
-                     store=_scalar_body(_STORES.get(out_dtype, same), self.wide))
+                     store=_scalar_body(nonzero if out_dtype == "bool" else CONVERSIONS[out_dtype][1], self.wide))
         signature = ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")
         return names, compute, signature
 
@@ -426,7 +419,7 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if kind == "norm":
         kind = _NORMS.get(float(exponent), kind)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
-        part = "float32" if dtype == "complex64" else "float64"    # a complex sum is two sums of reals
+        part = real_type(dtype)                          # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
                            (*[2 * s for s in out_strides], 1))
     if out_dtype == "bool":

@@ -9,8 +9,8 @@ A strip of neighbouring columns is added up without storing what has been added 
 """
 from __future__ import annotations
 
+from ...elementtypes import same
 from ...intrinsics import Intrinsic, bfloat16_to_float, half_to_float
-from ..shared.elements import same
 
 ROWS = 8
 COMBINES = ("add", "multiply", "larger", "smaller")

@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 from numpy import float32, int32, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import address_of, fmax, local_array, offset
 from ...vectormath import sigmoid, tanh
-from ..shared.elements import itemsize, padded, prepare_parts, same, shares, typed
+from ..shared.elements import padded, prepare_parts, shares, typed
 
 T = float32
 load = store = same

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from numpy import float32, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import local_array, offset
 from ...threads import prepare
 from ..gemm.product import finish
 from ..micro.tile import ACCUMULATE, COLUMN_BIAS, copy_row, host_tile, multiply_tile, tile_height, transpose_tile
-from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = float32
 load = store = same

@@ -26,10 +26,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ... import threads
+from ...elementtypes import compute_type, itemsize
 from ...program import Program, prepare_parts
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import second_level_bytes
-from ..shared.elements import compute_type, itemsize
 from .gates import plan_gates, plan_sum_rows
 from .panels import plan_panels as plan_panels
 from .panels import plan_product

@@ -12,9 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy import float32, float64, int64
 
+from ...elementtypes import compute_type, itemsize, same
 from ...intrinsics import Intrinsic, local_array, offset, select
 from ...vectormath import exp, log, log1p
-from ..shared.elements import compute_type, from_order, itemsize, order_of, padded, prepare_parts, same, shares, typed
+from ..shared.elements import from_order, order_of, padded, prepare_parts, shares, typed
 
 T = float32
 A = float64                      # the accumulator's type

@@ -1,6 +1,6 @@
-"""How kernels read, write and compute each element type, and how a planner splits work over threads.
+"""Kernels compiled for one element type, and how a planner splits work over threads.
 
-A kernel generic over its dtype names `T` (the compute type), `load` and `store`; `typed` compiles it for one dtype.
+A kernel generic over its dtype names `T`, `load` and `store` (`kernels/elementtypes.py`); `typed` compiles it for one dtype.
 """
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import functools
 import numpy as np
 
 from ...compiler import compile_kernel
-from ...intrinsics import bfloat16_to_float, bits_of, float_of, float_to_bfloat16, float_to_half, half_to_float
-from ...pointers import element_type
+from ...elementtypes import bindings, compute_type
+from ...intrinsics import bits_of, float_of
 from ...threads import get_num_threads, least_work, prepare
 from ...vectormath.elementary import ByPrecision, Int
 
@@ -18,10 +18,6 @@ WORDS = {1: "uint8", 2: "uint16", 4: "int32", 8: "int64"}        # what elements
 
 
 VECTOR_LANES = 16                                        # elements in the longest vector; bound by `typed`
-
-
-def same(x):
-    return x
 
 
 def padded(n):
@@ -38,9 +34,6 @@ def whole(n):
     return n & -VECTOR_LANES
 
 
-_HALVES = {"float16": (half_to_float, float_to_half), "bfloat16": (bfloat16_to_float, float_to_bfloat16)}
-
-
 SIGN, MAGNITUDE = ByPrecision(np.int32(31), np.int64(63)), ByPrecision(np.int32((1 << 31) - 1), np.int64((1 << 63) - 1))
 
 
@@ -55,15 +48,6 @@ def from_order(bits):
     return float_of(Int(bits ^ Int(Int(bits >> SIGN) & MAGNITUDE)))
 
 
-def compute_type(dtype: str) -> str:
-    """The dtype that elements of `dtype` are computed in."""
-    return "float32" if dtype in _HALVES else dtype
-
-
-def itemsize(dtype: str) -> int:
-    return element_type(dtype).itemsize
-
-
 @functools.cache
 def typed(function, dtype: str, signature: tuple, **names):
     """The kernel of `function` for elements of `dtype`.
@@ -75,11 +59,10 @@ def typed(function, dtype: str, signature: tuple, **names):
         names: other global names of the kernel, hashable.
     """
     compute = compute_type(dtype)
-    load, store = _HALVES.get(dtype, (same, same))
+    meaning = bindings(dtype)
     places = {"element*": dtype + "*", "compute*": compute + "*"}
-    scalar = np.dtype("uint8" if compute == "bool" else compute).type
     return compile_kernel(function, tuple(places.get(s, s) for s in signature),
-                          {"T": scalar, "load": load, "store": store, "VECTOR_LANES": 64 // scalar().itemsize, **names}, compute,
+                          {**meaning, "VECTOR_LANES": 64 // meaning["T"]().itemsize, **names}, compute,
                           meant={"VECTOR_LANES": VECTOR_LANES})
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 from numpy import float32, float64, int64
 
 from ...binding import ScalarBody
+from ...elementtypes import itemsize, same
 from ...intrinsics import floor, fma
 from ...vectormath import pow as power
-from .elements import itemsize, prepare_parts, same, shares, typed
+from .elements import prepare_parts, shares, typed
 
 T = V = float32
 store = same

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from numpy import float32, inf
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import offset, select
 from ...vectormath import exp, log
-from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = float32
 load = store = same

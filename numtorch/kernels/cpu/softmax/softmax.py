@@ -15,10 +15,11 @@ from __future__ import annotations
 import numpy as np
 from numpy import float32, int32, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import fabs, fmax, local_array, offset, select
 from ...vectormath import exp, log
 from ...vectormath.elementary import both
-from ..shared.elements import from_order, itemsize, order_of, padded, prepare_parts, same, shares, typed, whole
+from ..shared.elements import from_order, order_of, padded, prepare_parts, shares, typed, whole
 
 T = float32
 load = store = same

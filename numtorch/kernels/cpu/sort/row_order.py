@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from numpy import float32, int64
 
-from ..shared.elements import prepare_parts, same, typed
+from ...elementtypes import same
+from ..shared.elements import prepare_parts, typed
 
 T = float32
 load = store = same

@@ -6,8 +6,9 @@ import struct
 
 from numpy import float32, float64, int32, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
-from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = float32
 load = store = same

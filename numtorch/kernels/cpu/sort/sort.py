@@ -18,8 +18,9 @@ from __future__ import annotations
 import numpy as np
 from numpy import float32, int64, uint32, uint64
 
+from ...elementtypes import compute_type, itemsize, same
 from ...intrinsics import Intrinsic, address_of, as_pointer, bits_of, local_array, local_like, offset, transpose_block
-from ..shared.elements import compute_type, itemsize, prepare_parts, same, shares, typed
+from ..shared.elements import prepare_parts, shares, typed
 
 T = float32
 load = store = same

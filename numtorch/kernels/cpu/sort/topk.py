@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from numpy import float32, int64, uint64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import address_of, as_pointer, local_array, offset
-from ..shared.elements import itemsize, prepare_parts, same, typed
+from ..shared.elements import prepare_parts, typed
 from .sort import GRAIN as SORTED_GRAIN
 from .sort import (
     LOW,

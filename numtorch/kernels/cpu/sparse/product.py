@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from numpy import float32, int64
 
+from ...elementtypes import itemsize, same
 from ...intrinsics import Intrinsic, offset
-from ..shared.elements import VECTOR_LANES, itemsize, prepare_parts, same, typed
+from ..shared.elements import VECTOR_LANES, prepare_parts, typed
 
 T = float32
 load = store = same

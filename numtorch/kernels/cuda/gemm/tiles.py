@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, int32, int64
 
-from ...cpu.shared.elements import _HALVES, same
+from ...elementtypes import bindings, compute_type, is_small_integer, same
 from ...intrinsics import float_of
 from ..compiler import compile_kernel, cuda
 from ..environment import SIMULATED, THREADS
@@ -226,8 +226,7 @@ INTEGERS = {"float32": np.int32, "complex64": np.int32}     # of the size of the
 
 def accumulator(dtype):
     """The dtype that a product of `dtype` is summed in."""
-    return {"float16": "float32", "bfloat16": "float32", "int8": "int32", "uint8": "int32", "int16": "int32",
-            "bool": "int32"}.get(dtype, dtype)
+    return "int32" if is_small_integer(dtype) and dtype != "uint16" else compute_type(dtype)
 
 
 @functools.cache
@@ -235,10 +234,8 @@ def tile_kernel(dtype, tile, elements, along=(True, True)):
     """The kernel of a dtype, a tile and the functions (element_a, element_b, place_c, bias_row), the last where it is not the row's
     number; `along`: whether neighbouring threads load neighbours along the depth of A and of B."""
     work = np.dtype(accumulator(dtype))
-    own = {"float16": np.float32, "bfloat16": np.float32}.get(dtype) or np.dtype("uint8" if dtype == "bool" else dtype).type
     forms = dict(zip(("element_a", "element_b", "place_c", "bias_row"), elements))
-    read, write = _HALVES.get(dtype, (same, same))
-    names = dict(tile.names(), W=work.type, T=own, INT=INTEGERS.get(work.name, np.int64), load=read, store=write, A_ALONG=along[0],
+    names = dict(tile.names(), **bindings(dtype), W=work.type, INT=INTEGERS.get(work.name, np.int64), A_ALONG=along[0],
                  B_ALONG=along[1], scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), **forms)
     if work.kind == "c":
         names["rectify"] = same

@@ -11,7 +11,8 @@ import functools
 import math
 
 from ...binding import ScalarBody
-from ...cpu.pointwise.pointwise import _NAMES, _load, _store, conversion
+from ...conversions import CONVERSION_NAMES, load_source, store_source
+from ...elementtypes import numpy_type
 from ...loopnest import merge, pattern_of
 from ...threads import Prepared
 from ..compiler import compile_kernel, prepare
@@ -29,7 +30,7 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
     operands = len(names)
     strided = "s" in pattern
     place = {name: f"p{k}" if strided else "0" if pattern[k] == "b" else "i" for k, name in enumerate(names)}
-    loaded = [_load(f"x{k}[{place[f'x{k}']}]", inputs[k], compute[k]).replace("C(", f"C{k}(") for k in range(count)]
+    loaded = [load_source(f"x{k}[{place[f'x{k}']}]", inputs[k], compute[k]).replace("C(", f"C{k}(") for k in range(count)]
     line = ["def kernel(" + ", ".join(names) + ", walk):",
             "    n = walk[0]",
             "    i = np_int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x",
@@ -48,16 +49,16 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
     line.append(f"        r_ = fn({', '.join(loaded)})")
     for position, (target, dtype) in enumerate(zip(targets, outputs)):
         value = "r_" if results is None else f"r_[{results[position]}]"
-        line.append(f"        {target}[{place[target]}] = {_store(value, dtype, part, compute)}")
+        line.append(f"        {target}[{place[target]}] = {store_source(value, dtype, part, compute)}")
     line.append("        i += step")
     return "\n".join(line) + "\n"
 
 
 def pointwise_kernel(body, inputs, outputs, pattern, compute, written=-1, results=None, part=""):
     """The kernel of a scalar body for dtypes, the operands' pattern, and the rest as `plan_pointwise` has it."""
-    scope = dict(_NAMES, fn=body)
+    scope = dict(CONVERSION_NAMES, fn=body)
     for k, name in enumerate(compute):
-        scope[f"C{k}"] = conversion(name)
+        scope[f"C{k}"] = numpy_type(name)
     exec(compile(_source(inputs, outputs, pattern, written, compute, results, part), "<CUDA pointwise kernel>", "exec"), scope)
     signature = [d + "*" for d in inputs] + ([] if written >= 0 else [d + "*" for d in outputs]) + ["int64*"]
     return compile_kernel(scope.pop("kernel"), signature, compute=body.compute)

@@ -12,8 +12,8 @@ from numpy import float32, float64, int64
 
 from ...cpu.reduce.moments import merge_moments, write_variance
 from ...cpu.reduce.traversal import HEADER, position
-from ...cpu.shared.elements import compute_type, same
-from ...intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, offset
+from ...elementtypes import CONVERSIONS, compute_type, same
+from ...intrinsics import float_of, offset
 from ..compiler import compile_kernel, cuda
 from ..environment import THREADS
 
@@ -78,6 +78,6 @@ def variance_kernel(dtype, out_dtype):
     """The kernel of a variance of one dtype."""
     compute = compute_type(out_dtype)
     names = dict(T=np.dtype(compute).type, OUT=np.dtype(compute).type,
-                 load={"float16": half_to_float, "bfloat16": bfloat16_to_float}.get(dtype, same),
-                 store={"float16": float_to_half, "bfloat16": float_to_bfloat16}.get(out_dtype, same))
+                 load=CONVERSIONS[dtype][0],
+                 store=CONVERSIONS[out_dtype][1])
     return compile_kernel(variance_blocks, (dtype + "*", out_dtype + "*", "int64*"), names, compute)

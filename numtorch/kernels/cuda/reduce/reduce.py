@@ -16,7 +16,7 @@ from numpy import float32, float64, int64
 
 from ...cpu.reduce.reduce import _NORMS, BLOCK, _Kernels, total, value
 from ...cpu.reduce.traversal import HEADER, Nest, nest, position
-from ...cpu.shared.elements import same
+from ...elementtypes import same
 from ...intrinsics import float_of, offset
 from ...threads import Prepared
 from ..compiler import compile_kernel, cuda, prepare
