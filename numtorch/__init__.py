@@ -162,49 +162,43 @@ _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "future
                "cpu", "masked", "signal", "array_api", "safetensors")
 
 
-# Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.
-_FUNCTIONAL = frozenset("""batch_norm bilinear binary_cross_entropy_with_logits celu celu_ cosine_embedding_loss
-    cosine_similarity hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance
-    poisson_nll_loss prelu rrelu rrelu_ selu_ threshold_ triplet_margin_loss""".split())
-_IN_PLACE = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_
+# What is in files that are loaded late: the file, and the names of it that are found here.
+_LATE = {name: place for place, names in {
+    "amp": "GradScaler",
+    "amp.autocast_mode": """autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache
+        get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
+        is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
+        set_autocast_enabled set_autocast_gpu_dtype""",
+    "backends": """are_deterministic_algorithms_enabled get_float32_matmul_precision
+        is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision use_deterministic_algorithms""",
+    "drawing": "Drawing draw",
+    "jit.compiled": "compile",
+    "nn.functional": """batch_norm bilinear binary_cross_entropy_with_logits celu celu_ cosine_embedding_loss
+        cosine_similarity hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance
+        poisson_nll_loss prelu rrelu rrelu_ selu_ threshold_ triplet_margin_loss""",
+    "serialization": "load save",
+    "utils.modelsummary": "summary",
+}.items() for name in names.split()}
+# Methods that PyTorch has as functions too.
+_METHODS = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_
     atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_
     expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_
     rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
-""".split())
-_DRAWING = frozenset(("Drawing", "draw"))
-_FILES = frozenset(("load", "save"))                       # of serialization.py
-_SWITCHES = frozenset("""are_deterministic_algorithms_enabled get_float32_matmul_precision
-    is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision use_deterministic_algorithms""".split())
-_AUTOCAST = frozenset("""autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
-    get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
-    set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
-    set_autocast_gpu_dtype""".split())                     # of amp/
-_COMPILED = frozenset(("compile",))                        # of jit/
-_METHODS = frozenset("adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg".split())
+    adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg""".split())
 
 
 def __getattr__(name):
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
-    if name in _FUNCTIONAL:
-        return getattr(_importlib.import_module(f"{__name__}.nn.functional"), name)
-    if name in _DRAWING:
-        return getattr(_importlib.import_module(f"{__name__}.drawing"), name)
-    if name in _FILES:
-        return getattr(_importlib.import_module(f"{__name__}.serialization"), name)
-    if name in _SWITCHES:
-        return getattr(_importlib.import_module(f"{__name__}.backends"), name)
-    if name in _AUTOCAST:
-        return getattr(_importlib.import_module(f"{__name__}.amp.autocast_mode"), name)
-    if name == "summary":
-        return _importlib.import_module(f"{__name__}.utils.modelsummary").summary
-    if name in _COMPILED:
-        return getattr(_importlib.import_module(f"{__name__}.jit.compiled"), name)
-    if name == "GradScaler":
-        return _importlib.import_module(f"{__name__}.amp").GradScaler
-    if name in _IN_PLACE or name in _METHODS:
+    if name in _LATE:
+        return getattr(_importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+    if name in _METHODS:
         return getattr(Tensor, name)
     return _importlib.import_module(f"{__name__}.alias").attribute(__name__, name)
+
+
+def __dir__():
+    return _importlib.import_module(f"{__name__}.alias").listing(__name__, *_SUBMODULES, *_LATE, *_METHODS)
 
 
 class _Places:

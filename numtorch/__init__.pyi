@@ -67,6 +67,7 @@ from numtorch.layout import memory_format as _memory_format
 from numtorch.layout import memory_format as memory_format
 from numtorch.layout import memory_layout as _memory_layout
 from numtorch.layout import memory_layout as layout
+from numtorch.nn.modules.module import Module as _Module
 from numtorch.ops.core.generator import Generator as Generator
 from numtorch.ops.core.generator import Generator as _Generator
 from numtorch.ops.core.generator import fork_rng as fork_rng
@@ -79,6 +80,7 @@ from numtorch.types import FileLike as _FileLike
 from numtorch.types import Operand as _Operand
 from numtorch.types import Scalar as _Scalar
 from numtorch.types import TensorOrTensors as _TensorOrTensors
+from numtorch.utils.modelsummary import ModelSummary as _ModelSummary
 
 BFloat16Tensor: _LegacyType
 BoolTensor: _LegacyType
@@ -328,6 +330,8 @@ def column_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Te
     """Tensors side by side; vectors are columns."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All choices of r elements of a vector, a row each, in the order of `itertools.combinations`."""
+def compile(model: _Callable[..., _Any] | None = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: _str = 'inductor', mode: _str | None = None, options: dict | None = None, disable: _bool = False, reuse_outputs: _bool = False) -> _Any:
+    """A function, module or training step that is captured at its second call and replayed from then on."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers of real and imaginary parts."""
 complex128: _dtype
@@ -1205,6 +1209,8 @@ def subtract(input: Tensor, other: _Operand, *, alpha: _Operand = 1, out: Tensor
     """input - alpha * other, elementwise."""
 def sum(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of all elements, or along dimensions. Its gradient is the result's, expanded."""
+def summary(model: _Module, input: _Any = None, *, input_size: _Any = None, dtypes: _dtype | None = None, device: _Any = None, depth: _int = 3, mode: _str = 'eval', **kwargs: _Any) -> _ModelSummary:
+    """Run a model once, and say what each of its layers gives, has and does."""
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: _Any = None) -> _OldSVD:
     """U, S and V (not its adjoint, as `torch.linalg.svd` gives)."""
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from .absent import ABSENT, STANDINS
 from .paths import PATHS
 
-__all__ = ["attribute", "complete", "install"]
+__all__ = ["attribute", "complete", "install", "listing"]
 
 PACKAGE = __name__.rpartition(".")[0]
 NAME = "torch"
@@ -139,6 +139,18 @@ def attribute(module: str, name: str):
     if sentence is None:
         raise AttributeError(f"module '{module}' has no attribute '{name}'")
     raise AttributeError(f"numtorch has no {NAME}.{path}: {sentence}")
+
+
+def listing(module: str, *late: str) -> list[str]:
+    """What `dir` of a module says: its names, PyTorch's modules there that are elsewhere here, and what is loaded late.
+
+    Args:
+        module: the full name of one of our modules.
+        late: names that its `__getattr__` knows.
+    """
+    rows = (row.rpartition(".") for row in PATHS)
+    here = {name for parent, _, name in rows if f"{PACKAGE}.{parent}".rstrip(".") == module}
+    return sorted({*vars(sys.modules[module]), *here, *late})
 
 
 # ---------------------------------------------------------------- the import system

@@ -61,3 +61,7 @@ __all__ = ["Event", "OutOfMemoryError", "Stream", "StreamContext", "can_device_a
 def __getattr__(name):
     """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)
+
+
+def __dir__():
+    return _importlib.import_module("numtorch.alias").listing(__name__)

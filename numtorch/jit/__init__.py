@@ -52,3 +52,7 @@ def __getattr__(name):
     if name in _HOMES:
         return getattr(_importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)
+
+
+def __dir__():
+    return _importlib.import_module("numtorch.alias").listing(__name__)

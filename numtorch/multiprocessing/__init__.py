@@ -64,3 +64,7 @@ def __getattr__(name):
     if name in __all__:
         return getattr(_default, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -15,3 +15,7 @@ def __getattr__(name):
         parallel = _importlib.import_module(f"{__name__}.parallel")
         return parallel if name == "parallel" else parallel.DataParallel
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)
+
+
+def __dir__():
+    return _importlib.import_module("numtorch.alias").listing(__name__, "parallel", "DataParallel")

@@ -17,3 +17,7 @@ __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "
 def __getattr__(name):
     """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)
+
+
+def __dir__():
+    return _importlib.import_module("numtorch.alias").listing(__name__)

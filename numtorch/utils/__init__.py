@@ -15,3 +15,7 @@ def __getattr__(name):
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)
+
+
+def __dir__():
+    return _importlib.import_module("numtorch.alias").listing(__name__, *_SUBMODULES)

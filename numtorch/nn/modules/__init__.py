@@ -189,4 +189,8 @@ def __getattr__(name):
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)
 
 
+def __dir__():
+    return _importlib.import_module("numtorch.alias").listing(__name__)
+
+
 _importlib.import_module("numtorch.alias").complete(__name__)

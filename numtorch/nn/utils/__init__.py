@@ -24,3 +24,7 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
 def __getattr__(name):
     """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)
+
+
+def __dir__():
+    return _importlib.import_module("numtorch.alias").listing(__name__)
