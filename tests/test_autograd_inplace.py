@@ -560,3 +560,11 @@ def test_integers_that_hold_a_comparison_require_no_gradient(dtype):
     target = numtorch.ones(2, dtype=dtype)
     assert not target.lt_(leaf(numtorch, 2, -3)).requires_grad
     assert target.tolist() == [True, False]
+
+
+def test_what_is_copied_to_several_places_is_summed_in_its_own_precision(torch):
+    source = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
+    target = torch.zeros(3, 1)
+    target.copy_(source)
+    target.backward(torch.tensor([[1.0], [2.0 ** -24], [2.0 ** -24]]))          # in float32 each of the small ones would be lost
+    assert source.grad.item() == 1 + 2.0 ** -23

@@ -95,6 +95,8 @@ def _copy_into_vjp(node, grad):
     layout = node.attributes
     by_source = None
     if node.needs(1):
+        if layout.dtype.itemsize > grad.layout.dtype.itemsize:           # summed in the wider of the two
+            grad = to_dtype(grad, layout.dtype)
         by_source = to_dtype(later["sum_to_size"](grad, layout.shape), layout.dtype)
     return (later["zeros_like"](grad) if node.needs(0) else None, by_source)
 
