@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import numtorch as torch
@@ -111,6 +112,80 @@ def test_the_sender_may_end_first(context):
     process.join(60)
     assert process.exitcode == 0
     assert [queue.get(timeout=1)[-1].item() for _ in range(5)] == [0, 1, 2, 3, 4]
+
+
+# ---------------------------------------------------------------- NumPy arrays, and managers
+def write_to_arrays(there, back):
+    for value in iter(there.get, None):
+        value["x"][:2] = 5
+        back.put(value)
+
+
+def test_arrays_travel_by_handle_if_asked(context):
+    before = in_use()
+    there, back = context.Queue(), context.Queue()
+    shared, large, left = torch.zeros(300, 50), torch.zeros(1200, 1000), torch.zeros(3000)
+    array_left = left.numpy()
+    left.share_memory_(), shared.share_memory_()
+    copied, fortran, small = np.arange(9000.0), np.asfortranarray(np.arange(12000.0).reshape(3, -1)), np.arange(3)
+    mp.set_array_sharing(4096)
+    try:
+        process = context.Process(target=write_to_arrays, args=(there, back))
+        process.start()
+        for array, seen in ((shared.numpy()[::2], True), (large.numpy().T, True), (array_left, False), (copied, False), (fortran, False), (small, False),
+                            (copied[::-3], False), (np.zeros(5000, [("a", "i4"), ("b", "f8")])["b"], False)):
+            was = array.copy()
+            there.put({"x": array})
+            got = back.get(timeout=60)["x"]
+            assert type(got) is np.ndarray and got.shape == array.shape and got.dtype == array.dtype
+            assert (got[:2] == 5).all() and (got[2:] == was[2:]).all()
+            assert (array[:2] == 5).all() == seen
+            got[2] = 7
+            assert (array[2] == 7).all() == seen
+            again = array if seen else got
+            there.put({"x": again})                       # what lies in shared memory comes home as it left
+            assert np.shares_memory(back.get(timeout=60)["x"], again) == (array is not small)
+        there.put(np.array(["a", None]))                  # no memory to share
+        process.join(60)
+    finally:
+        mp.set_array_sharing(None)
+        there.put(None)
+    assert torch.equal(large[:, :2], torch.full((1200, 2), 5.0)) and process.exitcode == 1
+    del there, back, shared, large, left, array_left, array, got, again, process
+    assert in_use() == before
+
+
+def change_in_manager(things, table):
+    things[0].add_(1)
+    table["x"] = things[0]
+    things.append(torch.full((3,), 4.0))
+    time.sleep(0)
+
+
+def test_managers_hold_tensors_by_handle(context):
+    before = in_use()
+    manager = context.Manager()
+    things, table = manager.list([torch.zeros(3)]), manager.dict()
+    x = torch.zeros(2 * MB)
+    things[0] = x
+    assert x.is_shared() and things[0].untyped_storage() is x.untyped_storage()
+    process = context.Process(target=change_in_manager, args=(things, table))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0 and x[5].item() == 1 and table["x"].untyped_storage() is x.untyped_storage()
+    assert things[1].tolist() == [4] * 3                 # of a process that is over
+    queue = manager.Queue()
+    queue.put({"rows": x[2:4]})
+    rows = queue.get()["rows"]
+    rows.fill_(9)
+    assert x[:5].tolist() == [1, 1, 9, 9, 1]
+    with pytest.raises(RuntimeError, match="non-leaf"):
+        things.append(torch.ones(2, requires_grad=True) * 2)
+    with pytest.raises(IndexError):
+        things[5]
+    manager.shutdown()
+    del manager, things, table, x, process, queue, rows
+    assert in_use() == before
 
 
 # ---------------------------------------------------------------- share_memory_

@@ -5,6 +5,7 @@ process     processes, and how they get what they are given
 queues      queues
 pipes       pipes, and their connections
 locks       locks, semaphores, events, conditions, barriers
+managers    processes with objects that others use by proxies
 pool        workers that functions are mapped over
 spawning    a function in so many processes, and how it failed
 errors      how a worker's end is told
@@ -25,13 +26,15 @@ from multiprocessing import (
 from .context import default as _default
 from .errors import ProcessException, ProcessExitedException, ProcessRaisedException
 from .spawning import ProcessContext, SpawnContext, spawn, start_processes
+from .transfer import get_array_sharing, set_array_sharing
 
 __all__ = ["Array", "AuthenticationError", "Barrier", "BoundedSemaphore", "BufferTooShort", "Condition", "Event", "JoinableQueue",
            "Lock", "Manager", "Pipe", "Pool", "Process", "ProcessContext", "ProcessError", "ProcessException",
            "ProcessExitedException", "ProcessRaisedException", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",
            "SimpleQueue", "SpawnContext", "TimeoutError", "Value", "active_children", "allow_connection_pickling", "cpu_count",
-           "current_process", "freeze_support", "get_all_sharing_strategies", "get_all_start_methods", "get_context", "get_logger",
-           "get_sharing_strategy", "get_start_method", "log_to_stderr", "parent_process", "set_executable",
+           "current_process", "freeze_support", "get_all_sharing_strategies", "get_all_start_methods",
+           "get_array_sharing", "get_context", "get_logger",
+           "get_sharing_strategy", "get_start_method", "log_to_stderr", "parent_process", "set_array_sharing", "set_executable",
            "set_forkserver_preload", "set_sharing_strategy", "set_start_method", "spawn", "start_processes"]
 
 

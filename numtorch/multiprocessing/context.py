@@ -39,6 +39,13 @@ class _Sharing(contexts.BaseContext):
         """Two connections: what is sent into one comes out of the other."""
         return pipes.Pipe(duplex)
 
+    def Manager(self):
+        """A process that has lists, dicts and so on, which others use by proxies."""
+        from .managers import Manager
+        manager = Manager(ctx=self.get_context())
+        manager.start()
+        return manager
+
     def Pool(self, processes=None, initializer=None, initargs=(), maxtasksperchild=None):
         """Worker processes that functions are mapped over."""
         return pool.Pool(processes, initializer, initargs, maxtasksperchild, self.get_context())

@@ -17,7 +17,7 @@ from ..shared import heap as heaps
 from ..shared.channel import Channel, Letter
 from ..shared.storages import base_of, share
 from ..tensor import Tensor
-from .transfer import write
+from .transfer import get_array_sharing, set_array_sharing, write
 
 
 def _launched(fd, number):
@@ -30,7 +30,8 @@ def _launched(fd, number):
     letter = Letter(home)
     if not home.critical(channel._pop, letter):
         raise RuntimeError("a process was started without its description")
-    kind, state = pickle.loads(letter.bytes)
+    kind, state, least = pickle.loads(letter.bytes)
+    set_array_sharing(least)
     self = kind.__new__(kind)
     self.__dict__.update(state)
     return self
@@ -51,7 +52,7 @@ class _Sent(BaseProcess):
             raise RuntimeError("process objects should only be pickled while they are started")
         state = {k: v for k, v in self.__dict__.items() if k not in ("_launch", "_popen")}
         self._launch = channel = Channel()
-        letter, kept = write(channel, (type(self), state))
+        letter, kept = write(channel, (type(self), state, get_array_sharing()))
         channel.send(letter)
         del kept
         return _launched, (DupFd(channel.heap.fd), channel.hold.number)

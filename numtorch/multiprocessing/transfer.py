@@ -13,14 +13,18 @@ import weakref
 from multiprocessing.reduction import ForkingPickler
 
 import cloudpickle
+import numpy as np
 
+from ..arrays import SharedMemory
 from ..devices import cpu
 from ..dtypes import dtype
 from ..layout import Layout
 from ..ops.pointwise.pointwise import PointwiseOp, pointwise
+from ..shared.blocks import Block, allocate_copy
 from ..shared.channel import Channel, Letter
-from ..shared.storages import block_of, storage_of
-from ..storage import Storage
+from ..shared.heap import heap
+from ..shared.storages import base_of, block_of, is_paged, share, storage_of
+from ..storage import Storage, address_of
 from ..tensor import Tensor, new
 
 
@@ -42,6 +46,9 @@ class Pickler(cloudpickle.Pickler):
     def reducer_override(self, each):
         if isinstance(each, Tensor):
             return self._reduce_tensor(each)
+        if type(each) is np.ndarray:
+            by_handle = _least is not None and each.nbytes >= max(1, _least) and not each.dtype.hasobject
+            return self._reduce_array(each) if by_handle else NotImplemented
         if isinstance(each, (types.FunctionType, type)) and _importable(each):
             return NotImplemented
         op = getattr(each, "op", None)
@@ -71,6 +78,92 @@ class Pickler(cloudpickle.Pickler):
             extra = type(tensor), tensor.requires_grad, tensor.grad, state
         return rebuild_tensor, (block.number, block.generation, block.nbytes, tensor.address - block.address,
                                 layout.dtype.name, layout.shape, layout.strides, extra)
+
+
+    def _reduce_array(self, array):
+        storage = _storage_below(array)
+        if storage is None:
+            array = array if array.flags.forc else np.ascontiguousarray(array)
+            block = allocate_copy(address_of(array), array.nbytes)
+            offset = 0
+        else:
+            block = storage.owner
+            offset = _place(array) - block.address
+        self.blocks.append(block)
+        return rebuild_array, (block.number, block.generation, block.nbytes, offset, array.dtype, array.shape, array.strides)
+
+
+def _storage_below(array):
+    """The storage in this family's shared memory that an array is over, if any. It moves there where arrays go along."""
+    below = array.base
+    while isinstance(below, np.ndarray):
+        below = below.base
+    if isinstance(below, SharedMemory):
+        below = below.storage
+    if not isinstance(below, Storage):
+        return None
+    below = base_of(below)
+    if is_paged(below):
+        share([below])
+    block = below.owner
+    if isinstance(block, Block) and block.heap is heap() and 0 <= _place(array) - block.address < block.nbytes:
+        return below
+    return None                                          # the tensor may have left its memory to the array
+
+
+def _place(array):
+    return array.__array_interface__["data"][0]
+
+
+def rebuild_array(number, generation, nbytes, offset, kind, shape, strides):
+    """The NumPy array over a block that this process holds."""
+    return np.ndarray(shape, kind, np.asarray(storage_of(number, generation, nbytes)), offset, strides)
+
+
+_least: int | None = None
+
+
+def set_array_sharing(least: int | None) -> None:
+    """Say which NumPy arrays travel by handle: those of `least` bytes and more that this process sends, or one that it starts
+    afterwards; none when None, as at first.
+
+    An array over shared memory (`x.numpy()` of a shared tensor, or one that was received so) is sent as a handle, and
+    every process sees what is written to it. Any other is copied once, into shared memory that the receivers share.
+
+    Args:
+        least: bytes; None for no arrays.
+
+    Raises:
+        ValueError: a negative number.
+
+    Example:
+        >>> import numpy
+        >>> import numtorch.multiprocessing as mp
+        >>> mp.set_array_sharing(1 << 16)
+        >>> queue = mp.SimpleQueue()
+        >>> queue.put(numpy.zeros(10000))
+        >>> first = queue.get()
+        >>> queue.put(first)
+        >>> queue.get()[3:5] = 1
+        >>> first[:5].tolist()
+        [0.0, 0.0, 0.0, 1.0, 1.0]
+        >>> mp.set_array_sharing(None)
+    """
+    global _least
+    if least is not None and least < 0:
+        raise ValueError(f"set_array_sharing: expected a number of bytes or None, got {least}")
+    _least = least
+
+
+def get_array_sharing() -> int | None:
+    """The bytes from which on NumPy arrays travel by handle; None where they do not.
+
+    Example:
+        >>> import numtorch.multiprocessing as mp
+        >>> mp.get_array_sharing() is None
+        True
+    """
+    return _least
 
 
 def rebuild_tensor(number, generation, nbytes, offset, kind, shape, strides, extra):

@@ -16,7 +16,7 @@ import time
 
 from . import system
 from .blocks import Block, allocate, held, new_channel_record
-from .heap import FIRST, GENERATION, LAST, MOST_LETTERS, NEXT, PENDING, SEQUENCE, heap
+from .heap import BLOCKS, CHANNEL, FIRST, GENERATION, KIND, LAST, MOST_LETTERS, NEXT, PENDING, SEQUENCE, heap
 
 
 class Bell:
@@ -61,6 +61,18 @@ class Bell:
             close(end)
 
 
+class NoBell:
+    """For a channel whose receivers are told by other means."""
+
+    ends = ()
+
+    def ring(self):
+        """Nothing."""
+
+    def silence(self):
+        """Nothing."""
+
+
 class Letter:
     """What was taken from a channel: the bytes, and holds on the letter and on what it refers to, until nothing refers to this."""
 
@@ -91,7 +103,7 @@ class Channel:
         bell: what says that letters wait; one of its own when None.
     """
 
-    def __init__(self, most: int = 0, bell: Bell | None = None) -> None:
+    def __init__(self, most: int = 0, bell: Bell | NoBell | None = None) -> None:
         self.heap = heap()
         self.bell = bell or Bell()
         self.room = Bell() if most else None
@@ -109,6 +121,23 @@ class Channel:
         self.hold = self.heap.alone(held, self.heap, number)
         self.record, self.bell, self.room = number * 8, bell, room
         return self
+
+    def name(self) -> tuple[int, int]:
+        """What says which channel it is, as long as somebody holds it."""
+        return self.hold.number, self.heap.records[self.record + GENERATION]
+
+    @classmethod
+    def named(cls, name, bell):
+        """A channel by its name, or None where nobody holds it any more."""
+        home, (number, generation) = heap(), name
+
+        def hold():
+            records, record = home.records, number * 8
+            if not 0 < number < BLOCKS or records[record + KIND] != CHANNEL or records[record + GENERATION] != generation:
+                return None
+            return held(home, number)
+        found = home.critical(hold)
+        return found and cls.found(number, bell, None)
 
     def beside(self, bell: Bell) -> Channel:
         """The same channel with another end of its bell."""

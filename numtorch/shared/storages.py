@@ -56,7 +56,7 @@ def share(storages, only: Tensor | None = None) -> None:
         if storage.device is cpu and storage.nbytes and not (isinstance(storage.owner, Block) and storage.owner.heap is home):
             moved[id(storage)] = storage
     for key, storage in list(moved.items()):
-        if only is None and _is_paged(storage):
+        if only is None and is_paged(storage):
             block = allocate_over(storage.address, storage.nbytes, storage.owner)
             _known[block.number, block.generation] = storage
             move(storage, storage.address, block, True)
@@ -77,7 +77,7 @@ def share(storages, only: Tensor | None = None) -> None:
         _rebind(list(moved.values()))
 
 
-def _is_paged(storage):
+def is_paged(storage):
     """Whether a storage's memory is large, and whole pages of the allocator's own. The block is then mapped in its place, and
     whatever knows the address sees it: NumPy arrays, what a graph saved, a kernel that runs."""
     return storage.nbytes > LARGE and storage.address % PAGE == 0 and getattr(storage, "bin", None) is not None \
