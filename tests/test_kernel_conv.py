@@ -6,7 +6,7 @@ import pytest
 
 from numtorch.kernels import threads
 from numtorch.kernels.cpu.conv import channels_last as convlast
-from numtorch.kernels.cpu.conv import conv, depthwise_last, image, lanes
+from numtorch.kernels.cpu.conv import columns, conv, depthwise_last, image, lanes, product, unfold, weight
 from numtorch.kernels.cpu.conv.image import edges_of_panels
 
 try:
@@ -376,3 +376,18 @@ def test_relu_lets_nan_through():
     (28, 5, 1, 0, 1, 24), (224, 7, 2, 3, 1, 112), (5, 3, 2, 1, 2, 2), (1, 1, 1, 0, 1, 1)])
 def test_output_size(size, kernel, stride, padding, dilation, expected):
     assert conv.conv_output_size(size, kernel, stride, padding, dilation) == expected
+
+
+def test_families_say_how_efficient_they_are_as_a_share(monkeypatch):
+    """Choices between families are by rules of shape: the share of multiply-adds in a family's time, the same whatever a processor
+    does in a second. None promises more than full tiles give, and each loses where there is less to multiply beside."""
+    monkeypatch.setattr(threads, "get_num_threads", lambda: 1)
+
+    def efficiencies(images, channels, features, places, kernel):
+        shape = image.geometry((images, channels, places, places), (features, channels, kernel, kernel), (1, 1), (kernel // 2,) * 2,
+                               (1, 1), 1)
+        return [lanes.efficiency("float32", lanes.forward_sums(shape), shape.multiply_adds), columns.efficiency("float32", shape),
+                product.efficiency(shape), weight.efficiency_of_totals("float32", shape), weight.efficiency_of_blocks("float32", shape),
+                unfold.efficiency_of_weight("float32", shape)]
+    few, many = efficiencies(2, 16, 16, 14, 3), efficiencies(16, 256, 256, 32, 3)
+    assert all(0 <= a < b <= 1.04 for a, b in zip(few, many)), (few, many)

@@ -158,14 +158,13 @@ def suits(shape):
 
 
 def pays(shape, out):
-    """Whether places of `out` are faster so than by vectors of a row: float32 7 x 7 by 3 x 3 went at 11 GF/s and goes at 32,
-    12 x 12 at 25 and 40, 14 x 14 at 31 and 21; lines of 400 by 31 taps at 45 and 61, by 7 at 22 both ways."""
+    """Whether places of `out` are faster so than by vectors of a row: rows that leave most of a vector empty, long kernels along
+    single lines."""
     return suits(shape) and (out[2] <= SHORT_LINE or (out[1] == 1 and shape.taps >= LONG_KERNEL))
 
 
 def pays_for_weight(shape):
-    """The same of the gradient for the weight: 28 x 28 by 5 x 5 at 40 and 46, 56 x 56 by 7 x 7 at 45 and 63, by 3 x 3 at 34 and
-    23."""
+    """The same of the gradient for the weight, to which kernels of many taps come too."""
     large = shape.out[1] > 1 and shape.stride == (1, 1, 1) and shape.taps >= LARGE_KERNEL
     return suits(shape) and (shape.out[2] <= SHORT_LINE or large)
 

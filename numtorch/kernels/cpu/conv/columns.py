@@ -112,16 +112,15 @@ def columns_to_input(grad_out, weight, bias, grad_x, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
-def speed(dtype, shape):
-    """GF/s to expect. To write and to read again what is summed takes as long as 8 more features."""
+def efficiency(dtype, shape):
+    """As `conv.py` means it. To write and to read again what is summed costs as much as 8 more features."""
     features = shape.features // shape.groups
     places = max(shape.places, tile_names(dtype)["COLUMNS"] / max(shape.images, 1))
-    return 150 * features / (features + 8) * shape.places / places if features >= 4 else 0
+    return 0.94 * features / (features + 8) * shape.places / places if features >= 4 else 0
 
 
 def pays_for_few(dtype, shape):
-    """Whether this suits few channels better than one product (`unfold.py`), for which small images are copied side by side:
-    28 x 28 by 5 x 5 from 20 at 61 GF/s and 52, float64 35 and 33, 3 x 32 x 32 by 3 x 3 from 64 at 94 and 75."""
+    """Whether this suits few channels better than one product (`unfold.py`), for which small images are copied side by side."""
     small = shape.out[1] > 1 and shape.places <= 1024
     return small and shape.stride == (1, 1, 1) and (dtype == "float32" or not any(shape.padding))
 

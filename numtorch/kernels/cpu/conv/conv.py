@@ -8,6 +8,10 @@ element once a matrix product (`product.py`), of what lies there itself where it
 Images whose channels are last are taken as they lie where that is simple (`channels_last.py`).
 float32 and float64; 16-bit floats are widened by the caller.
 
+Each family says by a rule of the shape how efficient it is: the share of its time in which it multiplies what the result needs, 1
+being direct windows that fill their vectors. All else that it does, copies, sums that are added up again, lanes left empty, is
+counted as so many multiply-adds. The most efficient one is taken.
+
 A planner returns a `Prepared`, to be run with the addresses it lists; the last is always the workspace's (0 when
 `Prepared.workspace` is 0).
 """
@@ -37,7 +41,7 @@ T = float32                                              # the dtype, bound by `
 
 WINDOW_FEATURES = 48                                     # beyond, a window's weights exceed the first-level cache
 PRODUCT_WORK = 400_000                                   # multiply-adds of an image above which a call for each is nothing
-PATCH_SPEED = 128                                        # of their product, in which other families are not worth trying
+PATCH_EFFICIENCY = 0.8                                   # of their product, in which other families are not worth trying
 BLOCK_FEATURES = 14                                      # and channels as lanes pay from here
 
 
@@ -53,21 +57,26 @@ def _is_copied_product(dtype, shape, turned):
         not convlast.is_product(shape) or convproduct.pays_side_by_side(dtype, shape, turned))
 
 
-def _fastest(dtype, items, rows, lines, columns, others, share=1.0, direct=1.0):
-    """Who computes the `rows` results of `items` groups of images, whose planes have so many lines and columns. `others` are (GF/s,
-    family).
+def _most_efficient(dtype, items, rows, lines, columns, others, share=1.0, direct=1.0):
+    """Who computes the `rows` results of `items` groups of images, whose planes have so many lines and columns. `others` are
+    (efficiency, family).
 
-    Direct windows take 160 GF/s times the lanes that are filled, but a single row's sums wait for one another, and a thread takes
-    whole items; panels, each packed for all rows, 155 rows / (rows + 9). `share` of that is left where results are scattered, and
-    `direct` of the windows' where much is copied for few places.
+    Direct windows lose the lanes that are not filled, a single row's sums wait for one another, and a thread takes whole items;
+    panels, each packed for all rows, cost as much as 9 more rows. `share` of that is left where results are scattered, and `direct`
+    of the windows' where much is copied for few places.
     """
     width = host_tile(4 if dtype == "float32" else 8).width
     filled = columns / (-(-columns // width) * width) if lines > 1 else 1
-    speeds = [(155 * share * rows / (rows + 9), panel), *others]
+    families = [(0.97 * share * rows / (rows + 9), panel), *others]
     if rows <= WINDOW_FEATURES:
         shared = min(items / threads.get_num_threads(), 1)
-        speeds.append((160 * share * direct * filled * shared * (0.6 if rows == 1 else 1), window))
-    return max(speeds, key=lambda speed: speed[0])[1]
+        families.append((share * direct * filled * shared * (0.6 if rows == 1 else 1), window))
+    return _first_of(families)
+
+
+def _first_of(families):
+    """Of (efficiency, family) pairs the family of the highest."""
+    return max(families, key=lambda family: family[0])[1]
 
 
 def _fill(bias, out, walk):
@@ -134,16 +143,15 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
         return convchannels.plan_forward(dtype, shape, bias, activation == "relu")
     _, lines, columns = shape.out
     others = []
-    if shape.taps > 1 or shape.stride[2] == 1:           # else lines of every channel are read for little: float64 256 -> 512 in
-        speed = lanes.speed(dtype, lanes.forward_sums(shape), shape.multiply_adds)     # 7.1 ms, and 6.0 as panels
-        others.append((speed, lanes))
+    if shape.taps > 1 or shape.stride[2] == 1:           # else lines of every channel are read for little
+        others.append((lanes.efficiency(dtype, lanes.forward_sums(shape), shape.multiply_adds), lanes))
     if convproduct.cuts_patches(shape, convproduct.LONG_TAPS):   # a panel of these is packed element by element
-        family = max([*others, (convproduct.speed(shape), convproduct)], key=lambda speed: speed[0])[1]
+        family = _first_of([*others, (convproduct.efficiency(shape), convproduct)])
     elif winograd.suits(dtype, shape):
         family = winograd
     else:
-        direct = 0.8 if min(shape.stride) > 1 else 1.0   # volumes: 2 x 16 x 32^3 by 3 x 3 x 3 in 2.4 ms, as lanes in 2.0
-        family = _fastest(dtype, shape.images * groups, shape.features // groups, lines, columns, others, direct=direct)
+        direct = 0.8 if min(shape.stride) > 1 else 1.0   # of volumes
+        family = _most_efficient(dtype, shape.images * groups, shape.features // groups, lines, columns, others, direct=direct)
     return family.plan_forward(dtype, shape, bias, activation == "relu")
 
 
@@ -179,9 +187,9 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
         if shape.stride == (1, 1, 1):                    # the others' are of the input's places
             useful = math.prod(shape.size) / shape.places
             sums = int(sums * useful)
-            others.append((convcolumns.speed(dtype, shape) * useful, convcolumns))
-        others.append((lanes.speed(dtype, lanes.gradient_sums(shape), sums), lanes))
-    family = winograd if winograd.suits(dtype, shape) else _fastest(
+            others.append((convcolumns.efficiency(dtype, shape) * useful, convcolumns))
+        others.append((lanes.efficiency(dtype, lanes.gradient_sums(shape), sums), lanes))
+    family = winograd if winograd.suits(dtype, shape) else _most_efficient(
         dtype, shape.images * groups, shape.channels // groups, lines, columns, others, 1.0 if shape.stride == (1, 1, 1) else 0.65)
     return family.plan_input_grad(dtype, shape, bias)
 
@@ -203,16 +211,15 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     if convproduct.cuts_places(shape) and not convlast.is_product(shape) and shape.places >= convproduct.PLACES:
         return unfold.plan_weight_grad(dtype, shape)
     if convproduct.covers(shape) or (convproduct.cuts_places(shape) and not convlast.is_product(shape)) or (
-            convproduct.cuts_patches(shape) and convproduct.speed(shape) > PATCH_SPEED):
+            convproduct.cuts_patches(shape) and convproduct.efficiency(shape) > PATCH_EFFICIENCY):
         return convproduct.plan_weight_grad(dtype, shape)
     if convlast.is_product(shape) and channels * features * shape.places > PRODUCT_WORK:
         return _plan_product_weight(dtype, shape)
-    columns, family, speed = host_tile(4 if dtype == "float32" else 8).columns, weight.plan_totals, \
-        weight.speed_of_totals(dtype, shape)
-    if channels >= columns and channels * groups >= columns * threads.get_num_threads() and features >= BLOCK_FEATURES \
-            and weight.speed_of_blocks(dtype, shape) > speed:
-        family, speed = weight.plan_blocks, weight.speed_of_blocks(dtype, shape)
-    if unfold.speed_of_weight(dtype, shape) > 0.9 * speed and not convproduct.cuts_patches(shape, convproduct.LONG_TAPS):
-        family = unfold.plan_weight_grad
-    return family(dtype, shape)
+    columns = host_tile(4 if dtype == "float32" else 8).columns
+    families = [(weight.efficiency_of_totals(dtype, shape), weight.plan_totals)]
+    if channels >= columns and channels * groups >= columns * threads.get_num_threads() and features >= BLOCK_FEATURES:
+        families.append((weight.efficiency_of_blocks(dtype, shape), weight.plan_blocks))
+    if not convproduct.cuts_patches(shape, convproduct.LONG_TAPS):
+        families.append((unfold.efficiency_of_weight(dtype, shape) / 0.9, unfold.plan_weight_grad))
+    return _first_of(families)(dtype, shape)
 

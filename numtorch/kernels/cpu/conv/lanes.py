@@ -178,12 +178,12 @@ def _form(dtype, sums):
     return min((DEEP, ROWS, ROWS_APART), key=lambda form: _cost(dtype, sums, form) * (1 if form == DEEP else 1.02))
 
 
-def speed(dtype, sums, multiply_adds):
-    """GF/s to expect of so many multiply-adds: 165 of full tiles; those of a single vector take 85 in 100."""
+def efficiency(dtype, sums, multiply_adds):
+    """The share of its time in which so many multiply-adds are done (`conv.py`); tiles of a single vector get 0.85 of it."""
     width = tile_names(dtype)["WIDTH"]
     whole, rest = divmod(sums.features, 2 * width)
     vectors = 2 * whole + (0 if rest == 0 else 1 / 0.85 if rest <= width else 2)
-    return 165 * multiply_adds / max(sums.groups * vectors * width * _cost(dtype, sums, _form(dtype, sums)), 1)
+    return 1.03 * multiply_adds / max(sums.groups * vectors * width * _cost(dtype, sums, _form(dtype, sums)), 1)
 
 
 def _plan(dtype, sums, multiply_adds, bias, relu, arguments, last=False):

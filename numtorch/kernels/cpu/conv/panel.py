@@ -47,7 +47,7 @@ ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
 DEPTH = 256                                              # of a packed panel: 32 KB with 32 float32 columns
 FEW_PANELS = 4                                           # up to here a weight is used in place
 SMALL_GROUP = 8                                          # panels that follow one another: rows of the output are written so much
-                                                         # at a time, which one panel alone is a cache miss (113 GF/s against 133)
+                                                         # at a time, which one panel alone is a cache miss
 GROUP_PANELS = 32                                        # of a weight that exceeds the cache: read once for so many panels
 GROUP_BLOCKS = 8                                         # and packed so many blocks of rows at a time
 PACK_INSIDE_BYTES = 600_000                              # such a weight is packed inside the loops, at a block's first use

@@ -165,10 +165,10 @@ def covers(shape):
     return shape.kernel == shape.size and shape.places == 1 and shape.groups == 1 and not any(shape.padding)
 
 
-def speed(shape):
-    """GF/s to expect of the forward pass of patches, whose copies cost as much as some multiply-adds for each element."""
-    patches, sums = (0.3 + 3 / shape.kernel[2]) / shape.features, 0.4 / (shape.channels * shape.taps)
-    return 1 / (1 / 160 + (patches + sums) / 2)
+def efficiency(shape):
+    """Of the forward pass of patches, as `conv.py` means it: to copy an element costs as much as 24 multiply-adds, to begin a row
+    of a patch 240, and to write a result 32."""
+    return 1 / (1 + (24 + 240 / shape.kernel[2]) / shape.features + 32 / (shape.channels * shape.taps))
 
 
 def pays_side_by_side(dtype, shape, turned):
@@ -179,8 +179,8 @@ def pays_side_by_side(dtype, shape, turned):
         return False
     width, places = tile_names(dtype)["WIDTH"], shape.places
     again = 0 if not turned else 10 if shape.channels * np.dtype(dtype).itemsize % 1024 else 40
-    alone = 160 * places / (-(-places // width) * width) / (1 + again / places)
-    return 1 / (1 / 160 + 0.2 / shape.channels + 0.2 / shape.features) > alone
+    alone = places / (-(-places // width) * width) / (1 + again / places)
+    return 1 / (1 + 32 / shape.channels + 32 / shape.features) > alone
 
 
 def copy_in_parts(kernel, dtype, count, elements, arguments, row):

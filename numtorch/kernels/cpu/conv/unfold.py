@@ -223,14 +223,13 @@ def suits(shape):
 
 
 def cuts_pairs(shape):
-    """Whether the kernel cuts the input into patches two columns wide, which need not be added up: 256 x 32 x 32 by 2 x 2 from 512
-    went at 98 GF/s as features in lanes and goes at 150, 16 x 32 x 64 x 64 by 2 x 2 x 2 from 32 at 45 and 80."""
+    """Whether the kernel cuts the input into patches two columns wide, which need not be added up."""
     return cuts_patches(shape) and shape.kernel[2] == 2
 
 
 def pays_forward(dtype, shape):
-    """Of strides, whose other forms read or copy lines for little: 512 x 799 by 512 x 2 in steps of 2 went at 112 GF/s and goes at
-    154, by 3 in float64 at 40 and 68; kernels of 2 x 2 as large as their stride at 100 and 118. Of planes only float64 gains."""
+    """Of strides, whose other forms read or copy lines for little: lines of many features, kernels two wide as large as their
+    stride. Of planes only float64 gains."""
     if not suits(shape) or shape.stride[2] == 1:
         return False
     if shape.kernel == shape.stride and shape.kernel[2] == 2:
@@ -240,9 +239,7 @@ def pays_forward(dtype, shape):
 
 
 def pays_input_grad(shape):
-    """Of few channels, for which tiles have few rows: 3 x 224 x 224 by 3 x 3 from 64 went at 47 GF/s and goes at 113, 16000 by 10
-    from 512 in steps of 5 at 8 and 94. Of strides also where a weight that other forms turn over serves few places: 256 x 14 x 14
-    by 3 x 3 from 512 in float64 at 27 and 53, 256 x 8 x 8 by 4 x 4 from 512 at 16 and 39; 80 x 32 by 7 from 512 at 66 and 120."""
+    """Of few channels, for which tiles have few rows. Of strides also where a weight that others transpose serves few places."""
     if not suits(shape):
         return False
     places = shape.images * shape.places
@@ -258,15 +255,15 @@ def pays_input_grad(shape):
         shape.stride[2] > 2 or shape.taps < 16 or places <= 16)
 
 
-def speed_of_weight(dtype, shape):
-    """GF/s to expect of the gradient for the weight: each of its elements is written in 0.18 ns, the output's gradient read in
-    0.15, and what is copied takes 0.3, more where it leaves the cache or images lie side by side."""
+def efficiency_of_weight(dtype, shape):
+    """Of the gradient for the weight, as `conv.py` means it: each of its elements costs 14.4 multiply-adds to write, one of the
+    output's gradient 12 to read, and what is copied 24, or 64 where it leaves the cache or images lie side by side."""
     if not suits(shape):
         return 0
     size, places = np.dtype(dtype).itemsize, min(shape.images * shape.places, PLACES)
     far = shape.channels * shape.taps * min(shape.places, PLACES) * size > 2 * BLOCK_BYTES
-    copied = 0.8 if far or (shape.images > 1 and shape.places < PLACES) else 0.3
-    return 1 / (1 / 155 + 0.18 / (2 * places) + 0.15 / (2 * shape.channels * shape.taps) + copied / (2 * shape.features))
+    copied = 64 if far or (shape.images > 1 and shape.places < PLACES) else 24
+    return 1 / (1.03 + 14.4 / places + 12 / (shape.channels * shape.taps) + copied / shape.features)
 
 
 def _pitch(places):

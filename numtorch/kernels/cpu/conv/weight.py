@@ -191,31 +191,31 @@ def _parts(shape):
     return threads.get_num_threads() if shape.multiply_adds > SPLIT_WORK else 1
 
 
-def speed_of_totals(dtype, shape):
-    """GF/s to expect: 165 where at least ten taps fill a tile. A weight that exceeds the second-level cache comes back for each
-    image, in 0.25 ns an element, and each element of the threads' totals is added up in 0.9, in 4 where the features of a vector
-    lie in the same set of the cache. To turn over the output's gradient takes 0.22 an element."""
+def efficiency_of_totals(dtype, shape):
+    """As `conv.py` means it, of tiles that at least ten taps fill; others get 0.8 of that. In multiply-adds, for an element of
+    float32: a weight that comes back for each image costs 4, 20 where it exceeds the second-level cache; the threads' totals 72 to
+    add up, 320 where the features of a vector lie in the same set of the cache; the output's gradient 17.6 to transpose."""
     width = tile_names(dtype)["WIDTH"]
     features, parts, sums = shape.features // shape.groups, _parts(shape), shape.images * shape.places
     pieces = -(-shape.kernel[2] // tile_names(dtype)["PLACES_A_RUN"])
     run = -(-shape.kernel[2] // pieces)
-    full = 165 if run * (4 if run <= SHORT_RUN else 2) >= 10 else 130
+    full = 1.03 if run * (4 if run <= SHORT_RUN else 2) >= 10 else 0.81
     size = np.dtype(dtype).itemsize
-    image = 0.25 if features * shape.channels * shape.taps * size > WEIGHT_BYTES else 0.05
+    image = 20 if features * shape.channels * shape.taps * size > WEIGHT_BYTES else 4
     depth = shape.channels // shape.groups * shape.taps
-    added = 4 if size * depth % 4096 == 0 and width > 8 else 0.9
+    added = 320 if size * depth % 4096 == 0 and width > 8 else 72
     inside = math.prod(sum(end - first for first, end in _inside(*(getattr(shape, name)[axis] for name in _AXIS)))
                        / (shape.kernel[axis] * shape.out[axis]) for axis in (0, 1))      # lines of padding are not multiplied
-    spent = 2 * sums / parts * (inside / full + 0.22 / (2 * depth)) + (image * shape.images / parts + added) * size / 4
-    return 2 * sums / spent * features / (-(-features // width) * width) * shape.kernel[2] / (pieces * run)
+    spent = sums / parts * (inside / full + 17.6 / depth) + (image * shape.images / parts + added) * size / 4
+    return sums / spent * features / (-(-features // width) * width) * shape.kernel[2] / (pieces * run)
 
 
-def speed_of_blocks(dtype, shape):
-    """GF/s to expect: 158 of full blocks, evenly shared, of which each element is written in 0.8 ns."""
+def efficiency_of_blocks(dtype, shape):
+    """The same of full blocks, evenly shared, of which each element of float32 costs 64 multiply-adds to write."""
     columns, parts, sums = tile_names(dtype)["COLUMNS"], _parts(shape), shape.images * shape.places
     channels, (blocks, units) = shape.channels // shape.groups, _units(dtype, shape, parts)
     longest = -(-units * shape.groups // parts) * blocks * columns
-    return 2 * sums / (2 * sums / 158 + 0.8 * np.dtype(dtype).itemsize / 4) * channels * shape.groups / longest
+    return sums / (1.01 * sums + 16 * np.dtype(dtype).itemsize) * channels * shape.groups / longest
 
 
 def plan_totals(dtype, shape):
