@@ -21,6 +21,7 @@ from numtorch import distributions as distributions
 from numtorch import fft as fft
 from numtorch import func as func
 from numtorch import futures as futures
+from numtorch import fx as fx
 from numtorch import hub as hub
 from numtorch import interposition as interposition
 from numtorch import jit as jit

@@ -1,0 +1,22 @@
+"""Functions and modules as graphs of the calls that they make in Python, to be looked at, changed, and run (docs/fx.md).
+
+node               one call
+graph              calls in order; their text
+proxy              what stands for a value while a function is traced
+tracer             `symbolic_trace`
+graph_module       a module that runs a graph
+interpreter        a graph, run node by node; or made anew
+subgraph_rewriter  `replace_pattern`
+"""
+from __future__ import annotations
+
+from .graph import CodeGen, Graph
+from .graph_module import GraphModule
+from .interpreter import Interpreter, Transformer
+from .node import Node, has_side_effect, map_arg
+from .proxy import Proxy
+from .subgraph_rewriter import replace_pattern
+from .tracer import Tracer, symbolic_trace, wrap
+
+__all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "has_side_effect", "map_arg",
+           "replace_pattern", "symbolic_trace", "wrap"]

@@ -1,0 +1,492 @@
+"""Calls in order, and their text as Python."""
+from __future__ import annotations
+
+import builtins
+import contextlib
+import keyword
+import operator
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .node import Argument, Node, Target, map_arg, path_of
+
+# How Python writes what stands in `operator`.
+_OPERATORS = {
+    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "truediv": "{} / {}", "floordiv": "{} // {}", "mod": "{} % {}",
+    "pow": "{} ** {}", "matmul": "{} @ {}", "lshift": "{} << {}", "rshift": "{} >> {}", "and_": "{} & {}", "or_": "{} | {}",
+    "xor": "{} ^ {}", "eq": "{} == {}", "ne": "{} != {}", "lt": "{} < {}", "gt": "{} > {}", "le": "{} <= {}", "ge": "{} >= {}",
+    "pos": "+{}", "neg": "-{}", "invert": "~{}", "getitem": "{}[{}]",
+}
+
+
+class CodeGen:
+    """Writes a graph's `forward`."""
+
+    def code(self, graph: Graph, root: str = "self") -> tuple[str, dict]:
+        """The text, and what its names stand for.
+
+        Args:
+            graph: the graph.
+            root: what modules and attributes are found in.
+        """
+        known: dict[str, Any] = {}
+        lines: list[str] = []
+        last: dict[Node, Node] = {}
+        for node in graph.nodes:
+            for used in node.all_input_nodes:
+                last[used] = node
+        done: dict[Node, list[Node]] = {}
+        for used, node in last.items():
+            done.setdefault(node, []).append(used)
+
+        def named(value, wanted):
+            name, number = re.sub(r"\W", "_", wanted), 1
+            while known.get(name, value) is not value:
+                name, number = f"{name}_{number}", number + 1
+            known[name] = value
+            return name
+
+        def shown(value):
+            if isinstance(value, Node):
+                return value.name
+            if isinstance(value, tuple) and hasattr(value, "_fields"):
+                return f"{named(type(value), type(value).__name__)}({', '.join(map(shown, value))})"
+            if isinstance(value, tuple):
+                return "(" + "".join(f"{shown(v)}, " for v in value).removesuffix("" if len(value) == 1 else ", ").rstrip() + ")"
+            if isinstance(value, list):
+                return "[" + ", ".join(map(shown, value)) + "]"
+            if isinstance(value, dict):
+                return "{" + ", ".join(f"{shown(k)}: {shown(v)}" for k, v in value.items()) + "}"
+            if isinstance(value, slice):
+                return f"slice({shown(value.start)}, {shown(value.stop)}, {shown(value.step)})"
+            if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
+                return repr(value)
+            if isinstance(value, (float, complex)) and value - value == 0:
+                return repr(value)
+            if type(value).__module__ == "numtorch.dtypes":
+                known["torch"] = _torch()
+                return repr(value)
+            return named(value, f"_{type(value).__name__}")
+
+        def callee(target):
+            path = path_of(target)
+            if path.startswith("torch."):
+                known["torch"] = _torch()
+                return path
+            if hasattr(builtins, path) and getattr(builtins, path) is target:
+                return path
+            return named(target, path)
+
+        def attribute(path):
+            text = root
+            for part in str(path).split("."):
+                text = f"{text}.{part}" if part.isidentifier() else f'getattr({text}, "{part}")'
+            return text
+
+        def call(function, args, kwargs):
+            return f"{function}({', '.join([*map(shown, args), *[f'{k} = {shown(v)}' for k, v in kwargs.items()]])})"
+
+        arguments = []
+        for node in graph.nodes:
+            args, kwargs = node.args, node.kwargs
+            ended = [used for used in done.get(node, []) if node.op != "output"]
+            unused = "" if node.users or node.op in ("output", "placeholder") else f"{node.name} = None"
+            end = " = ".join([used.name for used in ended] + ["None"]) if ended else unused
+            end = f";  {end}" if end else ""
+            if node.op == "placeholder":
+                raw = str(node.target)
+                default = f" = {shown(args[0])}" if args else ""
+                stars = "*" * (len(raw) - len(raw.lstrip("*")))
+                arguments.append(f"{stars}{node.name if not stars else raw.lstrip('*')}{default}")
+                if stars and raw.lstrip("*") != node.name:
+                    lines.append(f"{node.name} = {raw.lstrip('*')}")
+                continue
+            if node.op == "output":
+                lines.append(f"return {shown(args[0])}")
+                continue
+            if node.op == "get_attr":
+                right = attribute(node.target)
+            elif node.op == "call_module":
+                right = call(attribute(node.target), args, kwargs)
+            elif node.op == "call_method":
+                right = call(f"{_grouped(args[0], shown)}.{node.target}", args[1:], kwargs)
+            else:
+                name = getattr(node.target, "__name__", "")
+                if getattr(operator, name, None) is node.target and name in _OPERATORS and not kwargs:
+                    parts = [_grouped(a, shown) if i == 0 or name != "getitem" else _index(a, shown) for i, a in enumerate(args)]
+                    right = _OPERATORS[name].format(*parts)
+                elif node.target is getattr and len(args) == 2 and str(args[1]).isidentifier():
+                    right = f"{shown(args[0])}.{args[1]}"
+                else:
+                    right = call(callee(node.target), args, kwargs)
+            lines.append(f"{node.name} = {right}{end}")
+        body = "\n".join(f"    {line}" for line in lines or ["pass"])
+        return f"\n\n\ndef forward({', '.join([root, *arguments])}):\n{body}\n    ", known
+
+
+def _torch():
+    import numtorch
+    return numtorch
+
+
+def _grouped(value, shown):
+    text = shown(value)
+    return f"({text})" if isinstance(value, (int, float, complex)) and not text.isidentifier() and text.startswith("-") else text
+
+
+def _index(value, shown):
+    if isinstance(value, tuple) and value:
+        return "(" + ", ".join(shown(v) for v in value) + ("," if len(value) == 1 else "") + ")"
+    return shown(value)
+
+
+class Graph:
+    """A program as nodes in order.
+
+    Args:
+        owning_module: the module that it is of.
+        tracer_cls: the class of what made it.
+
+    Attributes:
+        nodes: the nodes, which may be iterated over while they change.
+
+    Example:
+        >>> import numtorch as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> _ = graph.output(graph.call_function(torch.relu, (x,)))
+        >>> torch.fx.GraphModule({}, graph)(torch.tensor([-1., 2.]))
+        tensor([0., 2.])
+    """
+
+    def __init__(self, owning_module: Any = None, tracer_cls: Any = None) -> None:
+        self._nodes: list[Node] = []
+        self._names: dict[str, int] = {}
+        self._before: Node | None = None
+        self.owning_module, self._tracer_cls = owning_module, tracer_cls
+        self._codegen = CodeGen()
+
+    @property
+    def nodes(self) -> _Nodes:
+        return _Nodes(self)
+
+    def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
+        """The nodes of a kind.
+
+        Args:
+            op: the kind.
+            target: what they call; anything where it is None.
+            sort: taken for PyTorch's sake.
+        """
+        return [node for node in self._nodes if node.op == op and (target is None or node.target == target)]
+
+    def output_node(self) -> Node:
+        """The node that returns."""
+        return self.find_nodes(op="output")[0]
+
+    # ------------------------------------------------------------ names and places
+    def _name(self, wanted):
+        wanted = re.sub(r"[^0-9a-zA-Z_]+", "_", wanted) or "_unnamed"
+        if wanted[0].isdigit():
+            wanted = f"_{wanted}"
+        match = re.fullmatch(r"(.*)_(\d+)", wanted)
+        base = match[1] if match and match[1] else wanted
+        number = int(match[2]) if match and match[1] else None
+        found = wanted
+        if number is None and (hasattr(builtins, base) or keyword.iskeyword(base) or base in ("self", "torch")):
+            found, number = f"{base}_1", 1
+        used = self._names
+        while found in used:
+            number = used.get(f"#{base}", 0) + 1 if number is None else number + 1
+            found = f"{base}_{number}"
+        used[found] = 1
+        used[f"#{base}"] = number or 0
+        return found
+
+    def _neighbour(self, node, step):
+        place = self._nodes.index(node) + step
+        return self._nodes[place] if 0 <= place < len(self._nodes) else None
+
+    def _move(self, node, anchor, behind):
+        if node is not anchor:
+            self._nodes.remove(node)
+            self._nodes.insert(self._nodes.index(anchor) + behind, node)
+
+    @contextlib.contextmanager
+    def inserting_before(self, n: Node | None = None) -> Iterator[None]:
+        """While the context lasts, new nodes come before a node.
+
+        Args:
+            n: the node; the first where it is None.
+        """
+        before, self._before = self._before, n if n is not None else (self._nodes[0] if self._nodes else None)
+        try:
+            yield
+        finally:
+            self._before = before
+
+    @contextlib.contextmanager
+    def inserting_after(self, n: Node | None = None) -> Iterator[None]:
+        """While the context lasts, new nodes come behind a node.
+
+        Args:
+            n: the node; the last where it is None.
+        """
+        before, self._before = self._before, None if n is None else n.next
+        try:
+            yield
+        finally:
+            self._before = before
+
+    # ------------------------------------------------------------ making nodes
+    def create_node(self, op: str, target: Target, args: tuple | None = None, kwargs: dict | None = None, name: str | None = None,
+                    type_expr: Any = None) -> Node:
+        """A new node, where new nodes come.
+
+        Args:
+            op, target, args, kwargs: what it is (`Node`).
+            name: what it should be called.
+            type_expr: the type of its value.
+        """
+        if name is None:
+            name = _snake(target.__name__ if callable(target) and hasattr(target, "__name__") else str(target).lstrip("*"))
+        node = Node(self, self._name(name), op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
+        self._nodes.insert(len(self._nodes) if self._before is None else self._nodes.index(self._before), node)
+        return node
+
+    def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
+        """An argument.
+
+        Args:
+            name: its name, with stars for `*args` and `**kwargs`.
+            type_expr: its type.
+            default_value: its default.
+        """
+        return self.create_node("placeholder", name, () if default_value is ... else (default_value,), {}, None, type_expr)
+
+    def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
+        """A parameter, buffer or other attribute of the module.
+
+        Args:
+            qualified_name: its path.
+            type_expr: its type.
+        """
+        return self.create_node("get_attr", qualified_name, type_expr=type_expr)
+
+    def call_function(self, the_function: Callable, args: tuple | None = None, kwargs: dict | None = None,
+                      type_expr: Any = None, name: str | None = None) -> Node:
+        """A call of a function.
+
+        Args:
+            the_function: it.
+            args, kwargs: of the call.
+            type_expr, name: of the node.
+        """
+        return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
+
+    def call_method(self, method_name: str, args: tuple | None = None, kwargs: dict | None = None, type_expr: Any = None) -> Node:
+        """A call of a method of the first argument.
+
+        Args:
+            method_name: its name.
+            args, kwargs: of the call.
+            type_expr: of the node.
+        """
+        return self.create_node("call_method", method_name, args, kwargs, None, type_expr)
+
+    def call_module(self, module_name: str, args: tuple | None = None, kwargs: dict | None = None, type_expr: Any = None) -> Node:
+        """A call of a submodule.
+
+        Args:
+            module_name: its path.
+            args, kwargs: of the call.
+            type_expr: of the node.
+        """
+        return self.create_node("call_module", module_name, args, kwargs, None, type_expr)
+
+    def output(self, result: Argument, type_expr: Any = None) -> Node:
+        """The return.
+
+        Args:
+            result: what is returned.
+            type_expr: its type.
+        """
+        return self.create_node("output", "output", (result,), {}, None, type_expr)
+
+    def node_copy(self, node: Node, arg_transform: Callable = lambda node: node) -> Node:
+        """A copy of a node, where new nodes come.
+
+        Args:
+            node: of this graph or another.
+            arg_transform: what stands here for the nodes it uses.
+        """
+        args, kwargs = map_arg((node.args, node.kwargs), arg_transform)
+        made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
+        made.meta = dict(node.meta)
+        return made
+
+    def graph_copy(self, g: Graph, val_map: dict, return_output_node: bool = False) -> Any:
+        """Copies of all nodes of a graph but its return.
+
+        Args:
+            g: the graph.
+            val_map: nodes of this graph for nodes of that one; it grows.
+            return_output_node: return the node of its return too.
+
+        Returns:
+            What it returns, as nodes of this one.
+        """
+        for node in g.nodes:
+            if node in val_map:
+                continue
+            if node.op == "output":
+                found = map_arg(node.args[0], lambda each: val_map[each])
+                return (found, node) if return_output_node else found
+            val_map[node] = self.node_copy(node, lambda each: val_map[each])
+        return None
+
+    def erase_node(self, to_erase: Node) -> None:
+        """Take a node out.
+
+        Args:
+            to_erase: it.
+
+        Raises:
+            RuntimeError: others use it.
+        """
+        if to_erase.users:
+            raise RuntimeError(f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
+                               f"{to_erase.users}!")
+        if to_erase in self._nodes:
+            to_erase._update((), {})
+            if self._before is to_erase:
+                self._before = to_erase.next
+            self._nodes.remove(to_erase)
+
+    def eliminate_dead_code(self, is_impure_node: Callable | None = None) -> bool:
+        """Take out what nobody uses.
+
+        Args:
+            is_impure_node: says of a node whether it stays nevertheless; by default `Node.is_impure`.
+
+        Returns:
+            Whether there was any.
+        """
+        self.lint()
+        changed = False
+        for node in reversed(self._nodes[:]):
+            stays = is_impure_node(node) if is_impure_node is not None else node.is_impure()
+            if not node.users and not stays and node.op not in ("placeholder", "output"):
+                self.erase_node(node)
+                changed = True
+        return changed
+
+    def lint(self) -> None:
+        """Raise RuntimeError where this is no program: a name twice, a node used before it is there, a module that is not there."""
+        seen: set[Node] = set()
+        names: set[str] = set()
+        for node in self._nodes:
+            if node.graph is not self:
+                raise RuntimeError(f"Node '{node}' does not belong to this Graph")
+            if node.name in names:
+                raise RuntimeError(f"Node redefined name {node.name}!")
+            for used in node.all_input_nodes:
+                if used not in seen:
+                    raise RuntimeError(f"Argument '{used}' of Node '{node}' was used before it has been defined! Please check that "
+                                       f"Nodes in the graph are topologically ordered\n{self}")
+            names.add(node.name)
+            seen.add(node)
+            if node.op in ("get_attr", "call_module") and self.owning_module is not None:
+                found = self.owning_module
+                for part in str(node.target).split("."):
+                    if not hasattr(found, part):
+                        raise RuntimeError(f"Node {node} target {node.target} references nonexistent attribute {part} of "
+                                           f"{node.target}")
+                    found = getattr(found, part)
+
+    # ------------------------------------------------------------ text
+    def python_code(self, root_module: str = "self", **options: Any) -> PythonCode:
+        """The program as Python.
+
+        Args:
+            root_module: what modules and attributes are found in.
+            options: taken for PyTorch's sake.
+        """
+        return PythonCode(*self._codegen.code(self, root_module))
+
+    def set_codegen(self, codegen: CodeGen) -> None:
+        """Have something else write the text.
+
+        Args:
+            codegen: it.
+        """
+        self._codegen = codegen
+
+    def print_tabular(self) -> None:
+        """Print the nodes as a table."""
+        rows = [("opcode", "name", "target", "args", "kwargs")]
+        rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self._nodes]
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        print("\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]]))
+
+    def __str__(self):
+        return "\n    ".join(["graph():", *[node.format_node() for node in self._nodes]])
+
+    def __deepcopy__(self, memo=None):
+        made = Graph(tracer_cls=self._tracer_cls)
+        found, node = made.graph_copy(self, {}, return_output_node=True) or (None, None)
+        if node is not None:
+            made.output(found, node.type).meta = dict(node.meta)
+        made._codegen = self._codegen
+        return made
+
+
+class PythonCode:
+    """A program as Python.
+
+    Attributes:
+        src: the text.
+        globals: what its names stand for.
+    """
+
+    def __init__(self, src: str, names: dict) -> None:
+        self.src, self.globals = src, names
+
+
+class _Nodes:
+    """A graph's nodes. One that is put behind the current one while they are gone through is met too, one taken out is not."""
+
+    def __init__(self, graph) -> None:
+        self.graph = graph
+
+    def __len__(self) -> int:
+        return len(self.graph._nodes)
+
+    def __getitem__(self, index):
+        return self.graph._nodes[index]
+
+    def __iter__(self) -> Iterator[Node]:
+        return self._through(self.graph._nodes)
+
+    def __reversed__(self) -> Iterator[Node]:
+        return iter(self.graph._nodes[::-1])
+
+    @staticmethod
+    def _through(nodes: list[Node]) -> Iterator[Node]:
+        place, seen = 0, set()
+        while place < len(nodes):
+            node = nodes[place]
+            if node not in seen:
+                seen.add(node)
+                yield node
+                place = nodes.index(node) + 1 if node in nodes else place
+            else:
+                place += 1
+
+
+def _snake(name: str) -> str:
+    """A name as of a variable: `ReLU` is `re_lu`, as in PyTorch."""
+    name = name.replace(".", "_")
+    return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower()

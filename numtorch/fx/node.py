@@ -1,0 +1,282 @@
+"""One call in a graph, under PyTorch's names."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..interposition import public_functions
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+Target = Callable[..., Any] | str
+Argument = Any
+KINDS = ("placeholder", "get_attr", "call_function", "call_module", "call_method", "output")
+_effects: set = set()
+
+
+def has_side_effect(fn: Callable) -> Callable:
+    """Have calls of a function stay in a graph although nobody uses what they return.
+
+    Args:
+        fn: the function.
+
+    Returns:
+        It.
+
+    Example:
+        >>> import numtorch as torch
+        >>> @torch.fx.has_side_effect
+        ... def log(x):
+        ...     print(x)
+    """
+    _effects.add(fn)
+    return fn
+
+
+def map_aggregate(a: Argument, fn: Callable) -> Argument:
+    """Arguments with a function applied to each thing in their tuples, lists, dicts and slices.
+
+    Args:
+        a: the arguments.
+        fn: the function.
+    """
+    if isinstance(a, tuple):
+        parts = [map_aggregate(each, fn) for each in a]
+        return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
+    if isinstance(a, list):
+        return [map_aggregate(each, fn) for each in a]
+    if isinstance(a, dict):
+        return {key: map_aggregate(value, fn) for key, value in a.items()}
+    if isinstance(a, slice):
+        return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
+    return fn(a)
+
+
+def map_arg(a: Argument, fn: Callable) -> Argument:
+    """Arguments with a function applied to each node in them.
+
+    Args:
+        a: the arguments.
+        fn: the function.
+
+    Example:
+        >>> import numtorch as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> torch.fx.map_arg((x, [1, x]), lambda node: node.name)
+        ('x', [1, 'x'])
+    """
+    return map_aggregate(a, lambda each: fn(each) if isinstance(each, Node) else each)
+
+
+def path_of(function: Callable) -> str:
+    """A function's name with its module, as code writes it: `torch.relu`.
+
+    Args:
+        function: it.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    found = _paths().get(function)
+    if found is not None:
+        return found
+    module = getattr(function, "__module__", None) or "builtins"
+    module = {"_operator": "operator", "builtins": ""}.get(module, module)
+    return f"{module}.{name}" if module else name
+
+
+_known: dict = {}
+
+
+def _paths():
+    if not _known:
+        for namespace, name, function in public_functions():
+            if callable(function) and isinstance(getattr(namespace, "__name__", None), str) and not isinstance(namespace, type):
+                path = namespace.__name__.replace("numtorch", "torch", 1)
+                try:
+                    _known.setdefault(function, f"{path}.{name}")
+                except TypeError:
+                    continue
+    return _known
+
+
+class Node:
+    """One node of a graph.
+
+    Attributes:
+        op: "placeholder", "get_attr", "call_function", "call_module", "call_method" or "output".
+        name: unique in the graph.
+        target: what is called or looked up: a function, a method's name, or the path of a module or attribute.
+        args, kwargs: of the call; other nodes stand in them.
+        users: the nodes that use this one.
+        meta: a place for notes.
+        prev, next: its neighbours.
+    """
+
+    def __init__(self, graph: Graph, name: str, op: str, target: Target, args: tuple, kwargs: dict, type_expr: Any = None) -> None:
+        if op not in KINDS:
+            raise AssertionError(f"Node op {op} is not one of {KINDS}")
+        if op == "call_function" and not callable(target):
+            raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target)} but a Callable is "
+                             f"expected")
+        if op != "call_function" and not isinstance(target, str):
+            raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target)} but a str is "
+                             f"expected")
+        self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, type_expr
+        self._args: tuple = ()
+        self._kwargs: dict = {}
+        self._input_nodes: dict[Node, None] = {}
+        self.users: dict[Node, None] = {}
+        self.meta: dict = {}
+        self._update(args, kwargs)
+
+    # ------------------------------------------------------------ what it uses
+    def _update(self, args, kwargs):
+        for node in self._input_nodes:
+            node.users.pop(self, None)
+        self._args, self._kwargs, self._input_nodes = args, kwargs, {}
+        map_arg((args, kwargs), lambda node: self._input_nodes.setdefault(node))
+        for node in self._input_nodes:
+            node.users.setdefault(self)
+
+    @property
+    def args(self) -> tuple:
+        return self._args
+
+    @args.setter
+    def args(self, args: tuple) -> None:
+        self._update(tuple(args), self._kwargs)
+
+    @property
+    def kwargs(self) -> dict:
+        return self._kwargs
+
+    @kwargs.setter
+    def kwargs(self, kwargs: dict) -> None:
+        self._update(self._args, dict(kwargs))
+
+    @property
+    def all_input_nodes(self) -> list[Node]:
+        """The nodes that this one uses, each once."""
+        return list(self._input_nodes)
+
+    def update_arg(self, idx: int, arg: Argument) -> None:
+        """Have another positional argument.
+
+        Args:
+            idx: its place.
+            arg: the argument.
+        """
+        self.args = (*self._args[:idx], arg, *self._args[idx + 1:])
+
+    def update_kwarg(self, key: str, arg: Argument) -> None:
+        """Have another argument by name.
+
+        Args:
+            key: its name.
+            arg: the argument.
+        """
+        self.kwargs = {**self._kwargs, key: arg}
+
+    def insert_arg(self, idx: int, arg: Argument) -> None:
+        """Have a further positional argument.
+
+        Args:
+            idx: its place.
+            arg: the argument.
+        """
+        self.args = (*self._args[:idx], arg, *self._args[idx:])
+
+    def replace_input_with(self, old_input: Node, new_input: Node) -> None:
+        """Use another node in the places of one.
+
+        Args:
+            old_input, new_input: the nodes.
+        """
+        args, kwargs = map_arg((self._args, self._kwargs), lambda node: new_input if node is old_input else node)
+        self._update(args, kwargs)
+
+    def replace_all_uses_with(self, replace_with: Node, delete_user_cb: Callable = lambda user: True,
+                              *, propagate_meta: bool = False) -> list[Node]:
+        """Have all that use this node use another.
+
+        Args:
+            replace_with: the other.
+            delete_user_cb: says of a user whether it does.
+            propagate_meta: give the other this one's notes.
+
+        Returns:
+            The users.
+        """
+        if propagate_meta:
+            replace_with.meta.update(self.meta)
+        users = [user for user in self.users if delete_user_cb(user)]
+        for user in users:
+            user.replace_input_with(self, replace_with)
+        return users
+
+    # ------------------------------------------------------------ where it stands
+    @property
+    def next(self) -> Node | None:
+        return self.graph._neighbour(self, 1)
+
+    @property
+    def prev(self) -> Node | None:
+        return self.graph._neighbour(self, -1)
+
+    def prepend(self, x: Node) -> None:
+        """Move a node before this one.
+
+        Args:
+            x: the node.
+        """
+        self.graph._move(x, self, 0)
+
+    def append(self, x: Node) -> None:
+        """Move a node behind this one.
+
+        Args:
+            x: the node.
+        """
+        self.graph._move(x, self, 1)
+
+    # ------------------------------------------------------------ what it is
+    def is_impure(self) -> bool:
+        """Whether it must stay although nobody uses it."""
+        if self.op in ("placeholder", "output"):
+            return True
+        if self.op == "call_function":
+            name = getattr(self.target, "__name__", "")
+            return self.target in _effects or (name.endswith("_") and not name.endswith("__"))
+        if self.op == "call_method":
+            return str(self.target).endswith("_") and not str(self.target).endswith("__")
+        return self.op == "call_module"                  # it may have buffers that move on
+
+    def format_node(self) -> str:
+        """The node as a line of the graph's text."""
+        where = f"target={self._shown_target()}"
+        if self.op == "placeholder":
+            default = f"(default={self.args[0]})" if self.args else ""
+            return f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]{default}"
+        if self.op == "get_attr":
+            return f"%{self.name} : [num_users={len(self.users)}] = get_attr[{where}]"
+        if self.op == "output":
+            return f"return {_shown(self.args[0])}"
+        call = f"(args = {_shown(self.args)}, kwargs = {_shown(self.kwargs)})"
+        return f"%{self.name} : [num_users={len(self.users)}] = {self.op}[{where}]{call}"
+
+    def _shown_target(self):
+        return self.target if isinstance(self.target, str) else path_of(self.target)
+
+    def __repr__(self):
+        return self.name
+
+
+def _shown(argument):
+    class Name:
+        def __init__(self, name):
+            self.name = name
+
+        def __repr__(self):
+            return f"%{self.name}"
+    return repr(map_arg(argument, lambda node: Name(node.name)))

@@ -1,0 +1,212 @@
+"""What stands for a value while a function is traced: what is done with it becomes a node."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from ..overrides import install
+from ..tensor import Tensor
+from .graph import Graph
+from .node import Node, Target, map_aggregate
+
+BASE_TYPES = (str, int, float, bool, complex, bytes, type(None), type(Ellipsis), range)
+
+
+class TraceError(ValueError):
+    """What a traced function does that only values can decide."""
+
+
+class TracerBase:
+    """Makes nodes of what is done with proxies.
+
+    Attributes:
+        graph: where they go.
+    """
+
+    graph: Graph
+    traced_func_name = "forward"
+
+    def create_node(self, kind: str, target: Target, args: tuple, kwargs: dict, name: str | None = None,
+                    type_expr: Any = None) -> Node:
+        """A node of the graph. Subclasses may do more.
+
+        Args:
+            kind, target, args, kwargs, name, type_expr: of the node.
+        """
+        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+
+    def proxy(self, node: Node) -> Proxy:
+        """What stands for a node's value.
+
+        Args:
+            node: it.
+        """
+        return Proxy(node, self)
+
+    def create_proxy(self, kind: str, target: Target, args: tuple, kwargs: dict, name: str | None = None, type_expr: Any = None,
+                     proxy_factory_fn: Any = None) -> Any:
+        """A node for a call, and what stands for its value.
+
+        Args:
+            kind, target, name, type_expr: of the node.
+            args, kwargs: with proxies for nodes.
+            proxy_factory_fn: makes the proxy.
+        """
+        node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
+        return proxy_factory_fn(node) if proxy_factory_fn is not None else self.proxy(node)
+
+    def create_arg(self, a: Any) -> Any:
+        """Arguments with nodes for proxies.
+
+        Args:
+            a: the arguments.
+
+        Raises:
+            NotImplementedError: what has no place in a graph.
+        """
+        def convert(value):
+            if isinstance(value, Proxy):
+                return value.node
+            if hasattr(value, "__fx_create_arg__"):
+                return value.__fx_create_arg__(self)
+            return self.create_value(value)
+        return map_aggregate(a, convert)
+
+    def create_value(self, value: Any) -> Any:
+        """An argument that is no proxy.
+
+        Args:
+            value: it.
+        """
+        return value
+
+    def to_bool(self, obj: Proxy) -> bool:
+        """What a condition on a proxy is. Raises TraceError.
+
+        Args:
+            obj: the proxy.
+        """
+        raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
+
+    def iter(self, obj: Proxy) -> Iterator:
+        """What a proxy is iterated over as. Raises TraceError but where Python unpacks into a known number of names.
+
+        Args:
+            obj: the proxy.
+        """
+        raise TraceError("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
+                         "**kwargs function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what "
+                         "types of control flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy "
+                         "iteration errors")
+
+    def keys(self, obj: Proxy) -> Any:
+        """What `**proxy` unpacks.
+
+        Args:
+            obj: the proxy.
+        """
+        return Attribute(obj, "keys")()
+
+
+class GraphAppendingTracer(TracerBase):
+    """Puts what is done with proxies behind the nodes of a graph.
+
+    Args:
+        graph: the graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+
+class Proxy:
+    """Stands for a node's value.
+
+    Args:
+        node: the node.
+        tracer: makes further nodes; by default they come to the node's graph.
+
+    Example:
+        >>> import numtorch as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = torch.fx.Proxy(graph.placeholder("x"))
+        >>> (torch.relu(x) + 1).node.all_input_nodes
+        [relu]
+    """
+
+    def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
+        install()                                        # public functions ask their arguments, of which a proxy may be one
+        self.node, self.tracer = node, tracer if tracer is not None else GraphAppendingTracer(node.graph)
+
+    def __repr__(self):
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, name: str) -> Attribute:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return Attribute(self, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
+
+    def __iter__(self) -> Iterator:
+        return self.tracer.iter(self)
+
+    def __bool__(self) -> bool:
+        return self.tracer.to_bool(self)
+
+    def __len__(self) -> int:
+        raise RuntimeError("'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please "
+                           "call torch.fx.wrap('len') at module scope")
+
+    def keys(self) -> Any:
+        return self.tracer.keys(self)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        found: list[Proxy] = []
+
+        def look(value):
+            if isinstance(value, Proxy):
+                found.append(value)
+            return value
+        map_aggregate((args, kwargs or {}), look)
+        if getattr(Tensor, getattr(func, "__name__", ""), None) is func and func.__name__.startswith("__"):
+            return found[0].tracer.create_proxy("call_method", func.__name__, args, kwargs or {})
+        return found[0].tracer.create_proxy("call_function", func, args, kwargs or {})
+
+
+class Attribute(Proxy):
+    """Stands for an attribute of a value. Called, it is a method."""
+
+    def __init__(self, root: Proxy, attr: str) -> None:
+        self.root, self.attr, self.tracer = root, attr, root.tracer
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:                              # type: ignore[override]  # made when it is used: most are methods
+        if self._node is None:
+            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+        return self._node
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+def _operation(name, reflected=False):
+    function = getattr(operator, name)
+
+    def call(self, *others):
+        args = (*others, self) if reflected else (self, *others)
+        return self.tracer.create_proxy("call_function", function, args, {})
+    return call
+
+
+for _name in ("add sub mul truediv floordiv mod pow matmul lshift rshift and_ or_ xor").split():
+    _plain = _name.rstrip("_")
+    setattr(Proxy, f"__{_plain}__", _operation(_name))
+    setattr(Proxy, f"__r{_plain}__", _operation(_name, True))
+for _name in "eq ne lt gt le ge pos neg invert getitem abs".split():
+    setattr(Proxy, f"__{_name}__", _operation(_name))
+Proxy.__hash__ = object.__hash__                         # type: ignore[method-assign]

@@ -1,0 +1,306 @@
+"""`symbolic_trace`: a function or module, called with proxies."""
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..devices import device
+from ..dtypes import dtype
+from ..nn.modules.container import Sequential
+from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
+from ..tensor import Tensor
+from .graph import Graph
+from .graph_module import GraphModule
+from .proxy import BASE_TYPES, Proxy, TracerBase
+
+_wrapped: dict[tuple[int, str], dict] = {}               # the globals in which functions are patched while something is traced
+
+
+def wrap(fn_or_name: Any) -> Any:
+    """Have calls of a function be nodes, whatever it does. To be called where modules are defined.
+
+    Args:
+        fn_or_name: the function, or the name that it has there.
+
+    Returns:
+        It.
+
+    Raises:
+        RuntimeError: neither.
+
+    Example:
+        >>> import numtorch as torch
+        >>> @torch.fx.wrap
+        ... def clip(x):
+        ...     return x if float(x.sum()) < 1 else x * 0
+        >>> clip.__name__
+        'clip'
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    scope = sys._getframe(1).f_globals
+    _wrapped[id(scope), name] = scope
+    return fn_or_name
+
+
+class Tracer(TracerBase):
+    """Makes a graph of a module or function. Subclasses say which modules are leaves, and what is done with calls.
+
+    Args:
+        autowrap_modules: Python modules whose functions are nodes where they get a proxy.
+        autowrap_functions: further such functions.
+        param_shapes_constant: taken for PyTorch's sake.
+
+    Attributes:
+        root: the module that is traced.
+    """
+
+    def __init__(self, autowrap_modules: tuple = (), autowrap_functions: tuple = (), param_shapes_constant: bool = False) -> None:
+        self.autowrap_modules, self.autowrap_functions = autowrap_modules, autowrap_functions
+        self.root: Any = None
+        self.tensor_attrs: dict[int, str] = {}
+        self.submodule_paths: dict[Module, str] = {}
+
+    # ------------------------------------------------------------ what subclasses may say
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        """Whether a module's call is one node. By default those of `torch.nn` are, but Sequential.
+
+        Args:
+            m: the module.
+            module_qualified_name: its path.
+        """
+        return m.__module__.startswith("numtorch.nn") and not isinstance(m, Sequential)
+
+    def path_of_module(self, mod: Module) -> str:
+        """The path of a module below the root.
+
+        Args:
+            mod: the module.
+
+        Raises:
+            NameError: it is not below the root.
+        """
+        if mod in self.submodule_paths:
+            return self.submodule_paths[mod]
+        raise NameError("module is not installed as a submodule")
+
+    def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
+        """What a call of a module gives: a node, or what its `forward` gives for proxies.
+
+        Args:
+            m: the module.
+            forward: its call.
+            args, kwargs: of the call.
+        """
+        path = self.path_of_module(m)
+        if self.is_leaf_module(m, path):
+            return self.create_proxy("call_module", path, args, kwargs)
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict) -> Any:
+        """What an attribute of a module is while it is traced: a node for a parameter.
+
+        Args:
+            attr: its name.
+            attr_val: its value.
+            parameter_proxy_cache: the proxies of parameters so far, by path.
+        """
+        if isinstance(attr_val, Parameter):
+            for name, parameter in self.root.named_parameters():
+                if parameter is attr_val:
+                    if name not in parameter_proxy_cache:
+                        parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
+                    return parameter_proxy_cache[name]
+        return attr_val
+
+    def create_value(self, value: Any) -> Any:
+        """An argument that is no proxy: a tensor of the module by its path, another as an attribute of its own.
+
+        Args:
+            value: it.
+
+        Raises:
+            NotImplementedError: what has no place in a graph.
+        """
+        if isinstance(value, Parameter):
+            for name, parameter in self.root.named_parameters():
+                if parameter is value:
+                    return self.create_node("get_attr", name, (), {})
+            raise NameError("parameter is not a member of this module")
+        if isinstance(value, Tensor):
+            for name, buffer in self.root.named_buffers():
+                if buffer is value:
+                    return self.create_node("get_attr", name, (), {})
+            name = self.tensor_attrs.get(id(value))
+            if name is None:
+                number = 0
+                while hasattr(self.root, f"_tensor_constant{number}"):
+                    number += 1
+                name = self.tensor_attrs[id(value)] = f"_tensor_constant{number}"
+                setattr(self.root, name, value)
+            return self.create_node("get_attr", name, (), {})
+        if isinstance(value, (*BASE_TYPES, dtype, device)) or callable(value):
+            return value
+        if type(value).__module__.startswith("numtorch."):
+            return value                                 # memory formats and the like
+        raise NotImplementedError(f"argument of type: {type(value)}")
+
+    def create_args_for_root(self, root_fn: Callable, is_module: bool, concrete_args: dict | None = None) -> tuple[Callable, list]:
+        """The function, and proxies for its arguments.
+
+        Args:
+            root_fn: the function.
+            is_module: whether its first argument is the module.
+            concrete_args: arguments that are no proxies, by name.
+        """
+        root_fn = inspect.unwrap(root_fn)
+        parameters = list(inspect.signature(root_fn).parameters.values())
+        args: list[Any] = [self.root] if is_module else []
+        if is_module:
+            if not parameters:
+                raise RuntimeError("``self`` argument cannot be part of *args expansion!")
+            parameters = parameters[1:]
+        extra, by_name = [], {}
+        for p in parameters:
+            default = () if p.default is p.empty else (p.default,)
+            if concrete_args is not None and p.name in concrete_args:
+                self.create_node("placeholder", p.name, (concrete_args[p.name],), {})
+                given: Any = concrete_args[p.name]
+            elif p.kind is p.VAR_POSITIONAL:
+                extra.append(self.create_proxy("placeholder", f"*{p.name}", (), {}))
+                continue
+            elif p.kind is p.VAR_KEYWORD:
+                extra.append(self.create_proxy("placeholder", f"**{p.name}", (), {}))
+                continue
+            else:
+                annotation = None if p.annotation is p.empty else p.annotation
+                given = self.create_proxy("placeholder", p.name, default, {}, type_expr=annotation)
+            if p.kind is p.KEYWORD_ONLY:
+                by_name[p.name] = given
+            else:
+                args.append(given)
+        if extra:                                        # the code's own: `*args` and `**kwargs` as two plain arguments
+            code = root_fn.__code__
+            plain = code.replace(co_flags=code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS),
+                                 co_argcount=code.co_argcount + code.co_kwonlyargcount + len(extra), co_kwonlyargcount=0)
+            root_fn = type(root_fn)(plain, root_fn.__globals__, root_fn.__name__, root_fn.__defaults__, root_fn.__closure__)  # type: ignore
+            args += [*by_name.values(), *extra]
+            by_name = {}
+        return (functools.partial(root_fn, **by_name) if by_name else root_fn), args
+
+    # ------------------------------------------------------------ tracing
+    def trace(self, root: Any, concrete_args: dict | None = None) -> Graph:
+        """The graph of a module or function.
+
+        Args:
+            root: the module or function.
+            concrete_args: arguments that are no proxies, by name.
+
+        Raises:
+            TraceError: what only values can decide.
+        """
+        is_module = isinstance(root, Module)
+        self.root = root if is_module else Module()
+        function = getattr(type(root), self.traced_func_name) if is_module else root
+        if is_module and not inspect.isfunction(function):
+            function = type(root).forward
+        self.submodule_paths = {module: name for name, module in self.root.named_modules()}
+        self.tensor_attrs = {}
+        for name, module in self.root.named_modules():
+            for key, value in vars(module).items():
+                if isinstance(value, Tensor):
+                    self.tensor_attrs[id(value)] = f"{name}.{key}" if name else key
+        self.graph = Graph(tracer_cls=type(self))
+        cache: dict = {}
+        call, get = Module.__call__, Module.__getattr__
+
+        def call_module(module, *args, **kwargs):
+            return self.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
+
+        def get_attribute(module, name):
+            return self.getattr(name, get(module, name), cache)
+        function, args = self.create_args_for_root(function, is_module, concrete_args)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_patched(Module.__dict__, "__call__", call_module, lambda k, v: setattr(Module, k, v)))
+            stack.enter_context(_patched(Module.__dict__, "__getattr__", get_attribute, lambda k, v: setattr(Module, k, v)))
+            for (_, name), scope in [*_wrapped.items(), *self._of_modules(function)]:
+                original = scope[name] if name in scope else getattr(builtins, name)
+                stack.enter_context(_patched_global(scope, name, self._wrapper(original)))
+            result = function(*args)
+        self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=None)
+        return self.graph
+
+    def _of_modules(self, function):
+        scope = getattr(inspect.unwrap(function.func if isinstance(function, functools.partial) else function), "__globals__", {})
+        functions = {id(f) for f in self.autowrap_functions}
+        functions.update(id(f) for module in self.autowrap_modules for f in vars(module).values() if callable(f))
+        return [((id(scope), name), scope) for name, value in list(scope.items()) if id(value) in functions]
+
+    def _wrapper(self, original):
+        @functools.wraps(original)
+        def wrapped(*args, **kwargs):
+            for value in (*args, *kwargs.values()):
+                for each in value if isinstance(value, (tuple, list)) else (value,):
+                    if isinstance(each, Proxy):
+                        return each.tracer.create_proxy("call_function", original, args, kwargs)
+            return original(*args, **kwargs)
+        return wrapped
+
+
+@contextlib.contextmanager
+def _patched(table, name, value, assign):
+    before = table[name]
+    assign(name, value)
+    try:
+        yield
+    finally:
+        assign(name, before)
+
+
+@contextlib.contextmanager
+def _patched_global(scope, name, value):
+    missing = name not in scope
+    before = scope.get(name)
+    scope[name] = value
+    try:
+        yield
+    finally:
+        if missing:
+            del scope[name]
+        else:
+            scope[name] = before
+
+
+def symbolic_trace(root: Any, concrete_args: dict | None = None) -> GraphModule:
+    """A module or function as a module that runs the graph of the calls it makes.
+
+    Args:
+        root: the module or function.
+        concrete_args: arguments that are no proxies, by name: what depends on them is decided now.
+
+    Returns:
+        A module with `graph` and `code`.
+
+    Raises:
+        TraceError: what only values can decide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> traced = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
+        >>> print(traced.code.strip())
+        def forward(self, x):
+            relu = torch.relu(x);  x = None
+            add = relu + 1;  relu = None
+            return add
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", "GraphModule")
+    return GraphModule(tracer.root, graph, name)

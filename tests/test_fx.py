@@ -1,0 +1,209 @@
+"""torch.fx: graphs of calls, traced, written as Python, run, changed; against PyTorch's where it is installed."""
+import copy
+import operator
+import pickle
+
+import pytest
+
+import numtorch as torch
+from numtorch import fx
+
+try:
+    import torch as reference
+    import torch.fx as reference_fx
+except ImportError:
+    reference = reference_fx = None
+
+
+def library(torch):
+    """Functions and modules of one library."""
+    F = torch.nn.functional
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
+            self.scale = torch.nn.Parameter(torch.ones(8))
+            self.register_buffer("shift", torch.zeros(8))
+            self.out = torch.nn.Linear(8, 2)
+
+        def forward(self, x, factor=2.0):
+            h = self.layers(x) * self.scale + self.shift
+            h = h + F.relu(h, inplace=False) * factor
+            return {"out": self.out(h), "rest": (h[:, 1:].sum(dim=1), h.view(-1, 8).size(0))}
+
+    def arithmetic(x, y):
+        z = (x + 1) * 2 - y / 3 ** x
+        z = -z + (1 - x) + (2 * y) @ x
+        return z[0], z[1:, ..., None], x > y, x == y, ~(x < y), abs(z)
+
+    def calls(x, y, *, dim=1):
+        a = torch.cat([x, y], dim=dim)
+        b = torch.softmax(a, dim).max(dim)[0]
+        c, = (b.t(),)
+        return [torch.sum(c), c.mean(), c.shape, c.dtype], torch.stack((b, b)), F.gelu(a)
+
+    def names(x):
+        return torch.sum(x) + torch.sum(x) + x.sum() + torch.max(x) + x.add(1).add(2)
+
+    return {"net": Net(), "arithmetic": arithmetic, "calls": calls, "names": names}
+
+
+@pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("name", ["net", "arithmetic", "calls", "names"])
+def test_nodes_and_code_are_those_of_pytorch(name):
+    ours = fx.symbolic_trace(library(torch)[name])
+    theirs = reference_fx.symbolic_trace(library(reference)[name])
+    assert [(n.op, n.name, len(n.users)) for n in ours.graph.nodes] == [(n.op, n.name, len(n.users)) for n in theirs.graph.nodes]
+    assert [str(n.args) for n in ours.graph.nodes] == [str(n.args) for n in theirs.graph.nodes]
+    assert [n.target for n in ours.graph.nodes if isinstance(n.target, str)] == [n.target for n in theirs.graph.nodes if isinstance(n.target, str)]
+    assert _lines(ours.code) == _lines(theirs.code.replace("torch._C._nn.gelu", "torch.nn.functional.gelu").replace("_operator", "operator"))
+
+
+def _lines(code):
+    """Lines of code, in which names are let go of in any order."""
+    found = []
+    for line in filter(None, map(str.strip, code.splitlines())):
+        call, _, ends = line.partition(";  ")
+        found.append((call, sorted(ends.split(" = "))))
+    return found
+
+
+def test_a_traced_module_computes_the_same_and_trains():
+    net = library(torch)["net"]
+    traced = fx.symbolic_trace(net)
+    x = torch.randn(3, 4)
+    assert torch.equal(traced(x)["out"], net(x)["out"]) and torch.equal(traced(x, factor=3.0)["out"], net(x, 3.0)["out"])
+    assert dict(traced.named_parameters()).keys() == dict(net.named_parameters()).keys() and traced.scale is net.scale
+    traced(x)["out"].sum().backward()
+    assert net.layers[0].weight.grad is not None
+    for other in (copy.deepcopy(traced), pickle.loads(pickle.dumps(traced))):
+        assert other.code == traced.code and torch.equal(other(x)["out"], net(x)["out"]) and other.scale is not net.scale
+
+
+def test_control_flow_on_values_is_refused():
+    with pytest.raises(fx.proxy.TraceError, match="control flow"):
+        fx.symbolic_trace(lambda x: x if x.sum() > 0 else -x)
+    with pytest.raises(fx.proxy.TraceError, match="iterated"):
+        fx.symbolic_trace(lambda x: [y + 1 for y in x])
+    with pytest.raises(RuntimeError, match="'len' is not supported"):
+        fx.symbolic_trace(lambda x: x.__len__())
+    assert "call_method[target=add]" not in str(fx.symbolic_trace(lambda x, flag: x + 1 if flag else x, {"flag": False}).graph)
+    assert torch.relu(torch.tensor([-1.0])).tolist() == [0.0]                # nothing stays patched
+    assert torch.nn.ReLU()(torch.tensor([-1.0])).tolist() == [0.0]
+
+
+@fx.wrap
+def twice_where_positive(x):
+    return x * 2 if float(x.sum()) > 0 else x
+
+
+fx.wrap("len")
+
+
+def test_wrapped_functions_are_nodes():
+    traced = fx.symbolic_trace(lambda x: twice_where_positive(x) + len(x))
+    assert [n.op for n in traced.graph.nodes] == ["placeholder", "call_function", "call_function", "call_function", "output"]
+    assert traced(torch.ones(2)).tolist() == [4.0, 4.0] and traced(-torch.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    assert len([1]) == 1
+
+
+def test_graphs_are_changed_and_checked():
+    traced = fx.symbolic_trace(lambda x, y: torch.add(x, y))
+    for node in traced.graph.nodes:
+        if node.target is torch.add:
+            with traced.graph.inserting_after(node):
+                new = traced.graph.call_function(torch.mul, node.args, node.kwargs)
+                node.replace_all_uses_with(new)
+            with pytest.raises(RuntimeError, match="still had"):
+                traced.graph.erase_node(next(iter(traced.graph.nodes)))
+            traced.graph.erase_node(node)
+    traced.graph.lint()
+    traced.recompile()
+    assert traced(torch.tensor([2.0]), torch.tensor([3.0])).tolist() == [6.0]
+    with traced.graph.inserting_before(traced.graph.output_node()):
+        unused = traced.graph.call_method("neg", (new,))
+    assert traced.graph.eliminate_dead_code() and unused not in list(traced.graph.nodes)
+    new.append(traced.graph.nodes[0])
+    with pytest.raises(RuntimeError, match="before it has been defined"):
+        traced.graph.lint()
+    with pytest.raises(RuntimeError, match="not provided"):
+        graph = fx.Graph()
+        graph.output(graph.get_attr("missing"))
+        fx.GraphModule({}, graph)
+
+
+PATTERNS = {
+    "one": (lambda x, w: torch.relu(x + w) * (x + w), lambda a, b: torch.relu(a + b), lambda a, b: torch.sigmoid(a + b)),
+    "twice": (lambda x, w: torch.add(torch.add(x, w), w), lambda a, b: torch.add(a, b), lambda a, b: torch.sub(a, b)),
+    "numbers": (lambda x, w: x.clamp(0, 6) / 6 + w, lambda a: a.clamp(0, 6) / 6, lambda a: torch.nn.functional.hardsigmoid(a - 3)),
+    "used elsewhere": (lambda x, w: (torch.neg(x) + w, torch.neg(x)), lambda a, b: torch.neg(a) + b, lambda a, b: b - a),
+    "none": (lambda x, w: x * w, lambda a: torch.exp(a), lambda a: a),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_patterns_are_replaced(name):
+    function, pattern, replacement = PATTERNS[name]
+    traced = fx.symbolic_trace(function)
+    matches = fx.replace_pattern(traced, pattern, replacement)
+    traced.graph.lint()
+    x, w = torch.randn(5), torch.randn(5)
+    wanted = {"one": lambda: torch.sigmoid(x + w) * (x + w), "twice": lambda: x - w - w, "numbers": lambda: x.clamp(0, 6) / 6 + w,
+              "used elsewhere": lambda: w - x, "none": lambda: x * w}[name]()
+    found = traced(x, w)
+    torch.testing.assert_close(found[0] if isinstance(found, tuple) else found, wanted)
+    assert len(matches) == {"twice": 2, "none": 0}.get(name, 1)
+
+
+def test_interpreters_and_transformers():
+    net = library(torch)["net"]
+    traced = fx.symbolic_trace(net)
+    x = torch.randn(3, 4)
+    assert torch.equal(fx.Interpreter(traced).run(x)["out"], net(x)["out"])
+
+    class Shapes(fx.Interpreter):
+        def run_node(self, n):
+            result = super().run_node(n)
+            n.meta["shape"] = getattr(result, "shape", None)
+            return result
+    Shapes(traced).run(x)
+    assert [tuple(n.meta["shape"]) for n in traced.graph.nodes if n.name == "out"] == [(3, 2)]
+
+    class Subtract(fx.Transformer):
+        def call_function(self, target, args, kwargs):
+            return super().call_function(operator.sub if target is operator.add else target, args, kwargs)
+    changed = Subtract(traced).transform()
+    assert changed.out is traced.out and " - " in changed.code and " + " not in changed.code
+    assert changed(x)["out"].shape == (3, 2)
+
+
+def test_a_graph_is_made_by_hand():
+    graph = fx.Graph()
+    x, y = fx.Proxy(graph.placeholder("x")), fx.Proxy(graph.placeholder("y"))
+    z = torch.cat([x, y]).tanh()
+    graph.output(z.node)
+    module = fx.GraphModule(torch.nn.Module(), graph)
+    assert torch.equal(module(torch.ones(1), torch.zeros(1)), torch.tensor([1.0, 0.0]).tanh())
+    assert "cat = torch.cat([x, y]);  x = y = None" in module.code
+
+
+class Inline(fx.Tracer):
+    def is_leaf_module(self, m, name):
+        return not isinstance(m, torch.nn.ReLU) and super().is_leaf_module(m, name)
+
+
+def test_a_tracer_says_what_a_leaf_is():
+    net = library(torch)["net"]
+    assert "layers_1" in [n.name for n in fx.Tracer().trace(net).nodes]
+    graph = Inline().trace(net)
+    assert "layers_1" not in [n.name for n in graph.nodes] and "layers_0" in [n.name for n in graph.nodes]
+    x = torch.randn(2, 4)
+    assert torch.equal(fx.GraphModule(net, graph)(x)["out"], net(x)["out"])
+
+
+def test_arguments_of_any_kind():
+    def f(a, *args, b=1.0, **kwargs):
+        return a + args[0] * b + kwargs["c"]
+    traced = fx.symbolic_trace(f)
+    assert traced(torch.tensor(1.0), torch.tensor(2.0), b=3.0, c=4.0).item() == 11.0
