@@ -915,7 +915,7 @@ def narrow(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int) -> Ten
     """`length` indices of a dimension from `start`."""
 def narrow_copy(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int, *, out: Tensor | None = None) -> Tensor:
     """`narrow` with memory of its own."""
-def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: _Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm`, and in training the mean and one by the standard deviation of each channel."""
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm`, and the mean and one by the standard deviation of each group."""

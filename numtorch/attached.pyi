@@ -86,6 +86,7 @@ class Attached:
         """`input` to the power `exponent`, elementwise; either may be a number."""
     def __radd__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __rand__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
+    def __rdiv__(self, other: _Operand) -> Tensor: ...
     def __reversed__(self) -> Tensor:
         """The slices along the first dimension from the last to the first; a 0-dim tensor itself."""
     def __rfloordiv__(self, other: _Operand) -> Tensor: ...
@@ -1093,7 +1094,7 @@ class Attached:
     def sgn_(self) -> Tensor:
         """In-place form of `sgn`: writes the result into this tensor and returns it."""
     def share_memory_(self) -> Tensor:
-        """Move the memory to where other processes can see it, once sent to them. Every view of it goes along; NumPy arrays over it,"""
+        """Move the memory to where other processes can see it, once sent to them. Every view of it goes along. Above 4 MiB"""
     def short(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as int16: itself where it is so, else a copy through which gradients pass."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:

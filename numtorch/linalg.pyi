@@ -55,7 +55,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: _bool = False, check_errors: _bool = 
     """`ldl_factor` that does not raise: `info` says where it would have."""
 def ldl_solve(LD: _Any, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
     """The X with A X = B, from what `ldl_factor` gives of A."""
-def lstsq(A: Tensor, B: Tensor, rcond: _Scalar | None = None, *, driver: _str | None = None) -> _Lstsq:
+def lstsq(A: Tensor, B: Tensor, rcond: _Scalar | None = None, *, driver: _str | None = None, out: _Any = None) -> _Lstsq:
     """The X that makes the norm of A X - B least, and of those the least, by the singular values of A."""
 def lu(A: Tensor, *, pivot: _bool = True, out: _Any = None) -> _LU:
     """The factorisation A = P L U into a permutation, a lower triangle with ones on its diagonal and an upper triangle."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import sys
 import types
 import warnings
@@ -171,8 +172,10 @@ def check_distance(error, found, wanted, function, given, place):
     if isinstance(exact, Exception):
         raise error
     exact = array(parts(exact)[place])
-    ours_off, theirs_off = [np.abs(array(value).astype(exact.dtype) - exact) for value in (found, wanted)]
-    if not np.nanmax(ours_off, initial=0) <= 1.5 * np.nanmax(theirs_off, initial=0) or np.isnan(ours_off).sum() > np.isnan(theirs_off).sum():
+    with np.errstate(invalid="ignore"):
+        off = [np.abs(array(value).astype(exact.dtype) - exact) for value in (found, wanted)]
+    ours_off, theirs_off = [np.where(np.isnan(each) & np.isfinite(exact), np.inf, each) for each in off]
+    if not np.nanmax(ours_off, initial=0) <= 1.5 * np.nanmax(theirs_off, initial=0):
         raise error
 
 
@@ -246,12 +249,33 @@ def call(sample):
 
 
 # ---------------------------------------------------------------- what is compared
+# Where the dimension stands among the arguments of what gives the places of elements, any of those that are equal.
+PLACES = {"argsort": 0, "sort": 0, "mode": 0, "median": 0, "nanmedian": 0, "kthvalue": 1, "topk": 1}
+
+
+def processing(op, sample, drawn):
+    """What makes of a result what is determined of it: no draws, no basis, no choice among equal elements."""
+    if drawn:
+        return lambda result: result
+    if op.name not in PLACES or not sample.input.ndim or sample.kwargs.get("stable"):
+        return sample.output_process_fn_grad
+    x, place = sample.input.detach(), PLACES[op.name]
+    dim = sample.kwargs.get("dim", sample.args[place] if len(sample.args) > place else -1)
+
+    def elements(result):
+        *values, places = [result] if isinstance(result, torch.Tensor) else result
+        if places.dtype is not torch.int64 or (op.name != "argsort" and not values):
+            return result
+        return [*values, x.take_along_dim(places if places.ndim == x.ndim else places.unsqueeze(dim), dim)]
+    return elements
+
+
 def check_values(op, function, sample, what, order=2):
     """Results, and gradients of what is recorded, the gradients of these included where `order` is 2."""
     given = sample.input, sample.args, sample.kwargs
     our_given = ours(given)
     drawn = is_drawn(op, sample)
-    processed = (lambda result: result) if drawn else sample.output_process_fn_grad       # to what does not depend on a basis
+    processed = processing(op, sample, drawn)
     wanted = theirs(op)(given[0], *given[1], **given[2])
     found = function(our_given[0], *our_given[1], **our_given[2])
     wanted, found = parts(processed(wanted)), parts(rebound(processed)(found))
@@ -270,7 +294,12 @@ def check_gradients(found, wanted, our_inputs, inputs, what, order):
         return
     weights = {i: torch.randn(wanted[i].shape, dtype=wanted[i].dtype) for i in places}
     options = {"allow_unused": True, "materialize_grads": True, "create_graph": order > 1}
-    grads = torch.autograd.grad([wanted[i] for i in places], inputs, [*weights.values()], **options)
+    try:
+        grads = torch.autograd.grad([wanted[i] for i in places], inputs, [*weights.values()], **options)
+    except RuntimeError:
+        if "second" not in what:
+            raise
+        return                                           # PyTorch has no derivative of this derivative
     places = [i for i in places if found[i].requires_grad]             # a constant has a gradient of zeros
     our_grads = numtorch.autograd.grad([found[i] for i in places], our_inputs, [ours(weights[i]) for i in places], **options) \
         if places else [numtorch.zeros_like(t) for t in our_inputs]
@@ -308,15 +337,19 @@ def check_variant(ours_variant, theirs_variant, op, sample, what):
     if isinstance(found, Exception):
         raise found
     drawn = is_drawn(op, sample)
-    found, wanted = [[t.detach() if isinstance(t, (numtorch.Tensor, torch.Tensor)) else t for t in parts(value)] for value in (found, wanted)]
+    processed = processing(op, sample, drawn)
+    wanted, found = parts(processed(wanted)), parts(rebound(processed)(found))
+    found, wanted = [[t.detach() if isinstance(t, (numtorch.Tensor, torch.Tensor)) else t for t in value] for value in (found, wanted)]
     compare_all([*found, our_given[0].detach()], [*wanted, given[0].detach()], what, not drawn, lambda x, *args, **kwargs: (
-        *parts(theirs_variant(x, *args, **kwargs)), x), before)
+        *parts(processed(theirs_variant(x, *args, **kwargs))), x), before)
 
 
 def variant(function):
     """Ours of a method of PyTorch's tensors."""
     if (getattr(function, "__module__", None) or "").startswith("torch.testing"):
         return rebound(function)
+    if isinstance(function, functools.partial):
+        return functools.partial(getattr(numtorch.nn.functional, function.func.__name__), *function.args, **function.keywords)
     return getattr(numtorch.Tensor, function.__name__, None)
 
 
@@ -337,8 +370,9 @@ def check_out(op, function, sample, what):
     with torch.no_grad():
         given = detached((sample.input, sample.args, sample.kwargs))
         wanted = theirs(op)(given[0], *given[1], **given[2])
-        if not parts(wanted) or not all(isinstance(t, torch.Tensor) for t in parts(wanted)):
+        if not all(isinstance(t, torch.Tensor) for t in (wanted if isinstance(wanted, (list, tuple)) else [wanted])):
             return
+        processed = processing(op, sample, False)
         takes_out = False
         for make in (torch.empty_like, lambda t: t.new_empty(0)):
             out = make(wanted) if isinstance(wanted, torch.Tensor) else tuple(map(make, wanted))
@@ -355,7 +389,8 @@ def check_out(op, function, sample, what):
                 continue
             if isinstance(found, Exception):
                 raise found
-            compare_all(parts(our_out), parts(wanted), f"{what} with out=", True, theirs(op), given)     # PyTorch's out may lack some
+            compare_all(parts(rebound(processed)(our_out)), parts(processed(wanted)), f"{what} with out=", True,    # as PyTorch's own
+                        lambda x, *args, **kwargs: processed(theirs(op)(x, *args, **kwargs)), given)     # out may lack some
 
 
 def detached(value):

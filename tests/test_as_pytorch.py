@@ -44,6 +44,13 @@ def _symmetric(matrix):
 I = lambda t: t.ones(2, 2, dtype=t.int64)
 
 VALUES = {
+    "norms_of_empty_matrices": (lambda t: [t.linalg.norm(t.ones(3, 0), o).item() for o in (1, 2, INF, "nuc")] + t.linalg.norm(t.ones(2, 0, 3), 2, (1, 2)).tolist(), [0.0] * 6),
+    "integers_evenly_apart": (lambda t: [t.linspace(0.7, 9.2, 5, dtype=t.int64).tolist(), t.logspace(1.5, 3.7, 4, dtype=t.int32).tolist()], [[0, 2, 4, 6, 9], [10, 46, 215, 1000]]),
+    "dropout_of_integers_in_evaluation": (lambda t: [f(t.ones(1, 2, dtype=t.int64), 0.5, False).tolist() for f in (t.dropout, t.alpha_dropout, t.feature_alpha_dropout)], [[[1, 1]]] * 3),
+    "lower_half_of_a_hermitian_matrix": (lambda t: t.linalg.pinv(t.tensor([[2.0, 9.0], [1.0, 3.0]]), hermitian=True).flatten(), pytest.approx([0.6, -0.2, -0.2, 0.4])),
+    "power_0_is_recorded": (lambda t: (lambda x: (t.linalg.matrix_power(x, 0).sum() + 0).backward() or x.grad)(t.full((2, 2), INF, requires_grad=True)), [[0.0, 0.0]] * 2),
+    "least_squares_into": (lambda t: t.linalg.lstsq(t.eye(2), t.ones(2, 1), out=(t.empty(0), t.empty(0), t.empty(0, dtype=t.int64), t.empty(0)))[0], [[1.0], [1.0]]),
+    "logarithm_of_one_angle": (lambda t: t.logsumexp(t.tensor(2 + 50j, dtype=t.complex128), 0).imag, pytest.approx(50 - 16 * np.pi)),
     "fractions_of_integer_products": (lambda t: [f(I(t), I(t), I(t), beta=3.6, alpha=1.9).tolist() for f in (t.addmm, lambda x, a, b, **o: t.baddbmm(x, a[None], b[None], **o)[0],
                                                  lambda x, a, b, **o: t.addbmm(x, a[None], b[None], **o), lambda x, a, b, **o: t.addmv(x[0], a, b[0], **o).expand(2, 2))], [[[5, 5]] * 2] * 4),
     "products_of_bools": (lambda t: [t.addr(t.eye(2).bool(), t.ones(2).bool(), t.tensor([True, False]), beta=b, alpha=a).tolist() for b, a in ((1, 1), (0, 1), (2, 0), (False, 5))],
@@ -162,6 +169,9 @@ def _with_submodule(t):
 
 
 ERRORS = {
+    "logits_of_integers_in_place": (lambda t: t.tensor([3, 4]).logit_(), RuntimeError, "result type Float can't be cast to the desired output type Long"),
+    "largest_of_nothing": (lambda t: t.linalg.norm(t.ones(0), INF), RuntimeError, "linalg.vector_norm cannot compute the inf norm on"),
+    "largest_over_nothing": (lambda t: t.linalg.vector_norm(t.ones(0, 3), -1, 0), RuntimeError, "linalg.vector_norm cannot compute"),
     "magnitudes_in_place": (lambda t: t.ones(2, dtype=t.complex64).abs_(), RuntimeError, "In-place abs is not supported for complex tensors"),
     "double_power_in_place": (lambda t: t.ones(2).float_power_(2), RuntimeError, "but the operation's result requires"),
     "fraction_of_an_integer_product": (lambda t: t.addr(I(t), I(t)[0], I(t)[0], beta=0.5), RuntimeError, "argument beta must not be a floating point number"),

@@ -169,6 +169,8 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
     kind = as_dtype(dtype) if dtype else natural
     if kind.category < natural.category and natural.is_complex:
         raise RuntimeError(f"linspace: inferred dtype {natural} can't be safely cast to passed dtype {kind}")
+    if kind.category == 1:                               # which PyTorch takes the bounds for, too
+        start, end = int(start), int(end)
     if kind.category in (1, 2):
         step = (end - start) / (steps - 1) if steps > 1 else 0
         made = _count(layout_for("linspace", (steps,), kind, device), float(start), end, step, (steps + 1) // 2)
@@ -204,6 +206,8 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     kind = as_dtype(dtype) if dtype else get_default_dtype()
+    if kind.category == 1:                               # of the bounds, not of what is between
+        start, end = int(_plain(start)), int(_plain(end))
     exponents = linspace(start, end, steps, dtype=float64, device=cpu)
     made = _raised(number(float(_plain(base))), exponents)
     return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)

@@ -4,14 +4,15 @@ from __future__ import annotations
 import functools
 import math
 
-from ...dtypes import as_dtype
-from ...layout import wrap_dim
+from ...dtypes import as_dtype, float32
+from ...layout import wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.late import provide
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye
+from ..memory.assign import copy_
 from ..memory.copies import clone, to_dtype
 from ..memory.resize import into
 from ..reduce.reductions import amax, amin, norm, sum
@@ -40,13 +41,20 @@ def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=No
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: an integer tensor without a floating-point `dtype`.
+        RuntimeError: an integer tensor without a floating-point `dtype`; the extreme of nothing, or a negative `ord` of it.
 
     Example:
         >>> import numtorch as torch
         >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
         tensor(5.)
     """
+    layout = layout_of("linalg_vector_norm", x, "x")
+    if not layout.numel and (ord < 0 or ord == math.inf):
+        empty = [d for d in wrap_dims(dim, layout.ndim) if not layout.shape[d]]
+        if empty:
+            where = "an empty tensor" if dim is None else f"the dimension {empty[0]}, which is empty,"
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {float(ord)} norm on {where} because the operation does not "
+                               f"have an identity")
     if ord == -math.inf:
         return into(out, amin((x if dtype is None else to_dtype(x, as_dtype(dtype))).abs(), () if dim is None else dim, keepdim))
     return into(out, norm(x, ord, dim, keepdim, dtype=dtype))
@@ -92,11 +100,16 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None
     pick = amin if not isinstance(ord, str) and ord < 0 else amax
     if ord in (1, -1, math.inf, -math.inf):
         summed, picked = (rows, columns) if ord in (1, -1) else (columns, rows)
-        return into(out, _kept(pick(sum(A.abs(), summed), picked - (picked > summed)), A, rows, columns, keepdim))
+        return into(out, _kept(_extreme(pick, sum(A.abs(), summed), picked - (picked > summed)), A, rows, columns, keepdim))
     if ord not in (2, -2, "nuc"):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     values = svdvals(A.movedim((rows, columns), (-2, -1)))
-    return into(out, _kept(sum(values, -1) if ord == "nuc" else pick(values, -1), A, rows, columns, keepdim))
+    return into(out, _kept(sum(values, -1) if ord == "nuc" else _extreme(pick, values, -1), A, rows, columns, keepdim))
+
+
+def _extreme(pick, values, dim):
+    """The largest or smallest of what is not negative: the largest of nothing is 0."""
+    return sum(values, dim) if pick is amax and not values.layout.shape[dim] else pick(values, dim)
 
 
 def _kept(result, A, rows, columns, keepdim):
@@ -211,7 +224,7 @@ def matrix_power(input, n: int, *, out=None) -> Tensor:
     """
     lapack.matrices("matrix_power", input, square=True)
     if n == 0:
-        return into(out, clone(expand(_identity(input), input.layout.shape)))
+        return into(out, copy_(clone(input), expand(_identity(input), input.layout.shape)))     # recorded, with a gradient of 0
     if n < 0:
         input, n = inv(input), -n
     result = None
@@ -234,8 +247,8 @@ def _norm(matrices: Tensor):
 def matrix_exp(input) -> Tensor:
     """The sum of A^k / k!, of square matrices.
 
-    Scaled to a norm below 1/2, summed, and squared as often (Moler and Van Loan, "Nineteen dubious ways to compute the exponential
-    of a matrix", 2003, method 3): 17 terms leave 1e-20 of that.
+    Scaled to a norm of at most 1, of float32 3, summed, and squared as often (Moler and Van Loan, "Nineteen dubious ways to compute
+    the exponential of a matrix", 2003, method 3): 18 terms leave 1e-17 and 1e-8 of that, and each squaring doubles what is rounded.
 
     Args:
         input: (*, n, n).
@@ -246,15 +259,18 @@ def matrix_exp(input) -> Tensor:
         tensor([[1., 1.],
                 [0., 1.]])
     """
+    if layout_of("linalg_matrix_exp", input).dtype.itemsize == 2 and input.layout.dtype.is_floating_point:
+        return to_dtype(matrix_exp(to_dtype(input, float32)), input.layout.dtype)
     lapack.matrices("matrix_exp", input, square=True)
     unit = input.detach() * 0 + _identity(input)
     if not input.layout.numel:
         return input.clone()
     size = _norm(input.detach())
-    halvings = max(0, math.frexp(size)[1] + 1) if math.isfinite(size) else 0
+    bound = 3.0 if input.layout.dtype.to_real() is float32 else 1.0
+    halvings = max(0, math.ceil(math.log2(size / bound))) if math.isfinite(size) and size > bound else 0
     scaled = input * 0.5 ** halvings
-    result = unit + scaled * (1 / 17)
-    for k in range(16, 0, -1):                           # Horner's rule
+    result = unit + scaled * (1 / 18)
+    for k in range(17, 0, -1):                           # Horner's rule
         result = unit + matmul(scaled, result) * (1 / k)
     for _ in range(halvings):
         result = matmul(result, result)

@@ -14,6 +14,7 @@ from ..core.operands import common_device, method
 from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye, zeros_like
+from ..index.triangles import tril, triu
 from ..memory.resize import into, into_all
 from ..pointwise.complexparts import complex as complex_of
 from ..pointwise.complexparts import imag
@@ -279,7 +280,7 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
         rcond: an older name of rtol.
         atol, rtol: singular values up to max(atol, rtol * the largest) count as 0; rtol is max(m, n) times the dtype's epsilon
             where neither is given.
-        hermitian: whether A may be taken for Hermitian.
+        hermitian: whether A is Hermitian: then only its lower triangle is read.
         out: a tensor to write the result to.
 
     Returns:
@@ -293,13 +294,17 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
     """
     lapack.matrices("pinv", A, square=hermitian)
     atol, rtol = [t if t is None or isinstance(t, Tensor) else number(float(t)) for t in (atol, rcond if rtol is None else rtol)]
-    return into(out, _pinv(A, atol, rtol)[0])
+    return into(out, _pinv(A, atol, rtol, bool(hermitian))[0])
 
 
 @PINV.composed
-def _pinv(A: Tensor, atol: Tensor | None, rtol: Tensor | None):
+def _pinv(A: Tensor, atol: Tensor | None, rtol: Tensor | None, hermitian=False):
     """The inverse, the singular values, and which of them count."""
-    u, s, vh = svd(A.detach(), False)
+    whole = A.detach()
+    if hermitian:
+        half = tril(whole) - 0.5 * tril(triu(whole))     # of the diagonal the real part counts
+        whole = half + half.mH
+    u, s, vh = svd(whole, False)
     keep = s > tolerance(A, s, atol, rtol)
     result = (vh.mH * where(keep, 1 / s, 0.0).unsqueeze(-2)) @ u.mH
     if recording(A):
@@ -337,7 +342,7 @@ def _pinv_vjp(node, grad):
     return (-(k @ p).mH + (gh - a @ k) @ p @ ph + phk - (phk @ p) @ a,)
 
 
-def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
+def lstsq(A, B, rcond=None, *, driver=None, out=None) -> Lstsq:
     """The X that makes the norm of A X - B least, and of those the least, by the singular values of A.
 
     Args:
@@ -345,6 +350,7 @@ def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
         B: (*, m, k).
         rcond: singular values up to rcond times the largest count as 0; max(m, n) times the dtype's epsilon when None.
         driver: LAPACK's routine "gelsy" (also when None), "gels", "gelss" or "gelsd": it decides what comes with the solution.
+        out: a tuple of four tensors to write the results to.
 
     Returns:
         solution (*, n, k), residuals (*, k), rank (*), singular_values (*, min(m, n)). Residuals are empty with "gelsy", where
@@ -371,8 +377,8 @@ def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
     if driver != "gelsy" and rows > columns and (rank == columns).all():
         rest = norm(A @ solution - B, 2, -2)
         found = rest * rest
-    return Lstsq(solution, found, rank.new_empty((0,)) if driver == "gels" else rank,
-                 s if driver in ("gelss", "gelsd") else s.new_empty((0,)))
+    return into_all(out, Lstsq(solution, found, rank.new_empty((0,)) if driver == "gels" else rank,
+                               s if driver in ("gelss", "gelsd") else s.new_empty((0,))))
 
 
 # ---------------------------------------------------------------- PyTorch's older names

@@ -81,10 +81,10 @@ def _vjp(node, grad):
     return (masked_scale(grad, mask, node.attributes),)
 
 
-def _check(name, input, p):
+def _check(name, input, p, training):
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p} ({name})")
-    if not layout_of(name, input).dtype.is_floating_point:
+    if not layout_of(name, input).dtype.is_floating_point and training and p:
         raise NotImplementedError(f"{name}: expected a floating point input, got {input.layout.dtype}")
 
 
@@ -113,7 +113,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False)
         >>> sorted(set(torch.nn.functional.dropout(torch.ones(1000), 0.5).tolist()))
         [0.0, 2.0]
     """
-    _check("dropout", input, p)
+    _check("dropout", input, p, training)
     if not training or p == 0.0:
         return input
     return _finish(input, _dropout(input, p), inplace)
@@ -141,7 +141,7 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
         >>> len(set(torch.nn.functional.alpha_dropout(torch.ones(1000), 0.5, training=True).tolist()))
         2
     """
-    _check("alpha_dropout", input, p)
+    _check("alpha_dropout", input, p, training)
     if not training or p == 0.0:
         return input
     return _finish(input, _alpha_dropout(input, p), inplace)
@@ -180,7 +180,7 @@ def feature_dropout(input, p: float = 0.5, training: bool = True, inplace: bool 
         >>> torch.nn.functional.feature_dropout(torch.ones(1, 50, 3), 0.5).std(-1).max()
         tensor(0.)
     """
-    _check("feature_dropout", input, p)
+    _check("feature_dropout", input, p, training)
     if not training or p == 0.0:
         return input
     return _finish(input, _channels(input, p), inplace)
@@ -214,7 +214,7 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
         >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 50, 3), 0.5, training=True).std(-1).max()
         tensor(0.)
     """
-    _check("feature_alpha_dropout", input, p)
+    _check("feature_alpha_dropout", input, p, training)
     if not training or p == 0.0:
         return input
     if p == 1.0:
@@ -228,7 +228,7 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
 def _of_dims(name, batched):
     """Dropout of channels for inputs of `batched` dimensions, or one less where the batch is missing."""
     def function(input, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-        _check(name, input, p)
+        _check(name, input, p, training)
         ndim = input.layout.ndim
         if batched == 3 and ndim not in (2, 3):          # the youngest of the three: PyTorch never took others
             raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to "

@@ -6,6 +6,7 @@ from ...tensor import Tensor
 from ..core.operands import layout_of
 from ..creation.fill import empty
 from ..memory.conversion import to_dtype
+from ..memory.resize import into
 from ..pointwise.elementary import rsqrt
 from ..pointwise.functions import add
 from ..reduce.reductions import var_mean
@@ -66,12 +67,13 @@ def native_group_norm(input, weight: Tensor | None, bias: Tensor | None, N: int,
 
 
 def native_batch_norm(input, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-                      running_var: Tensor | None, training: bool, momentum: float,
-                      eps: float) -> tuple[Tensor, Tensor, Tensor]:
+                      running_var: Tensor | None, training: bool, momentum: float, eps: float, *,
+                      out=None) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm`, and in training the mean and one by the standard deviation of each channel.
 
     Args:
         input, weight, bias, running_mean, running_var, training, momentum, eps: as for `batch_norm`.
+        out: a tuple of three tensors to write the results to.
 
     Returns:
         The result, and the two statistics, (C); without elements where the running ones were used.
@@ -81,9 +83,10 @@ def native_batch_norm(input, weight: Tensor | None, bias: Tensor | None, running
         >>> torch.native_batch_norm(torch.tensor([[1.], [3.]]), None, None, None, None, True, 0.1, 1e-5)[1]
         tensor([2.])
     """
-    out = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
-    if not training:
-        none = empty((0,), dtype=input.layout.dtype, device=input.device)
-        return out, none, none.clone()
-    dims = (0, *range(2, input.layout.ndim))
-    return out, *_statistics(input.detach(), dims, False, eps)
+    result = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if training:
+        statistics = _statistics(input.detach(), (0, *range(2, input.layout.ndim)), False, eps)
+    else:
+        statistics = [empty((0,), dtype=input.layout.dtype, device=input.device) for _ in range(2)]
+    found = result, *statistics
+    return found if out is None else tuple([into(o, t) for o, t in zip(out, found)])

@@ -243,6 +243,8 @@ def logsumexp(input, dim, keepdim: bool = False, *, out=None) -> Tensor:
         input = to_dtype(input, get_default_dtype())
     layout = input.layout
     dims = sorted(wrap_dims(None if dim == () else dim, layout.ndim))
+    if not layout.ndim and layout.dtype.is_complex:      # whose logarithm has an angle within one turn
+        return reshape(_logsumexp_of_ops(reshape(input, 1), [0], False), ())
     dims = dims if layout.ndim else []
     if not layout.numel or not dims or layout.dtype.is_complex:
         return _logsumexp_of_ops(input, dims, keepdim)

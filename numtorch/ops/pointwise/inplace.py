@@ -2,6 +2,7 @@
 in-place methods under their other names."""
 from __future__ import annotations
 
+from ...dtypes import can_cast
 from ...tensor import Tensor
 from ..core.operands import method
 from ..memory.assign import written_back
@@ -14,8 +15,15 @@ from .special import igamma, igammac, mvlgamma
 
 
 def _copied_back(function, name, given, arguments, found):
+    def fitting(x, *args, **kwargs):
+        result = function(x, *args, **kwargs)
+        if not can_cast(result.layout.dtype, x.layout.dtype):
+            raise RuntimeError(f"result type {result.layout.dtype.title} can't be cast to the desired output type "
+                               f"{x.layout.dtype.title} ({name}_)")
+        return result
+
     def changed(self, *args, **kwargs) -> Tensor:
-        return written_back(self, function, *args, **kwargs)
+        return written_back(self, fitting, *args, **kwargs)
     changed.__name__ = changed.__qualname__ = name + "_"
     changed.arguments_of = function
     changed.__doc__ = f"""In-place form of `{name}`: writes the result into this tensor and returns it.

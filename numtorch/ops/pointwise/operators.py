@@ -29,6 +29,7 @@ for _name, _function in _BINARY.items():
     setattr(Tensor, f"__i{_name}__", as_operator(_function.op.inplace))
 for _name in ("lt", "le", "gt", "ge"):
     setattr(Tensor, f"__{_name}__", as_operator(getattr(comparison, _name)))
+Tensor.__rdiv__ = Tensor.__rtruediv__                    # Python 2's name, which PyTorch keeps
 Tensor.__pow__ = as_operator(power.pow, pow_of=as_operator(power.pow_of))
 Tensor.__rpow__ = _reversed(power.pow)
 Tensor.__ipow__ = as_operator(power.pow_of.op.inplace)
