@@ -1,4 +1,4 @@
-"""`python -m numtorch run script.py`, `profile script.py`, `cache info|clear|warm`, `shared`, `ops`, `stubs` and `--version`."""
+"""`python -m numtorch run script.py`, `profile script.py`, `cache info|clear|warm|pack`, `shared`, `ops`, `stubs`, `--version`."""
 from __future__ import annotations
 
 import argparse
@@ -6,6 +6,7 @@ import sys
 
 from . import __version__, cachetool, stubs
 from .alias.launch import run
+from .kernels import processor
 from .reference import page
 
 
@@ -14,6 +15,8 @@ def main(arguments=None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["run"]:                         # what follows belongs to the program
         return run(arguments[1:])
+    if arguments[:2] == ["cache", "warm"] and arguments[2:] not in (["-h"], ["--help"]):
+        return cachetool.warm(arguments[2:])
     if arguments[:1] == ["profile"]:
         from .profiler import command
         return command.main(arguments[1:])
@@ -25,10 +28,21 @@ def main(arguments=None) -> int:
     actions = cache.add_subparsers(title="actions", required=True, metavar="action")
     actions.add_parser("info", help="where it is and what it holds").set_defaults(run=lambda options: cachetool.show())
     actions.add_parser("clear", help="delete every stored kernel").set_defaults(run=lambda options: cachetool.clear())
-    warm = actions.add_parser("warm", help="compile the commonest kernels now, and pack them for fast loading")
-    warm.add_argument("--only", metavar="GROUP", choices=sorted(cachetool.GROUPS), action="append",
-                      help=f"one group of kernels (may be repeated): {', '.join(cachetool.GROUPS)}")
-    warm.set_defaults(run=lambda options: cachetool.warm(options.only))
+    families = f"of {', '.join(cachetool.GROUPS)}"
+    warm = actions.add_parser("warm", help="compile kernels now, and pack them for fast loading",
+                              usage="%(prog)s [family ... | script.py argument ... | -m module argument ...]",
+                              description="Compile the commonest kernels, families of them, or all that a program needs, by "
+                              "running it; then gather all kernels of the store in one file.")
+    warm.add_argument("what", nargs="*", help=f"families, {families} (default: all); or a program, which is run")
+    pack = actions.add_parser("pack", help="build packs of kernels for processors that share their instructions",
+                              description="Build a file of kernels for each baseline of processors. The package numtorch-kernels "
+                              "has them (tools/kernels_wheel.py); where it is installed, they need not be compiled.")
+    pack.add_argument("folder", help="where the files go")
+    pack.add_argument("--for", dest="baselines", metavar="BASELINE", choices=list(processor.BASELINES), action="append", default=[],
+                      help=f"one of {', '.join(processor.BASELINES)} (may be repeated; default: all that this processor runs)")
+    pack.add_argument("--family", dest="families", choices=sorted(cachetool.GROUPS), metavar="FAMILY", action="append", default=[],
+                      help=f"a family of kernels, {families} (may be repeated; default: all)")
+    pack.set_defaults(run=lambda options: cachetool.pack(options.folder, options.baselines, options.families))
     ops = commands.add_parser("ops", help="the page of the elementwise ops, from their records (docs/ops.md)")
     ops.set_defaults(run=lambda options: print(page(), end=""))
     shared = commands.add_parser("shared", help="memory that running programs of yours share, and which process holds it")

@@ -1,16 +1,23 @@
-"""Looking after the kernel store: `info`, `clear` and `warm` of `python -m numtorch cache`.
+"""Looking after the kernel store: `info`, `clear`, `warm` and `pack` of `python -m numtorch cache`.
 
-Warming runs small calculations that use the commonest kernels, so that they are compiled and stored, and gathers all that is
-stored into one pack. Sizes do not matter: they are never part of a kernel.
+Warming runs a program, or small calculations that use the commonest kernels, so that they are compiled and stored, and gathers all
+that is stored into one pack. Sizes do not matter much: they are never part of a kernel, but choose between kernels.
+Packing warms for baselines of processors, each in a process and a store of its own, and leaves a file for each: what the package
+numtorch-kernels is made of (`tools/kernels_wheel.py`).
 """
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 
 import numtorch as torch
 
-from .kernels import compiler, store
+from .kernels import compiler, processor, program, store, threads
+from .kernels.progress import progress, statistics
 
 
 def _inputs(*shapes):
@@ -23,7 +30,7 @@ def _backward(result):
 
 def _arithmetic():
     a, b, row = _inputs((4, 5), (4, 5), (5,))
-    for other in (b, row, 2.0):
+    for other in (b, row, 2.0, 2):
         for result in (a + other, a - other, a * other, a / other, 2.0 - a, 1.0 / a):
             _backward(result)
     _backward(-a.t() + b.t())
@@ -105,15 +112,95 @@ def _optimisers():
             optimiser.step()
 
 
+def _sorting():
+    a, = _inputs((4, 500))
+    for dim in (0, -1):
+        _backward(a.sort(dim)[0])
+        _backward(a.topk(3, dim)[0])
+        _backward(a.cumsum(dim))
+        a.detach().argsort(dim)
+    a.detach().unique(), torch.arange(9).flip(0).sort()
+
+
+def _doubles():
+    a, b, c = [x.detach().double().requires_grad_() for x in _inputs((40, 50), (50, 60), (3, 4))]
+    for result in (a @ b, torch.nn.functional.linear(a, b.t(), b[0]), c @ c.t(), a.exp() * a - a / 2, a.softmax(1), a.mean(0)):
+        _backward(result)
+
+
+def _train(model, optimizer, x, classes=10, pick=lambda result: result):
+    """A training step on random classes."""
+    logits = pick(model(x))
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, -2), torch.randint(0, classes, logits.shape[:-1]).flatten())
+    loss.backward()
+    optimizer(model.parameters()).step()
+
+
+def _layers():
+    """Networks as they are trained, of sizes that are shared by threads."""
+    nn, functional = torch.nn, torch.nn.functional
+    sgd = lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+    _train(nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Dropout(0.1), nn.Linear(128, 10)), sgd, torch.randn(64, 784))
+    images = nn.Sequential(nn.Conv2d(1, 16, 5), nn.Tanh(), nn.MaxPool2d(2), nn.Conv2d(16, 50, 5), nn.BatchNorm2d(50), nn.ReLU(),
+                           nn.AvgPool2d(2), nn.Flatten(), nn.Linear(800, 10))
+    _train(images, torch.optim.Adam, torch.randn(64, 1, 28, 28))
+    lenet = nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2),
+                          nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10))
+    _train(lenet, sgd, torch.randn(64, 1, 28, 28))
+    functional.conv1d(torch.randn(4, 8, 100), torch.randn(16, 8, 3))
+
+
+def _recurrent():
+    nn = torch.nn
+    for kind in (nn.LSTM, nn.GRU, nn.RNN):
+        _train(kind(28, 64, batch_first=True), torch.optim.Adam, torch.randn(32, 28, 28), 64, lambda result: result[0][:, -1])
+    words = nn.Sequential(nn.Embedding(50, 32), nn.LSTM(32, 64, 2, batch_first=True))
+    _train(words, torch.optim.Adam, torch.randint(0, 50, (16, 20)), 64, lambda result: result[0])
+
+
+def _transformers():
+    nn, functional = torch.nn, torch.nn.functional
+    for activation in ("relu", "gelu"):
+        layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, activation=activation)
+        _train(nn.Sequential(nn.TransformerEncoder(layer, 2), nn.Linear(64, 10)), torch.optim.AdamW, torch.randn(8, 32, 64))
+
+    class Block(nn.Module):
+        """A block of a decoder of text: one product for queries, keys and values, attention to what came before."""
+
+        def __init__(self):
+            super().__init__()
+            self.word, self.norm, self.place = nn.Embedding(500, 128), nn.LayerNorm(128), nn.Embedding(64, 128)
+            self.all, self.out, self.head = nn.Linear(128, 384), nn.Linear(128, 128), nn.Linear(128, 500, bias=False)
+            self.perceptron = nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 128))
+
+        def forward(self, numbers):
+            x = self.word(numbers) + self.place(torch.arange(64))
+            q, k, v = [y.view(8, 64, 4, 32).transpose(1, 2) for y in self.all(self.norm(x)).split(128, 2)]
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(8, 64, 128))
+            return self.head(self.norm(x + self.perceptron(self.norm(x))))
+
+    _train(Block(), torch.optim.AdamW, torch.randint(0, 500, (8, 64)), 500)
+
+
+def _launches():
+    """What shares kernels among threads and makes one call of several, by the number of words."""
+    for count in range(3, 14):
+        threads._launcher(count)
+    for count in range(3, 8):
+        program.program_kernel(count, True)
+
+
 GROUPS = {"arithmetic": _arithmetic, "elementary": _elementary, "activations": _activations, "reductions": _reductions,
           "products": _products, "losses": _losses, "convolutions": _convolutions, "indexing": _indexing, "random": _random,
-          "optimisers": _optimisers}
+          "optimisers": _optimisers, "sorting": _sorting, "doubles": _doubles, "layers": _layers, "recurrent": _recurrent,
+          "transformers": _transformers, "launches": _launches}
 
 
 # ---------------------------------------------------------------- commands
 def show() -> int:
     """Print what the store holds."""
-    found = store.info()
+    found = store.info(processor.best_baseline())
     width = max(map(len, found))
     for name, value in found.items():
         if isinstance(value, bool):
@@ -129,27 +216,81 @@ def clear() -> int:
     return 0
 
 
-def warm(only=None) -> int:
-    """Compile the commonest kernels (of the groups in `only`, or of all) and pack the store."""
+def warm(what=()) -> int:
+    """Compile kernels now, and pack the store.
+
+    Args:
+        what: names of families of kernels (see `GROUPS`; all of them by default); or a program and its arguments, which is run:
+            a file that ends in `.py`, or "-m" and a module.
+
+    Returns:
+        0; 1 where nothing can be compiled or kept, or the program's own exit status; 2 for a name that is no family.
+    """
+    what = list(what)
     if compiler.DISABLE_JIT:
         print("NUMBA_DISABLE_JIT is set: there is nothing to compile", file=sys.stderr)
         return 1
-    compiler.statistics.announced = True                 # the progress below says it already
-    terminal = sys.stderr.isatty()
-    start = time.perf_counter()
-    names = only or list(GROUPS)
-    for number, name in enumerate(names, 1):
-        if terminal:
-            print(f"\r\033[K[{number}/{len(names)}] {name}: {compiler.statistics.compiled} kernels compiled", end="",
-                  file=sys.stderr, flush=True)
-        GROUPS[name]()
-    if terminal:
-        print("\r\033[K", end="", file=sys.stderr)
+    start, status = time.perf_counter(), 0
+    if what[:1] == ["-m"] or (what and what[0].endswith(".py")):
+        status = _run(what)
+    else:
+        for name in what:
+            if name not in GROUPS:
+                print(f"there is no family {name!r}; there are {', '.join(GROUPS)} (a program is a file that ends in .py, or -m "
+                      "and a module)", file=sys.stderr)
+                return 2
+        names = what or list(GROUPS)
+        for number, name in enumerate(names, 1):
+            progress.begin(f"[{number}/{len(names)}] {name}: ")
+            GROUPS[name]()
     packed = store.pack()
-    print(f"compiled {compiler.statistics.compiled} and loaded {compiler.statistics.loaded} kernels in "
+    print(f"compiled {statistics.compiled} and loaded {statistics.loaded} kernels in "
           f"{time.perf_counter() - start:.1f} s", end="; ")
     if not packed:
         print(f"none are kept, since {store.trouble()}")
-        return 1
+        return status or 1
     print(f"{packed} packed in {store.directory()}")
-    return 0
+    return status
+
+
+def _run(program) -> int:
+    """Run a program as `python -m numtorch run` does. Returns its exit status."""
+    from .alias.launch import run
+    try:
+        return run(program)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+def pack(folder, baselines=(), families=()) -> int:
+    """Build packs of kernels for baselines of processors: a file each in a folder, which is made.
+
+    Args:
+        folder: where to.
+        baselines: which; all that this processor can run by default.
+        families: the families of kernels in them; all by default.
+
+    Returns:
+        0, or 1 where this processor cannot run one of the baselines (what is packed is run here), or one failed.
+    """
+    wanted = list(baselines) or [name for name in processor.BASELINES if processor.runs(name)]
+    os.makedirs(folder, exist_ok=True)
+    status = 0
+    for baseline in wanted:
+        if not processor.runs(baseline):
+            print(f"this processor does not run {baseline}: nothing is packed for it", file=sys.stderr)
+            status = 1
+            continue
+        with tempfile.TemporaryDirectory() as home:
+            environment = {**os.environ, "NUMTORCH_CACHE_DIR": home, "NUMTORCH_PROCESSOR": baseline, "NUMTORCH_NUM_THREADS": "2"}
+            done = subprocess.run([sys.executable, "-m", "numtorch", "cache", "warm", *families], env=environment,
+                                  stdout=subprocess.DEVNULL)
+            files = os.listdir(os.path.join(home, "packs")) if done.returncode == 0 else []
+            if len(files) != 1:
+                print(f"{baseline}: warming ended with {done.returncode}", file=sys.stderr)
+                status = 1
+                continue
+            path = os.path.join(folder, store.pack_name(baseline))
+            shutil.copyfile(os.path.join(home, "packs", files[0]), path)
+            print(f"{path}: {os.path.getsize(path):,} bytes")
+    return status

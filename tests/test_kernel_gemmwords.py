@@ -98,7 +98,7 @@ check(2, 34, 4, "bfloat16", "column", "column", "strided", bias="column", beta=1
     ("apple-m1", {"neon": True}, "", ""), ("apple-m2", {"neon": True}, "", "dot"),
     ("neoverse-n1", {"neon": True, "bf16": True}, "", "dot")])
 def test_where_pairs_are_used(name, features, asked, expected, monkeypatch):
-    monkeypatch.setattr(half, "_host", lambda: (name, features))
+    monkeypatch.setattr(half, "name_and_features", lambda: (name, features))
     monkeypatch.setenv("NUMTORCH_PAIRS", asked)
     assert half.pair_form() == expected
 

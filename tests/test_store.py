@@ -11,12 +11,14 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from numtorch.kernels import compiler, store
+from numtorch.kernels import compiler, processor, progress, store
 
+ROOT = Path(__file__).resolve().parent.parent
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is stored when kernels run as Python")
 
 # A process that compiles (or loads) `count` kernels, checks what each computes, and says how many it compiled.
@@ -181,17 +183,54 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("stream, seconds, kept, said", [
-    (Terminal, 1.5, True, "first use; they are kept in"), (Terminal, 1.5, False, "for this process alone, since .* cannot be written"),
-    (Terminal, 0.5, True, ""), (io.StringIO, 1.5, True, "")])
-def test_a_long_wait_is_explained_once_on_a_terminal(monkeypatch, stream, seconds, kept, said):
+Notebook = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
+
+
+def what_is_seen(written):
+    """What stands on the lines of a terminal at the end, and all that stood there."""
+    now = before = ""
+    for part in re.split("(\r|\n)", written):
+        if part == "\n":
+            before, now = before + now.rstrip() + "\n", ""
+        elif part == "\r":
+            place = 0
+        elif part:
+            place = 0 if not now.strip() else place
+            now = part + now[len(part):]
+    return before + now.rstrip()
+
+
+@pytest.mark.parametrize("stream", [Terminal, Notebook, io.StringIO])
+@pytest.mark.parametrize("seconds, kept, said", [
+    (1.5, True, "first use; they are kept in"), (1.5, False, "for this process alone, since .* cannot be written"), (0.5, True, "")])
+def test_waiting_is_shown_on_one_line_and_explained_once(monkeypatch, stream, seconds, kept, said):
     monkeypatch.setattr(sys, "stderr", stream())
-    monkeypatch.setattr(compiler, "statistics", compiler._Statistics())
-    compiler.statistics.seconds = seconds
+    monkeypatch.setattr(progress, "statistics", progress.Statistics())
+    progress.statistics.seconds, line = seconds, progress.Progress()
+    watched = stream is not io.StringIO
     for _ in range(2):
-        compiler._announce(kept)
-    lines = sys.stderr.getvalue().splitlines()
-    assert len(lines) == bool(said) and re.search(said, "".join(lines))
+        line.compiling("softmax" * 20)
+        assert ("numtorch: compiling softmax" in sys.stderr.getvalue().split("\r")[-1]) == (watched and bool(said))
+        assert len(sys.stderr.getvalue().split("\r")[-1]) < 80
+        line.compiled("softmax", 0.5, kept)
+    lines = what_is_seen(sys.stderr.getvalue()).splitlines()
+    assert len(lines) == bool(said and watched) and (not lines or re.search(said, lines[0])), lines
+
+
+def test_pipes_have_a_record_for_each_kernel(monkeypatch, caplog):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with caplog.at_level("INFO", logger="numtorch"):
+        progress.Progress().compiled("softmax", 0.5, True)
+    assert caplog.messages == ["compiled softmax in 0.50 s"] and sys.stderr.getvalue() == ""
+
+
+@jit_only
+def test_each_compilation_is_told_in_a_process(tmp_path):
+    source = "import logging; logging.basicConfig(level='INFO')\n" + WORKER
+    env = {**os.environ, "NUMTORCH_CACHE_DIR": str(tmp_path)}
+    for compiled in (2, 0):
+        done = subprocess.run([sys.executable, "-c", source, "2"], env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0 and done.stderr.count("INFO:numtorch:compiled add in ") == compiled, done.stderr
 
 
 # ---------------------------------------------------------------- indexes that are damaged
@@ -416,9 +455,9 @@ def test_self_check_computes(here):
 
 
 # ---------------------------------------------------------------- python -m numtorch cache
-def command(*args, directory, **environment):
+def command(*args, directory, cwd=None, **environment):
     env = {**os.environ, "NUMTORCH_CACHE_DIR": str(directory), **environment}
-    return subprocess.run([sys.executable, "-m", "numtorch", *args], env=env, capture_output=True, text=True, timeout=600)
+    return subprocess.run([sys.executable, "-m", "numtorch", *args], env=env, cwd=cwd, capture_output=True, text=True, timeout=600)
 
 
 def test_command_line(tmp_path, here):
@@ -433,10 +472,91 @@ def test_command_line(tmp_path, here):
 
 @jit_only
 def test_warm_leaves_a_pack_that_later_processes_load(tmp_path):
-    done = command("cache", "warm", "--only", "arithmetic", directory=tmp_path)
+    done = command("cache", "warm", "arithmetic", directory=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "packs").iterdir())) == 1
     code = ("import numtorch as torch; from numtorch.kernels import compiler; torch.ones(3) + torch.ones(3); "
             "print(compiler.statistics.compiled)")
     env = {**os.environ, "NUMTORCH_CACHE_DIR": str(tmp_path)}
     assert subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout.strip() == "0"
+
+
+@jit_only
+def test_warm_runs_a_program(tmp_path):
+    """A file with its arguments, or a module; `import torch` in it is numtorch."""
+    (tmp_path / "train.py").write_text("import sys, torch\nprint((torch.ones(3) + torch.ones(3)).tolist(), sys.argv[1])\n"
+                                       "sys.exit(int(sys.argv[1]))\n")
+    for arguments, status in ((("train.py", "0"), 0), (("-m", "train", "3"), 3)):
+        done = command("cache", "warm", *arguments, directory=tmp_path / "store", PYTHONPATH=os.pathsep.join(
+            [str(tmp_path), os.environ.get("PYTHONPATH", "")]), cwd=tmp_path)
+        assert done.returncode == status and done.stdout.startswith(f"[2.0, 2.0, 2.0] {status}\n"), done.stderr
+        assert len(list((tmp_path / "store" / "packs").iterdir())) == 1
+    unknown = command("cache", "warm", "polish", directory=tmp_path)
+    assert unknown.returncode == 2 and "no family 'polish'" in unknown.stderr and "arithmetic" in unknown.stderr
+
+
+# ---------------------------------------------------------------- packs for many processors
+def processors():
+    return [name for name in processor.BASELINES if processor.runs(name)]
+
+
+FROM_A_PACK = """
+import sys
+import numtorch as torch
+from numtorch.kernels import compiler, store
+a = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+(a * 2 + a).sum().backward()
+assert (a + 1).tolist() == [2.0, 3.0, 4.0] and a.grad.tolist() == [3.0, 3.0, 3.0]
+print(compiler.statistics.compiled, "numba" in sys.modules, store.info()["loose kernels"])
+"""
+
+
+@jit_only
+@pytest.mark.skipif(not processors(), reason="no baseline that this processor runs")
+def test_kernels_of_an_installed_package_are_not_compiled(tmp_path):
+    """Packed for the best baseline that this processor has, made a wheel, installed elsewhere, and found there; damaged, compiled."""
+    best = processors()[0]
+    done = command("cache", "pack", str(tmp_path / "packs"), "--for", best, "--family", "arithmetic", directory=tmp_path / "unused")
+    assert done.returncode == 0, done.stderr
+    assert [p.name for p in (tmp_path / "packs").iterdir()] == [store.pack_name(best)] and not (tmp_path / "unused").exists()
+    made = subprocess.run([sys.executable, str(ROOT / "tools" / "kernels_wheel.py"), str(tmp_path / "packs"), str(tmp_path)],
+                          capture_output=True, text=True, timeout=60)
+    assert made.returncode == 0, made.stderr
+    wheel, = tmp_path.glob("numtorch_kernels-*.whl")
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(tmp_path / "site"),
+                    str(wheel)], check=True, timeout=120)
+    path = os.pathsep.join([str(tmp_path / "site"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+
+    def run(home):
+        env = {**os.environ, "NUMTORCH_CACHE_DIR": str(tmp_path / home), "PYTHONPATH": path}
+        done = subprocess.run([sys.executable, "-c", FROM_A_PACK], env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert run("one") == ["0", "False", "0"]
+    pack, = (tmp_path / "site" / "numtorch_kernels").glob("*.pack")
+    shown = command("cache", "info", directory=tmp_path / "one", PYTHONPATH=path)
+    assert str(pack) in shown.stdout
+    pack.write_bytes(pack.read_bytes()[:-1])
+    compiled, numba, kept = run("two")
+    assert int(compiled) == int(kept) > 0 and numba == "True"
+
+
+def test_a_baseline_is_what_the_processor_has(monkeypatch):
+    processor.best_baseline.cache_clear()
+    everything = frozenset("mmx fxsr pni cx16 sse sse2 ssse3 sse4_1 sse4_2 popcnt movbe xsave f16c lahf_lm abm bmi1 bmi2 avx avx2 fma".split())
+    wide = everything | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+    for machine, flags, best in (("x86_64", wide, "x86-64-v4"), ("x86_64", everything, "x86-64-v3"),
+                                 ("x86_64", everything - {"fma"}, None), ("x86_64", wide - {"avx512dq"}, "x86-64-v3"),
+                                 ("aarch64", wide, None)):
+        with monkeypatch.context() as patch:
+            patch.setattr(processor.platform, "machine", lambda machine=machine: machine)
+            patch.setattr(processor, "_flags", lambda flags=flags: flags)
+            assert processor.best_baseline() == best
+        processor.best_baseline.cache_clear()
+
+
+def test_an_unknown_baseline_is_refused(monkeypatch):
+    monkeypatch.setenv("NUMTORCH_PROCESSOR", "x86-64-v9")
+    with pytest.raises(ValueError, match="x86-64-v4, x86-64-v3"):
+        processor.chosen()

@@ -29,11 +29,12 @@ import warnings
 
 import numpy as np
 
-from . import debugmemory, store
+from . import debugmemory, processor, store
 from .binding import DISABLE_JIT, HOST, KERNEL_MATH, Names, bind, fingerprint, options
 from .entries import python_entry
 from .forks import delay_forks
 from .pointers import PYTHON_KERNELS, Pointer, element_type
+from .progress import progress, statistics
 
 TESTED_NUMBA = ("0.68",)
 _SIGNALS = sorted(signal.valid_signals())
@@ -71,8 +72,8 @@ class _Machine:
         self.llvm = llvm
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        self.cpu = llvm.get_host_cpu_name()
-        self.features = llvm.get_host_cpu_features().flatten()
+        self.cpu, features = processor.name_and_features()
+        self.features = ",".join(f"{'+' if there else '-'}{name}" for name, there in sorted(features.items()))
         if "+avx512f" in self.features:                  # LLVM's tuning for Intel prefers half vectors: exp took 1.8 times as long
             self.features += ",-prefer-256-bit"
         self.target = llvm.Target.from_default_triple().create_target_machine(
@@ -80,8 +81,18 @@ class _Machine:
         # JITLink: the older linker puts code and data of an AArch64 object further apart than its relocations reach, and aborts
         self.jit = llvm.create_lljit_compiler(use_jit_link=True)
         atexit.register(self.jit.detach)                 # code stays until the process ends: destructors may still call it
-        self.toolchain = repr((3, installed_version("numba"), llvmlite.__version__, sys.implementation.cache_tag,
-                               getattr(sys, "abiflags", ""), llvm.get_process_triple(), self.cpu, self.features))
+        baseline, self.shared = processor.chosen(), None
+        if baseline is None:
+            self.toolchain = repr((3, installed_version("numba"), llvmlite.__version__, sys.implementation.cache_tag,
+                                   getattr(sys, "abiflags", ""), llvm.get_process_triple(), self.cpu, self.features))
+            best = processor.best_baseline()
+            self.shared = None if best is None else self._for_all(best)
+        else:
+            self.toolchain = self._for_all(baseline)
+
+    def _for_all(self, baseline):
+        """What shapes code that is made elsewhere for a baseline: Python's byte code, and not what compiled it."""
+        return repr((1, sys.implementation.cache_tag, getattr(sys, "abiflags", ""), self.llvm.get_process_triple(), baseline))
 
     def load(self, object_code, symbol):
         """Addresses of the native and the Python entry. Each kernel is a library of its own, so no names can clash."""
@@ -416,14 +427,6 @@ def _object_code(function, names, compute, signature, symbol, nogil, fastmath, i
     return object_code
 
 
-class _Statistics:
-    """What the compiler did in this process: kernels compiled, loaded, and seconds spent compiling."""
-    compiled = loaded = 0
-    seconds = 0.0
-    announced = False
-
-
-statistics = _Statistics()
 _kernels: dict[str, Kernel] = {}
 
 
@@ -453,26 +456,45 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
     with _lock:
         if DISABLE_JIT:
             return _python_kernel(function, names, compute, signature, nogil, recipe)
-        shape = fingerprint(function, names, compute, frozenset())
-        text = "\n".join([machine().toolchain, shape, repr(signature), str(nogil), repr(sorted(fastmath)),
+        text = "\n".join([fingerprint(function, names, compute, frozenset()), repr(signature), str(nogil), repr(sorted(fastmath)),
                           *([f"interleave {interleave}"] if interleave else []),
                           *(["complex division by selects"] if any(s.startswith("complex") for s in signature) else [])])
-        key = hashlib.sha256(text.encode()).hexdigest()
+        key = _key(machine().toolchain, text)
         kernel = _kernels.get(key)
         if kernel is not None:
             return kernel
-        symbol = "k" + key[:40]
-        object_code = store.load(key)
-        if object_code is not None and symbol.encode() not in object_code:     # another kernel's, under this one's name
-            object_code = None
+        symbol, object_code = _stored(key, text)
         with _uninterrupted():
             if object_code is None:
+                before = statistics.seconds
+                progress.compiling(function.__name__)
                 object_code = _object_code(function, names, compute, signature, symbol, nogil, fastmath, interleave)
-                _announce(kept=store.save(key, object_code))
+                progress.compiled(function.__name__, statistics.seconds - before, store.save(key, object_code))
             else:
                 statistics.loaded += 1
             kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature, nogil, recipe)
         return kernel
+
+
+def _key(toolchain, text):
+    return hashlib.sha256(f"{toolchain}\n{text}".encode()).hexdigest()
+
+
+def _symbol(key):
+    return "k" + key[:40]
+
+
+def _stored(key, text):
+    """A kernel's symbol and its machine code: made for this processor, else for the baseline of an installed pack, else None."""
+    object_code = store.load(key)
+    if object_code is not None and _symbol(key).encode() in object_code:       # and not another kernel's, under this one's name
+        return _symbol(key), object_code
+    if machine().shared is not None:
+        shared = _key(machine().shared, text)
+        object_code = store.load_installed(shared, processor.best_baseline())
+        if object_code is not None and _symbol(shared).encode() in object_code:
+            return _symbol(shared), object_code
+    return _symbol(key), None
 
 
 @contextlib.contextmanager
@@ -495,13 +517,3 @@ def _uninterrupted():
         with contextlib.ExitStack() as later:            # all of them, whichever raise
             for number, frame in reversed(noted):
                 later.callback(handlers[number], number, frame)
-
-
-def _announce(kept):
-    """Say once, on a terminal, that the wait is for the first compilation, and whether there will be others."""
-    if statistics.seconds > 1.0 and not statistics.announced:
-        statistics.announced = True
-        if sys.stderr is not None and sys.stderr.isatty():
-            print(f"numtorch: compiling kernels on first use; they are kept in {store.directory()}" if kept else
-                  f"numtorch: compiling kernels for this process alone, since {store.trouble()}; "
-                  f"$NUMTORCH_CACHE_DIR names another place", file=sys.stderr)

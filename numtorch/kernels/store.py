@@ -4,6 +4,8 @@ One immutable file a kernel, named by the hash of everything that shaped its mac
 options, compiler versions, processor), plus packs: many such entries in one file, to carry about and to keep folders
 short (43 kernels load in 17 ms either way). Every entry carries its own checksum and is checked when it is read; a file
 is written beside its place and renamed into it, so readers never see half of one and writers never harm each other.
+A package named numtorch_kernels, where it is installed, has packs too, for a baseline of processors: they are asked for
+what this processor's own store does not have.
 Where the directory cannot be written, kernels are compiled again in each process, which works, only slower.
 
 What is loaded runs. So nothing is read or written where another user could write: not the folders of the store nor its files may
@@ -14,10 +16,13 @@ Numba's own cache is not used: two processes adding to one of its indexes can ma
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import importlib.util
 import json
 import os
 import struct
+import sys
 import tempfile
 
 _MAGIC = b"ntk1"
@@ -67,11 +72,12 @@ def _folders(path: str, root: str) -> list[str]:
     return [root, *[os.path.join(root, *inside[:n]) for n in range(1, len(inside) + 1)]]
 
 
-def _read(path: str, root: str, start: int = 0, count: int = -1) -> bytes | None:
-    """`count` bytes of a file of the store, or None where it is not there, or another user could have written it."""
+def _read(path: str, root: str | None, start: int = 0, count: int = -1) -> bytes | None:
+    """`count` bytes of a file of the store, or None where it is not there, or another user could have written it. Without a root
+    it is part of an installed package, whose Python files run as well."""
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NOFOLLOW", 0))) as file:
-            if _distrust(os.fstat(file.fileno())) or not _all_trusted(_folders(path, root)):
+            if root is not None and (_distrust(os.fstat(file.fileno())) or not _all_trusted(_folders(path, root))):
                 return None
             file.seek(start)
             return file.read(count)
@@ -188,6 +194,28 @@ def _packs(root: str) -> list[_Pack]:
     return _opened[1]
 
 
+@functools.cache
+def _installed(baseline: str) -> _Pack | None:
+    """The pack for a baseline of processors that an installed package has."""
+    found = importlib.util.find_spec("numtorch_kernels")
+    for folder in found.submodule_search_locations or () if found else ():
+        path = os.path.join(folder, pack_name(baseline))
+        if os.path.exists(path):
+            return _Pack(path, None)
+    return None
+
+
+def pack_name(baseline: str) -> str:
+    """What the file of a baseline's kernels is called: their keys are of one version of Python's byte code."""
+    return f"{baseline}.{sys.implementation.cache_tag}.pack"
+
+
+def load_installed(key: str, baseline: str) -> bytes | None:
+    """The payload under `key` in the installed pack of a baseline, or None where there is none or it is damaged."""
+    found = _installed(baseline)
+    return None if found is None else _unseal(found.get(key))
+
+
 def _files(root: str, where: str, ending: str) -> list[str]:
     found = []
     for folder, _, names in os.walk(os.path.join(root, where)):
@@ -228,8 +256,11 @@ def pack() -> int:
     return len(entries)
 
 
-def info() -> dict:
-    """What the store holds: its directory, whether it can be written, and kernels and bytes, loose and packed."""
+def info(baseline: str | None = None) -> dict:
+    """What the store holds: its directory, whether it can be written, and kernels and bytes, loose and packed; and what an
+    installed package has for a baseline of processors."""
+    installed = None if baseline is None else _installed(baseline)
+    more = {} if installed is None else {"installed pack": installed.path, "installed kernels": len(installed.index)}
     root = directory()
     if root is None:
         return {"directory": trouble()}
@@ -241,7 +272,7 @@ def info() -> dict:
         "directory": root, "writable": os.access(probe, os.W_OK) and not (probe == root and _distrust(os.stat(root))),
         "packs": len(packs), "packed kernels": sum(len(p.index) for p in packs),
         "loose kernels": len(loose),
-        "bytes": sum(os.path.getsize(p) for p in [*loose, *[k.path for k in packs]]),
+        "bytes": sum(os.path.getsize(p) for p in [*loose, *[k.path for k in packs]]), **more,
     }
 
 

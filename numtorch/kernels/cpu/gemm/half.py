@@ -21,7 +21,6 @@ with widened elements. Emulated by shifts and multiply-adds, which any processor
 from __future__ import annotations
 
 import os
-from functools import cache
 
 import numpy as np
 from numpy import float32, int16, int64
@@ -29,6 +28,7 @@ from numpy import float32, int16, int64
 from ...elementtypes import CONVERSIONS, CONVERTED, same
 from ...intrinsics import Intrinsic, address_of, as_pointer, float_to_bfloat16, offset
 from ...pointers import Pointer
+from ...processor import name_and_features
 from ..micro.tile import multiply_tile, transpose_tile
 from .product import BYTES, finish
 
@@ -39,12 +39,6 @@ load = same
 
 
 # ---------------------------------------------------------------- pairs: where they are used, and what they mean
-@cache
-def _host() -> tuple[str, dict]:
-    from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
-    return get_host_cpu_name(), dict(get_host_cpu_features())
-
-
 _ARMS_WITH_BFDOT = "apple-m", "neoverse-v", "neoverse-n2", "neoverse-n3"             # where LLVM tells no features
 _FAST_ON_X86 = "znver", "cooperlake"
 
@@ -54,7 +48,7 @@ def pair_form() -> str:
 
     `NUMTORCH_PAIRS` asks for a form, for tests: 0, halves, or dot, which without the instruction is halves.
     """
-    name, features = _host()
+    name, features = name_and_features()
     on_arm = features.get("bf16", name.startswith(_ARMS_WITH_BFDOT) and name != "apple-m1")
     present = bool(features.get("avx512bf16") or on_arm)
     asked = os.environ.get("NUMTORCH_PAIRS")

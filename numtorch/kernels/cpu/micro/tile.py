@@ -10,6 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ...intrinsics import Intrinsic
+from ...processor import name_and_features
 
 SCALE, ACCUMULATE, COLUMN_BIAS, ROW_BIAS, RELU = 16, 1, 2, 4, 8  # flags of the epilogue, applied in this order
 ASK_ROWS = 2                                             # beside `masked`: the rows of A behind a tile are asked for meanwhile
@@ -31,8 +32,7 @@ class Tile(NamedTuple):
 @cache
 def host_vector() -> tuple[int, int]:
     """Bytes of a vector register and number of them."""
-    from llvmlite.binding import get_host_cpu_features
-    features = get_host_cpu_features()
+    _, features = name_and_features()
     if features.get("avx512f"):
         return 64, 32
     if features.get("avx") and features.get("fma"):

@@ -1,0 +1,67 @@
+"""The wheel of numtorch-kernels: packs of kernels for processors that share their instructions, for one version of Python.
+
+    python -m numtorch cache pack packs && python tools/kernels_wheel.py packs dist
+
+It holds data alone. numtorch looks for it under the name `numtorch_kernels` and works without it.
+"""
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import re
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LARGEST = 10_000_000                                     # bytes
+INIT = '"""Kernels of numtorch that need not be compiled: data alone, read by numtorch/kernels/store.py."""\n'
+
+
+def build(packs: Path, folder: Path) -> Path:
+    """Write the wheel of all packs in a folder.
+
+    Raises:
+        SystemExit: there are none, or the wheel is too large.
+    """
+    found = sorted(packs.glob("*.pack"))
+    if not found:
+        raise SystemExit(f"there is no pack in {packs}")
+    version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    tag = f"{python}-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+    information = f"numtorch_kernels-{version}.dist-info"
+    files = {
+        "numtorch_kernels/__init__.py": INIT.encode(),
+        **{f"numtorch_kernels/{path.name}": path.read_bytes() for path in found},
+        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: numtorch-kernels\nVersion: {version}\nSummary: compiled kernels "
+                                   f"of numtorch for processors that share their instructions\nLicense: BSD-3-Clause\n"
+                                   f"Requires-Dist: numtorch=={version}\n".encode(),
+        f"{information}/WHEEL": f"Wheel-Version: 1.0\nGenerator: numtorch\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
+    }
+    lines = [f"{name},sha256={_digest(content)},{len(content)}" for name, content in files.items()]
+    record = f"{information}/RECORD"
+    files[record] = "\n".join([*lines, f"{record},,", ""]).encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"numtorch_kernels-{version}-{tag}.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        for name, content in files.items():
+            wheel.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)       # of no date: equal packs, equal wheels
+    if path.stat().st_size > LARGEST:
+        raise SystemExit(f"{path} has {path.stat().st_size:,} bytes; {LARGEST:,} is the most")
+    return path
+
+
+def _digest(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("packs", type=Path, help="where `python -m numtorch cache pack` wrote to")
+    parser.add_argument("folder", type=Path, help="where the wheel goes")
+    options = parser.parse_args()
+    made = build(options.packs, options.folder)
+    print(f"{made}: {made.stat().st_size:,} bytes")
