@@ -6,8 +6,9 @@ import pytest
 
 from numtorch.kernels import threads
 from numtorch.kernels.cpu.conv import channels_last as convlast
-from numtorch.kernels.cpu.conv import columns, conv, depthwise_last, image, lanes, product, unfold, weight
+from numtorch.kernels.cpu.conv import columns, conv, depthwise_last, lanes, product, unfold, weight
 from numtorch.kernels.cpu.conv.image import edges_of_panels
+from numtorch.kernels.families import windows
 
 try:
     import torch
@@ -48,7 +49,7 @@ def run(prepared, *addresses):
 
 def reference(x, w, stride, padding, dilation, groups):
     """Tap by tap, over any number of dimensions."""
-    out = [conv.conv_output_size(*axis) for axis in zip(x.shape[2:], w.shape[2:], stride, padding, dilation)]
+    out = [windows.output_size(*axis) for axis in zip(x.shape[2:], w.shape[2:], stride, padding, dilation)]
     padded = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
     grouped = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
     total = np.zeros((x.shape[0], groups, w.shape[0] // groups, *out))
@@ -165,7 +166,7 @@ def sizes(case):
 def operands(case, dtype, seed=0):
     x_shape, w_shape, stride, padding, dilation, _ = sizes(case)
     random = np.random.default_rng(seed)
-    out = [conv.conv_output_size(*axis) for axis in zip(x_shape[2:], w_shape[2:], stride, padding, dilation)]
+    out = [windows.output_size(*axis) for axis in zip(x_shape[2:], w_shape[2:], stride, padding, dilation)]
     shapes = x_shape, w_shape, (x_shape[0], w_shape[0], *out), (w_shape[0],)
     return [Guarded(dtype, s, random.uniform(-1, 1, s)) for s in shapes]
 
@@ -217,7 +218,7 @@ def test_gradients_are_adjoint(dtype, case):
 def test_features_as_lanes(dtype, case, monkeypatch):
     """Of every shape, also those that others compute faster, in each form and order of elements."""
     x, w, g, b = operands(case, dtype, 7)
-    shape, out, grad_x = image.geometry(*sizes(case)), Guarded(dtype, g.shape), Guarded(dtype, x.shape)
+    shape, out, grad_x = windows.geometry(*sizes(case)), Guarded(dtype, g.shape), Guarded(dtype, x.shape)
     if not shape.multiply_adds:
         return
     exact = np.maximum(reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2)), 0)
@@ -270,7 +271,7 @@ def test_weight_gradient_channels_last(dtype, case, monkeypatch):
     for most in (convlast.BLOCK_BYTES, 1):
         monkeypatch.setattr(convlast, "BLOCK_BYTES", most)
         grad_w = Guarded(dtype, w.shape)
-        run(convlast.plan_weight_grad(dtype, image.geometry(*sizes(case))), g.address, x.address, grad_w.address)
+        run(convlast.plan_weight_grad(dtype, windows.geometry(*sizes(case))), g.address, x.address, grad_w.address)
         close(grad_w.numpy(), exact, dtype, g.count // g.shape[1])
 
 
@@ -375,7 +376,7 @@ def test_relu_lets_nan_through():
 @pytest.mark.parametrize("size, kernel, stride, padding, dilation, expected", [
     (28, 5, 1, 0, 1, 24), (224, 7, 2, 3, 1, 112), (5, 3, 2, 1, 2, 2), (1, 1, 1, 0, 1, 1)])
 def test_output_size(size, kernel, stride, padding, dilation, expected):
-    assert conv.conv_output_size(size, kernel, stride, padding, dilation) == expected
+    assert windows.output_size(size, kernel, stride, padding, dilation) == expected
 
 
 def test_families_say_how_efficient_they_are_as_a_share(monkeypatch):
@@ -384,7 +385,7 @@ def test_families_say_how_efficient_they_are_as_a_share(monkeypatch):
     monkeypatch.setattr(threads, "get_num_threads", lambda: 1)
 
     def efficiencies(images, channels, features, places, kernel):
-        shape = image.geometry((images, channels, places, places), (features, channels, kernel, kernel), (1, 1), (kernel // 2,) * 2,
+        shape = windows.geometry((images, channels, places, places), (features, channels, kernel, kernel), (1, 1), (kernel // 2,) * 2,
                                (1, 1), 1)
         return [lanes.efficiency("float32", lanes.forward_sums(shape), shape.multiply_adds), columns.efficiency("float32", shape),
                 product.efficiency(shape), weight.efficiency_of_totals("float32", shape), weight.efficiency_of_blocks("float32", shape),

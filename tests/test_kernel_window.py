@@ -6,6 +6,7 @@ import pytest
 from fenced import Fenced, fenced_only
 
 from numtorch.kernels.cpu.pool import max_region, window
+from numtorch.kernels.families.windows import output_size
 
 try:
     import torch
@@ -76,7 +77,7 @@ class Guarded:
 
 def output_shape(shape, kernel, stride, padding, dilation, ceil_mode):
     N, C, *size = shape
-    return N, C, *(window.pool_output_size(*axis, ceil_mode) for axis in zip(size, kernel, stride, padding, dilation))
+    return N, C, *(output_size(*axis, ceil_mode) for axis in zip(size, kernel, stride, padding, dilation))
 
 
 def places(shape, kernel, stride, padding, dilation, row, column):
@@ -255,4 +256,4 @@ def test_against_torch(case):
     (8, 2, 2, 0, 1, False, 4), (9, 2, 2, 0, 1, False, 4), (9, 2, 2, 0, 1, True, 5), (5, 2, 2, 1, 1, True, 3),
     (3, 2, 2, 1, 1, True, 2), (7, 3, 2, 1, 2, False, 3), (4, 1, 3, 0, 1, True, 2)])
 def test_output_size(size, kernel, stride, padding, dilation, ceil_mode, expected):
-    assert window.pool_output_size(size, kernel, stride, padding, dilation, ceil_mode) == expected
+    assert output_size(size, kernel, stride, padding, dilation, ceil_mode) == expected

@@ -268,6 +268,11 @@ def test_kernels_are_given_addresses_of_what_has_a_name():
     assert not found, found
 
 
+def test_what_a_family_means_knows_no_device():
+    named = {(a, b) for a, b, _ in imports() if a.startswith("numtorch.kernels.families.")}
+    assert named and not [(a, b) for a, b in named if b.startswith(("numtorch.kernels.cpu", "numtorch.kernels.cuda"))]
+
+
 # Tables by element type outside of dtypes.py, and what they say that is no matter of how elements are stored or computed.
 TABLES_BY_DTYPE = {"ops/linalg/matmul.py": "C++'s names in messages", "ops/memory/conversion.py": "methods named for dtypes",
                    "ops/pointwise/floats.py": "the bits of infinity"}

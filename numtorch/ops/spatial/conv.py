@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, uint8
+from ...kernels.families.windows import output_size
 from ...layout import Layout, contiguous_format, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
@@ -79,8 +80,7 @@ def _check_convolution(name, x, w, bias, window):
 
 def _output_shape(x_shape, w_shape, window):
     stride, padding, dilation, _ = window
-    return (x_shape[0], w_shape[0], *[(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in
-                                      zip(x_shape[2:], padding, dilation, w_shape[2:], stride)])
+    return (x_shape[0], w_shape[0], *[output_size(*axis) for axis in zip(x_shape[2:], w_shape[2:], stride, padding, dilation)])
 
 
 def _format(first, second):

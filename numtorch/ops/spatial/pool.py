@@ -11,6 +11,7 @@ from operator import is_not
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
+from ...kernels.families.windows import output_size
 from ...layout import Layout, contiguous_format, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
@@ -119,7 +120,7 @@ def check_window(name, kernel, stride, padding, dilation):
         raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)} ({name})")
 
 
-def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, count):
+def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode):
     """A window's options as tuples of `len(sizes)`, and how many windows there are along each axis."""
     dims = len(sizes)
     kernel, padding, dilation = [pair(v, f"{name}: {what}", dims) for v, what in
@@ -129,7 +130,7 @@ def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode
     if any(2 * p > k for p, k in zip(padding, kernel)):
         raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "
                            f"({name})")
-    counts = tuple([count(*axis, bool(ceil_mode)) for axis in zip(sizes, kernel, stride, padding, dilation)])
+    counts = tuple([output_size(*axis, bool(ceil_mode)) for axis in zip(sizes, kernel, stride, padding, dilation)])
     if min(counts) < 1:
         raise RuntimeError(f"Given input size: ({'x'.join(map(str, lead[-1:] + sizes))}). Calculated output size: "
                            f"({'x'.join(map(str, lead[-1:] + counts))}). Output size is too small ({name})")
@@ -184,13 +185,13 @@ class MaxPlan:
 
 def plan_max(primitive, name, dims, layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     lead, sizes = extents(name, layout, dims)
-    module = kernels(layout.device, "pool.window")
-    options, counts = windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, module.pool_output_size)
+    options, counts = windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode)
     plan = MaxPlan(primitive, layout, lead, counts, options[3], _side_by_side(lead, sizes, options))
     if plan.out.numel and plan.format == "channels_last":
         plan.take_as_it_lies(layout.dtype.kernel, *layout.shape, *options, bool(ceil_mode))
     elif plan.out.numel:
         arguments = (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, *_in_two(options, dims), bool(ceil_mode))
+        module = kernels(layout.device, "pool.window")
         plan.prepared, plan.values = module.plan_max_pool2d(*arguments), module.plan_max_pool2d_values(*arguments)
     return plan
 
@@ -362,8 +363,7 @@ def plan_mean(dims, layout, kernel_size, stride, padding, ceil_mode, count_inclu
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     lead, sizes = extents(name, layout, dims)
-    options, counts = windows(name, lead, sizes, kernel_size, stride, padding, 1, ceil_mode,
-                              kernels(layout.device, "pool.window").pool_output_size)
+    options, counts = windows(name, lead, sizes, kernel_size, stride, padding, 1, ceil_mode)
     rows = None
     if divisor_override is None:
         whole = options[0] == sizes and not any(options[2])          # one window a plane: 7 times as fast as a mean

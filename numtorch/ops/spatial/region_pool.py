@@ -289,8 +289,7 @@ def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
 def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     check_channels("max_pool3d", layout, 3)
     lead, sizes = extents("max_pool3d", layout, 3)
-    options, counts = windows("max_pool3d", lead, sizes, kernel_size, stride, padding, dilation, ceil_mode,
-                              kernels(layout.device, "pool.window").pool_output_size)
+    options, counts = windows("max_pool3d", lead, sizes, kernel_size, stride, padding, dilation, ceil_mode)
     return _plan_regions(MAX_POOL[3], layout, lead, sizes, tuple(map(_window_regions, sizes, counts, *options)), options[3])
 
 
@@ -298,8 +297,7 @@ def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode, retur
 def _means3d(layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divides):
     check_channels("avg_pool3d", layout, 3)
     lead, sizes = extents("avg_pool3d", layout, 3)
-    (kernel, stride, padding, _), counts = windows("avg_pool3d", lead, sizes, kernel_size, stride, padding, 1, ceil_mode,
-                                                   kernels(layout.device, "pool.window").pool_output_size)
+    (kernel, stride, padding, _), counts = windows("avg_pool3d", lead, sizes, kernel_size, stride, padding, 1, ceil_mode)
     return window_maps(sizes, counts, kernel, stride, padding, bool(count_include_pad), divides)
 
 

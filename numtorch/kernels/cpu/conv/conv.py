@@ -24,6 +24,7 @@ from numpy import float32
 
 from ... import threads
 from ...compiler import compile_kernel
+from ...families.windows import geometry
 from ...program import Program, sequence
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import host_tile
@@ -32,9 +33,8 @@ from . import channels_last as convlast
 from . import columns as convcolumns
 from . import lanes, panel, unfold, weight, window, winograd
 from . import product as convproduct
-from .image import conv_output_size, geometry
 
-__all__ = ["conv_output_size", "plan_convolution", "plan_convolution_input_grad", "plan_convolution_weight_grad",
+__all__ = ["plan_convolution", "plan_convolution_input_grad", "plan_convolution_weight_grad",
            "takes_channels_last"]
 
 T = float32                                              # the dtype, bound by `_plan_fill`

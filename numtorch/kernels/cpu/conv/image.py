@@ -1,4 +1,4 @@
-"""What every convolution kernel shares: the sizes of one convolution, and padded copies of its images.
+"""What every convolution kernel shares: padded copies of images. The sizes of a convolution are in families/windows.py.
 
 All convolutions run over three dimensions; one and two have leading extents of 1. An image is copied into a zero-padded
 buffer whose columns are split by stride phase, so that neighbouring outputs read neighbouring elements whatever the
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy import float32, int64
 
 from ...compiler import compile_kernel
+from ...families.windows import end_inside, first_inside
 from ...intrinsics import Intrinsic, offset
 from ..micro.tile import copy_row, host_tile
-from ..pool.window import end_inside, first_inside
 
 T = float32                                              # these are bound by `tile_names`
 WIDTH, MASKED = 16, 1
@@ -50,48 +49,6 @@ def micro(twin, name):
 copy_vector = micro(_copy_vector, "copy_vector")
 gather_pairs = micro(_gather_pairs, "gather_pairs")
 scatter_pairs = micro(_scatter_pairs, "scatter_pairs")
-
-
-# ---------------------------------------------------------------- sizes
-def conv_output_size(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many places a kernel has along an axis."""
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
-
-
-class Geometry(NamedTuple):
-    """Sizes of one convolution; every tuple is (depth, height, width)."""
-    images: int
-    channels: int
-    size: tuple
-    features: int
-    kernel: tuple
-    stride: tuple
-    padding: tuple
-    dilation: tuple
-    groups: int
-    out: tuple
-
-    @property
-    def taps(self):
-        return math.prod(self.kernel)
-
-    @property
-    def places(self):
-        return math.prod(self.out)
-
-    @property
-    def multiply_adds(self):
-        return self.images * self.features * self.places * (self.channels // self.groups) * self.taps
-
-
-def geometry(x_shape, w_shape, stride, padding, dilation, groups) -> Geometry:
-    """The sizes for an input (N, C, *sizes) and a weight (O, C / groups, *kernel) of one to three dimensions."""
-    def three(values, one):
-        return (one,) * (3 - len(values)) + tuple(values)
-    size, kernel = three(x_shape[2:], 1), three(w_shape[2:], 1)
-    stride, padding, dilation = three(stride, 1), three(padding, 0), three(dilation, 1)
-    out = tuple(conv_output_size(*axis) for axis in zip(size, kernel, stride, padding, dilation))
-    return Geometry(x_shape[0], x_shape[1], size, w_shape[0], kernel, stride, padding, dilation, groups, out)
 
 
 # ---------------------------------------------------------------- the padded image

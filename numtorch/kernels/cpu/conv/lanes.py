@@ -22,9 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import threads
+from ...families.windows import Geometry
 from ...program import sequence
 from .axes import forward_axis, gradient_axis
-from .image import Geometry, aligned, edges, index_table, kernel_for, tile_names
+from .image import aligned, edges, index_table, kernel_for, tile_names
 from .lane_loops import convolve_lanes, pack_lanes
 
 IMAGE_BYTES = 1 << 20                                    # of padded images at a time, in the second-level cache

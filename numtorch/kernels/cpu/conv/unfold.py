@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, int64
 
+from ...families.windows import end_inside, first_inside
 from ...intrinsics import as_pointer, local_array, offset
 from ...program import sequence
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import copy_row
-from ..pool.window import end_inside, first_inside
 from .axes import gradient_axis
 from .columns import sum_pieces
 from .image import aligned, index_table, micro, scatter_run, strided_run

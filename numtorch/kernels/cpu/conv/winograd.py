@@ -18,6 +18,7 @@ import numpy as np
 from numpy import float32, inf, int64
 
 from ... import threads
+from ...families.windows import Geometry
 from ...intrinsics import as_pointer, local_array, offset
 from ...program import sequence
 from ..micro.tile import multiply_tile, transpose_tile
@@ -30,7 +31,6 @@ from .image import (
     X_DEPTH,
     X_IMAGE,
     X_ROWS,
-    Geometry,
     aligned,
     clear,
     edges,

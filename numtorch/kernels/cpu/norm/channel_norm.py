@@ -15,8 +15,9 @@ from __future__ import annotations
 from numpy import float32, float64, int64
 
 from ...elementtypes import itemsize, same
+from ...families.reductions import merge_moments
 from ...intrinsics import float_of, local_array, local_like, offset, select, sqrt
-from ..reduce.moments import block_columns, block_moments, contiguous_moments, merge_moments, merge_wide_columns, overflown
+from ..reduce.moments import block_columns, block_moments, contiguous_moments, merge_wide_columns, overflown
 from ..shared.elements import prepare_parts, shares, typed
 from .norm import GRAIN, bits, wide
 

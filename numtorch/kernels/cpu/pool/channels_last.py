@@ -13,8 +13,9 @@ from numpy import float32, inf, int64
 from ... import threads
 from ...compiler import compile_kernel
 from ...elementtypes import bindings, itemsize, same
+from ...families.windows import end_inside, first_inside, output_size
 from ...intrinsics import local_array, offset, select
-from .window import NOWHERE, SPLIT_WORK, end_inside, first_inside, pool_output_size, span_covered
+from .window import NOWHERE, SPLIT_WORK, span_covered
 
 T = float32                                              # the compute type, bound by the planner
 load = store = same
@@ -153,7 +154,7 @@ def _plan(function, dtype, pointers, images, channels, steps, before, after, wor
 
 
 def _counts(sizes, kernel, stride, padding, dilation, ceil_mode):
-    return [pool_output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
+    return [output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
 
 
 def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:

@@ -18,6 +18,7 @@ from numpy import float32, inf, int32, int64
 from ... import threads
 from ...compiler import compile_kernel
 from ...elementtypes import bindings, itemsize, same
+from ...families.windows import end_inside, first_inside, output_size
 from ...intrinsics import (
     fmax,
     local_array,
@@ -43,34 +44,6 @@ READ, WRITTEN = SPAN + 4 * LANES, BLOCK + LANES          # and those that vector
 I, BEYOND = int32, int32((1 << 31) - 1)                  # what places in windows are counted in, and one after all others; likewise
 NOWHERE = int64(-1)                                      # the place of the maximum of a window that lies in the padding
 SPLIT_WORK = 10_000                                      # taps above which two threads win: some 15 µs
-
-
-# ---------------------------------------------------------------- which outputs a tap serves
-def first_inside(shift, stride):
-    """The first i >= 0 with i * stride + shift >= 0."""
-    if shift >= 0:
-        return int64(0)
-    return (stride - 1 - shift) // stride
-
-
-def end_inside(shift, stride, size, count):
-    """One past the last i < count with i * stride + shift < size."""
-    if (count - 1) * stride + shift < size:              # nearly always, and it spares a division
-        return count
-    room = size - 1 - shift
-    if room < 0:
-        return int64(0)
-    return min(count, room // stride + 1)
-
-
-def pool_output_size(size: int, kernel: int, stride: int, padding: int, dilation: int = 1,
-                     ceil_mode: bool = False) -> int:
-    """How many windows fit along an axis. With `ceil_mode` the last may hang over the right edge, but must start inside
-    the input or its left padding, as in PyTorch."""
-    count = (size + 2 * padding - dilation * (kernel - 1) - 1 + (stride - 1 if ceil_mode else 0)) // stride + 1
-    if ceil_mode and (count - 1) * stride >= size + padding:
-        count -= 1
-    return count
 
 
 # ---------------------------------------------------------------- maximum
@@ -424,7 +397,7 @@ def plan_planes(function, dtype, pointers, planes, sizes, strides, work, kind=No
 
 
 def _output_sizes(sizes, kernel, stride, padding, dilation, ceil_mode):
-    return [pool_output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
+    return [output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
 
 
 def _farthest_place(kernel, dilation, width):
@@ -438,7 +411,7 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
     Args:
         dtype: `"float32"`, `"float64"`, `"float16"` or `"bfloat16"`.
         kernel, stride, padding, dilation: (height, width).
-        ceil_mode: see `pool_output_size`.
+        ceil_mode: see `output_size`.
 
     x is (N, C, H, W); out and the int64 indices, which count within an H * W plane, are (N, C, OH, OW). NaN propagates.
     """

@@ -17,6 +17,7 @@ from numpy import float32, float64, inf
 
 from ...compiler import compile_kernel
 from ...elementtypes import CONVERSIONS, compute_type, same
+from ...families.reductions import merge_moments
 from ...intrinsics import float_of, local_array, offset, select
 from .traversal import HEADER, position
 
@@ -25,18 +26,6 @@ W = float64
 load = store = same
 BLOCK = 2048
 BLOCK_ROWS = 32                  # by 512 columns: 64 KiB of float32, in L2 when it is read again
-
-
-def merge_moments(count, mean, squares, more, more_mean, more_squares):
-    """Count, mean and squared deviations of two sets together."""
-    if count == W(0):                                    # not by the formula: an infinite square times 0 is NaN
-        return more, more_mean, more_squares
-    if more == W(0):
-        return count, mean, squares
-    together = count + more
-    delta = more_mean - mean
-    share = more / together
-    return together, mean + delta * share, squares + (more_squares + delta * delta * count * share)
 
 
 def write_variance(out, index, count, mean, squares, correction):

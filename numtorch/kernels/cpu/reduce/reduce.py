@@ -2,8 +2,8 @@
 
 Two kernels serve them all, reduce_rows and reduce_columns (traversal.py says which is used when). What a reduction means is five
 small functions that the compiler puts in by name: `load` (a stored word as a number), `lift` (what is accumulated), `combine`,
-`finish` and `store` (see kinds.py). Accumulation is in `T` over blocks and in `W` across them: float32 over 2048 elements
-and float64 across loses nothing that shows in float32, and runs at the speed of memory.
+`finish` and `store` (see families/reductions.py). Accumulation is in `T` over blocks and in `W` across them: float32 over 2048
+elements and float64 across loses nothing that shows in float32, and runs at the speed of memory.
 
 Variance is in moments.py, the index of an extreme in argreduce.py.
 """
@@ -19,18 +19,9 @@ from numpy import float32, float64, int32
 from ...binding import ScalarBody
 from ...compiler import compile_kernel
 from ...elementtypes import CONVERSIONS, CONVERTED, accumulate_type, compute_type, is_small_integer, itemsize, real_type, same
-from ...intrinsics import (
-    float_of,
-    fmax,
-    fmin,
-    local_array,
-    offset,
-    select,
-)
-from ...threads import Prepared
-from ..shared.elements import VECTOR_LANES, from_order, order_of, padded, whole
-from .kinds import (
+from ...families.reductions import (
     KINDS,
+    NORMS,
     add,
     larger,
     magnitude,
@@ -44,6 +35,16 @@ from .kinds import (
     total,
     unchanged,
 )
+from ...intrinsics import (
+    float_of,
+    fmax,
+    fmin,
+    local_array,
+    offset,
+    select,
+)
+from ...threads import Prepared
+from ..shared.elements import VECTOR_LANES, from_order, order_of, padded, whole
 from .moments import moments_kernels
 from .row_fold import LOADS, ROWS, fold_columns, fold_rows
 from .traversal import HEADER, nest, plan_stages, position
@@ -398,7 +399,6 @@ class _Identities(dict):
 
 _IDENTITIES = _Identities()
 _kernels = functools.cache(_Kernels)
-_NORMS = {0.0: "norm0", 1.0: "norm1", 2.0: "norm2", math.inf: "norminf", -math.inf: "norm-inf"}
 _COSTS = {"norm": 10.0}
 
 
@@ -417,7 +417,7 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
         exponent: for "norm", its order; 0, 1, 2 and the infinities have forms of their own.
     """
     if kind == "norm":
-        kind = _NORMS.get(float(exponent), kind)
+        kind = NORMS.get(float(exponent), kind)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
         part = real_type(dtype)                          # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,

@@ -9,7 +9,7 @@ The functions below are the elements; a batch's number is that of an image and a
 """
 from __future__ import annotations
 
-from ...cpu.conv.image import geometry
+from ...families.windows import geometry
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
 from ..gemm.tiles import ELEMENTS, RECTIFIED, ROW_BIAS, SIZE_K, SIZE_M, SIZE_N, header, load, tile_for, tile_kernel

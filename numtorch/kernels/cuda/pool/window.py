@@ -4,7 +4,6 @@ from __future__ import annotations
 from ...cpu.pool import window as host
 from ..serial import on_device
 
-pool_output_size = host.pool_output_size
 plan_max_pool2d = on_device(host.plan_max_pool2d)
 plan_max_pool2d_values = on_device(host.plan_max_pool2d_values)
 plan_max_pool_grad = on_device(host.plan_max_pool_grad)

@@ -10,9 +10,10 @@ import functools
 import numpy as np
 from numpy import float32, float64, int64
 
-from ...cpu.reduce.moments import merge_moments, write_variance
+from ...cpu.reduce.moments import write_variance
 from ...cpu.reduce.traversal import HEADER, position
 from ...elementtypes import CONVERSIONS, compute_type, same
+from ...families.reductions import merge_moments
 from ...intrinsics import float_of, offset
 from ..compiler import compile_kernel, cuda
 from ..environment import THREADS

@@ -14,9 +14,10 @@ import math
 
 from numpy import float32, float64, int64
 
-from ...cpu.reduce.reduce import _NORMS, BLOCK, _Kernels, total, value
+from ...cpu.reduce.reduce import BLOCK, _Kernels, value
 from ...cpu.reduce.traversal import HEADER, Nest, nest, position
 from ...elementtypes import same
+from ...families.reductions import NORMS, total
 from ...intrinsics import float_of, offset
 from ...threads import Prepared
 from ..compiler import compile_kernel, cuda, prepare
@@ -144,7 +145,7 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
                 correction: float = 1, exponent: float = 2.0, device: int = 0) -> Prepared:
     """Prepare a reduction on a device. The arguments are those of the CPU's `plan_reduce`."""
     if kind == "norm":
-        kind = _NORMS.get(float(exponent), kind)
+        kind = NORMS.get(float(exponent), kind)
     if kind == "var":
         walk = nest(shape, strides, axes, out_strides)
         return prepare(variance_kernel(dtype, out_dtype), _row(walk, (float(correction), 0.0)), walk.outputs, device)

@@ -1,15 +1,18 @@
-"""What a reduction means: the formulas that reduce.py's kernels are made of, and which of them each kind of reduction takes."""
+"""What a reduction means: the formulas that kernels are made of, and which of them each kind of reduction takes.
+
+Elements are accumulated in `T` over blocks and in `W` across them. Of a NaN among them the result is NaN.
+"""
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-from numpy import float32
+from numpy import float32, float64
 
-from ...intrinsics import select
-from ...vectormath import pow
+from ..intrinsics import select
+from ..vectormath import pow
 
-T = float32
+T, W = float32, float64
 
 
 def real_part(x):
@@ -119,3 +122,19 @@ KINDS = {
     "norminf": Reduction(magnitude, larger, 0),
     "norm-inf": Reduction(magnitude, smaller, "highest"),
 }
+
+# orders that have a form of their own
+NORMS = {0.0: "norm0", 1.0: "norm1", 2.0: "norm2", math.inf: "norminf", -math.inf: "norm-inf"}
+
+
+# ---------------------------------------------------------------- moments
+def merge_moments(count, mean, squares, more, more_mean, more_squares):
+    """Count, mean and squared deviations of two sets together."""
+    if count == W(0):                                    # not by the formula: an infinite square times 0 is NaN
+        return more, more_mean, more_squares
+    if more == W(0):
+        return count, mean, squares
+    together = count + more
+    delta = more_mean - mean
+    share = more / together
+    return together, mean + delta * share, squares + (more_squares + delta * delta * count * share)
