@@ -78,6 +78,7 @@ FLOAT32 = {
     "inverse": lambda t: t.inverse(definite(t, 3).bfloat16()), "linalg.inv": lambda t: t.linalg.inv(definite(t, 3).bfloat16()),
     "cholesky": lambda t: t.linalg.cholesky(definite(t, 3).bfloat16()), "solve": lambda t: t.linalg.solve(definite(t, 3).bfloat16(), data(t, 3).bfloat16()),
     "eigvalsh": lambda t: t.linalg.eigvalsh(definite(t, 3).bfloat16()), "svdvals": lambda t: t.linalg.svdvals(definite(t, 3).bfloat16()),
+    "means of volumes": lambda t: t.nn.functional.interpolate(X3(t).bfloat16(), size=(2, 2, 3), mode="area"),
     "fft": lambda t: t.fft.fft(data(t, 8).bfloat16()).real, "irfft": lambda t: t.fft.irfft(data(t, 8).bfloat16()),
     "stack": lambda t: t.stack([SQUARE(t), SQUARE(t).bfloat16()]), "cat": lambda t: t.cat([SQUARE(t).bfloat16(), SQUARE(t)]),
     "index_copy": lambda t: SQUARE(t).index_copy(0, t.tensor([0]), data(t, (1, 4)).bfloat16()),
@@ -89,6 +90,10 @@ AS_GIVEN = {
     "layer_norm": lambda t: t.nn.functional.layer_norm(SQUARE(t), (4,)), "max_pool2d": lambda t: t.nn.functional.max_pool2d(data(t, (1, 2, 4, 4)), 2),
     "mm of float64": lambda t: SQUARE(t).double() @ SQUARE(t).double(), "mm with out": lambda t: t.mm(SQUARE(t), SQUARE(t), out=t.zeros(4, 4)),
     "addmm_": lambda t: SQUARE(t).addmm_(SQUARE(t), SQUARE(t)), "pad": lambda t: t.nn.functional.pad(SQUARE(t).bfloat16(), (1, 1)).float(),
+    "means of images": lambda t: t.nn.functional.interpolate(data(t, (1, 2, 4, 4)).bfloat16(), size=(2, 2), mode="area").float(),
+    "interpolate": lambda t: t.nn.functional.interpolate(X3(t).bfloat16(), size=(2, 2, 3), mode="nearest").float(),
+    **{f"tensordot, {a} with {b}": lambda t, a=a, b=b, dims=dims: t.tensordot(data(t, a), data(t, b, 1), dims)
+       for a, b, dims in (((1, 3), (3, 1), 1), ((3,), (3,), 1), ((1,), (1,), 0), ((2, 2, 1), (2, 1, 2), ([0, 1], [2, 0])))},
     "matrix_exp": lambda t: t.matrix_exp(SQUARE(t)), "kron": lambda t: t.kron(SQUARE(t), SQUARE(t)), "outer": lambda t: t.outer(data(t, 4), data(t, 4)),
     "einsum without sums": lambda t: t.einsum("ij,ij->ij", SQUARE(t), SQUARE(t)),
     "max_pool3d with indices": lambda t: t.nn.functional.max_pool3d(X3(t).bfloat16(), 2, return_indices=True)[0].float(),
@@ -148,6 +153,42 @@ def test_layers(name):
         with library.autocast("cpu"):
             dtypes.append(str(LAYERS[name](library).dtype))
     assert dtypes[0] == dtypes[1]
+
+
+CELLS = {"LSTMCell": 2, "GRUCell": 1, "RNNCell": 1}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_cells_round_their_products(name):
+    """As PyTorch does, states of float32 and inputs of bfloat16 too; gradients come back in float32."""
+    torch = pytest.importorskip("torch")
+    found = {}
+    for library, bits in ((numtorch, 16), (torch, 16), (torch, 32)):
+        cell = getattr(library.nn, name)(24, 32)
+        with library.no_grad():
+            for i, parameter in enumerate(cell.parameters()):
+                parameter.copy_(data(library, tuple(parameter.shape), i, -0.5, 0.5))
+        x, states = data(library, (6, 24), 7, -1), [data(library, (6, 32), 8 + i, -1) for i in range(CELLS[name])]
+        with library.autocast("cpu", enabled=bits == 16):
+            first = cell(x, tuple(states) if len(states) > 1 else states[0])
+            second = cell(x.bfloat16() if bits == 16 else x, first)
+            alone = cell(x)
+        for each in (first, second, alone):
+            found.setdefault((library, bits), []).extend(each if isinstance(each, tuple) else (each,))
+        sum(each.float().sum() for each in found[library, bits]).backward()
+        found[library, bits] += [parameter.grad for parameter in cell.parameters()]
+        assert all(parameter.grad.dtype is library.float32 for parameter in cell.parameters())
+    for ours, theirs, exact in zip(found[numtorch, 16], found[torch, 16], found[torch, 32]):
+        assert str(ours.dtype) == str(theirs.dtype)
+        ours, theirs, exact = (each.detach().double().numpy() for each in (ours, theirs, exact))
+        assert np.abs(ours - theirs).mean() < 0.35 * np.abs(exact - theirs).mean()
+    cell = numtorch.nn.LSTMCell(4, 5)
+    with numtorch.autocast("cpu"):
+        for bad in (lambda: cell(numtorch.ones(2, 3)), lambda: cell(numtorch.ones(2, 4), (numtorch.ones(2, 6),) * 2)):
+            with pytest.raises(RuntimeError, match="inconsistent"):
+                bad()
+        assert cell.double()(numtorch.ones(2, 4, dtype=numtorch.float64))[0].dtype is numtorch.float64
+        assert (SQUARE(numtorch) @ SQUARE(numtorch)).dtype is numtorch.bfloat16
 
 
 # ---------------------------------------------------------------- regions

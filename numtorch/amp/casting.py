@@ -16,6 +16,7 @@ from ..dtypes import bfloat16, float16, float32
 from ..interposition import Interposer, with_constants
 from ..ops.memory.copies import to_dtype
 from ..tensor import Tensor
+from . import cells
 from .oplists import COMPOSED, LISTS, SPELLINGS
 
 
@@ -138,8 +139,33 @@ def _without_indices(kind):
     return run
 
 
-_OWN = {"pad": _padded, "max_pool3d": _without_indices,
-        "lstm": _unpacked, "rnn_tanh": _unpacked, "rnn_relu": _unpacked, "gru": _unpacked}
+def _of_volumes(kind):
+    """`interpolate` is an op of each mode; means of volumes are adaptive pooling, which the host's list has."""
+    def run(plain, args, kwargs, device_type):
+        if kwargs.get("mode", args[3] if len(args) > 3 else "nearest") == "area":
+            volume = kwargs.get("input", args[0] if args else None)
+            of_mode = _float32 if device_type == "cpu" and volume.layout.ndim == 5 else _given
+        else:
+            of_mode = kind
+        return of_mode(plain, args, kwargs, device_type)
+    return run
+
+
+def _composed(compose):
+    """A cell is composed of ops that ask for themselves, so the region stays on."""
+    def own(kind):
+        def run(plain, args, kwargs, device_type):
+            if kind is not _given or not eligible(next(_tensors((*args, *kwargs.values()))), device_type):
+                return kind(plain, args, kwargs, device_type)
+            state.on = True
+            return compose(*args, **kwargs)
+        return run
+    return own
+
+
+_OWN = {"pad": _padded, "max_pool3d": _without_indices, "interpolate": _of_volumes,
+        **dict.fromkeys(("lstm", "rnn_tanh", "rnn_relu", "gru"), _unpacked),
+        **{name: _composed(getattr(cells, name)) for name in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")}}
 
 
 # ---------------------------------------------------------------- functions that ask

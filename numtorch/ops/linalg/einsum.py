@@ -62,14 +62,17 @@ def _tensordot(a, b, dims):
     if sizes != [b.layout.shape[d] for d in second]:
         raise RuntimeError(f"contracted dimensions need to match, but first has sizes {sizes} in dims {first} and second has "
                            f"{[b.layout.shape[d] for d in second]} in dims {second} (tensordot)")
-    if not kept_a and not kept_b and first:
-        return dot(reshape(permute(a, first), (-1,)), reshape(permute(b, second), (-1,)))
+    left_shape, right_shape = ([t.layout.shape[d] for d in kept] for t, kept in ((a, kept_a), (b, kept_b)))
+    rows, columns = math.prod(left_shape), math.prod(right_shape)
+    if rows == columns == 1:                             # one element, which is no product of matrices to autocast either
+        return reshape(dot(reshape(permute(a, [*first, *kept_a]), (-1,)), reshape(permute(b, [*second, *kept_b]), (-1,))),
+                       (*left_shape, *right_shape))
     if a.layout.ndim == b.layout.ndim == 2 and len(first) == 1:
         return mm(a if first[0] else transpose(a, 0, 1), transpose(b, 0, 1) if second[0] else b)
     inner = math.prod(sizes)
-    left = reshape(permute(a, [*kept_a, *first]), (math.prod([a.layout.shape[d] for d in kept_a]), inner))
-    right = reshape(permute(b, [*second, *kept_b]), (inner, math.prod([b.layout.shape[d] for d in kept_b])))
-    return reshape(mm(left, right), tuple([a.layout.shape[d] for d in kept_a] + [b.layout.shape[d] for d in kept_b]))
+    left = reshape(permute(a, [*kept_a, *first]), (rows, inner))
+    right = reshape(permute(b, [*second, *kept_b]), (inner, columns))
+    return reshape(mm(left, right), (*left_shape, *right_shape))
 
 
 def einsum(equation: str, *operands) -> Tensor:

@@ -22,8 +22,8 @@ SEQUENCES, STEPS = Primitive("sequences_of_steps"), Primitive("steps_of_sequence
 
 
 # ---------------------------------------------------------------- cells
-def _check_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
-    """Raise what PyTorch raises for shapes and dtypes that do not fit."""
+def check_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
+    """Raise what PyTorch raises for layouts whose shapes do not fit."""
     if w_hh.ndim != 2 or w_ih.ndim != 2 or x.ndim != 2:
         raise RuntimeError(f"{kind}_cell: expected a 2D input and 2D weights, got {x.ndim}D, {w_ih.ndim}D and {w_hh.ndim}D")
     if x.shape[1] != w_ih.shape[1]:
@@ -42,7 +42,6 @@ def _check_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
                                 ("bias_ih", b_ih, (width,)), ("bias_hh", b_hh, (width,))):
         if layout is not None and layout.shape != shape:
             raise RuntimeError(f"{kind}_cell: expected {name} of shape {list(shape)}, got {list(layout.shape)}")
-    _check_dtypes(kind + "_cell", (x, hidden, cell, w_ih, w_hh, b_ih, b_hh))
 
 
 def _check_dtypes(name, layouts):
@@ -72,7 +71,8 @@ def _run_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
     except AttributeError:
         raise no_tensor_among(kind + "_cell", input=x, hx=hidden, cx=cell, w_ih=w_ih, w_hh=w_hh, b_ih=b_ih, b_hh=b_hh) from None
     if key not in _checked:
-        _check_cell(*key)
+        check_cell(*key)
+        _check_dtypes(f"{kind}_cell", key[1:])
         _remember(key)
     hidden, _, cell = run_layer(kind, x, x.layout.shape[:1], False, hidden, cell, w_ih, w_hh, b_ih, b_hh)
     return hidden if cell is None else (hidden, cell)
