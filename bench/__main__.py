@@ -12,7 +12,8 @@ from .runner import compare, readme, report
 from .runner.session import OURS, Session, available_threads
 
 FAMILIES = ("core", "pointwise", "reduce", "gemm", "conv", "norm", "gather", "sparse", "func", "random", "optim", "autograd",
-            "models", "networks", "compile", "growth", "scaling", "start", "memory", "multiprocessing")
+            "models", "networks", "compile", "growth", "scaling", "start", "memory", "multiprocessing",
+            "training")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 

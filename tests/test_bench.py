@@ -75,7 +75,7 @@ def test_every_case_is_whole_and_no_two_share_a_name(family):
     for case in FAMILIES[family].CASES:
         if isinstance(case, ProcessCase):
             assert "{module}" in case.source and "report(" in case.source and case.rows
-            names = [(case.group, name, None) for name, _, _ in case.rows]
+            names = [(case.group, name, None) for name, *_ in case.rows]
             compile(case.source.replace("{module}", "numtorch"), case.name, "exec")
         else:
             assert (case.expression is None) != (case.setup is None), case.name
