@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 
 from numtorch.kernels.cpu.scan import scan
+from numtorch.kernels.cpu.shared.elements import shares
+from numtorch.kernels.threads import get_num_threads, least_work, set_num_threads
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "complex64", "float16"])
@@ -60,3 +62,33 @@ def test_recurrences(dtype, times):
             if times:
                 expected[:, 1:] *= products[:, :-1]
             np.testing.assert_allclose(raw[32:-32].reshape(shape), expected, 1e-5, 1e-5)
+
+
+@pytest.fixture
+def threads():
+    before = get_num_threads()
+    yield set_num_threads
+    set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "recurrence"])
+def test_a_part_may_be_one_column_of_several(name, threads):
+    columns = 64 + 1                                     # parts begin at multiples of 64 columns
+    shape = 1, 2 * least_work(scan.GRAIN_ABREAST) // columns + 1, columns
+    rng = np.random.default_rng(3)
+    x, c = rng.choice([-1, 0.5, 1, 2], (2, *shape)).astype("float32")
+    plan_of = getattr(scan, f"plan_{name}")
+    results = []
+    for count in (1, 2):
+        threads(count)
+        assert len(shares(columns, shape[1] * columns, scan.GRAIN_ABREAST, multiple=64)) == count
+        values, indices = np.zeros(shape, "float32"), np.zeros(shape, "int64")
+        plan = plan_of("float32", *shape, True, False) if name == "recurrence" else plan_of("float32", *shape)
+        inputs = {"recurrence": (c, x, x)}.get(name, (x,))
+        outputs = (values, indices) if name in ("cummax", "cummin") else (values,)
+        plan.call(*[a.ctypes.data for a in inputs + outputs], plan.walk)
+        results.append((values, indices))
+    for one, two in zip(*results):
+        np.testing.assert_array_equal(one, two)
+    if name in ("cummax", "cummin"):
+        np.testing.assert_array_equal(results[0][0], getattr(np, {"cummax": "maximum", "cummin": "minimum"}[name]).accumulate(x, 1))

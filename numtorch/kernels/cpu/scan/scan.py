@@ -246,7 +246,7 @@ def running_extreme(x, values, indices, walk):
         return
     for o in range(outer):
         base = o * outer_stride
-        if columns == 1:
+        if stride == 1:                                  # a part may be one column of several
             row_extreme(offset(x, base), offset(values, base), offset(indices, base), n)
             continue
         for left in range(0, columns, 256):
