@@ -43,9 +43,14 @@ class Dual(Wrapping):
 def dual_of(value: Tensor, tangent: Tensor, level: Level) -> Tensor:
     """A tensor with a tangent."""
     layout, inside = object.__new__(Dual), value.layout
-    fill_layout(layout, inside, inside.shape, inside.strides)
+    layout.dtype, layout.device, layout.weak, layout.contiguous = inside.dtype, inside.device, False, inside.contiguous
+    layout.shape, layout.size, layout.strides, layout.ndim = inside.shape, inside.size, inside.strides, inside.ndim
+    layout.numel, layout.nbytes, layout.views, layout.ring = inside.numel, inside.nbytes, {}, None
     layout.handler, layout.value, layout.tangent = level, value, tangent
-    return placed(tensor_of(layout))
+    out = tensor_of(layout)
+    if out.node is None:
+        out.node = layout.place = _MOVING
+    return out
 
 
 def placed(x):

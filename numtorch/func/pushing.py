@@ -4,6 +4,7 @@ from __future__ import annotations
 from ..ops.core.primitive import miss, registry
 from ..ops.creation.fill import zeros_like
 from ..ops.memory.detach import detach
+from ..ops.nn.linear import linear as linear_map
 from ..ops.pointwise import arithmetic, elementary
 from ..ops.reduce.reduce_op import SUM
 from .tangents import by_gradient, push
@@ -30,15 +31,27 @@ def product(primitive, primals, tangents, attributes):
     return miss(primitive, tuple(primals), attributes), _with_each(primitive, tuple(primals), (), attributes, tangents)
 
 
-@push("linear", "convolution", "convolution_input_grad")
+@push("linear")
+def linear_of_each(primitive, primals, tangents, attributes):
+    """By the op's own call, which finds its plan in a third of the time: small networks are made of these."""
+    (x, weight, bias), (x_tangent, weight_tangent, bias_tangent) = primals, tangents
+    out = linear_map(x, weight, bias)
+    found = None if x_tangent is None else linear_map(x_tangent, weight, None if weight_tangent is not None else bias_tangent)
+    if weight_tangent is not None:
+        by_weight = linear_map(x, weight_tangent, bias_tangent)
+        found = by_weight if found is None else found + by_weight
+    elif found is None:
+        found = zeros_like(detach(out)) + bias_tangent
+    return out, found
+
+
+@push("convolution", "convolution_input_grad")
 def with_bias(primitive, primals, tangents, attributes):
     out = miss(primitive, tuple(primals), attributes)
     found = _with_each(primitive, tuple(primals[:2]), (None,), attributes, tangents[:2])
     bias = tangents[2]
     if bias is not None:
-        if primitive.name != "linear":
-            bias = bias.reshape(-1, *(1,) * (out.layout.ndim - 2))
-        found = (zeros_like(detach(out)) if found is None else found) + bias
+        found = (zeros_like(detach(out)) if found is None else found) + bias.reshape(-1, *(1,) * (out.layout.ndim - 2))
     return out, found
 
 
