@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..autograd.graph import GraphNode, Recorded, recording
+from ..autograd.graph import GraphNode, Leaf, Recorded, recording
 from ..dtypes import as_dtype, bool_, int64
 from ..exchange import make
 from ..layout import Layout, as_shape
@@ -59,6 +59,11 @@ def entries(x):
     if recording(x) and x.layout.kind == "sparse_coo" and not x.storage.coalesced:
         x = coalesce(x)
     return x, values_of(x)
+
+
+def of_leaf(node) -> bool:
+    """Whether a place in the graph is a leaf's, coalesced or not: its gradient is dense where PyTorch's is."""
+    return type(node) is Leaf or (type(node) is GraphNode and node.primitive is COALESCE and type(node.edges[0]) is Leaf)
 
 
 @VALUES.derivative

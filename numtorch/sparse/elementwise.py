@@ -16,7 +16,7 @@ from ..ops.shape.views import reshape, unsqueeze
 from ..ops.sort.search import searchsorted
 from ..tensor import Tensor
 from .compressed import as_kind
-from .coo import coalesce, coo, coordinates, entries, like, taken, to_coo, to_dense, values_of
+from .coo import coalesce, coo, coordinates, entries, like, of_leaf, taken, to_coo, to_dense, values_of
 from .handler import WRITES, refusal, replace, rule
 from .layouts import is_sparse
 from .pattern import keys_of
@@ -125,6 +125,21 @@ def added(x, y, name="add") -> Tensor:
     return coalesce(out) if both else out
 
 
+_WITH_ALL = Recorded("to_dense")
+
+
+@_WITH_ALL.derivative
+def _of_all(node, grad):
+    return (grad,)
+
+
+def _with_all(x):
+    """`to_dense` of a leaf, whose gradient is dense where it is added to a dense tensor."""
+    out = to_dense(x.detach())
+    out.node = GraphNode(_WITH_ALL, (x.node,), ())
+    return out
+
+
 def onto_dense(dense, x, name="add") -> Tensor:
     """dense + x, dense."""
     shape = broadcast_shapes(dense.layout.shape, x.layout.shape)
@@ -132,7 +147,7 @@ def onto_dense(dense, x, name="add") -> Tensor:
         raise RuntimeError(f"add: expected 'other' to be of the shape of 'self', but {list(x.layout.shape)} != "
                            f"{list(dense.layout.shape)}")
     if recording(dense, x) or x.layout.shape != shape or not x.layout.sparse_dim:
-        return arithmetic.add(dense, to_dense(x))
+        return arithmetic.add(dense, _with_all(x) if recording(x) and of_leaf(x.node) else to_dense(x))
     dtype = result_dtype((dense.layout, x.layout))
     return _add_at(clone(to_dtype(dense, dtype)), x)
 

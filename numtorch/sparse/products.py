@@ -17,6 +17,7 @@ from ..ops.creation.ranges import arange
 from ..ops.index.index_select import index_select
 from ..ops.index.rearrange import repeat_interleave
 from ..ops.linalg.addmm import addmm as dense_addmm
+from ..ops.linalg.matmul import bmm as dense_bmm
 from ..ops.linalg.matmul import mm as dense_mm
 from ..ops.memory.copies import contiguous
 from ..ops.pointwise import arithmetic
@@ -24,14 +25,14 @@ from ..ops.shape.views import movedim, reshape, squeeze, transpose, unsqueeze
 from ..ops.sort.scan import cumsum
 from ..tensor import Tensor, empty
 from .compressed import as_kind
-from .coo import coalesce, coo, coordinates, entries, stacked, taken, to_coo, with_values
+from .coo import coalesce, coo, coordinates, entries, of_leaf, stacked, taken, to_coo, with_values
 from .elementwise import added
 from .handler import HANDLER, refusal, rule
 from .layouts import CSR, expect, is_sparse
 from .pattern import compressed_columns, compressed_rows, coordinate_rows
 
 _MM, _SAMPLED = Recorded("mm"), Primitive("sampled_product", "The elements of a dense product at the places of a sparse matrix.")
-_SPARSE_ADDMM = Recorded("sparse_addmm")
+_SPARSE_ADDMM, _BMM = Recorded("sparse_addmm"), Recorded("bmm")
 
 
 # ---------------------------------------------------------------- sparse @ dense
@@ -81,7 +82,11 @@ def _product_vjp(node, grad):
     (x, dense), flipped = node.tensors(), node.attributes
     by_x = by_dense = None
     if node.needs(0):
-        by_x = sampled(x, dense, grad) if flipped else sampled(x, grad, dense)
+        a, b = (_conjugated(dense), _conjugated(grad)) if flipped else (grad, dense)
+        if node.primitive is _MM and of_leaf(node.edges[0]):
+            by_x = dense_mm(a, transpose(_conjugated(b), 0, 1))
+        else:
+            by_x = sampled(x, a, b)
     if node.needs(1):
         by_dense = product(_conjugated(x), grad, not flipped)
     return by_x, by_dense
@@ -228,17 +233,29 @@ def _bmm(primitive, a, b):
     if batch != also or m != inner:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: [{also}, "
                            f"{inner}].")
+    if of_leaf(a.node) and recording(a):
+        out = _bmm(primitive, a.detach(), b.detach())
+        out.node = GraphNode(_BMM, (a.node, b.node), (a, b))
+        return out
     a, values = entries(a)                               # one matrix, with those of the batch along its diagonal
     which, rows, columns = coordinates(a)
     whole = coo(stacked((which * n + rows, which * m + columns)), values, (batch * n, batch * m), a.storage.coalesced)
     return reshape(product(whole, reshape(b, (batch * m, p))), (batch, n, p))
 
 
+@_BMM.derivative
+def _bmm_vjp(node, grad):
+    a, b = node.tensors()
+    return (dense_bmm(grad, transpose(_conjugated(b), 1, 2)) if node.needs(0) else None,
+            _bmm(None, transpose(_conjugated(a), 1, 2), grad) if node.needs(1) else None)
+
+
 @rule("linear")
 def _linear(primitive, input, weight, bias=None):
     if is_sparse(weight):
         flat = input if input.layout.ndim == 2 or is_sparse(input) else reshape(input, (-1, input.layout.shape[-1]))
-        found = multiplied(flat, transpose(weight, 0, 1))
+        found = multiplied(flat, transpose(weight, 0, 1)) if is_sparse(flat) else transpose(
+            multiplied(weight, transpose(flat, 0, 1)), 0, 1)
         found = found if flat is input else reshape(found, (*input.layout.shape[:-1], weight.layout.shape[0]))
     else:
         found = multiplied(input, transpose(weight, 0, 1))

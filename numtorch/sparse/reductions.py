@@ -1,7 +1,7 @@
 """Sums, norms and softmax of sparse tensors, over the elements that they store."""
 from __future__ import annotations
 
-from ..autograd.graph import Recorded
+from ..autograd.graph import GraphNode, Recorded, recording
 from ..dtypes import as_dtype, int64
 from ..layout import wrap_dim, wrap_dims
 from ..ops.creation.fill import full, zeros
@@ -16,7 +16,7 @@ from ..ops.shape.views import expand, reshape
 from ..ops.sort.unique import unique
 from ..tensor import Tensor
 from .compressed import as_kind
-from .coo import coalesce, coo, coordinates, entries, like, stacked, to_coo, values_of
+from .coo import coalesce, coo, coordinates, entries, like, of_leaf, stacked, to_coo, values_of
 from .handler import refusal, rule
 from .layouts import COO, expect, is_sparse
 from .pattern import keys_of
@@ -29,12 +29,24 @@ def _as_it_is(node, grad):
     return (grad,)
 
 
+_SUM_OF_ALL = Recorded("sum")
+
+
+@_SUM_OF_ALL.derivative
+def _everywhere(node, grad):
+    return (expand(grad, node.attributes),)
+
+
 @rule("sum")
 def sum_of(primitive, x, dims=None, keepdim=False, options=()):
     """The sum over all dimensions, dense; over some of them sparse, where a sparse one is left."""
     layout = x.layout
     axes = wrap_dims(dims, layout.ndim)
     if dims is None or (len(axes) == layout.ndim and not keepdim):
+        if recording(x) and of_leaf(x.node):
+            out = sum_of(primitive, x.detach(), dims, keepdim, options)
+            out.node = GraphNode(_SUM_OF_ALL, (x.node,), (), layout.shape)
+            return out
         _, values = entries(x)
         return reductions.sum(values)
     if layout.kind != "sparse_coo":
@@ -165,4 +177,4 @@ def sum(input, dim=None, dtype=None) -> Tensor:
         raise RuntimeError("sparse.sum: expected a sparse tensor")
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    return reductions.sum(input) if dim is None else reductions.sum(input, dim)
+    return reductions.sum(entries(input)[1]) if dim is None else reductions.sum(input, dim)
