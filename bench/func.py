@@ -73,5 +73,6 @@ CASES = [
     *[Case(f"{name}, MLP of one sample", (normal(WIDTHS[0]), *_parameters()), setup=_jacobian(name), budget=1.0, tolerance=1e-3,
            group="derivatives") for name in ("jacrev", "jacfwd")],
     Case(f"MLP, {SAMPLES} samples", (_rows, _rows, *_parameters()), setup=_forward, tolerance=1e-3, group="forward mode"),
-    Case(f"jvp of it, {SAMPLES} samples", (_rows, _rows, *_parameters()), setup=_jvp, tolerance=1e-3, group="forward mode"),
+    Case(f"jvp of it, {SAMPLES} samples", (_rows, _rows, *_parameters()), setup=_jvp, tolerance=1e-3, group="forward mode",
+         beside=(2.5, f"MLP, {SAMPLES} samples")),
 ]

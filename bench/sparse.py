@@ -8,6 +8,7 @@ from .runner.case import BOTH, Case, integers, normal
 SIZE, PER_ROW, COLUMNS = 10_000, 100, 64                 # 1 % of the elements
 ELEMENTS = SIZE * PER_ROW
 NAMED, WIDTH = 4096, 64
+DENSE = f"dense 10⁴² @ {COLUMNS} columns"
 
 
 def _pointers(rng, dtype):
@@ -89,8 +90,14 @@ def _steps():
               "SparseAdam": lambda torch, p: torch.optim.SparseAdam(list(p), lr=1e-6)}
     for name, rows, label in (("SGD", 10_000, "10⁴"), ("SGD", 1_000_000, "10⁶"), ("SparseAdam", 10_000, "10⁴"),
                               ("SparseAdam", 100_000, "10⁵")):
-        yield Case(f"embedding step, {name}, {NAMED} of {label}×{WIDTH}", (integers(NAMED, high=rows),),
-                   setup=_step(rows, makers[name]), group="embedding steps")
+        title = f"embedding step, {name}, {NAMED} of {{}}×{WIDTH}".format
+        yield Case(title(label), (integers(NAMED, high=rows),), setup=_step(rows, makers[name]), group="embedding steps",
+                   beside=None if rows == 10_000 else (2.0, title("10⁴")))
+
+
+def _dense(rng, dtype):
+    """A matrix of as many rows and columns, in which a row of numbers goes on and on."""
+    return np.resize(rng.standard_normal(SIZE + 1).astype(dtype), (SIZE, SIZE))
 
 
 def _case(name, columns, setup, flops, **fields):
@@ -100,7 +107,9 @@ def _case(name, columns, setup, flops, **fields):
 
 
 CASES = [
-    _case("CSR", COLUMNS, _product(_csr), 1, numpy=_scipy, dtypes=BOTH), _case("COO", COLUMNS, _product(_coo), 1, numpy=_scipy),
+    Case(DENSE, (_dense, normal(SIZE, COLUMNS)), lambda torch, a, b: a @ b, flops=2.0 * SIZE * SIZE * COLUMNS, tolerance=1e-3),
+    _case("CSR", COLUMNS, _product(_csr), 1, numpy=_scipy, numpy_budget=1.0, dtypes=BOTH, beside=(1 / 6, DENSE)),
+    _case("COO", COLUMNS, _product(_coo), 1, numpy=_scipy),
     _case("CSR", 1, _product(_csr), 1, numpy=_scipy), _case("COO, gradient of the dense matrix", COLUMNS, _graph, 2),
     _case("COO, both gradients", COLUMNS, _gradients, 3),
     Case("coalesce 10⁶ of 1000×1000", (integers(ELEMENTS, high=1000), integers(ELEMENTS, high=1000), normal(ELEMENTS)),

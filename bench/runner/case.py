@@ -59,6 +59,8 @@ class Case:
         group: the table's heading, where a family has several.
         size: how much work there is, for cases that differ in it alone; they share a `group` and are drawn as one line.
         gain: how many times faster than one thread all threads must be. Such a case is measured with both.
+        beside: (how many times, the name of a case before it in the family): our own time may be so many times of ours there.
+        numpy_budget: the ratio to NumPy's (or SciPy's) time that is not to be exceeded either.
     """
 
     name: str
@@ -77,6 +79,8 @@ class Case:
     group: str = ""
     size: float = 0.0
     gain: float | None = None
+    beside: tuple[float, str] | None = None
+    numpy_budget: float | None = None
 
 
 TOLERANCES = {"float32": 1e-4, "float64": 1e-9, "float16": 1e-2, "bfloat16": 3e-2}

@@ -44,6 +44,8 @@ def verdict(row) -> str:
     value = ratio(row)
     if "most" in row and OURS in row and row[OURS]["min"] > row["most"]:
         return "missed"
+    if "numpy_budget" in row and "numpy" in row and ratio(row, "numpy") > row["numpy_budget"]:
+        return "missed"
     if value is None or row["budget"] is None:
         return "met" if "most" in row and OURS in row else ""
     if value <= row["budget"]:

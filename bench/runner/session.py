@@ -30,6 +30,7 @@ class Session:
     def __init__(self, sides, threads, dtypes=None, seconds=0.25, with_limits=True):
         self.sides, self.threads, self.dtypes, self.seconds = sides, threads, dtypes, seconds
         self.contention = Contention(max(threads))
+        self.measured: dict = {}                         # our times, by family, case, dtype and threads
         self.limits = {t: limits.measured(t) for t in threads} if with_limits else {}
 
     # ------------------------------------------------------------ which rows
@@ -85,6 +86,11 @@ class Session:
                 return row
         for side, timing in zip(calls, interleaved(list(calls.values()), self.seconds)):
             row[side] = timing.summary()
+        self.measured[family, case.name, dtype, threads] = row[OURS]["min"]
+        if case.beside is not None and (other := self.measured.get((family, case.beside[1], dtype, threads))) is not None:
+            row["most"] = case.beside[0] * other
+        if case.numpy_budget is not None:
+            row["numpy_budget"] = case.numpy_budget
         self._rates(row, case, dtype, threads, arrays, results[OURS])
         return row
 

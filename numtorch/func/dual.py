@@ -9,7 +9,7 @@ from ..autograd.graph import Node
 from ..ops.creation.fill import zeros_like
 from ..ops.memory.detach import detach
 from ..tensor import Tensor
-from .levels import Level, Wrapping, fill_layout, tensor_of
+from .levels import Level, Wrapping, tensor_of
 
 
 class _Moving(Node):
