@@ -24,17 +24,20 @@ decompose    users' elementwise ops as calls of this package's
 listing      a graph as Python, for people to read
 programs     functions and modules that run a graph, and their files
 traces       `jit.trace`
+fused        elementwise ops in one kernel
+passes/      from graphs to cheaper graphs
+inference    `jit.freeze`, `jit.optimize_for_inference`
 """
 import importlib as _importlib
 
 _PUBLIC = {
     "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule load save",
-    "parsing": "parse", "graph": "Graph", "interpreter": "Interpreter",
+    "parsing": "parse", "inference": "freeze optimize_for_inference", "graph": "Graph", "interpreter": "Interpreter",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
-__all__ = ["Graph", "Interpreter", "ScriptFunction", "ScriptModule", "TracerWarning", "is_scripting", "is_tracing", "load", "parse",
-           "save", "trace", "trace_module"]
+__all__ = ["Graph", "Interpreter", "ScriptFunction", "ScriptModule", "TracerWarning", "freeze", "is_scripting", "is_tracing",
+           "load", "optimize_for_inference", "parse", "save", "trace", "trace_module"]
 
 
 def is_scripting() -> bool:

@@ -36,7 +36,7 @@ def decomposed(graph: Graph) -> Graph:
                 raise NotImplementedError(f"jit: {node.op} of a user gives {out.layout!r}, which its formula does not say")
             new[out] = found
             continue
-        copied = Node(node.op, inputs, node.attributes, node.writes, node.keeps, node.wanted)
+        copied = Node(node.op, inputs, node.attributes, node.writes, node.keeps, node.wanted, node.draws)
         new.update(zip(node.outputs, made.call(copied, [value.layout for value in node.outputs], names)))
     made.results, made.form = [given(value) for value in graph.results], graph.form
     made.writes = [(new[a], new[b]) for a, b in graph.writes]

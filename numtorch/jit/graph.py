@@ -62,14 +62,15 @@ class Node:
         writes: the places of the inputs that the call writes to.
         keeps: of the tensors that the call saves for its derivative by `wanted`, those that are results.
         wanted: the places of the inputs by which it is differentiable there.
+        draws: whether it moves a stream of random numbers on.
     """
 
-    __slots__ = ("op", "inputs", "attributes", "outputs", "writes", "keeps", "wanted")
+    __slots__ = ("op", "inputs", "attributes", "outputs", "writes", "keeps", "wanted", "draws")
 
-    def __init__(self, op, inputs, attributes=(), writes=(), keeps=(), wanted=()) -> None:
+    def __init__(self, op, inputs, attributes=(), writes=(), keeps=(), wanted=(), draws=False) -> None:
         self.op, self.inputs, self.attributes = op, list(inputs), tuple(attributes)
         self.writes, self.keeps, self.wanted = tuple(writes), tuple(keeps), tuple(wanted)
-        self.outputs: list[Value] = []
+        self.draws, self.outputs = draws, list[Value]()
 
     def values(self) -> list[Value]:
         """The inputs that are values."""
@@ -267,7 +268,7 @@ class Graph:
             new[value] = made.input(value.layout, value.name)
         for node in self.nodes:
             copied = Node(node.op, [new.get(v, v) if isinstance(v, Value) else v for v in node.inputs], node.attributes,
-                          node.writes, node.keeps, node.wanted)
+                          node.writes, node.keeps, node.wanted, node.draws)
             new.update(zip(node.outputs, made.call(copied, [v.layout for v in node.outputs], [v.name for v in node.outputs])))
         made.results, made.form = [new[r] if isinstance(r, Value) else r for r in self.results], self.form
         made.writes = [(new[a], new[b]) for a, b in self.writes]
@@ -373,7 +374,7 @@ def call_text(node: Node) -> str:
     """
     attributes = ", ".join(map(literal, node.attributes)) + ("," if len(node.attributes) == 1 else "")
     arguments = [literal(v) for v in node.inputs]
-    for name in ("writes", "keeps", "wanted"):
+    for name in ("writes", "keeps", "wanted", "draws"):
         if getattr(node, name):
             arguments.append(f"{name}={literal(getattr(node, name))}")
     return f"{node.op}{f'[{attributes}]' if attributes else ''}({', '.join(arguments)})"

@@ -11,6 +11,7 @@ from ..ops.pointwise.pointwise import PointwiseOp
 from ..scalars import number
 from ..tensor import Tensor
 from ..tree import flatten
+from .fused import FUSED
 
 CONSTANT = "constant"                                    # of a value that the graph holds, under the name that is its attribute
 
@@ -51,7 +52,7 @@ def is_known(op: str) -> bool:
     Args:
         op: its name.
     """
-    return op in OTHERS or op in registry or op == CONSTANT
+    return op in OTHERS or op in registry or op in (CONSTANT, FUSED.name)
 
 
 def tensors_of(result: Any) -> list[Tensor]:

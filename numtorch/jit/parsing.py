@@ -124,7 +124,7 @@ class _Reader:
         op = ast.unparse(target)
         options = {}
         for keyword in tree.keywords:
-            if keyword.arg not in ("writes", "keeps", "wanted"):
+            if keyword.arg not in ("writes", "keeps", "wanted", "draws"):
                 raise ValueError(f"{keyword.arg} is not known")
             options[keyword.arg] = self._value(keyword.value)
         return Node(op, [self._value(each) for each in tree.args], attributes, **options)

@@ -21,6 +21,7 @@ from ..autograd.graph import Leaf, saved_tensors_hooks
 from ..autograd.modes import modes
 from ..func.levels import Level, Wrapping, fill_layout, tensor_of
 from ..layout import Layout
+from ..ops.core.generator import Generator, default_generator
 from ..ops.core.operands import as_operand
 from ..ops.core.primitive import Primitive, miss
 from ..ops.memory.copies import clone
@@ -221,7 +222,7 @@ class Trace(Level):
             inner = [as_operand(primitive.name, t) for t in inner]
         values = [self.value_of(t) for t in tensors]
         versions = [t.storage.version if isinstance(t, Tensor) else None for t in inner]
-        before, self.packed = self.packed, []
+        before, self.packed, offset = self.packed, [], default_generator._offset
         try:
             result = primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
             packed = self.packed
@@ -238,6 +239,7 @@ class Trace(Level):
                 self.adopt(tensors[i])
                 inner[i] = self.inside(tensors[i])
         node = Node(primitive.name, values, attributes, writes)
+        node.draws = default_generator._offset != offset or any(isinstance(a, Generator) for a in attributes)
         made = self.graph.call(node, [*[t.layout for t in found], *[inner[i].layout for i in writes]])
         outer = [(t, self.result(t, value)) for t, value in zip(found, made)] + written
         for i, value in zip(writes, made[len(found):]):

@@ -1,0 +1,52 @@
+"""Functions from graphs to graphs: the same values of fewer or cheaper calls. Each changes the graph that it is given, and returns
+how often it did something.
+
+deadcode        what nobody uses
+subexpressions  what is computed twice
+constants       what depends on constants alone
+algebra         what is equal to something simpler
+convnorm        batch norms behind convolutions and linear maps
+fusion          elementwise calls as one
+memory          how long values live, and what memory that takes
+
+`optimized` runs them until nothing changes.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..graph import Graph
+from .algebra import simplify
+from .constants import fold_constants
+from .convnorm import fold_norms
+from .deadcode import dead_code
+from .fusion import fuse
+from .subexpressions import merge_subexpressions
+
+_ROUNDS = 10
+
+
+def optimized(graph: Graph, frozen: Mapping[str, Any] | None = None, fusing: bool = True) -> tuple[Graph, dict[str, int]]:
+    """A graph after all passes, and how often each of them did something.
+
+    Args:
+        graph: it. It stays as it is.
+        frozen: the constants whose values will not change, by name.
+        fusing: whether elementwise calls become one.
+    """
+    graph = graph.copy()
+    done: dict[str, int] = {}
+    for _ in range(_ROUNDS):
+        counts = {"dead code": dead_code(graph), "subexpressions": merge_subexpressions(graph), "algebra": simplify(graph)}
+        if frozen:
+            counts["norms"], counts["constants"] = fold_norms(graph, frozen), fold_constants(graph, frozen)
+        for name, count in counts.items():
+            done[name] = done.get(name, 0) + count
+        if not any(counts.values()):
+            break
+    if fusing:
+        done["fusion"] = fuse(graph)
+        dead_code(graph)
+    graph.verify()
+    return graph, {name: count for name, count in done.items() if count}
