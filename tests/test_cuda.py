@@ -383,6 +383,41 @@ def plans_hold_their_memory(torch):
 
 
 @check
+def tensor_cores(torch):
+    """The kernel for warps in the simulator, whose twins have each element where the instructions have it: operands that lie along
+    the depth and across it, edges, a batch, the epilogue."""
+    from numtorch.kernels.cuda import environment
+    if not environment.SIMULATED:
+        return
+    from numtorch.kernels.cuda.gemm import gemm, tensorcores, tiles
+    from numtorch.kernels.cuda.runtime import runtime, upload
+    from numtorch.kernels.cuda.simulator import DevicePointer
+    m, n, k, batch, machine = 20, 24, 40, 2, runtime()
+    for dtype, warps, along in (("bfloat16", tensorcores.Warps(2, 1, 1, 2, 32), (True, True)),
+                                ("float16", tensorcores.Warps(1, 1, 1, 2, 32), (False, False))):
+        kind = getattr(torch, dtype)
+        a, b, bias = (numbers(torch, "cpu", *s, seed=i).to(kind) for i, s in enumerate(((batch, m, k), (batch, k, n), (n,))))
+        a_there, b_there = (a if along[0] else a.mT.contiguous()).cuda(), (b.mT.contiguous() if along[1] else b).cuda()
+        out, bias_there = torch.zeros(batch, m, n, dtype=kind, device="cuda"), bias.cuda()
+        m_there, n_there = (24, 24)                      # what lies across is in lines of whole chunks
+        if not along[0]:
+            a_there = torch.nn.functional.pad(a_there, (0, m_there - m))
+        a_steps, b_steps = ((k, 1) if along[0] else (1, m_there)), ((1, k) if along[1] else (n_there, 1))
+        strides = [*a_steps, a_there[0].numel(), *b_steps, b_there[0].numel(), n, 1, m * n]
+        row, count = tensorcores.describe(m, n, k, batch, warps, tiles.COLUMN_BIAS | tiles.RECTIFIED | tiles.SCALED,
+                                          tiles.bits(0.5, "float32"), (0, 0), 1)
+        places = gemm.A_ROW if along[0] else gemm.A_COLUMN, gemm.A_STEP, gemm.B_COLUMN if along[1] else gemm.B_ROW, gemm.B_STEP
+        kernel = tensorcores.warp_kernel(dtype, warps, along, gemm.strided_c, places)
+        held, walk = upload(row + strides, 0)
+        words = [a_there.data_ptr(), b_there.data_ptr(), out.data_ptr(), bias_there.data_ptr(), walk]
+        pointers = [DevicePointer(w, kind, *machine.block_of(w, 0)) for w, kind in zip(words, kernel.kinds)]
+        kernel.python[2, warps.threads](*pointers)
+        expected = (0.5 * (a.float() @ b.float()) + bias.float()).relu()
+        assert count == batch * -(-m // warps.tall) * 2 and held is not None
+        assert (out.cpu().float() - expected).abs().max() < 0.05, (out, expected)
+
+
+@check
 def memory_is_counted(torch):
     cuda = torch.cuda
     before = cuda.memory_allocated()

@@ -1,12 +1,17 @@
 """CUDA kernels compiled for real GPUs, without one: the code of each capability, and where it is kept."""
 from __future__ import annotations
 
+import datetime
 import os
+import re
 from importlib.metadata import PackageNotFoundError, version
 
 import pytest
+from cudacalls import calls
 
 CAPABILITIES = [(8, 0), (9, 0)]
+PARTS = 16                                               # of the planners' table, of which one is compiled each day; all with NUMTORCH_TEST_ALL=1
+LOCAL_BYTES = 48 << 10                                   # a thread's memory of its own that no kernel exceeds
 FLOAT32_OPS = ["add", "div", "exp", "sigmoid", "log", "tanh", "erf", "pow", "fmod", "where", "maximum", "gelu"]
 
 
@@ -69,6 +74,83 @@ def test_reductions_compile(kind, dtype, out, capability, compiler):
     kernels = cuda_kernels(kind, dtype, out)
     for stage, blocks in [("whole", True)] + [("whole", False), ("first", True), ("last", True)] * (kind == "sum"):
         assert_cubin(kernels(stage, blocks), capability)
+
+
+class Machine:
+    """Takes the place of a GPU while kernels are planned: they are kept and not run."""
+
+    count = 1
+
+    def __init__(self):
+        self.kernels = []
+
+    def allocate(self, nbytes, index):
+        return self, 4096
+
+    def copy(self, target, source, nbytes, index):
+        pass
+
+    def launcher(self, kernel, index, grid):
+        self.kernels.append(kernel)
+
+
+@pytest.fixture
+def planned(compiler, monkeypatch):
+    """The kernels that a planner plans."""
+    from numtorch.devices import device
+    from numtorch.kernels.cuda import runtime
+    from numtorch.ops.core.backends import kernels
+    machine = Machine()
+    monkeypatch.setattr(runtime, "runtime", lambda: machine)
+    monkeypatch.setattr(compiler, "runtime", lambda: machine)
+
+    def plan(family, name, *arguments, **options):
+        machine.kernels.clear()
+        getattr(kernels(device("cuda:0"), family), name)(*arguments, **options)
+        return list(machine.kernels)
+    return plan
+
+
+def local_bytes(text):
+    return sum(int(n) for n in re.findall(r"\.local .*\[(\d+)\]", text))
+
+
+def todays(names):
+    if os.environ.get("NUMTORCH_TEST_ALL") == "1":
+        return names
+    return [name for place, name in enumerate(names) if place % PARTS == datetime.date.today().toordinal() % PARTS]
+
+
+@pytest.mark.parametrize("name", todays(sorted(calls())))
+def test_every_family_compiles(name, planned):
+    """Machine code for each architecture from one PTX text each, with a bound on what a thread keeps outside of registers."""
+    family, planner, arguments, options = calls()[name]
+    made = planned(family, planner, *arguments, **options)
+    assert made
+    for kernel in dict.fromkeys(made):
+        assert local_bytes(kernel.ptx((9, 0))) <= LOCAL_BYTES
+        for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
+            code = kernel.cubin(capability, variant)
+            assert code[:4] == b"\x7fELF" and kernel.symbol.encode() in code
+
+
+@pytest.mark.parametrize("dtype, sizes", [("float32", (4096, 4096, 4096)), ("float16", (60, 60, 60)), ("complex64", (64, 64, 8))])
+def test_products_keep_their_sums_in_registers(dtype, sizes, planned):
+    """No memory of a thread's own, no float64, and two loads of shared memory for each row or column of a thread's sums."""
+    kernel, = planned("gemm.gemm", "plan_gemm", *sizes, dtype, (sizes[2], 1), (sizes[1], 1), (sizes[1], 1))
+    text = kernel.ptx((9, 0))
+    assert not local_bytes(text) and ".f64" not in text and "fma.rn.f32" in text
+
+
+@pytest.mark.parametrize("dtype, b_strides", [("bfloat16", (1, 64)), ("float16", (640, 1))])
+def test_products_of_16_bit_floats_are_by_tensor_cores(dtype, b_strides, planned):
+    """Where lines are of whole 16 bytes; with tiles beside them for addresses that are not."""
+    _, kernel = planned("gemm.gemm", "plan_gemm", 640, 640, 64, dtype, (64, 1), b_strides, (640, 1))
+    text = kernel.ptx((9, 0))
+    assert f"m16n8k16.row.col.f32.{'bf16' if dtype == 'bfloat16' else 'f16'}" in text
+    assert "ldmatrix.sync" in text and "cp.async.cg" in text and not local_bytes(text) and ".f64" not in text
+    for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
+        assert kernel.cubin(capability, variant)[:4] == b"\x7fELF"
 
 
 def test_cubins_come_from_the_store(compiler, tmp_path, monkeypatch):

@@ -45,7 +45,7 @@ class _Compiled(Target):
 
     def intrinsic(self, value):
         from . import lowering
-        found = getattr(lowering, value.name, None)
+        found = value.lower() if value.module.startswith("numtorch.kernels.cuda.") else getattr(lowering, value.name, None)
         if found is None:                                # vectors of the host: a thread does what the Python twin says
             found = self.bound.get(value)
         if found is None:
@@ -121,15 +121,19 @@ class Kernel:
         entry = re.search(r"\.entry\s+(\w+)", text).group(1)
         return re.sub(rf"\b{entry}\b", self.symbol, text)
 
-    def cubin(self, capability: tuple) -> bytes:
-        """The kernel's machine code for a compute capability, from the store or made now."""
+    def cubin(self, capability: tuple, variant: str = "") -> bytes:
+        """The kernel's machine code for a compute capability, from the store or made now.
+
+        Args:
+            variant: "a" for code that uses what only this architecture has.
+        """
         packages = ("numba-cuda", "llvmlite", "nvidia-nvvm", "nvidia-nvjitlink")
         toolchain = [module_hash(LOWERING), *map(installed_version, packages)]
-        key = hashlib.sha256(repr((self._key, capability, toolchain)).encode()).hexdigest()
+        key = hashlib.sha256(repr((self._key, capability, variant, toolchain)).encode()).hexdigest()
         code = store.load(key)
         if code is None:
             from cuda.core import Linker, LinkerOptions, ObjectCode
-            options = LinkerOptions(arch="sm_{}{}".format(*capability))
+            options = LinkerOptions(arch="sm_{}{}".format(*capability) + variant)
             code = bytes(Linker(ObjectCode.from_ptx(self.ptx(capability).encode()), options=options).link("cubin").code)
             store.save(key, code)
         return code

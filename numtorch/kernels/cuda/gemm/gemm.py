@@ -4,6 +4,7 @@ from __future__ import annotations
 from ...cpu.gemm.product import Problem
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
+from . import tensorcores
 from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, load, tile_for, tile_kernel
 
 # What the elements' functions read: strides of A, B and C, along rows, columns and the batch.
@@ -39,14 +40,50 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
         problem.transpose()
     flags = ((SCALED if alpha != 1 else 0) | (ADDED if beta != 0 else 0) | (RECTIFIED if activation == "relu" else 0)
              | {"column": COLUMN_BIAS, "row": ROW_BIAS}.get(problem.bias, 0))
+    along = abs(problem.a[1]) <= abs(problem.a[0]), abs(problem.b[0]) < abs(problem.b[1])
+    made = _in_tiles(problem, dtype, flags, alpha, beta, along, device)
+    if tensorcores.takes(dtype, problem):
+        made = _Aligned(_by_warps(problem, dtype, flags, alpha, beta, device), made)
+    return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.walk, 0, made)
+
+
+def _strides(problem):
+    a, b, c = problem.batch_strides
+    return [*problem.a, a, *problem.b, b, *problem.c, c]
+
+
+def _in_tiles(problem, dtype, flags, alpha, beta, along, device):
+    batch = problem.batch
     work, tile = accumulator(dtype), tile_for(problem.m, problem.n, batch)
     row, tiles = header(problem.m, problem.n, problem.k, batch, tile, flags, bits(alpha, work), bits(beta, work),
                         problem.bias_stride)
-    steps = problem.batch_strides
-    row += [*problem.a, steps[0], *problem.b, steps[1], *problem.c, steps[2]]
-    along = abs(problem.a[1]) <= abs(problem.a[0]), abs(problem.b[0]) < abs(problem.b[1])
-    made = prepare(tile_kernel(dtype, tile, (strided_a, strided_b, strided_c), along), row, tiles, device)
-    return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.walk, 0, made)
+    row += _strides(problem)
+    return prepare(tile_kernel(dtype, tile, (strided_a, strided_b, strided_c), along), row, tiles, device)
+
+
+def _by_warps(problem, dtype, flags, alpha, beta, device):
+    """The product by tensor cores."""
+    warps = tensorcores.warps_for(problem.m, problem.n, problem.batch)
+    row, tiles = tensorcores.describe(problem.m, problem.n, problem.k, problem.batch, warps, flags, bits(alpha, "float32"),
+                                      bits(beta, "float32"), problem.bias_stride)
+    along = problem.a[1] == 1, problem.b[0] == 1
+    places = A_ROW if along[0] else A_COLUMN, A_STEP, B_COLUMN if along[1] else B_ROW, B_STEP
+    return prepare(tensorcores.warp_kernel(dtype, warps, along, strided_c, places), row + _strides(problem), tiles, device)
+
+
+class _Aligned:
+    """A product by tensor cores, or in tiles where a call's addresses are no multiples of 16 bytes."""
+
+    __slots__ = ("tiles", "walk", "warps")
+
+    def __init__(self, warps, tiles):
+        self.warps, self.tiles, self.walk = warps, tiles, warps.walk
+
+    def call(self, a, b, c, bias, walk):
+        if (a | b) & 15:
+            self.tiles.call(a, b, c, bias, self.tiles.walk)
+        else:
+            self.warps.call(a, b, c, bias, walk)
 
 
 class _Direct:

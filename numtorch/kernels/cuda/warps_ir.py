@@ -1,0 +1,85 @@
+"""The PTX behind warps.py."""
+from __future__ import annotations
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.extending import intrinsic
+
+I32, I64, FLOAT, VOID = ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.VoidType()
+
+
+def _assembly(builder, results, values, text, constraints):
+    """Inline PTX with several results."""
+    kind = ir.LiteralStructType(results)
+    out = builder.asm(ir.FunctionType(kind, [v.type for v in values]), text, constraints, values, True)
+    return cgutils.pack_array(builder, [builder.extract_value(out, i) for i in range(len(results))])
+
+
+def _statement(builder, values, text, constraints):
+    builder.asm(ir.FunctionType(VOID, [v.type for v in values]), text, constraints, values, True)
+
+
+@intrinsic
+def shared_address(typing_context, array, index):
+    if not isinstance(array, types.Array):
+        return None
+
+    def codegen(context, builder, signature, values):
+        data = context.make_array(signature.args[0])(context, builder, values[0]).data
+        address = builder.ptrtoint(builder.gep(data, [values[1]]), I64)
+        text = "{ .reg .u64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t; }"
+        return builder.asm(ir.FunctionType(I32, [I64]), text, "=r,l", [address], False)
+    return types.uint32(array, types.int64), codegen
+
+
+@intrinsic
+def copy_async(typing_context, target, source, nbytes):
+    def codegen(context, builder, signature, values):
+        address, size = builder.ptrtoint(values[1], I64), builder.trunc(values[2], I32)
+        _statement(builder, [values[0], address, size], "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r,~{memory}")
+        return context.get_dummy_value()
+    return types.void(types.uint32, source, types.int64), codegen
+
+
+def _plain(name, text):
+    def form(typing_context):
+        def codegen(context, builder, signature, values):
+            _statement(builder, [], text, "~{memory}")
+            return context.get_dummy_value()
+        return types.void(), codegen
+    form.__name__ = name
+    return intrinsic(form)
+
+
+commit_copies = _plain("commit_copies", "cp.async.commit_group;")
+await_groups_but_one = _plain("await_groups_but_one", "cp.async.wait_group 1;")
+
+
+def _load(name, variant):
+    def form(typing_context, address):
+        def codegen(context, builder, signature, values):
+            text = f"ldmatrix.sync.aligned.m8n8.x4{variant}.shared.b16 {{$0,$1,$2,$3}}, [$4];"
+            return _assembly(builder, [I32] * 4, values, text, "=r,=r,=r,=r,r,~{memory}")
+        return types.UniTuple(types.uint32, 4)(types.uint32), codegen
+    form.__name__ = name
+    return intrinsic(form)
+
+
+load_matrices, load_matrices_turned = _load("load_matrices", ""), _load("load_matrices_turned", ".trans")
+
+
+def _multiply(name, kind):
+    four, two, sums = types.UniTuple(types.uint32, 4), types.UniTuple(types.uint32, 2), types.UniTuple(types.float32, 4)
+
+    def form(typing_context, a, b, c):
+        def codegen(context, builder, signature, values):
+            parts = [builder.extract_value(value, i) for value, count in zip(values, (4, 2, 4)) for i in range(count)]
+            text = (f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, "
+                    "{$10,$11,$12,$13};")
+            return _assembly(builder, [FLOAT] * 4, parts, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f")
+        return sums(four, two, sums), codegen
+    form.__name__ = name
+    return intrinsic(form)
+
+
+multiply_bfloat16, multiply_float16 = _multiply("multiply_bfloat16", "bf16"), _multiply("multiply_float16", "f16")
