@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, int64, uint16
 
-from ...cpu.shared.elements import _HALVES
+from ...elementtypes import bindings
 from ...intrinsics import offset
 from ..compiler import compile_kernel, cuda
 from ..environment import THREADS
@@ -32,7 +32,7 @@ from ..warps import (
 from .tiles import ALL_TILES, SIZE_K, SIZE_M, SIZE_N, TILES, TILES_N, float_scalar, header, put
 
 CHUNK = 8                                                # words that a copy brings, and between lines in shared memory
-DTYPES = {"bfloat16": multiply_bfloat16, "float16": multiply_float16}
+DTYPES = dict(bfloat16=multiply_bfloat16, float16=multiply_float16)
 
 
 class Warps(NamedTuple):
@@ -143,9 +143,7 @@ def _source(warps, a_along, b_along, threads):
 def warp_kernel(dtype, warps, along, place_c, places):
     """The kernel of a dtype and a tile; `along`: whether A and B lie along the depth. `places`: where in the descriptor the strides
     between lines and matrices of A and B are."""
-    read, write = _HALVES[dtype]
-    names = dict(W=float32, T=float32, INT=np.int32, load=read, store=write, scalar=float_scalar, place_c=place_c,
-                 multiply=DTYPES[dtype])
+    names = dict(bindings(dtype), W=float32, INT=np.int32, scalar=float_scalar, place_c=place_c, multiply=DTYPES[dtype])
     scope = dict(globals(), ALL_TILES=ALL_TILES, TILES=TILES, TILES_N=TILES_N, SIZE_K=SIZE_K, SIZE_M=SIZE_M, SIZE_N=SIZE_N,
                  uint16=uint16, cuda=cuda, put=put, load_matrices=load_matrices, load_matrices_turned=load_matrices_turned,
                  commit_copies=commit_copies, await_groups_but_one=await_groups_but_one)
