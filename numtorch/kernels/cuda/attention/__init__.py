@@ -1,0 +1,1 @@
+"""Attention on a GPU: a tile of scores at a time."""
