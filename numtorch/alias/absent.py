@@ -7,7 +7,6 @@ _BLOCKS = "sparse layouts are COO, CSR and CSC; use torch.sparse_csr_tensor"
 _PROCESSES = ("there are no groups of processes that talk to one another; drop the wrapper, or share a batch among workers by "
               "nn.DataParallel")
 _OTHER = "devices are cpu, cuda and meta"
-_GRAPHS = "launches are not captured yet; call the function itself"
 
 _RENAMED = "PyTorch has taken the name back; "
 
@@ -27,7 +26,6 @@ ABSENT = {
     "classes": "there is no C++ underneath",
     "compiler": "ops are compiled one by one as they are first used; call the function itself",
     "cpp": "there is no C++ underneath",
-    "cuda.graphs": _GRAPHS,
     "cuda.nccl": _PROCESSES,
     "distributed": _PROCESSES,
     "export": _TRACE,

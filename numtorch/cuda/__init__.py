@@ -7,6 +7,7 @@ shows nowhere else.
 devices    which there are and which is current; the memory of tensors on them
 memory     what tensors have of a device's memory
 streams    streams and events
+graphs     launches captured and made again
 comm       tensors between devices
 nvtx       marks for profilers
 """
@@ -34,6 +35,7 @@ from .devices import (
     set_device,
     synchronize,
 )
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables
 from .memory import (
     empty_cache,
     max_memory_allocated,
@@ -50,12 +52,14 @@ from .memory import (
 )
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
-__all__ = ["Event", "OutOfMemoryError", "Stream", "StreamContext", "can_device_access_peer", "comm", "current_device",
-           "current_stream", "default_stream", "device", "device_count", "empty_cache", "get_device_capability",
-           "get_device_name", "get_device_properties", "init", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
-           "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
-           "memory_stats", "memory_summary", "nvtx", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
-           "reset_max_memory_cached", "reset_peak_memory_stats", "set_device", "set_stream", "stream", "synchronize"]
+__all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "can_device_access_peer", "comm",
+           "current_device", "current_stream", "default_stream", "device", "device_count", "empty_cache",
+           "get_device_capability", "get_device_name", "get_device_properties", "graph", "graph_pool_handle", "init",
+           "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "make_graphed_callables",
+           "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
+           "memory_allocated", "memory_reserved", "memory_stats", "memory_summary", "nvtx", "reset_accumulated_memory_stats",
+           "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "set_device", "set_stream",
+           "stream", "synchronize"]
 
 
 def __getattr__(name):

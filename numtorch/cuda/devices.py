@@ -6,6 +6,7 @@ import threading
 
 from .. import storage as _storage
 from ..devices import device as _device
+from ..kernels.cuda.capture import refuse
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
 from ..ops.core.late import provide
@@ -107,6 +108,7 @@ class device:
 
 def synchronize(device=None) -> None:
     """Wait until a device, the current one when None, has done what it was told."""
+    refuse("synchronize")
     _machine().synchronize(_existing(_index(device)))
 
 
@@ -276,6 +278,7 @@ def _mebibytes(nbytes):
 def transfer_cuda(source, target) -> None:
     """Write a tensor into one of the same dense layout, where at least one of the two is on a CUDA device."""
     if source.layout.nbytes:
+        refuse("a copy between devices")
         where = (target if target.layout.device.type == "cuda" else source).layout.device
         if source.layout.device.type == target.layout.device.type == "cuda":
             runtime().synchronize(source.layout.device.index)
@@ -285,6 +288,7 @@ def transfer_cuda(source, target) -> None:
 @provide
 def read_status_cuda(tensor) -> int:
     """The first word of a tensor on a CUDA device."""
+    refuse("reading a status")
     word = ctypes.c_int64()
     runtime().copy(ctypes.addressof(word), tensor.address, 8, tensor.layout.device.index)
     return word.value

@@ -11,6 +11,7 @@ from cuda.bindings import driver
 from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, StreamOptions, launch
 from cuda.core._utils.cuda_utils import CUDAError
 
+from .capture import capturable, keep
 from .environment import THREADS, Unavailable
 
 
@@ -96,6 +97,7 @@ class Gpu:
             buffer = device.memory.allocate(nbytes, stream=device.stream)
         except CUDAError as error:
             raise MemoryError(str(error)) from None
+        keep(buffer)
         return buffer, int(buffer.handle)                # dropped, the buffer goes back to the pool in stream order
 
     def copy(self, target, source, nbytes, index):
@@ -112,7 +114,7 @@ class Gpu:
         def call(*words):
             device.device.set_current()                  # the caller's thread may have another device, or none
             launch(device.stream, config, loaded, *words)
-        return call
+        return capturable(call)
 
     def synchronize(self, index):
         self.at(index).device.sync()

@@ -19,6 +19,7 @@ from ..compiler import Elsewhere, planning_for
 from ..intrinsics import Intrinsic, offset
 from ..pointers import Pointer
 from ..threads import Prepared
+from .capture import refuse
 from .compiler import compile_kernel, cuda, prepare
 from .environment import SIMULATED, THREADS
 from .runtime import runtime
@@ -66,6 +67,7 @@ class _Staged:
         self.call, self.device, self.host = call, device, host
 
     def __call__(self, *addresses):
+        refuse("a kernel that reads the host's memory")
         machine, given, held = runtime(), list(addresses), []
         for place, nbytes in self.host.items():
             if addresses[place]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..pointers import Pointer
+from .capture import capturable, keep
 from .environment import THREADS
 
 ALIGNMENT = 256                                          # as the driver's allocator has it
@@ -116,6 +117,7 @@ class Simulator:
         block = np.empty(nbytes + ALIGNMENT, np.uint8)
         start = block.ctypes.data + -block.ctypes.data % ALIGNMENT
         self.memory[index][start, start + nbytes] = block
+        keep(block)
         return block, start
 
     def block_of(self, address, index):
@@ -141,7 +143,7 @@ class Simulator:
             with self.one_at_a_time:
                 _running[:] = self, index
                 kernel.python[grid, THREADS](*pointers)
-        return call
+        return capturable(call)
 
     def synchronize(self, index):
         """Kernels have run when their call returns."""
