@@ -4,9 +4,9 @@
 """
 from types import SimpleNamespace
 
+import environments
 import harness
 import numpy as np
-from environments import CartPole
 
 import numtorch as torch
 import numtorch.nn.functional as F
@@ -29,24 +29,19 @@ def build(small=False, seed=0):
     rng = np.random.default_rng(seed)
     model = ActorCritic(8 if small else 64)
     return SimpleNamespace(model=model, optimizer=optim.Adam(model.parameters(), 1e-2), rng=rng, lengths=[],
-                           world=CartPole(rng, limit=20 if small else 200))
+                           world=environments.CartPole(rng, limit=20 if small else 200))
 
 
 def step(task):
     """One episode."""
-    states, actions, over = [task.world.reset()], [], False
-    while not over:
+    def choose(state):
         with torch.no_grad():
-            chance = task.model(torch.tensor(states[-1]))[0].softmax(0)[1].item()
-        actions.append(int(task.rng.random() < chance))
-        state, _, over = task.world.step(actions[-1])
-        states.append(state)
-    returns, total = [], 0.0
-    for _ in actions:
-        total = 1.0 + 0.97 * total
-        returns.append(total / 30)                       # of the order of one, as the critic's first guesses are
-    returns = torch.tensor(returns[::-1])
-    logits, values = task.model(torch.tensor(states[:-1]))
+            chance = task.model(torch.tensor(state))[0].softmax(0)[1].item()
+        return int(task.rng.random() < chance)
+
+    states, actions = environments.episode(task.world, choose)
+    returns = torch.tensor(environments.returns(len(actions), 0.97)) / 30       # of the order of one, as the critic's first guesses
+    logits, values = task.model(torch.tensor(states))
     chosen = logits.log_softmax(1).gather(1, torch.tensor(actions).unsqueeze(1)).squeeze(1)
     entropy = -(logits.softmax(1) * logits.log_softmax(1)).sum(1).mean()
     loss = -(chosen * (returns - values.detach())).mean() + F.smooth_l1_loss(values, returns) - 0.01 * entropy
@@ -58,9 +53,7 @@ def step(task):
 
 
 def draw(task, axes):
-    axes.plot(task.lengths, ".", markersize=2, color="C1")
-    axes.plot(*harness.smoothed(task.lengths, 20), color="C1")
-    axes.set_title("steps the pole stood", fontsize=9)
+    harness.points(axes, task.lengths, "steps the pole stood")
 
 
 if __name__ == "__main__":

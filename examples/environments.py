@@ -1,5 +1,5 @@
 """Two small worlds to act in: a pole on a cart, and a ball to catch. Each has `reset()` and `step(action)`, which returns the next
-state, the reward and whether it is over.
+state, the reward and whether it is over. And a try in one, with what its rewards are worth.
 """
 import math
 
@@ -55,3 +55,22 @@ class Catch:
         self.row += 1
         over = self.row == self.height - 1
         return self._seen(), (1.0 if self.paddle == self.column else -1.0) if over else 0.0, over
+
+
+def episode(world, choose):
+    """One try: the states in which `choose(state)` acted, and the actions."""
+    states, actions, over = [world.reset()], [], False
+    while not over:
+        actions.append(choose(states[-1]))
+        state, _, over = world.step(actions[-1])
+        states.append(state)
+    return states[:-1], actions
+
+
+def returns(count, discount):
+    """What is still to come at each of so many steps with a reward of 1, what is later being worth less."""
+    found, total = [], 0.0
+    for _ in range(count):
+        total = 1.0 + discount * total
+        found.append(total)
+    return found[::-1]

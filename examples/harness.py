@@ -40,6 +40,12 @@ def batch_of(task, *tensors):
     return [tensor[rows.tolist()] for tensor in tensors]
 
 
+def windows(task, length):
+    """`task.batch_size` pieces of `task.ids`, chosen by `task.rng`: so many numbers in a row and the one after them."""
+    starts = task.rng.integers(len(task.ids) - length, size=task.batch_size)
+    return task.ids[starts[:, None] + np.arange(length + 1)]
+
+
 def smoothed(losses, width):
     """Means of neighbours, and where they are."""
     width = max(1, min(width, len(losses) // 4))
@@ -95,6 +101,13 @@ def grid(axes, images, columns, title=""):
     axes.imshow(whole.reshape(rows * height, columns * width), cmap="gray_r", vmin=0, vmax=1, interpolation="nearest")
     axes.set_title(title, fontsize=9)
     axes.axis("off")
+
+
+def points(axes, values, title=""):
+    """A number of each step, and their running mean."""
+    axes.plot(values, ".", markersize=2, color="C1")
+    axes.plot(*smoothed(values, 20), color="C1")
+    axes.set_title(title, fontsize=9)
 
 
 def lines(axes, text, title=""):
