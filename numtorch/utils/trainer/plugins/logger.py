@@ -102,7 +102,35 @@ class Logger(Plugin):
         self.log(self.separator)
 
 
-class CSVLogger(Plugin):
+class _Numbers(Plugin):
+    """Writes the numbers of iterations and of epochs in one way, `_write(unit)`."""
+
+    priority = 1
+
+    def __init__(self, interval) -> None:
+        super().__init__([(1, "epoch")] if interval is None else interval)
+
+    def iteration(self, *args) -> None:
+        """Write the numbers of an iteration.
+
+        Args:
+            args: not looked at.
+        """
+        self._write("iteration")
+
+    def epoch(self, number) -> None:
+        """Write the numbers of an epoch.
+
+        Args:
+            number: not looked at.
+        """
+        self._write("epoch")
+
+    def _write(self, unit):
+        raise NotImplementedError
+
+
+class CSVLogger(_Numbers):
     """Writes all stats as rows of a CSV file: epoch, iteration, seconds, and a column for each stat.
 
     A resumed run goes on in its file: rows of what is trained again are taken out. A stat that comes later gets a column then.
@@ -122,29 +150,12 @@ class CSVLogger(Plugin):
         'epoch,iteration,seconds,seed'
     """
 
-    priority = 1
     FIRST = ("epoch", "iteration", "seconds")
 
     def __init__(self, path, interval=None) -> None:
-        super().__init__([(1, "epoch")] if interval is None else interval)
+        super().__init__(interval)
         self.path, self.columns = os.fspath(path), None
         self.start, self.before = time.perf_counter(), 0.0
-
-    def iteration(self, *args) -> None:
-        """Write a row.
-
-        Args:
-            args: not looked at.
-        """
-        self._write("iteration")
-
-    def epoch(self, number) -> None:
-        """Write a row.
-
-        Args:
-            number: not looked at.
-        """
-        self._write("epoch")
 
     def _seconds(self):
         return self.before + time.perf_counter() - self.start
@@ -191,7 +202,7 @@ class CSVLogger(Plugin):
             self._replace(rows)
 
 
-class TensorBoardLogger(Plugin):
+class TensorBoardLogger(_Numbers):
     """Writes all stats for TensorBoard, by iteration.
 
     Args:
@@ -213,30 +224,12 @@ class TensorBoardLogger(Plugin):
         seed 7 0
     """
 
-    priority = 1
-
     def __init__(self, folder, interval=None) -> None:
-        super().__init__([(1, "epoch")] if interval is None else interval)
+        super().__init__(interval)
         self.writer = folder
         if not hasattr(folder, "add_scalar"):
             from ...tensorboard import SummaryWriter  # only here, so that the others need no TensorBoard
             self.writer = SummaryWriter(os.fspath(folder))
-
-    def iteration(self, *args) -> None:
-        """Write the numbers of an iteration.
-
-        Args:
-            args: not looked at.
-        """
-        self._write("iteration")
-
-    def epoch(self, number) -> None:
-        """Write the numbers of an epoch.
-
-        Args:
-            number: not looked at.
-        """
-        self._write("epoch")
 
     def _write(self, unit):
         for name, value in scalars(self.trainer, unit).items():
