@@ -255,6 +255,45 @@ def test_a_bound_name_that_means_the_same_reaches_helpers():
         assert out.tolist() == [8, 4]
 
 
+def long_loop(x, n):
+    for i in range(n):
+        for j in range(n):
+            x[i * n + j] = x[j] * x[i] + 1.0
+
+
+@binding.outlined
+def long_loop_apart(x, n):
+    for i in range(n):
+        for j in range(n):
+            x[i * n + j] = x[j] * x[i] + 1.0
+
+
+def calls_twice(x, n):
+    long_loop(x, n)
+    long_loop(x, n - 1)
+
+
+def calls_twice_apart(x, n):
+    long_loop_apart(x, n)
+    long_loop_apart(x, n - 1)
+
+
+@jit_only
+def test_a_helper_that_is_marked_is_compiled_once(monkeypatch):
+    """Otherwise there is a copy at each call. Both compute the same, and have keys of their own."""
+    signature, found, results = ("float64*", "int64"), [], []
+    for function in (calls_twice, calls_twice_apart):
+        text = compiler.inspect_ir(function, signature)
+        found.append(sum("long_loop" in line for line in text.splitlines() if line.startswith("define ")))
+        x = np.arange(16.0)
+        compile_kernel(function, signature).call(x.ctypes.data, 4)
+        results.append(x.tobytes())
+    assert found == [0, 1] and results[0] == results[1]
+    before = binding.fingerprint(calls_twice_apart, {}, None, frozenset())
+    monkeypatch.setattr(binding, "OUTLINED", {})
+    assert binding.fingerprint(calls_twice_apart, {}, None, frozenset()) != before
+
+
 @jit_only
 def test_what_cannot_be_compiled_is_said_without_numba():
     def shifted(x, out):

@@ -48,7 +48,9 @@ def build(packs: Path, folder: Path) -> Path:
     path = folder / f"numtorch_kernels-{version}-{tag}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         for name, content in files.items():
-            wheel.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)       # of no date: equal packs, equal wheels
+            entry = zipfile.ZipInfo(name)                # of no date: equal packs, equal wheels
+            entry.external_attr = 0o100644 << 16
+            wheel.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
     if path.stat().st_size > LARGEST:
         raise SystemExit(f"{path} has {path.stat().st_size:,} bytes; {LARGEST:,} is the most")
     return path

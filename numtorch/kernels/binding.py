@@ -48,6 +48,16 @@ class ScalarBody:
         return hash((self.function, self.compute, self.literals))
 
 
+OUTLINED: dict[pytypes.FunctionType, str] = {}           # helpers that stay functions of their own, and a part of Numba's symbols
+
+
+def outlined(function):
+    """Mark a helper that kernels call and have no copies of. LLVM puts one wherever it is called, and large loops cost as much
+    again to optimise each time; a call costs 2 ns. Not for what is called for each element, nor what constants make simpler."""
+    OUTLINED[function] = "".join(f"{len(part)}{part}" for part in f"{function.__module__}.{function.__qualname__}".split(".")) + "B"
+    return function
+
+
 def _typed_constant(value, compute, literals):
     kind = type(value)
     if compute is None or kind not in (int, float) or (kind is int and literals == "float"):
@@ -288,7 +298,7 @@ def fingerprint(function, names, compute, seen):
         return f"again {code.co_name}"
     seen = seen | {(function, compute)}
     found, cells = _references(function, names)
-    parts = [_code_text(code), repr(function.__defaults__)]
+    parts = [_code_text(code), repr(function.__defaults__), *(["outlined"] if function in OUTLINED else [])]
     parts += [f"{n}={_describe(v, names, compute, seen, code)}" for n, v in sorted({**found, **cells}.items())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

@@ -30,7 +30,7 @@ import warnings
 import numpy as np
 
 from . import debugmemory, processor, store
-from .binding import DISABLE_JIT, HOST, KERNEL_MATH, Names, bind, fingerprint, options
+from .binding import DISABLE_JIT, HOST, KERNEL_MATH, OUTLINED, Names, bind, fingerprint, options
 from .entries import python_entry
 from .forks import delay_forks
 from .pointers import PYTHON_KERNELS, Pointer, element_type
@@ -232,10 +232,11 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
         module = llvm.parse_assembly(_with_loops_interleaved(str(module), inner, interleave)) if interleave else \
             llvm.parse_bitcode(module.as_bitcode())
         module.link_in(llvm.parse_assembly(_entry_points(symbol, inner, signature, nogil)))
-        public = {symbol, symbol + "_py"}
         for value in [*module.functions, *module.global_variables]:
-            if value.name not in public and not value.is_declaration and not value.name.startswith("llvm."):
+            if value.name not in (symbol, symbol + "_py") and not value.is_declaration and not value.name.startswith("llvm."):
                 value.linkage = "internal"
+                if any(name in value.name for name in OUTLINED.values()) and value.is_function:
+                    value.add_function_attribute("noinline")
         optimise(module)
     return module
 

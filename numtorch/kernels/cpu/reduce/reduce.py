@@ -16,7 +16,7 @@ from types import FunctionType
 import numpy as np
 from numpy import float32, float64, int32
 
-from ...binding import ScalarBody
+from ...binding import ScalarBody, outlined
 from ...compiler import compile_kernel
 from ...elementtypes import CONVERSIONS, CONVERTED, accumulate_type, compute_type, is_small_integer, itemsize, real_type, same
 from ...families.reductions import (
@@ -166,6 +166,7 @@ def reduce_strips(block, x, rows, step, width):
             fold_columns(offset(x, at), step, rows, offset(block, at), VECTOR_LANES, VECTOR_LANES, COMBINE, LIFT, T(IDENTITY))
 
 
+@outlined
 def add_rows(block, x, rows, step, width, x_step, exponent):
     """Accumulate rows, four at a time: the accumulators are loaded and stored a quarter as often."""
     fours = rows // 4 * 4
