@@ -181,7 +181,7 @@ def test_turned_over(dtype):
     for rows, columns in [(1, 1), (16, 16), (3, 40), (40, 3), (33, 17), (512, 300)]:
         x = np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)
         out = np.full(rows * columns + 8, 7, dtype)
-        plan = rnn.plan_turned(dtype, rows, columns)
+        plan = rnn.plan_transposed(dtype, rows, columns)
         plan.call(x.ctypes.data, out.ctypes.data, plan.walk)
         np.testing.assert_array_equal(out[:-8].reshape(columns, rows), x.T)
         assert (out[-8:] == 7).all()
@@ -233,7 +233,7 @@ def run_loop(kind, sizes, reverse, n, dtype=np.float64):
     name = np.dtype(dtype).name
     plan = rnn.plan_forward(kind, name, sizes, reverse, n, n, (1, n), None, True)
     laid = weight
-    if rnn.worth_laying(name, sizes):
+    if rnn.pays_to_pack(name, sizes):
         _, laid = run(rnn.plan_panels(name, n, count * n, (1, n)), weight, np.zeros(size_of_panels(name, n, count * n), dtype))
     arrays = {"gates": sums, "before": before, "cell_before": cell_before, "hidden_weight": laid, "hidden_bias": bias,
               "hidden": sums if kind.startswith("rnn") else np.zeros((rows, n), dtype), "cell": np.zeros((rows, n), dtype),

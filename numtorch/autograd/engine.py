@@ -116,6 +116,27 @@ def _start(roots, grads, shared, pending, waiting, create_graph):
     return node, grad
 
 
+def _first_of_several(roots, grads, wanted, pending, waiting, create_graph):
+    """Where to begin with several roots, or on the way to chosen nodes.
+
+    Returns:
+        The first node to run and its gradient (None and None where no root leads to a wanted node), how many gradients more than
+        one each node waits for, the nodes that lead to wanted ones and those where all paths end (None and None where all lead
+        there, as mostly: the gradients of all parameters).
+    """
+    leading = ends = None
+    shared = _awaited(roots, wanted)
+    if shared is None:
+        leading, ends, shared = _some_leading(roots, wanted)
+        led = [(root, grad) for root, grad in zip(roots, grads) if root in leading]
+        roots, grads = zip(*led) if led else ((), ())
+    if len(roots) > 1:
+        node, grad = _start(roots, grads, shared, pending, waiting, create_graph)
+    else:
+        node, grad = (roots[0], grads[0]) if roots else (None, None)
+    return node, grad, shared, leading, ends
+
+
 def _calibrate():
     """What getrefcount says in `run_backward` of a gradient that only the node's answer holds, and of its storage."""
     outgoing = (wrap(Storage(0, 0, None), 0, None),)
@@ -146,21 +167,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
     if wanted is None and len(roots) == 1:
         node, grad = roots[0], grads[0]
-    elif not roots:
-        return found
     else:
-        if wanted is None:
-            shared = _awaited(roots)
-        else:                                            # mostly the gradients of all parameters, to which everything leads
-            shared = _awaited(roots, wanted)
-            if shared is None:
-                leading, ends, shared = _some_leading(roots, wanted)
-                led = [(root, grad) for root, grad in zip(roots, grads) if root in leading]
-                if not led:
-                    return found
-                roots, grads = zip(*led)
-                led = None
-        node, grad = (roots[0], grads[0]) if len(roots) == 1 else _start(roots, grads, shared, pending, waiting, create_graph)
+        node, grad, shared, leading, ends = _first_of_several(roots, grads, wanted, pending, waiting, create_graph)
     roots = grads = None
     before = state["grad"], state["recording"], state["walk"]
     state["walk"] = wanted

@@ -253,7 +253,7 @@ def _padded(kind, input, states, params, has_biases, num_layers, dropout, train,
 
 
 # Sequences as the layers take them and back, each an op that is the other's gradient. Of views and copies with a node each, they
-# took a quarter of the 124 µs that Python spent on an LSTM forward and backward, and twice that where kernels emptied the caches.
+# would take a quarter of the time that Python spends on an LSTM forward and backward.
 @STEPS.planned
 def _plan_steps(layout, batch_first):
     """The rows' layout, the copy that makes them (None where they lie so already) and the number of steps."""

@@ -84,7 +84,7 @@ def _rank_bytes(plan, x: Tensor, ranks: Tensor):
 
 
 def _distinct_bytes(x, return_inverse, return_counts):
-    """As `_distinct`, for the elements of a vector of bytes in any order: they are counted: 512 x 300 take 46 us, sorted 400."""
+    """As `_distinct`, for the elements of a vector of bytes in any order: they are counted, a ninth of the time of sorting."""
     layout, counts = x.layout, _count_bytes(x)
     places = reshape(nonzero(counts), -1)
     values = to_dtype(places - 128 if layout.dtype is int8 else places, layout.dtype)

@@ -104,7 +104,7 @@ def turn_over(source, out, walk):
         j += W
 
 
-def plan_turned(dtype: str, rows: int, columns: int):
+def plan_transposed(dtype: str, rows: int, columns: int):
     """Plan out[columns, rows] = source[rows, columns].T, both row-major, for float32 and float64. Addresses: source, out."""
     tile, item = host_tile(itemsize(dtype)), itemsize(dtype)
     kernel = typed(turn_over, dtype, ("element*", "element*", "int64*"), W=tile.width)
@@ -146,7 +146,7 @@ def plan_product(dtype: str, rows: int, columns: int, depth: int, further: bool 
     return prepare(kernel, walks, [(0, start * depth * item, start * item, start * item * bias, 0) for start, _ in parts])
 
 
-def worth_laying(dtype: str, sizes) -> bool:
+def pays_to_pack(dtype: str, sizes) -> bool:
     """Whether a weight used for steps of so many rows is laid into panels: not for a single step; not for single rows, whose
     products read it once from end to end as it lies; and 16-bit floats are widened in every product anyway."""
     return len(sizes) > 1 and sizes[0] > 1 and itemsize(dtype) >= 4

@@ -31,11 +31,11 @@ from ...program import Program, prepare_parts
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import second_level_bytes
 from .gates import plan_gates, plan_sum_rows
+from .panels import pays_to_pack as pays_to_pack
 from .panels import plan_panels as plan_panels
 from .panels import plan_product
-from .panels import plan_turned as plan_turned
+from .panels import plan_transposed as plan_transposed
 from .panels import size_of_panels as size_of_panels
-from .panels import worth_laying as worth_laying
 
 
 # ---------------------------------------------------------------- the order of steps
@@ -106,7 +106,7 @@ def _by_columns(dtype, sizes, out_size, width):
     a weight is too large for a core's second level, or its sequences are so few that a product is bound by reading it."""
     rows = sum(sizes) // len(sizes)
     large = out_size * width * itemsize(dtype) > second_level_bytes()
-    return (worth_laying(dtype, sizes) and rows * out_size * width >= LARGE_STEP
+    return (pays_to_pack(dtype, sizes) and rows * out_size * width >= LARGE_STEP
             and (large or rows < FEWEST_ROWS * threads.get_num_threads()))
 
 
@@ -158,7 +158,7 @@ def _products(dtype, sizes, columns, depth, strides, further, limit):
     """A step's product with a weight seen as (depth, columns), by the number of rows."""
     if strides is None:
         return None
-    if worth_laying(dtype, sizes):
+    if pays_to_pack(dtype, sizes):
         return _ByRows(lambda rows: plan_product(dtype, rows, columns, depth, further, threaded=limit is None))
     return _ByRows(lambda rows: plan_gemm(rows, columns, depth, dtype, (depth, 1), strides, (columns, 1), beta=float(further),
                                           max_parts=limit))
@@ -172,7 +172,7 @@ def input_inside(dtype: str, sizes, features: int, out_size: int, width: int) ->
     are in the cache (an LSTM over 32 sequences of 64 steps, 128 inputs and units: 1.92 ms forward on two threads, 2.05 else). The
     input's weight then is read in each step, as the hidden one is, and both must stay in the cache; for 4 rows it did not pay."""
     parts = len(_parts(dtype, sizes, out_size, width))
-    return (features > 0 and worth_laying(dtype, sizes) and sum(sizes) >= FEWEST_ROWS * parts * len(sizes)
+    return (features > 0 and pays_to_pack(dtype, sizes) and sum(sizes) >= FEWEST_ROWS * parts * len(sizes)
             and (features + out_size) * width * itemsize(dtype) <= WEIGHT_BYTES)
 
 
@@ -192,7 +192,7 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
         bias: whether a bias is added to the products with x.
 
     Addresses, in the order of `FORWARD`, 0 for what is not used: gates (rows, gates * hidden_size; RNN: `hidden` holds them, and
-    gates is not used), before and cell_before (the initial states), hidden_weight and projection (in panels where `worth_laying`
+    gates is not used), before and cell_before (the initial states), hidden_weight and projection (in panels where `pays_to_pack`
     says so), hidden_bias (contiguous; GRU only, the others' is among the sums), hidden (rows, out_size), cell (rows, hidden_size),
     raw (rows, hidden_size; before the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU), zeros (as
     products; GRU from zeros), and for the products inside x (rows, features), input_weight in panels and a contiguous bias.
@@ -261,7 +261,7 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
 
     Addresses, in the order of `BACKWARD`, 0 for what is not used: later (batch, out_size) and later_cell (batch, hidden_size),
     which hold the gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left;
-    the weights, in panels where `worth_laying` says so; grad_gates and (GRU) grad_products (rows, gates * hidden_size), the
+    the weights, in panels where `pays_to_pack` says so; grad_gates and (GRU) grad_products (rows, gates * hidden_size), the
     gradients of the input's and the hidden state's part of the sums; where there is a projection, grad_hidden (rows, out_size), the
     whole gradient of the hidden states, and grad_raw (batch, hidden_size).
     """
