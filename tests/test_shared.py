@@ -22,6 +22,15 @@ MB = 1 << 20
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def only_what_is_new_is_collected():
+    """What other tests left takes most of the time of `large_bytes` else."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def large_bytes():
     """Bytes of large blocks that anybody of this family uses."""
     gc.collect()

@@ -93,7 +93,7 @@ def _rebind(moved):
         move(storage, block.address, block, True)
     while pending:
         aliases = []
-        for each in gc.get_referrers(*pending):
+        for each in _referrers(pending):
             if isinstance(each, Tensor):
                 distance = distances.get(id(getattr(each, "storage", None)))
                 if distance is not None:
@@ -103,6 +103,18 @@ def _rebind(moved):
                 each.address += distances[id(each)]
                 aliases.append(each)
         pending = aliases
+
+
+def _referrers(storages):
+    """What refers to storages. `gc` looks at nothing that was frozen, so that is thawed and frozen again."""
+    if not gc.get_freeze_count():
+        return gc.get_referrers(*storages)
+    gc.unfreeze()
+    try:
+        return gc.get_referrers(*storages)
+    finally:
+        gc.collect()
+        gc.freeze()
 
 
 def storage_of(number: int, generation: int, nbytes: int) -> Storage:
