@@ -30,5 +30,8 @@ CASES = [
     case("loader, small", "[workers.loader(torch, False, 20000, 16)]", ("a batch of 16×3×8×8 from 2 workers", "s", 0.67)),
     case("loader, decoding", "[workers.loader(torch, True, 1200, 16)]",
          ("a batch of 16×3×224×224, decoded by 2 workers", "s", 1.0)),
+    case("hogwild", "workers.hogwild(torch, mp, 400)",
+         ("a step of one model that 2 processes train without locks", "s", 1.0),
+         ("the same, of the time of one process", "×", None, 0.65)),
     case("pool", "[workers.pool_start(torch, mp)]", ("a spawned pool of 2, until it has doubled tensors", "s", 0.5)),
 ]

@@ -1,6 +1,7 @@
 """What the processes of the family `multiprocessing` do. It is a module, so that spawned children find these functions."""
 from __future__ import annotations
 
+import importlib
 import os
 import resource
 import time
@@ -131,3 +132,43 @@ def loader(torch, decoded, count, batch):
     for _ in batches:
         seen += 1
     return (time.perf_counter() - start) / seen
+
+
+def network(torch):
+    """One whose steps take milliseconds, so that computing is what takes the time."""
+    nn = torch.nn
+    return nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+
+
+def train(name, model, optimizer, steps, ready, begin):
+    torch = importlib.import_module(name)
+    torch.set_num_threads(1)
+    x, y = torch.randn(128, 256), torch.randint(0, 10, (128,))
+    for i in range(3 + steps):
+        if i == 3:
+            ready.release()
+            begin.wait()
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+
+def hogwild(torch, mp, steps):
+    """Seconds a step of one model that two processes train without locks, and what share that is of one process's."""
+    times, context = [], mp.get_context("spawn")
+    for count in (1, 2):
+        model = network(torch).share_memory()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        ready, begin = context.Semaphore(0), context.Event()
+        processes = [context.Process(target=train, args=(torch.__name__, model, optimizer, steps // count, ready, begin))
+                     for _ in range(count)]
+        for process in processes:
+            process.start()
+        for _ in processes:
+            ready.acquire()
+        start = time.perf_counter()
+        begin.set()
+        for process in processes:
+            process.join()
+        times.append((time.perf_counter() - start) / steps)
+    return [times[1], times[1] / times[0]]
