@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import glob
 import os
@@ -17,7 +18,9 @@ import pytest
 
 import numtorch as torch
 import numtorch.multiprocessing as mp
-from numtorch.shared.heap import BLOCK, CAPACITY, CHANNEL, IN_SEGMENT, KIND, heap
+from numtorch.shared import heap as heaps
+from numtorch.shared import system
+from numtorch.shared.heap import BLOCK, CAPACITY, CHANNEL, IN_SEGMENT, KIND, NEXT_ID, NEXT_PLACE, heap
 
 METHODS = ("fork", "spawn", "forkserver")
 MB = 1 << 20
@@ -546,10 +549,13 @@ def test_forks_of_a_busy_parent():
         thread.start()
     try:
         processes = []
-        for _ in range(int(os.environ.get("NUMTORCH_TEST_FORKS", "30"))):
+        for number in range(int(os.environ.get("NUMTORCH_TEST_FORKS", "100"))):
             processes.append(mp.get_context("fork").Process(target=child))
             processes[-1].start()
-            processes[-1].join(30)
+            if number >= 4:
+                processes[number - 4].join(60)
+        for process in processes[-4:]:
+            process.join(60)
         assert [p.exitcode for p in processes] == [0] * len(processes)
     finally:
         stop.set()
@@ -598,6 +604,46 @@ except RuntimeError as error:
 def test_limits_say_which(begin, code, words):
     done = subprocess.run([sys.executable, "-c", LIMIT.format(begin=begin, code=code)], capture_output=True, text=True, timeout=60)
     assert re.search(words, done.stdout) and not done.stderr, done
+
+
+@pytest.mark.parametrize("number, words", [
+    (errno.EMFILE, "no descriptor is left.*`ulimit -n`"), (errno.ENFILE, "/proc/sys/fs/file-max"),
+    (errno.ENOSPC, "no more memory for files in memory; a container's limit"), (errno.ENOMEM, "max_map_count"),
+    (errno.EFBIG, "`ulimit -f`"), (errno.EIO, "Input/output error")])
+def test_each_limit_has_its_words(number, words):
+    with pytest.raises(RuntimeError, match=r"cannot have 77 bytes more.*" + words + rf".*\(error {number}"):
+        raise system.limit(OSError(number, "x"), 77)
+
+
+def reach(limit, said):
+    home, kept = heap(), []
+    if limit == "processes":
+        home.locks.promise = lambda member: False
+    elif limit == "tensors":
+        heaps.BLOCKS = home.header[NEXT_ID] + 100
+    else:
+        home.size = home.header[NEXT_PLACE] + 1000
+    try:
+        for _ in range(5000):
+            kept.append(torch.ones(2 * MB if limit == "bytes" else 1).share_memory_())
+            if limit == "processes":
+                home.before_fork()
+    except RuntimeError as error:
+        os.write(said, str(error).encode())              # a queue takes memory, of which there is none
+    os._exit(0)
+
+
+@pytest.mark.parametrize("limit, words", [("processes", "at most 512 processes"), ("tensors", "shared tensors at a time; join small"),
+                                          ("bytes", "bytes in its life.*start the program anew")])
+def test_a_familys_own_limits_say_which(limit, words, fork):
+    before, (read, write) = in_use(), os.pipe()
+    process = fork.Process(target=reach, args=(limit, write))
+    process.start()
+    process.join(60)
+    os.close(write)
+    with open(read) as said:
+        assert re.search(words, said.read())
+    assert in_use() == before
 
 
 def test_torture():

@@ -88,6 +88,53 @@ def test_iterable_datasets_are_sharded(persistent):
     assert batches_of(DataLoader(Shards(0), 2, num_workers=2)) == []
 
 
+class Counted(Dataset):
+    """Counts how many examples were made."""
+
+    def __init__(self, count):
+        self.count, self.made = count, torch.zeros((), dtype=torch.int64).share_memory_()
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        self.made += 1
+        return i
+
+
+@pytest.mark.parametrize("factor", [None, 1, 3])
+def test_workers_are_so_many_batches_ahead(factor):
+    dataset = Counted(100)
+    batches = iter(DataLoader(dataset, 2, num_workers=1, prefetch_factor=factor, pin_memory=True))
+    for taken in (1, 2, 3):
+        next(batches)
+        ahead, end = 2 * (taken + (factor or 2)), time.monotonic() + 60
+        while dataset.made.item() < ahead and time.monotonic() < end:
+            time.sleep(0.005)
+        time.sleep(0.05)                                 # and no more
+        assert dataset.made.item() == ahead
+
+
+def note_start(worker):
+    info = get_worker_info()
+    info.dataset.made += 10 ** (1 + worker)
+    assert info.id == worker and info.num_workers == 2
+
+
+def test_leaving_early_ends_the_workers_without_a_word(capfd):
+    """After they called `worker_init_fn`, each with its number."""
+    before = set(multiprocessing.active_children())
+    dataset = Counted(1000)
+    for batch in DataLoader(dataset, 5, num_workers=2, worker_init_fn=note_start):
+        break
+    del batch
+    gc.collect()
+    assert set(multiprocessing.active_children()) <= before
+    assert dataset.made.item() >= 110 + 5
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("", "")
+
+
 def test_persistent_workers_stay():
     loader = DataLoader(Numbers(), 4, num_workers=2, persistent_workers=True)
     plain = batches_of(DataLoader(Numbers(), 4))

@@ -57,6 +57,22 @@ def test_locks(context):
     assert not lock.locked() and lock.acquire(timeout=0) and not lock.acquire(timeout=0.05)
 
 
+def test_values_and_arrays(context):
+    whole, raw = context.Array("d", [1.0, 2.0, 3.0]), context.RawArray("i", 4)
+    process = context.Process(target=write_into, args=(whole, raw))
+    process.start()
+    process.join(60)
+    assert whole[:] == [1, 5, 3] and list(raw) == [0, 0, 0, 7]
+    with whole.get_lock():
+        assert torch.frombuffer(whole.get_obj(), dtype=torch.float64).tolist() == [1, 5, 3]
+
+
+def write_into(whole, raw):
+    with whole.get_lock():
+        whole[1] = 5
+    raw[3] = 7
+
+
 def take_and_die(lock):
     lock.acquire()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -175,6 +191,50 @@ def test_pools(context):
         pool.map(square, [1])
 
 
+def test_results_that_are_not_waited_for(fork):
+    seen, errors = [], []
+    with fork.Pool(2) as pool:
+        slow = pool.apply_async(time.sleep, (0.3,), callback=seen.append)
+        with pytest.raises(ValueError, match="not ready"):
+            slow.successful()
+        with pytest.raises(mp.TimeoutError):
+            slow.get(0.01)
+        assert slow.get(60) is None and slow.ready() and slow.successful() and seen == [None]
+        failed = pool.map_async(fail_at_three, range(5), chunksize=1, error_callback=errors.append)
+        failed.wait(60)
+        assert failed.ready() and not failed.successful() and isinstance(errors[0], LookupError)
+        assert pool.starmap_async(pow, [(2, 3), (3, 2)], callback=seen.append).get(60) == [8, 9] == seen[1]
+        each = pool.imap(time.sleep, [0.3])
+        with pytest.raises(mp.TimeoutError):
+            each.next(0.01)
+        assert list(each) == [None]
+        each = pool.imap(fail_at_three, range(2, 5))
+        assert next(each) == 2
+        with pytest.raises(LookupError, match="no threes"):
+            next(each)
+        assert list(each) == [4]                         # it goes on behind what failed
+        pool.close()
+        pool.join()
+
+
+def killed_now(times):
+    times[0] = time.monotonic()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_noticed_within_a_second(fork):
+    waited = []
+    with fork.Pool(1) as pool:
+        for _ in range(5):                               # a busy machine may take longer now and then
+            times = torch.zeros(1, dtype=torch.float64).share_memory_()
+            with pytest.raises(mp.ProcessExitedException, match="SIGKILL"):
+                pool.apply(killed_now, (times,))
+            waited.append(time.monotonic() - times.item())
+            if waited[-1] < 1:
+                return
+    raise AssertionError(waited)
+
+
 def raise_in_worker():
     raise RuntimeError("a bad start")
 
@@ -203,10 +263,19 @@ def threads_of_kernels(_):
     return torch.get_num_threads()
 
 
-def test_workers_have_one_thread():
+def compute_from_store(x):
+    torch.set_num_threads(2)
+    return (x + 1).exp().sum().item(), torch.get_num_threads(), "numba" in sys.modules
+
+
+def test_workers_have_one_thread_and_the_stores_kernels():
+    """One thread each, unless they say otherwise. What the store has is loaded, and no compiler is."""
+    x = torch.zeros(5)
+    expected = (x + 1).exp().sum().item()
     with mp.get_context("spawn").Pool(1) as pool:
         assert pool.apply(threads_of_kernels, (0,)) == int(os.environ.get("NUMTORCH_NUM_THREADS",
                                                                           os.environ.get("OMP_NUM_THREADS", "1")))
+        assert pool.apply(compute_from_store, (x,)) == (expected, 2, False)
 
 
 # ---------------------------------------------------------------- spawn
@@ -231,6 +300,16 @@ def test_spawn(method):
     with pytest.raises(mp.ProcessExitedException, match="killed by SIGKILL: most often") as killed:
         mp.start_processes(fill_place, (x, "kill"), nprocs=2, start_method=method)
     assert (killed.value.error_index, killed.value.exit_code) == (1, -signal.SIGKILL)
+
+
+def test_spawn_without_waiting():
+    x = torch.zeros(2)
+    started = mp.start_processes(fill_place, (x, ""), nprocs=2, join=False, daemon=True, start_method="fork")
+    assert started.pids() == [p.pid for p in started.processes] and all(p.daemon for p in started.processes)
+    end = time.monotonic() + 60
+    while not started.join(timeout=0.1):
+        assert time.monotonic() < end
+    assert x.tolist() == [1, 2] and started.join()
 
 
 REPL = """
