@@ -33,13 +33,13 @@ from .ops.pointwise.polynomials import (
 )
 from .ops.pointwise.real_functions import logit, sinc, xlogy
 from .ops.pointwise.rounding import round
-from .ops.pointwise.special import entr, erfcx, igamma, igammac, log_ndtr, mvlgamma, ndtr, ndtri, xlog1py
+from .ops.pointwise.special import airy_ai, entr, erfcx, igamma, igammac, log_ndtr, mvlgamma, ndtr, ndtri, xlog1py
 
 gammaln, psi, gammainc, gammaincc, multigammaln = lgamma, digamma, igamma, igammac, mvlgamma
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 
 __all__ = [
-    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
     "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit",
     "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
     "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp",

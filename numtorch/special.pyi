@@ -10,6 +10,8 @@ from numtorch.types import Dims as _Dims
 from numtorch.types import Operand as _Operand
 from numtorch.types import Scalar as _Scalar
 
+def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Airy's function Ai, elementwise: the solution of f'' = input f that falls to 0 on the right; NaN at infinity, 0 from 103.892 on."""
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Bessel function of the first kind of order 0, elementwise: the solution of input f'' + f' = -input f with f(0) = 1; within 4 ulp,"""
 def bessel_j1(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -206,6 +206,7 @@ ROWS = {
     **{f"bessel_{n}": unary(getattr(special, n), between(0.4, 20), kinds="f", tolerance=512, untried="biu") for n in ("j0", "j1", "y0", "y1")},
     **{f"modified_bessel_{n}": unary(getattr(special, n), between(0.4, 6), kinds="f", tolerance=64, untried="biu") for n in ("k0", "k1")},
     **{f"scaled_modified_bessel_{n}": unary(getattr(special, n + "e"), between(0.4, 6), kinds="f", tolerance=64, untried="biu") for n in ("k0", "k1")},
+    "airy_ai": unary(lambda x: special.airy(x)[0], kinds="f", tolerance=1024, untried="biu"),
     "spherical_bessel_j0": unary(lambda x: special.spherical_jn(0, x), kinds="f", tolerance=64, untried="biu"),
     "i1e": unary(special.i1e, tolerance=64), "erfcx": unary(special.erfcx, tolerance=64), "ndtr": unary(special.ndtr, tolerance=64),
     "inverse_mills": unary(lambda x: np.exp(-x * x / 2) / np.sqrt(2 * np.pi) / special.ndtr(x), kinds="biuf", tolerance=64),

@@ -44,6 +44,14 @@ def _symmetric(matrix):
 I = lambda t: t.ones(2, 2, dtype=t.int64)
 
 VALUES = {
+    "convolved_integers": (lambda t: [t.conv1d(t.arange(8).view(1, 2, 4), t.tensor([[[1, -1]], [[2, 2 ** 62]]]), t.tensor([5, 0]), 2, 1, groups=2).tolist(),
+                                      t.conv_transpose1d(t.arange(3).view(1, 3), t.tensor([[[1, 2, 3]]]), None, 2, 1, 1).tolist()],
+                           [[[[5, 4, 8], [0, 10 - 2 ** 63, 14]]], [[0, 1, 2, 5, 4, 6]]]),
+    "convolved_complex": (lambda t: (lambda x, w: [t.conv1d(x, w, t.tensor([1j])).tolist(), t.autograd.grad(t.conv1d(x, w).sum().real, x)[0].tolist(), t.conv_transpose1d(x, w).tolist()])(
+        t.tensor([[1, 1j, 2]], requires_grad=True), t.tensor([[[1j, 2]]])), [[[4j, 3 + 1j]], [[-1j, 2 - 1j, 2]], [[1j, 1, 4j, 4]]]),
+    "pooled_integers": (lambda t: [t.nn.functional.avg_pool2d(-t.arange(16).view(1, 4, 4), 3, 2, 1, True, p).tolist() for p in (True, False)]
+                        + [v.tolist() for v in t.nn.functional.max_pool2d(t.arange(12).view(1, 3, 4) % 5, 2, 1, 0, (2, 1), False, True)],
+                        [[[[-1, -2, -1], [-5, -10, -5], [-4, -7, -3]]], [[[-2, -4, -5], [-8, -10, -11], [-12, -14, -15]]], [[[4, 4, 3]]], [[[9, 9, 3]]]]),
     "norms_of_empty_matrices": (lambda t: [t.linalg.norm(t.ones(3, 0), o).item() for o in (1, 2, INF, "nuc")] + t.linalg.norm(t.ones(2, 0, 3), 2, (1, 2)).tolist(), [0.0] * 6),
     "integers_evenly_apart": (lambda t: [t.linspace(0.7, 9.2, 5, dtype=t.int64).tolist(), t.logspace(1.5, 3.7, 4, dtype=t.int32).tolist()], [[0, 2, 4, 6, 9], [10, 46, 215, 1000]]),
     "dropout_of_integers_in_evaluation": (lambda t: [f(t.ones(1, 2, dtype=t.int64), 0.5, False).tolist() for f in (t.dropout, t.alpha_dropout, t.feature_alpha_dropout)], [[[1, 1]]] * 3),

@@ -58,3 +58,17 @@ def test_slope_of_the_spherical_function_near_zero():
     with mpmath.workdps(40):
         exact = [0.0] + [float((mpmath.cos(t) - mpmath.sinc(t)) / t) for t in map(mpmath.mpf, x.tolist()[1:])]
     np.testing.assert_allclose(x.grad.numpy(), exact, rtol=4e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_airy(dtype):
+    """On the left within ulps of the amplitude times the phase, on the right of the value times the exponent."""
+    rng = np.random.default_rng(4)
+    x = np.concatenate([rng.uniform(low, high, 20) for low, high in ((-40, -2.09), (-2.09, 2.09), (2.09, 9), (9, 12))]).astype(dtype)
+    with mpmath.workdps(30):
+        for at, value in zip(x.tolist(), special.airy_ai(torch.from_numpy(x)).tolist()):
+            exact, zeta = float(mpmath.airyai(at)), 2 / 3 * abs(at) ** 1.5
+            amplitude = abs(exact) if at > 0 else max(abs(exact), 0.5642 / max(abs(at), 1) ** 0.25)
+            assert abs(value - exact) <= (8 + 2 * zeta) * (16 if abs(at) < 2.09 else 1) * float(np.finfo(dtype).eps) * amplitude, at
+    ends = special.airy_ai(torch.tensor([0.0, 104.0, INF, -INF, NAN], dtype=torch.float64)).tolist()
+    assert ends[:2] == [pytest.approx(0.3550280538878172), 0] and all(math.isnan(v) for v in ends[2:])

@@ -1,4 +1,4 @@
-"""Records of `torch.special`: incomplete gamma functions, the normal distribution's functions.
+"""Records of `torch.special`: incomplete gamma functions, the normal distribution's functions, Airy's function.
 
 Sums and continued fractions: Abramowitz and Stegun, "Handbook of mathematical functions", 6.5 and 7.1.
 """
@@ -14,7 +14,7 @@ from ..core.operands import layout_of, method, result_type
 from ..core.subfunction import Subfunction
 from ..memory.resize import into
 from .arithmetic import FLOATS, UNORDERED, where
-from .elementary import PI, erfc, exp, lgamma, log, log1p, sqrt
+from .elementary import PI, cos, erfc, exp, lgamma, log, log1p, sin, sqrt
 from .pointwise import pointwise
 
 SQRT2, SQRT_PI, SQRT_2PI = math.sqrt(2), math.sqrt(PI), math.sqrt(2 * PI)
@@ -345,3 +345,94 @@ def xlog1py(x, y):
 @xlog1py.derivative
 def _(grad, x, y):
     return xlog1py(grad, where((x == 0) & (y <= -1), 0, y)), grad * x / (y + 1)
+
+
+# ---------------------------------------------------------------- Airy's function
+# Moshier's rational functions (Cephes, airy.c) of 1 / zeta, zeta = 2/3 |x|^(3/2), where |x| is above 2.09, and the two series
+# between (Abramowitz and Stegun, 10.4.2).
+@Subfunction
+def falling_above(t):
+    """The numerator of how Ai falls, of 1 / zeta."""
+    return (((((((0.346538101525629 * t + 12.007595273964581) * t + 76.27960536152345) * t + 168.08922493463058)
+            * t + 159.75639135016442) * t + 70.53609068404442) * t + 14.026469116338967) * t + 1.0)
+
+
+@Subfunction
+def falling_below(t):
+    """Its denominator."""
+    return (((((((0.5675945326387702 * t + 14.75625625848472) * t + 84.51389701414746) * t + 177.31808814540045)
+            * t + 164.2346928715297) * t + 71.47784008255756) * t + 14.095913560783403) * t + 1.0)
+
+
+@Subfunction
+def sine_above(t):
+    """The numerator of the sine's amplitude without 1, of 1 / zeta^2."""
+    return ((((((((-0.1316963234183318 * t - 0.6264565444319123) * t - 0.6931580360369335) * t - 0.2797799815451191)
+            * t - 0.04919001326095003) * t - 0.004062659235948854) * t - 0.0001592764962392621) * t - 2.776491081552329e-06)
+            * t - 1.6778769848911465e-08)
+
+
+@Subfunction
+def sine_below(t):
+    """Its denominator."""
+    return (((((((((t + 13.356042070655324) * t + 32.682503279522464) * t + 26.736704094149957) * t + 9.187074029072596)
+            * t + 1.4752914677166642) * t + 0.11568717379518804) * t + 0.004402916416152112) * t + 7.547203482874142e-05)
+            * t + 4.5185009297058035e-07)
+
+
+@Subfunction
+def cosine_above(t):
+    """The numerator of the cosine's amplitude times zeta."""
+    return ((((((((((0.01973399320916857 * t + 0.39110302961568827) * t + 1.0657989759959559) * t + 0.9391692298166502)
+            * t + 0.35146565610554764) * t + 0.06338889196289255) * t + 0.005858041130483885) * t + 0.000282851600836737)
+            * t + 6.98793669997261e-06) * t + 8.117892395543892e-08) * t + 3.415517847659236e-10)
+
+
+@Subfunction
+def cosine_below(t):
+    """Its denominator."""
+    return ((((((((((t + 9.30892908077442) * t + 19.835292871831214) * t + 15.564662893286462) * t + 5.476860694229755)
+            * t + 0.9542936116189619) * t + 0.08645808263523921) * t + 0.004126565238242226) * t + 0.00010125908511650914)
+            * t + 1.1716673321441352e-06) * t + 4.9183457006293e-09)
+
+
+@Subfunction
+def even_series(t):
+    """1 + t / (2 3) + t^2 / (2 3 5 6) + ..., of x^3."""
+    return ((((((((((((((1.8919941929217632e-35 * t + 3.2580140002112767e-32) * t + 4.8283767483131115e-29)
+            * t + 6.083754702874521e-26) * t + 6.424444966235494e-23) * t + 5.589267120624879e-20)
+            * t + 3.9236655186786654e-17) * t + 2.1658633663106234e-14) * t + 9.096626138504618e-12)
+            * t + 2.7835675983824134e-09) * t + 5.845491956603068e-07) * t + 7.716049382716049e-05)
+            * t + 0.005555555555555556) * t + 0.16666666666666666) * t + 1.0)
+
+
+@Subfunction
+def odd_series(t):
+    """1 + t / (3 4) + t^2 / (3 4 6 7) + ..."""
+    return ((((((((((((((2.098106899447759e-36 * t + 3.789181060402653e-33) * t + 5.911122454228139e-30)
+            * t + 7.87361510903188e-27) * t + 8.83419615233377e-24) * t + 8.215802421670406e-21) * t + 6.211146630782827e-18)
+            * t + 3.726687978469696e-15) * t + 1.7217298460529996e-12) * t + 5.888316073501258e-10)
+            * t + 1.413195857640302e-07) * t + 2.2045855379188714e-05) * t + 0.001984126984126984) * t + 0.08333333333333333)
+            * t + 1.0)
+
+
+@pointwise(kind="float", cost=60, refuses=UNORDERED, methods=False, differentiable=False)
+def airy_ai(x):
+    """Airy's function Ai, elementwise: the solution of f'' = x f that falls to 0 on the right; NaN at infinity, 0 from 103.892 on.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.airy_ai(torch.tensor([0., 2., -5.]))
+        tensor([0.3550, 0.0349, 0.3508])
+    """
+    size = where(abs(x) < 2.09, 2.09, abs(x))
+    zeta = 2 * size * sqrt(size) / 3
+    z = 1 / zeta
+    front = 0.5641895835477563 / sqrt(sqrt(size))
+    right = where(x > 103.892, 0, front * falling_above(z) / (2 * exp(where(x > 103.892, 1, zeta)) * falling_below(z)))
+    t = z * z
+    phase = zeta + PI / 4
+    left = front * (sin(phase) * (1 + t * sine_above(t) / sine_below(t)) - cos(phase) * (z * cosine_above(t) / cosine_below(t)))
+    cube = where(abs(x) < 2.09, x * x * x, 0)
+    near = 0.3550280538878172 * even_series(cube) - 0.2588194037928068 * where(abs(x) < 2.09, x, 0) * odd_series(cube)
+    return where(x * 0 != 0, x * 0, where(x >= 2.09, right, where(x > -2.09, near, left)))

@@ -1,1 +1,2 @@
-"""Images and sequences: pool and region_pool, fractional_pool, unpool, fold, conv, resample, grid_sample."""
+"""Images and sequences: pool and region_pool, fractional_pool, unpool, fold, conv, resample, grid_sample; exact, for integers and
+complex numbers."""

@@ -6,7 +6,7 @@ derivatives of each are the two others and gradients of any order need no more c
 from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import float32, uint8
+from ...dtypes import bool_, float32, uint8
 from ...kernels.families.windows import output_size
 from ...layout import Layout, contiguous_format, format_of, formatted
 from ...tensor import Tensor, empty
@@ -17,6 +17,7 @@ from ..memory.copies import contiguous, copy_elements
 from ..reduce.reduce_op import SUM
 from ..shape.pad import pad
 from ..shape.views import reshape, squeeze
+from .exact import convolve_integers, of_complex, transpose_integers
 from .pool import batched, dense, pair
 
 CONVOLUTION = Primitive("convolution")
@@ -41,8 +42,8 @@ class Window(tuple):
 
 def _check_convolution(name, x, w, bias, window):
     stride, padding, dilation, groups = window
-    if not x.dtype.is_floating_point:
-        raise RuntimeError(f'"{name}" not implemented for \'{x.dtype.name.capitalize()}\': expected a floating-point dtype')
+    if x.dtype is bool_:
+        raise NotImplementedError(f'"{name}" not implemented for \'Bool\'')
     if x.dtype is not w.dtype:
         raise RuntimeError(f"Input type ({x.dtype.name}) and weight type ({w.dtype.name}) should be the same ({name})")
     if bias is not None and bias.dtype is not x.dtype:
@@ -248,15 +249,24 @@ def _convolution(name, dims, input, weight, bias, stride, padding, dilation, gro
     stride = (stride,) * dims if type(stride) is int else pair(stride, name + ": stride", dims)
     dilation = (dilation,) * dims if type(dilation) is int else pair(dilation, name + ": dilation", dims)
     padding, x = _padding(name, padding, x, weight, stride, dilation, dims)
-    out = _convolve(x, weight, bias, Window((stride, padding, dilation, groups)))
+    window = Window((stride, padding, dilation, groups))
+    out = _convolve(x, weight, bias, window) if x.layout.dtype.category == 2 else _of_others(name, x, weight, bias, window)
     return squeeze(out, 0) if unbatched else out
+
+
+def _of_others(name, x, weight, bias, window):
+    """Convolutions of integers and complex numbers."""
+    _check_convolution(name, x.layout, weight.layout, None if bias is None else layout_of(name, bias, "bias", 3), window)
+    if x.layout.dtype.is_complex:
+        return of_complex(lambda x, w: _convolve(x, w, None, window), x, weight, bias)
+    return convolve_integers(x, weight, bias, window)
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
     """Cross-correlation of sequences: each result is the sum of a window's elements times a kernel's, and a bias.
 
     Args:
-        input: (N, C, L) or (C, L), of floating point.
+        input: (N, C, L) or (C, L), of any dtype but bool.
         weight: (C_out, C / groups, K), of the same dtype.
         bias: (C_out) or None.
         stride, dilation: a number.
@@ -281,7 +291,7 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
     """Cross-correlation of images: each result is the sum of a window's elements times a kernel's, and a bias.
 
     Args:
-        input: (N, C, H, W) or (C, H, W), of floating point.
+        input: (N, C, H, W) or (C, H, W), of any dtype but bool.
         weight: (C_out, C / groups, KH, KW), of the same dtype.
         bias: (C_out) or None.
         stride, dilation: a number or (height, width).
@@ -308,7 +318,7 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
     """Cross-correlation of volumes: each result is the sum of a window's elements times a kernel's, and a bias.
 
     Args:
-        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        input: (N, C, D, H, W) or (C, D, H, W), of any dtype but bool.
         weight: (C_out, C / groups, KD, KH, KW), of the same dtype.
         bias: (C_out) or None.
         stride, dilation: a number or (depth, height, width).
@@ -332,8 +342,8 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
 
 def _check_transposed(name, x, w, bias, window, output_padding):
     stride, padding, dilation, groups = window
-    if not x.dtype.is_floating_point:
-        raise RuntimeError(f'"{name}" not implemented for \'{x.dtype.name.capitalize()}\': expected a floating-point dtype')
+    if x.dtype is bool_:
+        raise NotImplementedError(f'"{name}" not implemented for \'Bool\'')
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if min(stride) <= 0:
@@ -377,7 +387,12 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
     if min(sizes) < 1:
         raise RuntimeError(f"Given input size per channel: {list(layout.shape[2:])}. Calculated output size per channel: {sizes}. "
                            f"Output size is too small")
-    if all(o < s for o, s in zip(output_padding, stride)):
+    if layout.dtype.is_complex:
+        rest = (stride, padding, output_padding, groups, dilation)
+        out = of_complex(lambda x, w: _transposed(name, dims, x, w, None, *rest), x, weight, bias)
+    elif layout.dtype.category == 1:
+        out = transpose_integers(x, weight, bias, window, sizes)
+    elif all(o < s for o, s in zip(output_padding, stride)):
         out = convolution_input_grad(x, weight, bias, (layout.shape[0], w.shape[1] * groups, *sizes), window, _format(layout, w))
     else:                                                # the convolution of the result would have more windows than x has elements
         whole = _transposed(name, dims, x, weight, None, stride, 0, 0, groups, dilation)
@@ -392,7 +407,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
     """The transpose of `conv1d`, which its gradient is: each element adds a kernel times itself to the result.
 
     Args:
-        input: (N, C, L) or (C, L), of floating point.
+        input: (N, C, L) or (C, L), of any dtype but bool.
         weight: (C, C_out / groups, K), of the same dtype.
         bias: (C_out) or None.
         stride, dilation: a number, of the convolution.
@@ -419,7 +434,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     """The transpose of `conv2d`, which its gradient is: each element adds a kernel times itself to the result.
 
     Args:
-        input: (N, C, H, W) or (C, H, W), of floating point.
+        input: (N, C, H, W) or (C, H, W), of any dtype but bool.
         weight: (C, C_out / groups, KH, KW), of the same dtype.
         bias: (C_out) or None.
         stride, dilation: a number or (height, width), of the convolution.
@@ -449,7 +464,7 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     """The transpose of `conv3d`, which its gradient is: each element adds a kernel times itself to the result.
 
     Args:
-        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        input: (N, C, D, H, W) or (C, D, H, W), of any dtype but bool.
         weight: (C, C_out / groups, KD, KH, KW), of the same dtype.
         bias: (C_out) or None.
         stride, dilation: a number or (depth, height, width), of the convolution.

@@ -15,6 +15,7 @@ from ...kernels.families.windows import output_size
 from ...layout import Layout, contiguous_format, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
+from ..core.late import later
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, derivative_of, miss
 from ..memory.assign import filled
@@ -37,6 +38,8 @@ MAX_POOL = {dims: Pooling(f"max_pool{dims}d_with_indices") for dims in (1, 2, 3)
 ADAPTIVE_MAX_POOL = {dims: Pooling(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)}
 AVG_POOL = {dims: Pooling(f"avg_pool{dims}d") for dims in (1, 2)}
 ADAPTIVE_AVG_POOL = {dims: Pooling(f"adaptive_avg_pool{dims}d") for dims in (1, 2, 3)}
+_INTEGERS = {**{MAX_POOL[dims]: ("maximise_integers", f"max_pool{dims}d", dims) for dims in (2, 3)},
+             **{AVG_POOL[dims]: ("average_integers", f"avg_pool{dims}d", dims) for dims in (1, 2)}}
 MAX_POOL_GRAD, AVG_POOL_GRAD = Primitive("max_pool_grad"), Primitive("avg_pool_grad")
 
 LONG = 8                                                 # elements: windows side by side that are as long are summed as rows
@@ -87,6 +90,9 @@ def pooled(primitive, input, *options):
         plan = None
     if plan is None:
         plain = hashable(*options)
+        made = _INTEGERS.get(primitive)
+        if made is not None and isinstance(input, Tensor) and input.layout.dtype is int64:
+            return later[made[0]](*made[1:], input, *plain)
         return pooled(primitive, input, *plain) if any(map(is_not, plain, options)) else miss(primitive, (input,), options)
     return primitive.execute(plan, input, *options)
 

@@ -9,9 +9,11 @@ import math
 from functools import lru_cache, partial
 from math import prod
 
+from ...dtypes import int64
 from ...layout import ints
 from ...tensor import Tensor
 from ..core.backends import kernels
+from ..core.late import later
 from ..core.operands import layout_of
 from ..memory.resize import into
 from ..pointwise.activation import relu
@@ -354,6 +356,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     layout, window = layout_of("avg_pool3d", input), hashable(kernel_size, stride, padding)
+    if layout.dtype is int64:
+        return into(out, later["average_integers"]("avg_pool3d", 3, input, *window, ceil_mode, count_include_pad, divisor_override))
     found = apply(input, _means3d(layout, *window, ceil_mode, count_include_pad, divisor_override is None))
     return into(out, found if divisor_override is None else found / divisor_override)
 
