@@ -247,9 +247,17 @@ def to_sparse_coo(self) -> Tensor:
     return to_sparse(self)
 
 
-@method
-def to_sparse_csr(self, dense_dim=None) -> Tensor:
-    """This matrix with its elements that are not 0, row after row.
+def _compressing(name, line, pointers):
+    kind = name.removeprefix("to_")
+
+    def to_compressed(self, dense_dim=None) -> Tensor:
+        if dense_dim is not None:
+            raise NotImplementedError(f"{name}: dense dimensions are not supported; expected None")
+        if self.layout.ndim != 2:
+            raise RuntimeError(f"{name}: expected a matrix, got {self.layout.ndim} dimensions")
+        return compressed.as_kind(self, kind)
+    to_compressed.__name__ = to_compressed.__qualname__ = name
+    to_compressed.__doc__ = f"""This matrix with its elements that are not 0, {line} after {line}.
 
     Args:
         dense_dim: not supported; None.
@@ -259,36 +267,14 @@ def to_sparse_csr(self, dense_dim=None) -> Tensor:
 
     Example:
         >>> import numtorch as torch
-        >>> torch.eye(2).to_sparse_csr().crow_indices()
+        >>> torch.eye(2).{name}().{pointers}()
         tensor([0, 1, 2])
     """
-    return _to_compressed(self, "sparse_csr", dense_dim)
+    method(to_compressed)
 
 
-@method
-def to_sparse_csc(self, dense_dim=None) -> Tensor:
-    """This matrix with its elements that are not 0, column after column.
-
-    Args:
-        dense_dim: not supported; None.
-
-    Raises:
-        RuntimeError: no matrix.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.eye(2).to_sparse_csc().ccol_indices()
-        tensor([0, 1, 2])
-    """
-    return _to_compressed(self, "sparse_csc", dense_dim)
-
-
-def _to_compressed(x, kind, dense_dim):
-    if dense_dim is not None:
-        raise NotImplementedError(f"to_{kind}: dense dimensions are not supported; expected None")
-    if x.layout.ndim != 2:
-        raise RuntimeError(f"to_{kind}: expected a matrix, got {x.layout.ndim} dimensions")
-    return compressed.as_kind(x, kind)
+_compressing("to_sparse_csr", "row", "crow_indices")
+_compressing("to_sparse_csc", "column", "ccol_indices")
 
 
 # ---------------------------------------------------------------- sizes

@@ -194,6 +194,16 @@ def redrawn(level, primitive, values, has, attributes):
     return value
 
 
+@rule("poisson", "binomial", "von_mises", "_standard_gamma", "_sample_dirichlet", "multinomial")
+def drawn_at_once(level, primitive, values, has, attributes):
+    """A draw for each element or row: those of all samples at once. The same numbers for all are drawn sample by sample."""
+    if level.randomness != "different":
+        return drawn(level, primitive, values, has, attributes)
+    ndim = max([v.layout.ndim - h for v, h in zip(values, has)])
+    with allowed():
+        return call(primitive, [aligned(v, ndim).contiguous() if h else v for v, h in zip(values, has)], attributes)
+
+
 @rule("bernoulli")
 def bernoulli(level, primitive, values, has, attributes):
     """The primitive writes into a tensor that is made for it."""
