@@ -209,3 +209,94 @@ def test_singular_matrices_are_drawn_again():
         drawn = of.sample((2000,))
     before = torch.linalg.cholesky_ex(drawn).info.ne(0).sum()
     assert drawn.shape == (2000, 2, 2) and before <= 20
+
+
+# ---------------------------------------------------------------- laws of what has no law of its own in SciPy
+def shares_of(law, *arguments):
+    return lambda drawn, of: law(drawn, *[a(of) if callable(a) else a for a in arguments])
+
+
+def whitened(drawn, of):
+    """Independent standard normal numbers, where the covariance is the one that is said."""
+    factor = np.linalg.cholesky(of.covariance_matrix.numpy())
+    centred = drawn - of.mean.numpy()
+    return stats.norm.cdf(np.linalg.solve(factor, centred[..., None])[..., 0])
+
+
+def of_betas(drawn, of):
+    """A share of a Dirichlet vector is a beta number."""
+    shape = of.concentration.numpy()
+    return stats.beta.cdf(drawn, shape, shape.sum(-1, keepdims=True) - shape)
+
+
+def of_diagonals(drawn, of):
+    """An element of the diagonal over that of the covariance is a chi-square number (Muirhead, 1982)."""
+    scale = np.diagonal(of.covariance_matrix.numpy(), 0, -2, -1)
+    return stats.chi2.cdf(np.diagonal(drawn, 0, -2, -1) / scale, of.df.numpy()[..., None])
+
+
+def of_logistic(drawn, of):
+    """The logit times the temperature is a logistic number around that of the probability (Maddison et al., 2017)."""
+    logits = np.log(drawn) - np.log1p(-drawn)
+    return stats.logistic.cdf(logits * float(of.temperature) - of.logits.numpy())
+
+
+UNIFORM = {                                              # what is uniform in [0, 1] when the samples follow their law
+    "ContinuousBernoulli": lambda drawn, of: of.cdf(torch.tensor(drawn)).numpy(), "Kumaraswamy": lambda drawn, of: of.cdf(torch.tensor(drawn)).numpy(),
+    "Dirichlet": of_betas, "LowRankMultivariateNormal": whitened, "MultivariateNormal": whitened, "MultivariateNormal precision": whitened,
+    "MultivariateNormal tril": whitened, "RelaxedBernoulli": of_logistic, "Wishart": of_diagonals, "Wishart precision": of_diagonals,
+    "Wishart tril": of_diagonals,
+    "LogisticNormal": lambda drawn, of: stats.norm.cdf(D.StickBreakingTransform().inv(torch.tensor(drawn)).numpy(), of.loc.numpy(), of.scale.numpy()),
+}
+
+
+@pytest.mark.parametrize("row", UNIFORM)
+def test_vectors_and_shares_follow_their_law(row):
+    torch.manual_seed(12)
+    of = law(torch, row)
+    shares = UNIFORM[row](of.sample((N,)).double().numpy(), of).reshape(N, -1)
+    for column in shares.T:
+        assert stats.kstest(column, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("row", ["Categorical", "OneHotCategorical", "Multinomial"])
+def test_classes_follow_their_law(row):
+    """Counts of classes by chi-square; of several trials, one class's counts, which are binomial."""
+    torch.manual_seed(13)
+    of = law(torch, row)
+    drawn, probs = of.sample((N,)).numpy(), np.atleast_2d(of.probs.numpy())
+    for column, shares in enumerate(probs):
+        if row == "Multinomial":
+            for k, share in enumerate(shares):
+                seen = np.bincount(drawn[:, column, k].astype(int), minlength=5)
+                assert stats.chisquare(seen, stats.binom.pmf(np.arange(5), 4, share) * N).pvalue > 1e-3
+        else:
+            classes = drawn[:, column] if row == "Categorical" else drawn[:, column].argmax(-1)
+            assert stats.chisquare(np.bincount(classes.reshape(N).astype(int), minlength=3), shares * N).pvalue > 1e-3
+
+
+def test_mixtures_and_transformed_numbers_follow_their_law():
+    torch.manual_seed(14)
+    mixture = D.MixtureSameFamily(D.Categorical(tensor(torch, [0.2, 0.5, 0.3])), D.Normal(tensor(torch, L), tensor(torch, S)))
+    moved = D.TransformedDistribution(D.Normal(tensor(torch, L), tensor(torch, S)), [D.TanhTransform(), D.AffineTransform(1.0, 2.0)])
+    for of in (mixture, D.Independent(D.Gumbel(tensor(torch, L), tensor(torch, S)), 1), moved):
+        drawn = of.sample((N,))
+        shares = of.base_dist.cdf(drawn) if isinstance(of, D.Independent) else of.cdf(drawn)
+        for column in shares.reshape(N, -1).numpy().T:
+            assert stats.kstest(column, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("randomness", ["different", "same"])
+def test_samplers_under_vmap(randomness):
+    """Each sample's numbers are its own, at its own parameters, and drawn at once; or the same stream for all."""
+    rates = torch.tensor([0.5, 2.0, 8.0], dtype=torch.float64)
+    for make, cdf in ((D.Exponential, lambda x, r: stats.expon.cdf(x, scale=1 / r)), (lambda r: D.Normal(r, 1.0), stats.norm.cdf),
+                      (lambda r: D.Gamma(r, 1.0), stats.gamma.cdf), (lambda r: D.Cauchy(r, 1.0), stats.cauchy.cdf),
+                      (lambda r: D.Laplace(r, 1.0), stats.laplace.cdf), (lambda r: D.Beta(r, 2.0), lambda x, r: stats.beta.cdf(x, r, 2.0))):
+        torch.manual_seed(15)
+        drawn = torch.func.vmap(lambda r, make=make: make(r).sample((N // 4,)), randomness=randomness)(rates).numpy()
+        shares = [cdf(x, r) for x, r in zip(drawn, rates.tolist())]
+        for x in shares:
+            assert stats.kstest(x, "uniform").pvalue > 1e-3
+        if randomness == "different":
+            assert abs(np.corrcoef(shares)[0, 1]) < 0.05

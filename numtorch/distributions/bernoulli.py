@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import constraints
 from .distribution import ExponentialFamily
 from .probabilities import ByProbabilities
-from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .utils import broadcast_all, clamp_probs, holds, lazy_property, logits_to_probs
 
 __all__ = ["Bernoulli", "ContinuousBernoulli"]
 
@@ -113,7 +113,7 @@ class ContinuousBernoulli(ByProbabilities, ExponentialFamily):
                  lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:
         self._parametrise(probs, logits)
         if probs is not None:
-            if validate_args is not None and not self.arg_constraints["probs"].check(self.probs).all():
+            if validate_args is not None and not holds(self.arg_constraints["probs"].check(self.probs)):
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(self.probs)
         self._lims = lims

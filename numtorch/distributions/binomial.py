@@ -17,7 +17,7 @@ from .categorical import Categorical
 from .distribution import Distribution, ExponentialFamily
 from .gamma import Gamma
 from .probabilities import ByProbabilities
-from .utils import broadcast_all, lazy_property
+from .utils import broadcast_all, drawn_like, holds, lazy_property
 
 __all__ = ["Binomial", "Geometric", "Multinomial", "NegativeBinomial", "Poisson"]
 
@@ -181,7 +181,7 @@ class Geometric(ByProbabilities):
                  validate_args: bool | None = None) -> None:
         self._parametrise(probs, logits)
         super().__init__(self._param.shape, validate_args=validate_args)
-        if self._validate_args and probs is not None and not (self.probs > 0).all():
+        if self._validate_args and probs is not None and not holds(self.probs > 0):
             p = self.probs
             raise ValueError(f"Expected parameter probs ({type(p).__name__} of shape {tuple(p.shape)}) of distribution {self!r} "
                              f"to be positive but found invalid values:\n{p.detach()[~(p > 0)]}")
@@ -203,7 +203,7 @@ class Geometric(ByProbabilities):
 
     def sample(self, sample_shape=()):
         with no_grad():
-            u = self.probs.new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.probs.dtype).tiny, 1)
+            u = drawn_like(self.probs, self._extended_shape(sample_shape), "uniform", finfo(self.probs.dtype).tiny, 1.0)
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value):

@@ -11,7 +11,7 @@ from .distribution import Distribution
 from .gamma import Chi2
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
-from .utils import _standard_normal, broadcast_all
+from .utils import _standard_normal, broadcast_all, drawn_like
 
 __all__ = ["Cauchy", "HalfCauchy", "StudentT"]
 
@@ -61,7 +61,8 @@ class Cauchy(Distribution):
         return _everywhere(self, math.inf)
 
     def rsample(self, sample_shape=()):
-        return self.loc + self.scale * self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
+        angles = (drawn_like(self.loc, self._extended_shape(sample_shape), "uniform", 0.0, 1.0) - 0.5) * math.pi
+        return self.loc + self.scale * angles.tan()
 
     def log_prob(self, value):
         self._validate(value)

@@ -10,7 +10,7 @@ from ..autograd.modes import no_grad
 from ..layout import Size
 from ..tensor import Tensor
 from . import constraints
-from .utils import _sum_rightmost, lazy_property
+from .utils import _sum_rightmost, holds, lazy_property
 
 __all__ = ["Distribution", "ExponentialFamily"]
 
@@ -80,7 +80,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue                                 # it follows from the parameter that was given
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not holds(constraint.check(value)):
                 raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                                  f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
                                  f"{value}")
@@ -252,7 +252,7 @@ class Distribution:
             warnings.warn(f"{type(self)} does not define `support` to enable sample validation. Please initialize the distribution "
                           f"with `validate_args=False` to turn off validation.", stacklevel=4)
             return
-        if not support.check(value).all():
+        if not holds(support.check(value)):
             raise ValueError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                              f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}")
 

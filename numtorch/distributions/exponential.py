@@ -6,7 +6,7 @@ from ..ops.creation.fill import zeros_like
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
-from .utils import broadcast_all
+from .utils import broadcast_all, drawn_like
 
 __all__ = ["Exponential", "Laplace"]
 
@@ -56,7 +56,7 @@ class Exponential(ExponentialFamily):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape=()):
-        return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
+        return drawn_like(self.rate, self._extended_shape(sample_shape), "exponential", 1.0) / self.rate
 
     def log_prob(self, value):
         self._validate(value)
@@ -125,7 +125,7 @@ class Laplace(Distribution):
         return 2**0.5 * self.scale
 
     def rsample(self, sample_shape=()):
-        u = self.loc.new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.loc.dtype).eps - 1, 1)
+        u = drawn_like(self.loc, self._extended_shape(sample_shape), "uniform", finfo(self.loc.dtype).eps - 1, 1.0)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
     def log_prob(self, value):

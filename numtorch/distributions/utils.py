@@ -9,10 +9,11 @@ from typing import Any
 from ..autograd.modes import enable_grad
 from ..dtypes import finfo, get_default_dtype
 from ..layout import Size
+from ..ops.core.status import has_values
 from ..ops.creation.fill import tensor
 from ..ops.creation.ranges import arange
 from ..ops.nn.softmax import softmax
-from ..ops.random.draws import randn
+from ..ops.random.draws import drawn, randn
 from ..ops.reduce.query import broadcast_tensors
 from ..tensor import Tensor
 
@@ -21,6 +22,16 @@ __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "
 
 euler_constant = 0.57721566490153286060                  # Euler and Mascheroni's
 Number = (bool, int, float)
+
+
+def drawn_like(parameter, shape, kind, *parameters) -> Tensor:
+    """A draw of a shape in a parameter's dtype and on its device: a new tensor, so that each sample of `vmap` has its own."""
+    return drawn(tuple(shape), kind, parameters, parameter.dtype, parameter.device, None)
+
+
+def holds(mask) -> bool:
+    """Whether a mask holds everywhere. Where there is nothing to look at (the meta device, samples of `vmap`), it is taken to."""
+    return not has_values(mask) or bool(mask.all())
 
 
 def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:

@@ -22,7 +22,7 @@ from .dirichlet import Beta
 from .distribution import Distribution, ExponentialFamily
 from .gamma import Chi2
 from .multivariate_normal import _MATRICES, factor_of, half_log_det, one_matrix
-from .utils import Number, broadcast_all, lazy_property, vec_to_tril_matrix
+from .utils import Number, broadcast_all, holds, lazy_property, vec_to_tril_matrix
 
 __all__ = ["LKJCholesky", "Wishart"]
 
@@ -65,9 +65,9 @@ class Wishart(ExponentialFamily):
         batch_shape, event_shape = broadcast_shapes(matrix.shape[:-2], given.shape), matrix.shape[-2:]
         self.df = given.expand(batch_shape)
         p = event_shape[-1]
-        if (self.df <= p - 1).any():
+        if not holds(self.df > p - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {p - 1}.")
-        if (self.df < p).any():
+        if not holds(self.df >= p):
             warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
                           stacklevel=2)
         setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
