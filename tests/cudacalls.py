@@ -4,6 +4,9 @@ from __future__ import annotations
 import ast
 
 CALLS = """
+attention.attention.attention('float32', 1, 2, 1, 5, 6, 4, 3, 0.5, True, [(40, 20, 4), (48, 24, 4), (36, 18, 3), (30, 15, 3)])
+attention.attention.attention_grad('bfloat16', 1, 2, 1, 5, 6, 4, 3, 0.5, True, [(40, 20, 4), (48, 24, 4), (36, 18, 3), (30, 15, 3), (30, 15, 3), (40, 20, 4), (48, 24, 4), (36, 18, 3)])
+softmax.softmax.softmax('bfloat16', 4, 5000, 1)
 conv.conv.convolution('float32', (1, 2, 6), (2, 2, 3), (2,), (0,), (1,), 1, False)
 conv.conv.convolution_input_grad('float32', (1, 2, 6), (2, 2, 3), (2,), (0,), (1,), 1, False)
 conv.conv.convolution_weight_grad('float32', (1, 2, 6), (2, 2, 3), (2,), (0,), (1,), 1)

@@ -119,6 +119,19 @@ def attention(torch, device):
 
 
 @case
+def softmaxes(torch, device):
+    """Long lines and short ones, side by side in memory and not, of each dtype, with what has no finite maximum; and the gradients."""
+    results = []
+    for shape, dim, dtype in (((3, 9), 1, "float32"), ((2, 3), 1, "float64"), ((2, 5, 3), 1, "float32"), ((7,), 0, "bfloat16")):
+        x = numbers(torch, device, *shape).to(getattr(torch, dtype)).requires_grad_()
+        for name in ("softmax", "log_softmax", "logsumexp"):
+            out = getattr(torch, name)(x, dim)
+            results += [out, *torch.autograd.grad((out * out).sum(), x)]
+    edges = torch.tensor([[0.0, -float("inf")], [-float("inf")] * 2, [float("inf"), 1.0]], device=device)
+    return (*results, edges.softmax(1), edges.logsumexp(1), torch.zeros(0, 3, device=device).softmax(1))
+
+
+@case
 def products(torch, device):
     """All dtypes, batches, transposed and strided operands, biases, sums onto others."""
     results = []

@@ -1,6 +1,8 @@
-"""What the 32 threads of a warp do together: matrices loaded from shared memory and multiplied by tensor cores, and copies from
-memory to shared memory that go on meanwhile. Intrinsics: PTX in warps_ir.py, and Python twins for the simulator, which have each
-element where the instruction has it (PTX ISA, "Matrix Fragments for mma.m16n8k16").
+"""What the threads of a block wait for, and what the 32 of a warp do together: matrices loaded from shared memory and multiplied by
+tensor cores, and copies from memory to shared memory that go on meanwhile.
+
+Intrinsics: PTX in warps_ir.py, and Python twins for the simulator, which have each element where the instruction has it (PTX ISA,
+"Matrix Fragments for mma.m16n8k16").
 """
 from __future__ import annotations
 
@@ -38,6 +40,12 @@ def together(value, answer):
     result = answer(meeting.given, lane)
     meeting.barrier.wait(60)
     return result
+
+
+@_instruction
+def barrier():
+    """`cuda.syncthreads()` for functions that kernels call, whose `cuda` the simulator does not replace."""
+    threading.current_thread().syncthreads()
 
 
 # ---------------------------------------------------------------- copies to shared memory

@@ -41,6 +41,15 @@ def copy_async(typing_context, target, source, nbytes):
     return types.void(types.uint32, source, types.int64), codegen
 
 
+@intrinsic
+def barrier(typing_context):
+    def codegen(context, builder, signature, values):
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(VOID, ()), "llvm.nvvm.barrier0")
+        builder.call(function, ())
+        return context.get_dummy_value()
+    return types.void(), codegen
+
+
 def _plain(name, text):
     def form(typing_context):
         def codegen(context, builder, signature, values):

@@ -1,12 +1,202 @@
-"""Softmax, log-softmax and logsumexp on a GPU: the host's kernels, a thread a part (../serial.py)."""
+"""Softmax, log-softmax and logsumexp on a GPU, of contiguous (outer, R, inner): lines along R, each with some threads.
+
+What an element's result is, the host says (kernels/cpu/softmax/softmax.py). A line's threads take every `LANES`-th element, for
+the maximum, the sum and the result, and join what they have in shared memory. Long lines have all threads of a block, short ones a
+part; where lines are side by side in memory (inner > 1) each has one thread, so that neighbours read neighbours.
+
+Descriptor: lines, R, inner.
+"""
 from __future__ import annotations
 
-from ...cpu.softmax import softmax as host
-from ..serial import on_device
+import functools
 
-plan_softmax = on_device(host.plan_softmax)
-plan_log_softmax = on_device(host.plan_log_softmax)
-plan_softmax_grad = on_device(host.plan_softmax_grad)
-plan_log_softmax_grad = on_device(host.plan_log_softmax_grad)
-plan_logsumexp = on_device(host.plan_logsumexp)
-plan_logsumexp_grad = on_device(host.plan_logsumexp_grad)
+from numpy import float32, inf, int64
+
+from ...cpu.softmax.softmax import finite, grad_alone, log_probability, product, reciprocal, share, slope_of_log, slope_of_share
+from ...elementtypes import bindings, compute_type, same
+from ...intrinsics import fmax, offset, select
+from ...threads import NOTHING
+from ...vectormath import exp, log
+from ..compiler import compile_kernel, cuda, prepare
+from ..environment import SIMULATED, THREADS
+from ..warps import barrier
+
+T = float32
+load = store = same
+LANES = 1
+closed, result_of, term, slope = reciprocal, share, product, slope_of_share
+FEW = THREADS // 2 if SIMULATED else 16                  # threads of a short line
+LONG = 4 if SIMULATED else 256                           # elements from which a line has a block
+
+
+def whole(value):
+    return value
+
+
+shift_of = whole
+
+
+def highest_of(cells, me, lane):
+    """What the threads of a line have, joined: the largest."""
+    half = LANES // 2
+    while half > 0:
+        barrier()
+        if lane < half:
+            cells[me] = fmax(cells[me], cells[me + half])
+        half //= 2
+    barrier()
+    return cells[me - lane]
+
+
+def total_of(cells, me, lane):
+    """What the threads of a line have, joined: the sum."""
+    half = LANES // 2
+    while half > 0:
+        barrier()
+        if lane < half:
+            cells[me] += cells[me + half]
+        half //= 2
+    barrier()
+    return cells[me - lane]
+
+
+def begin_of(line, n, inner):
+    """Where a line's first element is."""
+    place = line // inner
+    return place * n * inner + (line - place * inner)
+
+
+def shift_and_total(x, cells, present, n, step, me, lane):
+    """A line's maximum and the sum of exponentials below it."""
+    highest = T(-inf)
+    if present:
+        for r in range(lane, n, LANES):
+            highest = fmax(highest, load(x[r * step]))
+    cells[me] = highest
+    shift = shift_of(highest_of(cells, me, lane))
+    barrier()
+    total = T(0)
+    if present:
+        for r in range(lane, n, LANES):
+            total += exp(load(x[r * step]) - shift)
+    cells[me] = total
+    total = total_of(cells, me, lane)
+    barrier()
+    return shift, total
+
+
+def softmax_lines(x, out, walk):
+    cells = cuda.shared.array(THREADS, T)
+    lines, n, inner = walk[0], walk[1], walk[2]
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < lines:
+        line = first + me // LANES
+        begin = begin_of(min(line, lines - 1), n, inner)
+        a, b = offset(x, begin), offset(out, begin)
+        shift, total = shift_and_total(a, cells, line < lines, n, inner, me, lane)
+        total = closed(total)
+        if line < lines:
+            for r in range(lane, n, LANES):
+                b[r * inner] = store(result_of(load(a[r * inner]), shift, total))
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def logsumexp_lines(x, out, walk):
+    cells = cuda.shared.array(THREADS, T)
+    lines, n, inner = walk[0], walk[1], walk[2]
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < lines:
+        line = first + me // LANES
+        a = offset(x, begin_of(min(line, lines - 1), n, inner))
+        shift, total = shift_and_total(a, cells, line < lines, n, inner, me, lane)
+        if lane == 0 and line < lines:
+            out[line] = store(shift + log(total))
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def softmax_grad_lines(grad, out, grad_x, walk):
+    cells = cuda.shared.array(THREADS, T)
+    lines, n, inner = walk[0], walk[1], walk[2]
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < lines:
+        line = first + me // LANES
+        begin = begin_of(min(line, lines - 1), n, inner)
+        g, y, gx = offset(grad, begin), offset(out, begin), offset(grad_x, begin)
+        total = T(0)
+        if line < lines:
+            for r in range(lane, n, LANES):
+                total += term(load(g[r * inner]), load(y[r * inner]))
+        cells[me] = total
+        total = total_of(cells, me, lane)
+        if line < lines:
+            for r in range(lane, n, LANES):
+                gx[r * inner] = store(slope(load(g[r * inner]), load(y[r * inner]), total))
+        barrier()
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def logsumexp_grad_elements(grad, x, out, grad_x, walk):
+    """grad_x = grad * exp(x - out), and 0 where nothing was summed but exp(-inf): a thread an element."""
+    lines, n, inner = walk[0], walk[1], walk[2]
+    e = int64(cuda.blockIdx.x) * THREADS + int64(cuda.threadIdx.x)
+    while e < lines * n:
+        place = e // (n * inner)
+        line = place * inner + e % inner
+        value = load(out[line])
+        grad_x[e] = store(load(grad[line]) * exp(load(x[e]) - select(value == T(-inf), T(0), value)))
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+# ---------------------------------------------------------------- planners
+@functools.cache
+def _kernel(function, arrays, dtype, **names):
+    return compile_kernel(function, (dtype + "*",) * arrays + ("int64*",), {**bindings(dtype), **names}, compute_type(dtype))
+
+
+def _plan(function, arrays, dtype, outer, R, inner, device, **names):
+    lines = outer * inner
+    if not lines * R:
+        return NOTHING
+    lanes = 1 if inner > 1 else THREADS if R >= LONG else FEW
+    kernel = _kernel(function, arrays, dtype, LANES=lanes, **names)
+    return prepare(kernel, [lines, R, inner], -(-lines // (THREADS // lanes)), device)
+
+
+def plan_softmax(dtype: str, outer: int, R: int, inner: int, device: int = 0):
+    """Softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
+    return _plan(softmax_lines, 2, dtype, outer, R, inner, device, closed=reciprocal, result_of=share)
+
+
+def plan_log_softmax(dtype: str, outer: int, R: int, inner: int, device: int = 0):
+    """Log-softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
+    return _plan(softmax_lines, 2, dtype, outer, R, inner, device, closed=log, result_of=log_probability)
+
+
+def plan_softmax_grad(dtype: str, outer: int, R: int, inner: int, device: int = 0):
+    """Gradient of softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
+    return _plan(softmax_grad_lines, 3, dtype, outer, R, inner, device, term=product, slope=slope_of_share)
+
+
+def plan_log_softmax_grad(dtype: str, outer: int, R: int, inner: int, device: int = 0):
+    """Gradient of log-softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
+    return _plan(softmax_grad_lines, 3, dtype, outer, R, inner, device, term=grad_alone, slope=slope_of_log)
+
+
+def plan_logsumexp(dtype: str, outer: int, R: int, inner: int, device: int = 0):
+    """log(sum(exp(x))) over R of contiguous (outer, R, inner), R > 0. Addresses: x, out (outer, inner)."""
+    return _plan(logsumexp_lines, 2, dtype, outer, R, inner, device, shift_of=finite)
+
+
+def plan_logsumexp_grad(dtype: str, outer: int, R: int, inner: int, device: int = 0):
+    """Gradient of logsumexp. Addresses: grad (outer, inner), x, out (outer, inner), grad_x (outer, R, inner)."""
+    lines = outer * inner
+    if not lines * R:
+        return NOTHING
+    kernel = _kernel(logsumexp_grad_elements, 4, dtype)
+    return prepare(kernel, [lines, R, inner], -(-lines * R // THREADS), device)
