@@ -324,7 +324,7 @@ def tolerance(A, s, atol, rtol):
     largest = s.narrow(-1, 0, 1) if s.layout.shape[-1] else s.new_zeros((*s.layout.shape[:-1], 1))
     if atol is None and not isinstance(rtol, Tensor):
         return largest * rtol
-    atol, rtol = (0.0 if t is None else t.unsqueeze(-1) if isinstance(t, Tensor) else t for t in (atol, rtol))
+    atol, rtol = (0.0 if t is None else t.unsqueeze(-1) if isinstance(t, Tensor) and t.layout.ndim else t for t in (atol, rtol))
     relative = rtol * largest
     return where(relative < atol, atol, relative)
 
