@@ -73,11 +73,15 @@ class PlanTable(dict):
     __slots__ = ()
 
     def keep(self, key, plan):
-        if len(self) >= PLAN_LIMIT:
-            self.clear()
         _kept[0] += 1
         if _kept[0] > ALL_PLANS:
             forget_plans()
+        return self.keep_again(key, plan)
+
+    def keep_again(self, key, plan):
+        """Keep a plan that another table keeps, and so counts, too."""
+        if len(self) >= PLAN_LIMIT:
+            self.clear()
         self[key] = plan
         return plan
 
@@ -116,7 +120,7 @@ class Primitive(Recorded):
         module: where it is written; by default where it is made.
 
     Attributes:
-        plans: by the layouts of its tensors, then its attributes.
+        plans: by the layouts of its tensors, then its attributes; `exact_plans`: by the types of these too.
         function: what users call, where that is the primitive itself.
         required: the places of arguments that must be tensors, not None.
         vjp: `vjp(node, grad) -> gradients`, by ops; None where results have no gradient.
@@ -130,7 +134,7 @@ class Primitive(Recorded):
         self.doc, self.parameters = doc, tuple(parameters)
         self.module = module or inspect.currentframe().f_back.f_globals["__name__"]
         self.arity = len(self.parameters)
-        self.plans = new_plan_table()
+        self.plans, self.exact_plans = new_plan_table(), new_plan_table()
         if is_ours(self.module) or name not in registry or not is_ours(registry[name].module):
             registry[name] = self                        # a user's never replaces one of ours
 
@@ -151,13 +155,12 @@ class Primitive(Recorded):
         the plan is found here by the types of the attributes too."""
         everything = (*layouts, *attributes)
         key = self.key_of(*everything)
-        exact = (everything, _types(attributes)) if attributes else key
-        plan = self.plans.get(exact)
+        exact = everything, _types(attributes)
+        plan = self.exact_plans.get(exact)
         if plan is None:
-            plan = self.plan(*everything)
-            if attributes:
-                self.plans.keep(exact, plan)
-            self.plans.keep(key, plan)                   # last, so that it is there though the table started over
+            plan = self.exact_plans.keep_again(exact, self.plan(*everything))
+        if self.plans.get(key) is not plan:
+            self.plans.keep(key, plan)                   # where calls look for it
         return plan
 
     def key_of(self, *key):
