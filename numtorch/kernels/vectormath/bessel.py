@@ -10,7 +10,7 @@ import math
 
 from ..intrinsics import copysign, fabs, select
 from . import coefficients as c
-from .elementary import Elementary, constant, polynomial
+from .elementary import Elementary, by_scipy, constant, polynomial
 from .exponential import exp
 from .rounding import rsqrt
 
@@ -48,11 +48,4 @@ def _i1e(x):
     return select(a <= NEAR, x * i1_near(x * x) * exp(-a), copysign(i1_far(1.0 / a) * rsqrt(a) * UNSHIFT, x))
 
 
-def _by_scipy(name):
-    def python(x):
-        import scipy.special
-        return getattr(scipy.special, name)(x)
-    return python
-
-
-i0, i0e, i1, i1e = [Elementary(body.__name__[1:], _by_scipy(body.__name__[1:]), body) for body in (_i0, _i0e, _i1, _i1e)]
+i0, i0e, i1, i1e = [Elementary(body.__name__[1:], by_scipy(body.__name__[1:]), body) for body in (_i0, _i0e, _i1, _i1e)]

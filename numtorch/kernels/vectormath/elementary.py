@@ -64,6 +64,14 @@ class Elementary:
         raise TypeError(f"{self.name}: expected {accepted}, got {compute}")
 
 
+def by_scipy(name):
+    """The meaning of a function on Python numbers that SciPy has."""
+    def python(x):
+        import scipy.special
+        return getattr(scipy.special, name)(x)
+    return python
+
+
 def body32(function) -> ScalarBody:
     return ScalarBody(function, "float32", "float")
 

@@ -15,6 +15,7 @@ from .elementary import (
     body32,
     body64,
     both,
+    by_scipy,
     constant,
     polynomial,
     scale,
@@ -208,14 +209,7 @@ def _digamma(x):
     return select(x == x, y, x)
 
 
-def _by_scipy(name):
-    def python(x):
-        import scipy.special
-        return getattr(scipy.special, name)(x)
-    return python
-
-
-erf = Elementary("erf", _by_scipy("erf"), ByMachine(both(_erf), tabled.erf))
+erf = Elementary("erf", by_scipy("erf"), ByMachine(both(_erf), tabled.erf))
 SQRT_HALF = constant(math.sqrt(0.5))
 
 
@@ -229,11 +223,11 @@ def _gelu_of_number(x):
 
 
 gelu = Elementary("gelu", _gelu_of_number, ByMachine(both(_gelu), ByPrecision(tabled.gelu32, None)))
-erfc = Elementary("erfc", _by_scipy("erfc"),
+erfc = Elementary("erfc", by_scipy("erfc"),
                   ByMachine(both(_erfc), tabled.erfc_by(both(_erfc_far))))
-erfcx = Elementary("erfcx", _by_scipy("erfcx"), _erfcx)
+erfcx = Elementary("erfcx", by_scipy("erfcx"), _erfcx)
 portable_erfinv = both(_erfinv)
-erfinv = Elementary("erfinv", _by_scipy("erfinv"),
+erfinv = Elementary("erfinv", by_scipy("erfinv"),
                     ByMachine(portable_erfinv, ByPrecision(tabled.erfinv32, tabled.erfinv64_by(portable_erfinv.float64))))
-lgamma = Elementary("lgamma", _by_scipy("gammaln"), _lgamma)
-digamma = Elementary("digamma", _by_scipy("digamma"), _digamma)
+lgamma = Elementary("lgamma", by_scipy("gammaln"), _lgamma)
+digamma = Elementary("digamma", by_scipy("digamma"), _digamma)
