@@ -873,3 +873,23 @@ def test_words_tell_each_change(value, words, change):
     assert watched.are_same() and watched.are_same()
     change(value)
     assert not watched.are_same()
+
+
+def test_several_steps_are_captured_and_explained_after_their_replays():
+    """Programs share the ones that backward starts with."""
+    net, x = torch.nn.Linear(3, 2), torch.ones(4, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    steps = [torch.compile(step) for _ in range(2)]
+    for each in steps:
+        for _ in range(4):
+            each(x)
+        assert not torch.compile.explain(each)(x).breaks
+    assert all(kind.replays for each in steps for kind in each._kinds.values())
+    assert not torch.compile.explain(step)(x).breaks

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ..autograd.engine import arithmetic as engine_arithmetic
+from ..tensor import lasting
 from .creation import fill
 from .memory import assign, copies, writing
 from .pointwise import arithmetic, comparison
@@ -32,7 +33,11 @@ def _root_gradient(tensor):
         if len(_ones) >= 64:
             _ones.clear()
         layout = tensor.layout
-        found = _ones[layout] = fill.ones(layout.shape, dtype=layout.dtype, device=layout.device)
+        found = lasting(layout.dense())                  # no ring's: captured programs share it
+        if layout.handler is None:
+            _ones[layout] = found
+        found.fill_(1)
+        found.storage.version = 0
     return found
 
 
