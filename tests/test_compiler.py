@@ -83,10 +83,19 @@ def test_fingerprint_is_the_same_for_the_same_source(source, scope):
     assert fingerprint(build(source, **scope)) == fingerprint(build("\n\n" + source, **scope))
 
 
+@pytest.mark.parametrize("source", ["x in {'a', 'b', 'c', 'd'}", "T(x in ('a', {'b'}))", "x in NAMES", "f(x, x)"])
+def test_a_set_in_a_kernel_has_the_same_text_in_every_process(source):
+    code = ("from numtorch.kernels.binding import fingerprint\nNAMES = {'a', 'b', 'c', 'd'}\n"
+            f"def f(x, y=frozenset('abcd')): return {source}\nprint(fingerprint(f, {{}}, None, frozenset()))")
+    seen = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                           env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout for seed in (1, 2)}
+    assert len(seen) == 1 and len(seen.pop()) > 60
+
+
 def test_fingerprint_is_the_same_in_another_process():
     code = ("from numtorch.kernels.binding import fingerprint; import numtorch.kernels.cpu.norm.norm as n, types; "
             "print([fingerprint(f, {}, 'float32', frozenset()) for k, f in sorted(vars(n).items()) "
-            "       if isinstance(f, types.FunctionType) and not k.startswith(('plan', '_plan', 'prepare'))])")
+            "       if isinstance(f, types.FunctionType) and not k.startswith(('plan', '_plan', 'prepare', 'shares'))])")
     seen = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                            env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout for seed in (1, 2)}
     assert len(seen) == 1 and len(seen.pop()) > 100
@@ -276,6 +285,15 @@ def calls_twice(x, n):
 def calls_twice_apart(x, n):
     long_loop_apart(x, n)
     long_loop_apart(x, n - 1)
+
+
+@jit_only
+def test_kernels_share_a_helper_that_means_the_same_in_them():
+    """Whatever names they bind for others of their helpers; and have one each where it is not the same."""
+    helper = in_file("helper", HELPER, LANES=16)
+    shared = [binding._bind_value(helper, binding.Names(names), None, binding.HOST)
+              for names in ({"LANES": 4}, {"LANES": 4, "T": np.float32}, {"LANES": 4, "T": np.float64}, {"LANES": 8})]
+    assert shared[0] is shared[1] is shared[2] is not shared[3]
 
 
 @jit_only

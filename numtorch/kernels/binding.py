@@ -248,9 +248,8 @@ def _bind_value(value, names, compute, target):
             from .frontend import load_all
             load_all()
         return value
-    key = (value, compute, tuple(sorted((k, v if isinstance(v, (ScalarBody, type, int, str)) else id(v))
-                                        for k, v in names.items() if not scalar)) if names else (),
-           _describe(value, names, compute, frozenset()))        # a global it refers to may have been assigned since
+    # all that shapes it, and no name that another kernel binds for others: a global it refers to may have been assigned since
+    key = value, compute, _describe(value, names, compute, frozenset())
     try:
         made = target.bound.get(key)
     except TypeError:
@@ -267,8 +266,15 @@ def _bind_value(value, names, compute, target):
 
 
 # ---------------------------------------------------------------- fingerprints
+def _text(value):
+    """What a value is, the same in every process: a set's own text has the order of this process's hashes."""
+    if type(value) is tuple and any(isinstance(v, (tuple, set, frozenset)) for v in value):
+        return f"({', '.join(map(_text, value))})"
+    return f"{{{', '.join(sorted(map(_text, value)))}}}" if isinstance(value, (set, frozenset)) else repr(value)
+
+
 def _code_text(code):
-    constants = [_code_text(c) if isinstance(c, pytypes.CodeType) else f"{type(c).__name__}:{c!r}" for c in code.co_consts]
+    constants = [_code_text(c) if isinstance(c, pytypes.CodeType) else f"{type(c).__name__}:{_text(c)}" for c in code.co_consts]
     return f"{code.co_code.hex()}|{constants}|{code.co_names}|{code.co_varnames}|{code.co_flags}"
 
 
@@ -289,7 +295,7 @@ def _describe(value, names, compute, seen, code=None):
         return f"array {value.dtype.str} {value.shape} {hashlib.sha256(np.ascontiguousarray(value)).hexdigest()}"
     if isinstance(value, type):
         return f"type {value.__module__}.{value.__qualname__}"
-    return f"{type(value).__name__} {value!r}"
+    return f"{type(value).__name__} {_text(value)}"
 
 
 def fingerprint(function, names, compute, seen):
@@ -298,7 +304,7 @@ def fingerprint(function, names, compute, seen):
         return f"again {code.co_name}"
     seen = seen | {(function, compute)}
     found, cells = _references(function, names)
-    parts = [_code_text(code), repr(function.__defaults__), *(["outlined"] if function in OUTLINED else [])]
+    parts = [_code_text(code), _text(function.__defaults__), *(["outlined"] if function in OUTLINED else [])]
     parts += [f"{n}={_describe(v, names, compute, seen, code)}" for n, v in sorted({**found, **cells}.items())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
