@@ -568,3 +568,20 @@ def test_what_is_copied_to_several_places_is_summed_in_its_own_precision(torch):
     target.copy_(source)
     target.backward(torch.tensor([[1.0], [2.0 ** -24], [2.0 ** -24]]))          # in float32 each of the small ones would be lost
     assert source.grad.item() == 1 + 2.0 ** -23
+
+
+def test_what_a_loss_was_made_of_may_be_written_where_only_the_difference_is_kept(torch):
+    x = leaf(torch, 2, -3)
+    made = x * 1
+    loss = torch.nn.functional.gaussian_nll_loss(made, made.detach() * 0, torch.ones(2, dtype=made.dtype), reduction="sum")
+    made.mul_(5)
+    loss.backward()
+    close(x.grad, [2, -3])
+
+
+def test_a_quarter_turn_is_itself_what_writes_through_its_views_reach(torch):
+    x = torch.arange(4.0).reshape(2, 2).requires_grad_()
+    turned = torch.rot90(x)
+    turned[0].mul_(3)
+    by_turned, = torch.autograd.grad(turned[0].sum(), turned)
+    assert not turned._is_view() and by_turned.tolist() == [[1, 1], [0, 0]]

@@ -9,7 +9,7 @@ from ..ops.creation.fill import full_like
 from ..ops.loss import cross_entropy as crossentropy
 from ..ops.loss import elementwise_losses
 from ..ops.loss.elementwise_losses import legacy_reduction, paired_loss, reduced, reduced_terms
-from ..ops.pointwise.arithmetic import div, mul
+from ..ops.pointwise.arithmetic import div, mul, square, sub
 from ..ops.pointwise.bounds import clamp_low
 from ..ops.reduce import reductions
 from ..tensor import Tensor
@@ -379,5 +379,5 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
     """
     var = _variances(input, var)
     held = clamp_low(var.detach(), eps) - var.detach() + var
-    terms = mul(held.log() + div(elementwise_losses.squared_error(input, target), held), 0.5)
+    terms = mul(held.log() + div(square(sub(input, target)), held), 0.5)
     return reduced(terms + 0.9189385332046727 if full else terms, reduction)

@@ -15,7 +15,8 @@ from ..core.primitive import Primitive, derivative_of, miss, primitives
 from ..core.status import run_counting
 from ..memory.copies import clone, contiguous, plan_copy
 from ..reduce.reductions import sum
-from ..shape.views import reshape, transpose
+from ..shape.inplace_views import transpose_
+from ..shape.views import reshape
 from .index_select import index_values
 
 _REPEAT, _REPEAT_INTERLEAVE, _FLIP, _ROLL = primitives("repeat", "repeat_interleave", "flip", "roll").values()
@@ -331,7 +332,7 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
         return clone(input)
     if k == 2:
         return flip(input, a, b)
-    return transpose(flip(input, b if k == 1 else a), a, b)
+    return transpose_(flip(input, b if k == 1 else a), a, b)            # itself, not a view of what nobody else has
 
 
 # ---------------------------------------------------------------- rolling
