@@ -210,3 +210,16 @@ def test_what_has_no_meaning_names_a_way():
                         (lambda: OURS.csr.cos(), "sparse CSR has no `cos`")):
         with pytest.raises(NotImplementedError, match=words):
             call()
+
+
+@pytest.mark.parametrize("dtype", [numtorch.bfloat16, numtorch.float16])
+def test_products_of_16_bit_floats(dtype):
+    """They are widened: the kernels of rows know no such elements."""
+    x, dense = numtorch.tensor([[1.0, 0, 2], [0, 3, 0]], dtype=dtype), numtorch.tensor([[1.0, 2], [3, 4], [5, 6]], dtype=dtype, requires_grad=True)
+    for sparse in (x.to_sparse(), x.to_sparse_csr()):
+        sparse.requires_grad_()
+        out = sparse @ dense
+        assert out.dtype is dtype and out.tolist() == [[11, 14], [9, 12]]
+        by_sparse, by_dense = numtorch.autograd.grad(out.sum(), (sparse, dense))
+        assert by_dense.tolist() == [[1, 1], [3, 3], [2, 2]] and by_sparse.to_dense()[0, 2].item() == 11
+        assert numtorch.sparse.sampled_addmm(x.to_sparse_csr(), x, dense.detach() @ x).to_dense()[0, 2].item() == 2 + 22

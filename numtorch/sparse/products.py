@@ -6,7 +6,7 @@ matrix is the same product with the transpose; that of the sparse one is sampled
 from __future__ import annotations
 
 from ..autograd.graph import GraphNode, Recorded, recording
-from ..dtypes import int64
+from ..dtypes import float32, int64
 from ..exchange import make
 from ..kernels.threads import get_num_threads
 from ..layout import Layout
@@ -19,7 +19,7 @@ from ..ops.index.rearrange import repeat_interleave
 from ..ops.linalg.addmm import addmm as dense_addmm
 from ..ops.linalg.matmul import bmm as dense_bmm
 from ..ops.linalg.matmul import mm as dense_mm
-from ..ops.memory.copies import contiguous
+from ..ops.memory.copies import contiguous, to_dtype
 from ..ops.pointwise import arithmetic
 from ..ops.shape.views import movedim, reshape, squeeze, transpose, unsqueeze
 from ..ops.sort.scan import cumsum
@@ -47,7 +47,10 @@ def _lines(layout, index_parts, flipped):
 
 
 def _multiply(rows, values, dense):
-    """The product of a sparse matrix's rows and a dense matrix, unrecorded."""
+    """The product of a sparse matrix's rows and a dense matrix, unrecorded. Kernels know no 16-bit floats: these are widened."""
+    kind = values.layout.dtype
+    if kind.category == 2 and kind.itemsize == 2:
+        return to_dtype(_multiply(rows, to_dtype(values.detach(), float32), to_dtype(dense.detach(), float32)), kind)
     width, layout = dense.layout.shape[1], values.layout
     if dense.layout.strides[1] != 1 and width > 1:
         dense = contiguous(dense)
@@ -134,7 +137,10 @@ def sampled(x, a, b) -> Tensor:
     """a @ b^H at the places of a sparse matrix of distinct elements, sparse."""
     b = arithmetic.conj_physical(b) if b.layout.dtype.is_complex else b
     rows, columns = coordinates(x)
-    values = _sampled(contiguous(rows), contiguous(columns), contiguous(a), contiguous(b))
+    kind = a.layout.dtype
+    if kind.category == 2 and kind.itemsize == 2:
+        a, b = to_dtype(a, float32), to_dtype(b, float32)
+    values = to_dtype(_sampled(contiguous(rows), contiguous(columns), contiguous(a), contiguous(b)), kind)
     return with_values(x.layout, x.storage.parts[:-1], x.storage.coalesced, values)
 
 
