@@ -182,8 +182,8 @@ class ProcessCase:
 
     Attributes:
         source: Python source in which `{module}` stands for the side's package; it prints a JSON list of numbers, one a row.
-        rows: for each number its name, unit (`"s"`, `"B"` or `"×"`), budget, and, where there is one, what it must not exceed by
-            itself.
+        rows: for each number its name, unit (`"s"`, `"B"`, `"×"` or `""`), budget, and, where there is one, what it must not
+            exceed by itself.
         sides: the packages that can run it.
         rounds: how many processes a side; the first of them is not counted when there are several: it warms disk and store.
         long: whether it takes so long that a quick run leaves it out.

@@ -87,9 +87,9 @@ def exponent(points) -> float:
 
 # ---------------------------------------------------------------- cells
 def figures(value, unit="s") -> str:
-    """Three figures and a unit."""
-    if unit == "×":
-        return f"{value:.3g}×"
+    """Three figures and a unit, if any."""
+    if unit in ("×", ""):
+        return f"{value:.3g}{unit}"
     scales = [("s", 1), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9)] if unit == "s" else [
         ("GB", 1e-9), ("MB", 1e-6), ("kB", 1e-3), ("B", 1)]
     for name, scale in scales:
