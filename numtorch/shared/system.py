@@ -20,6 +20,7 @@ _unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _FAILED = ctypes.c_void_p(-1).value
 PAGE = mmap.PAGESIZE
 SIZES = (1 << 62, 1 << 53, 1 << 43)                      # bytes of the file, the most that a file system allows
+PUNCHED_AT_ONCE = 1 << 22
 FIXED = 0x10                                             # MAP_FIXED, the same on Linux and macOS
 KEEP_SIZE, PUNCH_HOLE, MACOS_PUNCH_HOLE = 1, 2, 99
 
@@ -93,11 +94,14 @@ _unreturned: list = []                                   # owners of memory that
 
 
 def punch(fd: int, offset: int, size: int) -> None:
-    """Give the memory of a piece of the file back; it reads as zeros from then on."""
-    if LINUX:
-        _library.fallocate(fd, KEEP_SIZE | PUNCH_HOLE, ctypes.c_int64(offset), ctypes.c_int64(size))
-    elif sys.platform == "darwin":
-        _library.fcntl(fd, MACOS_PUNCH_HOLE, (ctypes.c_int64 * 3)(0, offset, size))
+    """Give the memory of a piece of the file back; it reads as zeros from then on. That is done bit by bit: whoever writes to the
+    file waits meanwhile, so at most for a millisecond."""
+    for start in range(offset, offset + size, PUNCHED_AT_ONCE):
+        piece = min(PUNCHED_AT_ONCE, offset + size - start)
+        if LINUX:
+            _library.fallocate(fd, KEEP_SIZE | PUNCH_HOLE, ctypes.c_int64(start), ctypes.c_int64(piece))
+        elif sys.platform == "darwin":
+            _library.fcntl(fd, MACOS_PUNCH_HOLE, (ctypes.c_int64 * 3)(0, start, piece))
 
 
 def write(fd: int, offset: int, address: int, nbytes: int) -> None:
