@@ -44,6 +44,7 @@ def _symmetric(matrix):
 I = lambda t: t.ones(2, 2, dtype=t.int64)
 
 VALUES = {
+    "bends_of_a_sign": (lambda t: _gradient(t, lambda x: (t.copysign(x, t.tensor(-1.0)) ** 2) * x, 2.0, -3.0, order=2), [12.0, -18.0]),
     "convolved_integers": (lambda t: [t.conv1d(t.arange(8).view(1, 2, 4), t.tensor([[[1, -1]], [[2, 2 ** 62]]]), t.tensor([5, 0]), 2, 1, groups=2).tolist(),
                                       t.conv_transpose1d(t.arange(3).view(1, 3), t.tensor([[[1, 2, 3]]]), None, 2, 1, 1).tolist()],
                            [[[[5, 4, 8], [0, 10 - 2 ** 63, 14]]], [[0, 1, 2, 5, 4, 6]]]),

@@ -5,7 +5,7 @@ import math
 
 from ...kernels import vectormath
 from ...tensor import Tensor
-from .arithmetic import FLOATS, UNORDERED, conj, where
+from .arithmetic import FLOATS, UNORDERED, conj, sign, where
 from .pointwise import pointwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -497,4 +497,4 @@ def copysign(x, y):
 
 @copysign.derivative
 def _(grad, x, out):
-    return where(x == 0, 0, grad * copysign(1, out) * copysign(1, x)), 0
+    return where(x == 0, 0, grad * sign(out) * sign(x)), 0
