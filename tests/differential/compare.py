@@ -166,6 +166,8 @@ def _defects_of_pytorch(statement, values, operands, sources):
         return True                                      # it takes the exponential as it is, which overflows
     if "median(" in statement.source and any(n > 1 and step == 0 for t in tensors for n, step in zip(t.shape, t.stride())):
         return True                                      # it reads what was never written where a tensor is expanded
+    if re.search(r"\b(var|std)_mean\(", statement.source) and not all(torch.isfinite(t).all() for t in tensors if t.is_floating_point()):
+        return True                                      # a mean of what is infinite is not a number there
     if statement.kind == "grad" and any("hypot(" in source for source in sources.values()) and any(
             values[n] is not None and values[n].isnan().any() for n in statement.targets):
         return True                                      # the gradient of a length of 0, which is 0 here

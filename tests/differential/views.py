@@ -104,7 +104,7 @@ def view(g):
         text, count = f"{x}.split({size}, {d})", -(-n // size)
     elif form in ("chunk", "tensor_split") and n > 3:
         count = g.rng.randint(2, 4)
-        count = len(t.chunk(count, d)) if form == "chunk" else count
+        count = -(-n // -(-n // count)) if form == "chunk" else count          # chunks are of one size, and so may be fewer
         text = f"{x}.{form}({count}, {d})"
     elif form == "unbind" and 0 < n < 10:
         text, count = f"{x}.unbind({d})", n
