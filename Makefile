@@ -3,6 +3,7 @@
 #   make test    set up, then run the tests (ARGS="tests/test_layout.py -x" to choose)
 #   make memory  the tests of most kernel families with poisoned and with guarded memory (docs/debugging.md)
 #   make bench   the tables of README.md and docs/benchmarks.md, measured here (needs some ten minutes and an idle machine)
+#   make docs    the documentation site, in build/docs
 #   make lint    ruff and mypy
 #   make clean   remove .venv and what builds and tests leave
 PYTHON ?= python3
@@ -15,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 MEMORY := $(foreach name,tensor kernel_pointwise contract index join conv window_ops pad softmax,tests/test_$(name).py)
 
-.PHONY: demo test memory bench lint clean
+.PHONY: demo test memory bench docs lint clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/examples.stamp
@@ -35,6 +36,10 @@ bench: $(VENV)/dev.stamp
 	@mkdir -p build
 	$(BIN)/python -m bench --json build/bench.json --plot build/bench.png $(ARGS)
 	$(BIN)/python -m bench --from build/bench.json --readme README.md --readme docs/benchmarks.md >build/bench.txt
+
+# A link that leads nowhere fails.
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/python -m ruff check .

@@ -319,3 +319,10 @@ def test_a_write_through_a_view_of_what_an_op_makes_reaches_all_of_it():
     assert found.shape == (2, 2, 4, 3) and numtorch.equal(found[:, :, 1], rows) and not found[:, :, 2:].any() and not base.any()
     number = numtorch.func.vmap(lambda i, s: numtorch.tensor(1.0).index_add(0, i, s))(numtorch.zeros(3, 1, dtype=numtorch.int64), rows[0, 0])
     assert number.tolist() == (rows[0, 0] + 1).tolist()
+
+
+@pytest.mark.parametrize("name, args", [("t_", ()), ("transpose_", (0, 1)), ("unsqueeze_", (0,)), ("squeeze_", ())])
+def test_views_that_change_the_tensor_itself(name, args):
+    x = numtorch.arange(8.0).reshape(2, 4, 1)
+    found = numtorch.func.vmap(lambda row: getattr(row.clone(), name)(*args))(x)
+    assert numtorch.equal(found, numtorch.stack([getattr(row.clone(), name)(*args) for row in x]))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...autograd.modes import modes
-from ...tensor import Tensor
+from ...tensor import Tensor, lie_as
 from ..core.operands import method
 from ..memory.writing import check_inplace_allowed
 from .views import squeeze, t, transpose, unsqueeze
@@ -16,7 +16,7 @@ def _becoming(view_op, shown, shape, name=None):
         if modes.grad and self.node is not None:
             check_inplace_allowed(self, view_op.__name__)
         view = view_op(self, *args, **kwargs)
-        self.layout, self.address = view.layout, view.address
+        lie_as(self, view)
         if modes.grad and view.node is not None:
             self.node = view.node
         return self
