@@ -407,7 +407,7 @@ def test_plans_keep_what_they_run(monkeypatch):
 # what the rows do not record: random masks and draws, copies between devices, writes in place, refusals, and
 # factorisations whose results are free in sign or phase (tests of their own)
 ELSEWHERE = frozenset("""alpha_dropout dropout bernoulli_ exponential_ normal_ uniform_ binomial poisson to_device put t
-    linalg_cofactors_grad linalg_eig linalg_eigh linalg_ldl_solve multi_head_attention steps
+    linalg_cofactors_grad linalg_eig linalg_eigh linalg_ldl_solve multi_head_attention steps fused
     _standard_gamma _standard_gamma_grad _sample_dirichlet _dirichlet_grad""".split())
 
 

@@ -158,7 +158,7 @@ def test_gates_of_extremes():
 def test_float32_kernels_stay_in_float32_and_vectorise(kind):
     from numtorch.kernels.binding import DISABLE_JIT
     from numtorch.kernels.compiler import inspect_ir
-    from numtorch.kernels.cpu.shared.elements import same
+    from numtorch.kernels.elementtypes import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")
     function, arrays, names = KINDS[kind]

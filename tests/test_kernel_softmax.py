@@ -139,7 +139,7 @@ def plan_with(planner, dtype, n, c, s, weighted, *smoothing):
 def test_float32_kernels_stay_in_float32():
     from numtorch.kernels.binding import DISABLE_JIT
     from numtorch.kernels.compiler import inspect_ir
-    from numtorch.kernels.cpu.shared.elements import same
+    from numtorch.kernels.elementtypes import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")
     of_log = dict(closed=softmax_kernels.log, result_of=softmax_kernels.log_probability, term=softmax_kernels.grad_alone,

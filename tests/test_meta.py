@@ -11,7 +11,7 @@ from numtorch.ops.core.primitive import registry
 F = torch.nn.functional
 
 # What must look at elements.
-READS = frozenset("masked_scatter masked_select __getitem__ cpu ctc_loss gaussian_nll_loss sparse_coo_tensor sparse_csr_tensor "
+READS = frozenset("masked_scatter masked_select __getitem__ cpu gaussian_nll_loss sparse_coo_tensor sparse_csr_tensor "
                   "sparse_csc_tensor coalesce to_sparse to_sparse_coo to_sparse_csr to_sparse_csc sparse_mask spmm values".split())
 
 

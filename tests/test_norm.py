@@ -252,7 +252,7 @@ def test_no_float64_in_float32_loops():
     from numtorch.kernels.binding import DISABLE_JIT
     from numtorch.kernels.compiler import inspect_ir
     from numtorch.kernels.cpu.norm import channel_norm, norm
-    from numtorch.kernels.cpu.shared.elements import same
+    from numtorch.kernels.elementtypes import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")
     names = {"T": np.float32, "load": same, "store": same, "CENTRED": True}

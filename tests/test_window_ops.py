@@ -178,7 +178,6 @@ CONVOLUTION_ERRORS = [
     (lambda: F.conv2d(torch.zeros(1, 3, 2, 2), torch.zeros(2, 3, 3, 3)), "Kernel size can't be greater than actual input size"),
     (lambda: F.conv2d(torch.zeros(5, 5), torch.zeros(2, 3, 3, 3)), r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d"),
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3).double()), "should be the same"),
-    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5).long(), torch.zeros(2, 3, 3, 3).long()), "not implemented for 'Int64'"),
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), torch.zeros(3)),
      "expected bias to be 1-dimensional with 2 elements"),
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), stride=0), "non-positive stride"),

@@ -231,7 +231,9 @@ class Tracer(TracerBase):
             stack.enter_context(_patched(Module.__dict__, "__call__", call_module, lambda k, v: setattr(Module, k, v)))
             stack.enter_context(_patched(Module.__dict__, "__getattr__", get_attribute, lambda k, v: setattr(Module, k, v)))
             for (_, name), scope in [*_wrapped.items(), *self._of_modules(function)]:
-                original = scope[name] if name in scope else getattr(builtins, name)
+                original = scope.get(name) or getattr(builtins, name, None)
+                if original is None:                     # its module is gone, or was emptied
+                    continue
                 stack.enter_context(_patched_global(scope, name, self._wrapper(original)))
             result = function(*args)
         self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=None)

@@ -58,4 +58,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return _importlib.import_module("numtorch.alias").listing(__name__)
+    return _importlib.import_module("numtorch.alias").listing(__name__, *_HOMES)

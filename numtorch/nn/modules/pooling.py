@@ -307,7 +307,7 @@ class MaxUnpool1d(_MaxUnpool):
 
     Shape:
         Maxima and their places, both (N, C, L) or (C, L), and perhaps `output_size`: the extents of what was pooled, with or
-            without N and C, where several pool to the same -> (N, C, L_out) or (C, L_out).
+        without N and C, where several pool to the same -> (N, C, L_out) or (C, L_out).
         L_out = (L - 1) stride - 2 padding + kernel_size.
 
     Raises:
@@ -333,7 +333,7 @@ class MaxUnpool2d(_MaxUnpool):
 
     Shape:
         Maxima and their places, both (N, C, H, W) or (C, H, W), and perhaps `output_size`: the extents of what was pooled, with or
-            without N and C, where several pool to the same -> (N, C, H_out, W_out) or (C, H_out, W_out).
+        without N and C, where several pool to the same -> (N, C, H_out, W_out) or (C, H_out, W_out).
         H_out = (H - 1) stride - 2 padding + kernel_size, and W likewise.
 
     Raises:

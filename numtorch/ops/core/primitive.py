@@ -156,7 +156,10 @@ class Primitive(Recorded):
         everything = (*layouts, *attributes)
         key = self.key_of(*everything)
         exact = everything, _types(attributes)
-        plan = self.exact_plans.get(exact)
+        try:
+            plan = self.exact_plans.get(exact)
+        except TypeError:                                # of what cannot be hashed: the plan says what is wrong with it
+            return self.plan(*everything)
         if plan is None:
             plan = self.exact_plans.keep_again(exact, self.plan(*everything))
         if self.plans.get(key) is not plan:

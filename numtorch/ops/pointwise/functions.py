@@ -385,6 +385,7 @@ def adjoint(input) -> Tensor:
         tensor([[1.-1.j],
                 [0.-2.j]])
     """
+    layout_of("adjoint", input)                          # refuses what is no tensor
     return input.mH
 
 

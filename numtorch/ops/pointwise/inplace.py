@@ -14,7 +14,7 @@ from .real_functions import logit, nan_to_num
 from .special import igamma, igammac, mvlgamma
 
 
-def _copied_back(function, name, given, arguments, found):
+def _copied_back(function, name, given, arguments, found, dtype=""):
     def fitting(x, *args, **kwargs):
         result = function(x, *args, **kwargs)
         if not can_cast(result.layout.dtype, x.layout.dtype):
@@ -36,8 +36,8 @@ def _copied_back(function, name, given, arguments, found):
 
     Example:
         >>> import numtorch as torch
-        >>> torch.tensor([{given}]).{name}_({arguments})
-        tensor([{found}])
+        >>> torch.tensor([{given}]{dtype}).{name}_({arguments})
+        tensor([{found}]{dtype})
     """
     return method(changed)
 
@@ -51,7 +51,7 @@ def _checked_power(input, exponent) -> Tensor:
     return found
 
 
-float_power_ = _copied_back(_checked_power, "float_power", "2., 3.", "2", "4., 9.")
+float_power_ = _copied_back(_checked_power, "float_power", "2., 3.", "2", "4., 9.", ", dtype=torch.float64")
 igamma_ = _copied_back(igamma, "igamma", "1., 2.", "torch.tensor([1., 2.])", "0.6321, 0.5940")
 igammac_ = _copied_back(igammac, "igammac", "1., 2.", "torch.tensor([1., 2.])", "0.3679, 0.4060")
 logit_ = _copied_back(logit, "logit", "0.5, 0.9", "", "0.0000, 2.1972")
