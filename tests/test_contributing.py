@@ -47,11 +47,12 @@ def test_a_wrong_derivative_is_caught():
         exec(check.replace("squareplus", "wrongplus"), scope)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/legacy.md", "docs/training.md"])
-def test_sessions(name):
+@pytest.mark.parametrize("name, least", [("README.md", 8), ("docs/legacy.md", 8), ("docs/training.md", 8), ("docs/quickstart.md", 20),
+                                         ("docs/from-numpy.md", 12), ("docs/from-pytorch.md", 3)])
+def test_sessions(name, least):
     text = "\n".join(re.findall(r"^```\n(>>> .*?)^```", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL))
     test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
-    assert len(test.examples) >= 8
+    assert len(test.examples) >= least
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     output = []
     runner.run(test, out=output.append)

@@ -27,7 +27,7 @@ def tables():
     from optable import ROWS as ELEMENTWISE
 
     import numtorch as torch
-    import numtorch.special  # noqa: F401  (registers its polynomials)
+    import numtorch.special
     from numtorch.ops.core.primitive import registry
     constants = {name: value for name, value in vars(gradients).items() if isinstance(value, torch.Tensor)}
 
