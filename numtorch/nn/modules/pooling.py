@@ -360,7 +360,7 @@ class MaxUnpool3d(_MaxUnpool):
 
     Shape:
         Maxima and their places, both (N, C, D, H, W) or (C, D, H, W), and perhaps `output_size`: the extents of what was pooled,
-            with or without N and C, where several pool to the same -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
+        with or without N and C, where several pool to the same -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
         H_out = (H - 1) stride - 2 padding + kernel_size, and D and W likewise.
 
     Raises:
