@@ -1,0 +1,293 @@
+"""What Python does in a compiled function: values that change, effects that stay, and what keeps a call from being replayed."""
+from __future__ import annotations
+
+import os
+import random
+import time
+
+import numpy as np
+import pytest
+from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same, sgd, training, why
+
+import numtorch as torch
+from numtorch import nn
+from numtorch.jit import compiled, guards
+from numtorch.kernels import compiler
+
+pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
+F = nn.functional
+
+
+class Trainer:
+    scale = 1.0
+
+    def __init__(self):
+        self.factor, self.count, self.seen = 2.0, 0, []
+
+    def forward(self, x):
+        return x * self.factor * self.scale
+
+    def counting(self, x):
+        self.count += 1
+        return x + 1
+
+    def keeping(self, x):
+        self.seen.append(x * 2)
+        return x + 1
+
+
+factor = 3.0
+
+
+def test_values_that_change_are_seen():
+    global factor
+    trainer, cell, options = Trainer(), 1.0, {"add": 1.0}
+
+    def f(x, more=0):
+        return trainer.forward(x) * factor + cell + options["add"] + more
+    function = torch.compile(f)
+
+    def check(replayed=False):
+        for _ in range(5):
+            x = torch.randn(3)
+            assert same(function(x), f(x))
+    check()
+    assert is_replayed(function)
+    for change in (lambda: setattr(trainer, "factor", 5.0), lambda: setattr(Trainer, "scale", 0.5),
+                   lambda: options.update(add=7.0), lambda: setattr(trainer, "forward", lambda x: -x)):
+        change()
+        check()
+    cell = 9.0
+    check()
+    factor = 4.0
+    check()
+    factor, Trainer.scale = 3.0, 1.0
+    assert all(same(function(x, more=i), f(x, more=i)) for i in (1, 2.5, 0.0, -0.0, True) for x in [torch.randn(2)] * 5)
+
+
+def test_a_layer_that_is_exchanged_and_a_hook_that_is_added_are_seen():
+    net, seen = perceptron(), []
+    function = torch.compile(lambda x: net(x).detach())
+    for _ in range(5):
+        function(batch(0))
+    net[0] = nn.Linear(8, 16)
+    assert same(function(batch(0)), net(batch(0)))
+    for _ in range(5):
+        function(batch(0))
+    net[1].register_forward_hook(lambda *given: seen.append(1))
+    function(batch(0))
+    assert seen == [1]
+    net[0].weight.data = torch.zeros(16, 8)
+    assert same(function(batch(1)), net(batch(1)))
+
+
+@pytest.mark.parametrize("name", ["counting", "keeping"])
+def test_effects_on_python_happen_every_time(name):
+    trainer = Trainer()
+    function = torch.compile(getattr(trainer, name))
+    for _ in range(9):
+        function(torch.ones(2))
+    assert trainer.count == 9 or len(trainer.seen) == 9
+    assert not is_replayed(function) and ("effect on Python" in why(function) or "still in use" in why(function))
+
+
+class Stateful:
+    def __init__(self):
+        self.h = torch.zeros(3)
+
+    def assigning(self, x):
+        self.h = self.h * 0.5 + x
+        return self.h.sum()
+
+    def writing(self, x):
+        self.h.mul_(0.5).add_(x)
+        return self.h.sum()
+
+
+@pytest.mark.parametrize("name, replayed", [("assigning", False), ("writing", True)])
+def test_state_that_is_carried(name, replayed):
+    eager, other = Stateful(), Stateful()
+    function = torch.compile(getattr(other, name))
+    for i in range(9):
+        x = torch.full((3,), float(i))
+        assert same(getattr(eager, name)(x), function(x)) and same(eager.h, other.h)
+    assert is_replayed(function) == replayed
+
+
+def _item(x):
+    return x / x.sum().item()
+
+
+def _branch(x):
+    return x + 1 if x.sum() > 0 else x - 1
+
+
+def _print(x):
+    print("x")
+    return x + 1
+
+
+def _numpy(x):
+    return torch.from_numpy(np.sin(x.numpy()))
+
+
+def _inverse(x):
+    return torch.linalg.inv(torch.diag(x.abs() + 3))
+
+
+def _random(x):
+    return x * random.random()
+
+
+def _clock(x):
+    return x + time.perf_counter() * 0
+
+
+def _numpy_draw(x):
+    return x + float(np.random.default_rng(0).random())
+
+
+def _tolist(x):
+    return x + len(x.tolist())
+
+
+def _mask(x):
+    return x[x > 0]
+
+
+def _environment(x):
+    return x + len(os.environ.get("NOTHING", ""))
+
+
+def _mapped(x):
+    list(map(print, [1]))
+    return x
+
+
+BREAKS = [_item, _branch, _print, _numpy, _inverse, _random, _clock, _numpy_draw, _tolist, _mask, _environment, _mapped]
+
+
+@pytest.mark.parametrize("f", BREAKS, ids=[f.__name__ for f in BREAKS])
+def test_what_cannot_be_captured_stays_right_and_is_listed(f, capsys):
+    function = torch.compile(f)
+    state = random.getstate()
+    for i in range(8):
+        x = torch.tensor([i - 3.5, 2.0, -1.5 * i])
+        random.setstate(state)
+        found = function(x)
+        random.setstate(state)
+        assert same(found, f(x)) and found is not None
+    assert not is_replayed(function)
+    said = torch.compile.explain(f)(torch.tensor([1.0, 2.0, 3.0]))
+    assert said.launches == 0 and said.breaks and all(b.what for b in said.breaks)
+    first, lines = f.__code__.co_firstlineno, 4
+    assert any(b.file == __file__ and first <= b.line < first + lines for b in said.breaks), said
+    with pytest.raises(compiled.Unsupported, match=r"test_compile_python.py:\d+: "):
+        strict = torch.compile(f, fullgraph=True)
+        for _ in range(8):
+            strict(torch.tensor([1.0, 2.0, 3.0]))
+    capsys.readouterr()
+
+
+def test_explain_of_what_is_captured():
+    net = perceptron()
+    said = torch.compile.explain(training(sgd)(net))(batch(0), classes(0))
+    assert said.launches > 8 and said.breaks == [] and said.bytes > 0 and "captured" in str(said)
+
+
+def test_an_error_of_the_function_is_its_own():
+    function = torch.compile(lambda x, y: x @ y)
+    for _ in range(5):
+        with pytest.raises(RuntimeError, match=r"mat1 and mat2|shape"):
+            function(torch.ones(2, 3), torch.ones(2, 3))
+    assert same(function(torch.ones(2, 3), torch.ones(3, 2)), torch.full((2, 2), 3.0))
+
+
+def test_variables_of_a_function_inside_a_decorator_are_compared():
+    scale = 2.0
+
+    @torch.no_grad()
+    def f(x):
+        return x * scale
+    function = torch.compile(f)
+    for _ in range(5):
+        assert function(torch.ones(2))[0].item() == 2.0
+    assert is_replayed(function)
+    scale = 3.0
+    assert function(torch.ones(2))[0].item() == 3.0
+
+
+def test_a_seed_that_is_set_inside_is_set_every_time():
+    def f(x):
+        torch.manual_seed(3)
+        return x + torch.rand(4)
+    function = torch.compile(f)
+    assert all(same(function(torch.zeros(4)), f(torch.zeros(4))) for _ in range(6)) and not is_replayed(function)
+
+
+def test_modes_that_a_function_leaves_changed():
+    def f(x):
+        torch.set_grad_enabled(not torch.is_grad_enabled())
+        return x * 2
+    function = torch.compile(f)
+    try:
+        for i in range(8):
+            function(torch.ones(2))
+            assert torch.is_grad_enabled() == bool(i % 2)
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def test_containers_of_tensors_as_arguments():
+    def f(pair, options):
+        options["more"].append(3)
+        return pair[0] * pair[1]["x"]
+    clean = torch.compile(lambda pair, options: pair[0] * pair[1]["x"] * len(options["more"]))
+    function = torch.compile(f)
+    for i in range(7):
+        pair = [torch.full((2,), float(i)), {"x": torch.full((2,), 3.0)}]
+        options = {"more": []}
+        assert function(pair, options)[0].item() == 3.0 * i and options["more"] == [3]
+        assert clean(pair, options)[0].item() == 3.0 * i
+    assert is_replayed(clean) and not is_replayed(function)
+
+
+def test_a_mode_that_changes_is_seen():
+    def network():
+        return nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.Linear(16, 4))
+
+    def before(number, net):
+        net.train(number // 5 % 2 == 0)
+    Pair(network, training(sgd)).run(25, batch, classes, seed=1, before=before)
+
+
+# ---------------------------------------------------------------- words of memory
+@pytest.mark.skipif(not guards.is_known(), reason="this Python's objects are laid out otherwise")
+def test_objects_are_compared_in_memory_first():
+    pair = Pair(perceptron, training(sgd)).run(6, batch, classes)
+    replay, = kind_of(pair.compiled).replays
+    assert replay.words is not None and not replay.rest and replay.words.are_same()
+    looks = replay.looks
+    pair.run(6, batch, classes)
+    assert replay.looks == looks
+    pair.nets[1].note = "another attribute, which nothing reads"
+    assert not replay.words.are_same()
+    pair.run(3, batch, classes)
+
+
+def test_without_words_of_memory_objects_are_compared_in_python(monkeypatch):
+    monkeypatch.setattr(guards, "is_known", lambda: False)
+    test_values_that_change_are_seen()
+    test_a_mode_that_changes_is_seen()
+
+
+@pytest.mark.parametrize("value, words, change", [
+    ([1, 2], guards.of_list, lambda x: x.reverse()), ({"a": 1, "b": 2}, guards.of_dict, lambda x: x.update(a=2, b=1)),
+    ({"a": 1}, guards.of_dict, lambda x: (x.pop("a"), x.update(b=1))), ({}, guards.of_dict, lambda x: x.update(b=1)),
+    (set(), guards.of_set, lambda x: x.add(1))], ids=["list", "values", "keys", "empty", "set"])
+@pytest.mark.skipif(not guards.is_known(), reason="this Python's objects are laid out otherwise")
+def test_words_tell_each_change(value, words, change):
+    watched = guards.Words(words(value))
+    assert watched.are_same() and watched.are_same()
+    change(value)
+    assert not watched.are_same()

@@ -1,0 +1,145 @@
+"""Compiled training steps: bit for bit the eager ones, for as many as one likes: every optimiser, every network of the benchmark."""
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from replays import Pair, batch, classes, compare, is_replayed, perceptron, same, sgd, training, why
+
+import numtorch as torch
+from bench import models, networks
+from bench.runner import case as bench_case
+from numtorch import nn
+from numtorch.kernels import compiler
+
+pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
+F = nn.functional
+
+
+OPTIMIZERS = [
+    ("SGD", dict(lr=0.1)), ("SGD", dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)), ("Adam", dict(lr=0.01)),
+    ("Adam", dict(lr=0.01, amsgrad=True)), ("AdamW", dict(lr=0.01)), ("Adamax", {}), ("NAdam", {}), ("RAdam", {}), ("Adagrad", {}),
+    ("Adadelta", {}), ("RMSprop", dict(momentum=0.5, centered=True)), ("Rprop", {}), ("ASGD", {}), ("Adafactor", {}),
+]
+
+
+@pytest.mark.parametrize("name, options", OPTIMIZERS, ids=[f"{n}-{'-'.join(o)}" for n, o in OPTIMIZERS])
+def test_every_optimizer_for_50_steps(name, options):
+    make = training(lambda parameters: getattr(torch.optim, name)(parameters, **options))
+    pair = Pair(perceptron, make).run(50, batch, classes)
+    assert is_replayed(pair.compiled) == (name != "Adafactor"), why(pair.compiled)
+    for a, b in zip(pair.eager.optimizer.state.values(), pair.step.optimizer.state.values(), strict=True):
+        assert all(same(a[key], b[key]) if isinstance(a[key], torch.Tensor) else a[key] == b[key] for key in a)
+
+
+STEPS = [case for module in (networks, models) for case in module.CASES
+         if isinstance(case, bench_case.Case) and case.setup is not None
+         and (module is networks or "training step" in case.name) and "ResNet" not in case.name]
+EAGER = ("VAE",)                                         # which looks at values: binary_cross_entropy does, as PyTorch's
+
+
+@pytest.mark.parametrize("case", STEPS, ids=[case.name for case in STEPS])
+def test_every_network_of_the_benchmark(case, monkeypatch):
+    modules = []
+    fill = bench_case.fill
+    monkeypatch.setattr(bench_case, "fill", lambda package, module: modules.append(module) or fill(package, module))
+    rng = np.random.default_rng(0)
+    arrays = [np.asarray(make(rng, np.float32)) for make in case.inputs]
+    eager, step = (case.setup(torch, *[torch.tensor(array) for array in arrays]) for _ in range(2))
+    function = torch.compile(step)
+    seconds = time.perf_counter()
+    for number in range(50):
+        results = []
+        for run in (eager, function):
+            torch.manual_seed(number)
+            results.append(run())
+        assert same(*results), f"results differ in step {number}"
+        if modules:
+            compare(*modules, f"in step {number}")
+        if time.perf_counter() - seconds > 3 and number > 8:             # of the large ones, fewer
+            break
+    assert is_replayed(function) == (not case.name.startswith(EAGER)), why(function)
+
+
+def test_a_learning_rate_that_is_set_between_steps():
+    pair = Pair(perceptron, training(lambda p: torch.optim.Adam(p, lr=0.01)))
+    steps = {id(net): step.optimizer for net, step in zip(pair.nets, (pair.eager, pair.step))}
+    schedules = {key: torch.optim.lr_scheduler.StepLR(each, 3, 0.5) for key, each in steps.items()}
+
+    def before(number, net):
+        if number:
+            schedules[id(net)].step()
+    pair.run(20, batch, classes, before=before)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+
+
+@pytest.mark.parametrize("set_to_none, clip", [(False, None), (True, 0.1), (False, 0.1)])
+def test_gradients_that_stay_and_gradients_that_are_clipped(set_to_none, clip):
+    pair = Pair(perceptron, training(sgd, set_to_none=set_to_none, clip=clip)).run(12, batch, classes)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+
+
+def test_gradients_that_add_up():
+    def make(net):
+        def step(x, y):
+            loss = F.cross_entropy(net(x), y) / 3
+            loss.backward()
+            return loss
+        return step
+    pair = Pair(perceptron, make)
+    optimizers = {id(net): sgd(net.parameters()) for net in pair.nets}
+
+    def before(number, net):
+        if number % 3 == 0:
+            if number:
+                optimizers[id(net)].step()
+            optimizers[id(net)].zero_grad()
+    pair.run(30, batch, classes, before=before)
+    assert len(pair.compiled._kinds) == 1
+
+
+def test_gradients_that_somebody_keeps_stay_what_they_are():
+    pair = Pair(perceptron, training(sgd)).run(6, batch, classes)
+    assert is_replayed(pair.compiled)
+    kept, copies = [], []
+    for number in range(6):
+        pair.run(1, lambda _, n=number: batch(n), lambda _, n=number: classes(n))
+        kept += [p.grad for p in pair.nets[1].parameters()]
+        kept += [pair.nets[1][0].weight.grad.view(-1)]
+        copies += [each.clone() for each in kept[-5:]]
+    assert all(same(a, b) for a, b in zip(kept, copies, strict=True))
+
+
+def test_dropout_and_batch_norm():
+    def network():
+        return nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 4))
+    pair = Pair(network, training(sgd)).run(20, batch, classes, seed=5)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+    first = pair.compiled(batch(0), classes(0))
+    assert not same(first, pair.compiled(batch(0), classes(0)))
+    for net in pair.nets:
+        net.eval()
+    pair.eager(batch(0), classes(0)), pair.eager(batch(0), classes(0))
+    for a, b in zip(pair.nets[0].parameters(), pair.nets[1].parameters()):
+        with torch.no_grad():
+            b.copy_(a)
+
+
+def test_random_numbers_go_on_as_in_eager():
+    def draw(x):
+        return x + torch.randn(3), torch.rand(2), torch.bernoulli(torch.full((4,), 0.5))
+    function = torch.compile(draw)
+    torch.manual_seed(3)
+    wanted = [draw(torch.zeros(3)) for _ in range(8)]
+    torch.manual_seed(3)
+    found = [function(torch.zeros(3)) for _ in range(8)]
+    assert all(same(a, b) for one, other in zip(wanted, found) for a, b in zip(one, other))
+
+
+def test_a_generator_of_ones_own():
+    stream = torch.Generator().manual_seed(1)
+    function = torch.compile(lambda x: x * torch.rand(4, generator=stream))
+    found = [function(torch.ones(4)) for _ in range(6)]
+    stream.manual_seed(1)
+    assert all(same(each, torch.rand(4, generator=stream)) for each in found) and is_replayed(function)
