@@ -282,17 +282,17 @@ def test_the_kernels_that_measure_limits_do_what_they_say():
     from numtorch.kernels.compiler import compile_kernel
     from numtorch.kernels.threads import prepare
     x, out = np.arange(1000, dtype=np.float32), np.zeros(1000, np.float32)
-    walk = np.array([999, 2])
-    compile_kernel(limits.copy, ("float32*", "float32*", "int64*")).call(x.ctypes.data, out.ctypes.data, walk.ctypes.data)
+    descriptor = np.array([999, 2])
+    compile_kernel(limits.copy, ("float32*", "float32*", "int64*")).call(x.ctypes.data, out.ctypes.data, descriptor.ctypes.data)
     assert np.array_equal(out[:999], x[:999]) and out[999] == 0
-    compile_kernel(limits.read, ("float32*", "float32*", "int64*")).call(x.ctypes.data, out.ctypes.data, walk.ctypes.data)
+    compile_kernel(limits.read, ("float32*", "float32*", "int64*")).call(x.ctypes.data, out.ctypes.data, descriptor.ctypes.data)
     assert out[0] == 2 * x[:999].sum()
     for dtype in ("float32", "float64"):
         kernel, operations = limits._multiply_add(dtype)
         lanes = operations // (2 * limits.CHAINS)
         sums = np.zeros(lanes + 1, dtype)
         prepared = prepare(kernel, [[80]], [(0,)], release_lock=True)
-        prepared.call(sums.ctypes.data, prepared.walk)
+        prepared.call(sums.ctypes.data, prepared.descriptor)
         assert (sums[:lanes] == 2.0 * limits.CHAINS).all() and sums[lanes] == 0         # x -> x / 2 + 1 ends at 2
         assert limits._flops(dtype, 1, rounds=1000) > 1e8
 

@@ -109,17 +109,17 @@ def test_helper_changed_in_a_session_is_compiled_anew():
     results = []
     for constant in (2, 3):
         scope["C"] = constant
-        source = "def f(x, out, walk):\n    for i in range(walk[0]):\n        out[i] = helper(x[i])\n"
+        source = "def f(x, out, descriptor):\n    for i in range(descriptor[0]):\n        out[i] = helper(x[i])\n"
         kernel = build(source, helper=scope["helper"])
-        x, out, walk = np.ones(2), np.empty(2), np.array([2])
-        compile_kernel(kernel, ("float64*", "float64*", "int64*")).call(x.ctypes.data, out.ctypes.data, walk.ctypes.data)
+        x, out, descriptor = np.ones(2), np.empty(2), np.array([2])
+        compile_kernel(kernel, ("float64*", "float64*", "int64*")).call(x.ctypes.data, out.ctypes.data, descriptor.ctypes.data)
         results.append(out[0])
     assert results == [2, 3]
 
 
 # ---------------------------------------------------------------- literals
-def each(x, out, walk):
-    n = walk[0]
+def each(x, out, descriptor):
+    n = descriptor[0]
     for i in range(n):
         out[i] = fn(x[i])                                # noqa: F821  (bound when compiled)
 
@@ -249,10 +249,10 @@ def test_a_bound_name_that_means_something_else_to_a_helper_is_refused():
         collide({"LANES": np.float32}, {"LANES": 16})
 
 
-@pytest.mark.parametrize("line", ["out[0] = walk[COLUMNS]", "walk[COLUMNS] = 0", "out[0] = walk[COLUMNS + 2]", "walk[COLUMNS] += 1"])
+@pytest.mark.parametrize("line", ["out[0] = descriptor[COLUMNS]", "descriptor[COLUMNS] = 0", "out[0] = descriptor[COLUMNS + 2]", "descriptor[COLUMNS] += 1"])
 def test_a_bound_name_that_is_a_place_in_a_descriptor_is_refused(line):
     """The kernel's own COLUMNS, where its descriptor has the columns, would be the number bound to the same name elsewhere."""
-    kernel = in_file("kernel", f"def kernel(out, walk):\n    {line}\n", COLUMNS=1)
+    kernel = in_file("kernel", f"def kernel(out, descriptor):\n    {line}\n", COLUMNS=1)
     with pytest.raises(NameError, match=r"'COLUMNS' to 8, which kernel.kernel has for a place .+x\[COLUMNS\]"):
         compile_kernel(kernel, ("int64*", "int64*"), {"COLUMNS": 8})
 

@@ -392,7 +392,7 @@ def the_simulator_checks_addresses(torch):
     def run(source, target, elements):
         plan = kernels(torch.device("cuda:0"), "pointwise.pointwise").plan_pointwise(
             registry["neg"].scalar("float32"), ("float32",), ("float32",), (elements,), [(1,), (1,)], compute=("float32",))
-        plan.call(source.address, target.address, plan.walk)
+        plan.call(source.address, target.address, plan.descriptor)
 
     here, there = torch.ones(16, device="cuda:0"), torch.ones(16, device="cuda:1")
     run(here, here, 16)
@@ -446,8 +446,8 @@ def tensor_cores(torch):
                                           tiles.bits(0.5, "float32"), (0, 0), 1)
         places = gemm.A_ROW if along[0] else gemm.A_COLUMN, gemm.A_STEP, gemm.B_COLUMN if along[1] else gemm.B_ROW, gemm.B_STEP
         kernel = tensorcores.warp_kernel(dtype, warps, along, gemm.strided_c, places)
-        held, walk = upload(row + strides, 0)
-        words = [a_there.data_ptr(), b_there.data_ptr(), out.data_ptr(), bias_there.data_ptr(), walk]
+        held, descriptor = upload(row + strides, 0)
+        words = [a_there.data_ptr(), b_there.data_ptr(), out.data_ptr(), bias_there.data_ptr(), descriptor]
         pointers = [DevicePointer(w, kind, *machine.block_of(w, 0)) for w, kind in zip(words, kernel.kinds)]
         kernel.python[2, warps.threads](*pointers)
         expected = (0.5 * (a.float() @ b.float()) + bias.float()).relu()

@@ -48,7 +48,7 @@ def test_an_unknown_mode_is_refused():
     assert done.returncode and "NUMTORCH_DEBUG_MEMORY: expected 'poison' or 'guard', but got 'gaurd'" in done.stderr
 
 
-# A kernel that touches elements `walk[0]` to `walk[1]` of its block, whatever the block's size.
+# A kernel that touches elements `descriptor[0]` to `descriptor[1]` of its block, whatever the block's size.
 LEAVES = """
 import os, sys
 import numpy as np
@@ -56,8 +56,8 @@ import numtorch as torch
 from numtorch.kernels.compiler import compile_kernel
 from numtorch.kernels.threads import prepare
 
-def leaves(source, out, walk):
-    for i in range(walk[0], walk[1]):
+def leaves(source, out, descriptor):
+    for i in range(descriptor[0], descriptor[1]):
         out[i] = source[i]
 
 kernel = compile_kernel(leaves, ("float32*", "float32*", "int64*"))
@@ -71,7 +71,7 @@ def tensors(at_end):
 
 def launch(first, last, a, b, parts=1):
     prepared = prepare(kernel, [(first, last)] * parts)
-    prepared.call(a.address, b.address, prepared.walk)
+    prepared.call(a.address, b.address, prepared.descriptor)
 """
 
 
@@ -94,7 +94,7 @@ def test_a_read_and_a_freed_block_are_named():
     done = run("guard", LEAVES + "a, _ = tensors(True)\nc = a if a.address % 4096 else torch.ones(3, 4)\n"
                                  "launch(0, 13, c, torch.ones(20))")
     assert "0 bytes behind the end of a block of 48 bytes" in done.stderr and "<-" in done.stderr, done.stderr
-    done = run("guard", LEAVES + "a, b = tensors(True)\nword = a.address\ndel a\nkernel.call(word, b.address, prepare(kernel, [(0, 2)]).walk)")
+    done = run("guard", LEAVES + "a, b = tensors(True)\nword = a.address\ndel a\nkernel.call(word, b.address, prepare(kernel, [(0, 2)]).descriptor)")
     assert "in a block of 48 bytes" in done.stderr and "has been freed" in done.stderr, done.stderr
 
 

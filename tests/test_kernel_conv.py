@@ -43,7 +43,7 @@ class Guarded:
 def run(prepared, *addresses):
     workspace = np.full(prepared.workspace + 128, 0xFF, np.uint8)        # NaN: nothing may rely on zeros
     start = -workspace.ctypes.data % 64
-    prepared.call(*addresses, workspace.ctypes.data + start, prepared.walk)
+    prepared.call(*addresses, workspace.ctypes.data + start, prepared.descriptor)
     assert (workspace[start + prepared.workspace:] == 0xFF).all(), "wrote past the workspace"
 
 

@@ -37,14 +37,14 @@ def run(plan, x, indices, other):
     guarded = [Guarded(a) for a in (x, *indices, other, np.zeros(1, np.int64))]
     table = np.array([g.address for g in guarded[2:-2]], np.int64)
     more = table.ctypes.data if table.size else 0
-    plan.call(guarded[0].address, guarded[1].address, more, guarded[-2].address, guarded[-1].address, plan.walk)
+    plan.call(guarded[0].address, guarded[1].address, more, guarded[-2].address, guarded[-1].address, plan.descriptor)
     [g.check() for g in guarded]
     return guarded[0].array, guarded[-2].array, guarded[-1].array[0]
 
 
 def parts_of(plan):
     """How many parts a launch record has (see threads.py)."""
-    return ctypes.c_int64.from_address(plan.walk + 2 * 8).value
+    return ctypes.c_int64.from_address(plan.descriptor + 2 * 8).value
 
 
 def values(rng, dtype, shape):
@@ -205,20 +205,20 @@ def test_masks(rng, dtype, share):
         count, gx, gm = int(mask.sum()), Guarded(x), Guarded(mask)
         found = Guarded(np.full(1, -1))
         plan = masks.plan_count_nonzero(x.size)
-        plan.call(gm.address, found.address, plan.walk)
+        plan.call(gm.address, found.address, plan.descriptor)
         assert found.check()[0] == count
         places = Guarded(np.zeros((count, len(shape)), np.int64))
         plan = masks.plan_nonzero(shape)
-        plan.call(gm.address, places.address, plan.walk)
+        plan.call(gm.address, places.address, plan.descriptor)
         assert (places.check() == np.argwhere(mask)).all()
         out = Guarded(np.zeros(count, dtype))
         plan = masks.plan_masked_select(x.itemsize, x.size)
-        plan.call(gx.address, gm.address, out.address, plan.walk)
+        plan.call(gx.address, gm.address, out.address, plan.descriptor)
         assert (out.check() == x[mask]).all()
         source, expected = Guarded(values(rng, dtype, count)), x.copy()
         expected[mask] = source.array
         plan = masks.plan_masked_scatter(x.itemsize, x.size)
-        plan.call(gx.address, gm.address, source.address, plan.walk)
+        plan.call(gx.address, gm.address, source.address, plan.descriptor)
         assert (gx.check() == expected).all()
 
 
@@ -232,7 +232,7 @@ def test_threads_share_the_coordinates_of_a_mask(rng, shape, share, thread_count
         plan = masks.plan_nonzero(shape)
         assert number == 1 or parts_of(plan) > 1
         given, places = Guarded(mask), Guarded(np.zeros_like(expected))
-        plan.call(given.address, places.address, plan.walk)
+        plan.call(given.address, places.address, plan.descriptor)
         assert (places.check() == expected).all()
 
 
@@ -247,6 +247,6 @@ def test_rows_of_every_length(dtype):
         for lead in (1, 2):                              # one list of rows, and two
             out = Fenced(np.zeros((lead, 4, width), dtype), at_end)
             plan = gather.plan_index_select(size, 1, (lead, 3, width), steps(x.array), 4, 1, steps(out.array))
-            plan.call(x.address, index.ctypes.data, 0, out.address, status.ctypes.data, plan.walk)
+            plan.call(x.address, index.ctypes.data, 0, out.address, status.ctypes.data, plan.descriptor)
             assert status[0] == 0
             np.testing.assert_array_equal(out.array, x.array[:lead, index])

@@ -88,7 +88,7 @@ def check(m, n, k, dtype="float32", a="row", b="row", c="row", batch=1, bias=Non
                          bias_stride=bias_stride, activation=activation, alpha=alpha, beta=beta)
     keep, workspace, beyond = workspace_for(prepared)
     guard = beyond.copy()
-    prepared.call(left.address, right.address, out.address, shifts.ctypes.data if bias else 0, workspace, prepared.walk)
+    prepared.call(left.address, right.address, out.address, shifts.ctypes.data if bias else 0, workspace, prepared.descriptor)
     expected = alpha * (left.values @ right.values) + (beta * before if beta else 0)
     scale = abs(alpha) * (abs(left.values) @ abs(right.values)) + 1 + abs(before) * abs(beta)
     if bias:
@@ -213,7 +213,7 @@ def test_nothing_to_do():
     for m, n, batch in ((0, 3, 1), (3, 0, 1), (3, 3, 0)):
         prepared = plan_gemm(m, n, 4, "float32", (4, 1), (3, 1), (3, 1), batch=batch)
         assert prepared.workspace == 0
-        prepared.call(0, 0, 0, 0, 0, prepared.walk)
+        prepared.call(0, 0, 0, 0, 0, prepared.descriptor)
 
 
 def test_nan_and_infinity_survive():
@@ -222,7 +222,7 @@ def test_nan_and_infinity_survive():
         a[3, 7] = poison
         prepared = plan_gemm(20, 50, 40, "float32", (40, 1), (50, 1), (50, 1), activation=activation)
         _keep, workspace, _ = workspace_for(prepared)
-        prepared.call(a.ctypes.data, b.ctypes.data, c.ctypes.data, 0, workspace, prepared.walk)
+        prepared.call(a.ctypes.data, b.ctypes.data, c.ctypes.data, 0, workspace, prepared.descriptor)
         np.testing.assert_array_equal(c[3], np.full(50, poison))
         assert (np.delete(c, 3, axis=0) == 40).all()
 
@@ -245,7 +245,7 @@ def test_operands_that_end_at_an_unmapped_page(dtype):
                 addresses[flush] = end - arrays[flush].nbytes
                 prepared = plan_gemm(m, n, k, dtype, (1, m) if turned_a else (k, 1), (1, k) if turned_b else (n, 1), (n, 1))
                 _keep, workspace, _ = workspace_for(prepared)
-                prepared.call(*addresses, 0, workspace, prepared.walk)
+                prepared.call(*addresses, 0, workspace, prepared.descriptor)
     finally:
         assert protect(end, page, mmap.PROT_READ | mmap.PROT_WRITE) == 0
 

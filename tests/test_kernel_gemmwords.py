@@ -27,7 +27,7 @@ def multiply(a, b):
     out = np.zeros((m, n), np.uint16)
     prepared = gemm.plan_gemm(m, n, k, "bfloat16", (k, 1), (n, 1), (n, 1))
     _keep, workspace, _ = workspace_for(prepared)
-    prepared.call(a.ctypes.data, b.ctypes.data, out.ctypes.data, 0, workspace, prepared.walk)
+    prepared.call(a.ctypes.data, b.ctypes.data, out.ctypes.data, 0, workspace, prepared.descriptor)
     return out
 
 

@@ -52,7 +52,7 @@ def test_steps(formula, sizes, dtype):
         rows = [[c[i].ctypes.data + 32 * c[i].itemsize for c in columns] + [n] for i, n in enumerate(numels)]
         table = np.array(rows, np.int64).reshape(len(numels), 3 + states)
         values = np.array([sign, decay, shrink, *own])
-        plan.call(table.ctypes.data, values.ctypes.data, plan.walk)
+        plan.call(table.ctypes.data, values.ctypes.data, plan.descriptor)
         after = [inner(column) for column in columns]
         for i in range(len(numels)):
             p, g, *rest = (column[i] for column in before)

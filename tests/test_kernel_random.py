@@ -12,7 +12,7 @@ def run(plan, n, dtype, seed=1234, start=0, *, inputs=(), extra=(), status=0):
     raw = np.full(n + 2 * edge, 77, dtype)
     state = np.array([seed, start, 0], np.int64)
     before = [a.ctypes.data for a in inputs]
-    plan.call(*before, raw.ctypes.data + edge * raw.itemsize, state.ctypes.data, *[a.ctypes.data for a in extra], plan.walk)
+    plan.call(*before, raw.ctypes.data + edge * raw.itemsize, state.ctypes.data, *[a.ctypes.data for a in extra], plan.descriptor)
     assert (raw[:edge] == 77).all() and (raw[n + edge:] == 77).all() and (state == (seed, start, status)).all()
     return raw[edge:n + edge]
 

@@ -37,7 +37,7 @@ def test_flip(dtype, thread_count):
             strides, dense = ([step // x.itemsize for step in x.strides] for x in (expected, source.array))
             plan = words.plan_move(expected.itemsize, shape, strides, dense)
             out = Fenced(np.zeros_like(expected, order="C"), number == 1)
-            plan.call(expected.ctypes.data, out.address, plan.walk)
+            plan.call(expected.ctypes.data, out.address, plan.descriptor)
             np.testing.assert_array_equal(out.array, expected, f"{shape} {dims} {number}")
 
 
@@ -61,7 +61,7 @@ def test_join(dtype, widths, thread_count):
             thread_count(number)
             out = Fenced(np.zeros_like(expected), number == 1)
             plan = rearrange.plan_join(expected.itemsize, pieces)
-            plan.call(table.ctypes.data, out.address, plan.walk)
+            plan.call(table.ctypes.data, out.address, plan.descriptor)
             np.testing.assert_array_equal(out.array, expected, f"{rows} {steps} {number}")
 
 
@@ -97,7 +97,7 @@ def test_every_nth(dtype, thread_count):
             thread_count(number)
             out = Fenced(np.zeros(reach(shape, out_strides), dtype), number == 1)
             plan = words.plan_move(size, shape, tuple(strides), tuple(out_strides))
-            plan.call(x.address, out.address, plan.walk)
+            plan.call(x.address, out.address, plan.descriptor)
             np.testing.assert_array_equal(strided(out.array, shape, out_strides), expected, f"{step} {shape} {apart} {number}")
 
 
@@ -120,5 +120,5 @@ def test_moves(dtype, thread_count):
                 thread_count(number)
                 out = Fenced(np.zeros(reach(out_shape, out_strides), dtype), number == 1)
                 plan = words.plan_move(size, tuple(out_shape), [step // size for step in expected.strides], out_strides)
-                plan.call(expected.ctypes.data, out.address, plan.walk)
+                plan.call(expected.ctypes.data, out.address, plan.descriptor)
                 np.testing.assert_array_equal(strided(out.array, out_shape, out_strides), expected, f"{shape} {order} {turn}")

@@ -105,7 +105,7 @@ class Output:
 def reduce(kind, x, dtype, axes, out_dtype, **options):
     out = Output(x.shape, axes, out_dtype)
     plan = plan_reduce(kind, dtype, out_dtype, x.shape, steps(x), axes, out.steps, **options)
-    plan.call(x.ctypes.data, out.address, plan.walk)
+    plan.call(x.ctypes.data, out.address, plan.descriptor)
     return out.check()
 
 
@@ -233,7 +233,7 @@ def test_two_python_threads_at_once(thread_count):
     def work(x):
         out = np.zeros(1, np.float32)
         for _ in range(100):
-            plan.call(x.ctypes.data, out.ctypes.data, plan.walk)
+            plan.call(x.ctypes.data, out.ctypes.data, plan.descriptor)
             if out[0] != x[0] * x.size:
                 wrong.append(out[0])
 
@@ -271,7 +271,7 @@ def test_index_of_extreme(kind, dtype):
                     continue
                 out = Output(x.shape, axes, "int64")
                 plan = plan_argreduce(kind, dtype, x.shape, steps(x), axis, out.steps)
-                plan.call(x.ctypes.data, out.address, plan.walk)
+                plan.call(x.ctypes.data, out.address, plan.descriptor)
                 expected = expected_index(numbers(x, dtype), axis, kind == "argmax")
                 np.testing.assert_array_equal(out.check(), expected, err_msg=f"{shape} {axis} {layout}")
 
@@ -286,7 +286,7 @@ def test_extreme_with_index(kind, dtype):
         for axis in range(x.ndim):
             values, indices = Output(shape, (axis,), dtype), Output(shape, (axis,), "int64")
             plan = plan_extreme_with_index(kind, dtype, shape, steps(x), axis, values.steps)
-            plan.call(x.ctypes.data, values.address, indices.address, plan.walk)
+            plan.call(x.ctypes.data, values.address, indices.address, plan.descriptor)
             expected = expected_index(exact, axis, kind == "max")
             np.testing.assert_array_equal(indices.check(), expected, err_msg=f"{shape} {axis} {layout}")
             np.testing.assert_array_equal(values.check(), np.take_along_axis(exact, expected, axis))

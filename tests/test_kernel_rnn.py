@@ -46,7 +46,7 @@ class Guarded:
 def run(prepared, *arrays):
     """Call a prepared kernel on arrays (None: a null address); returns them."""
     guarded = [None if a is None else Guarded(a) for a in arrays]
-    prepared.call(*[0 if g is None else g.address for g in guarded], prepared.walk)
+    prepared.call(*[0 if g is None else g.address for g in guarded], prepared.descriptor)
     return [None if g is None else g.check() for g in guarded]
 
 
@@ -182,7 +182,7 @@ def test_turned_over(dtype):
         x = np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)
         out = np.full(rows * columns + 8, 7, dtype)
         plan = rnn.plan_transposed(dtype, rows, columns)
-        plan.call(x.ctypes.data, out.ctypes.data, plan.walk)
+        plan.call(x.ctypes.data, out.ctypes.data, plan.descriptor)
         np.testing.assert_array_equal(out[:-8].reshape(columns, rows), x.T)
         assert (out[-8:] == 7).all()
 
@@ -200,7 +200,7 @@ def test_products_with_panels(dtype):
             for further in (False, True):
                 out, left = Guarded(start.copy()), Guarded(a)
                 plan = plan_product(dtype, rows, columns, depth, further)
-                plan.call(left.address, panels.ctypes.data, out.address, 0, 0, plan.walk)
+                plan.call(left.address, panels.ctypes.data, out.address, 0, 0, plan.descriptor)
                 expected = a.astype(float) @ weight + further * start
                 np.testing.assert_allclose(out.check(), expected, 1e-5 if dtype == "float32" else 1e-12, 1e-5)
 
@@ -241,7 +241,7 @@ def run_loop(kind, sizes, reverse, n, dtype=np.float64):
               "workspace": np.zeros(plan.workspace // 8 + 16, np.int64)}
     guarded = {key: Guarded(value) for key, value in arrays.items()}
     address = {key: g.address + (-g.address % 64 if key == "workspace" else 0) for key, g in guarded.items()}
-    plan.call(*[address.get(name, 0) for name in rnn.FORWARD], plan.walk)
+    plan.call(*[address.get(name, 0) for name in rnn.FORWARD], plan.descriptor)
     for g in guarded.values():
         g.check()
     return guarded["hidden"].array, expected

@@ -16,14 +16,14 @@ def test_scans(dtype, shape):
         x = (rng.uniform(0.9, 1.1, shape) if name == "cumprod" and shape[1] < 100 else rng.integers(-1, 2, shape)).astype(dtype)
         raw = np.full(x.size + 64, 7, dtype)
         plan = getattr(scan, f"plan_{name}")(dtype, *shape, reverse)
-        plan.call(x.ctypes.data, raw.ctypes.data + 32 * raw.itemsize, plan.walk)
+        plan.call(x.ctypes.data, raw.ctypes.data + 32 * raw.itemsize, plan.descriptor)
         assert (raw[:32] == 7).all() and (raw[-32:] == 7).all()
         wide = {"c": complex, "f": float}.get(x.dtype.kind, np.int64)
         flip = (lambda a: a[:, ::-1]) if reverse else (lambda a: a)
         expected = flip(getattr(np, name)(flip(x).astype(wide), axis=1))
         tolerance = 2e-3 if dtype == "float16" else 1e-6
         np.testing.assert_allclose(raw[32:-32].reshape(shape), expected, tolerance, tolerance)
-        plan.call(x.ctypes.data, x.ctypes.data, plan.walk)
+        plan.call(x.ctypes.data, x.ctypes.data, plan.descriptor)
         assert (x.reshape(-1) == raw[32:-32]).all()
 
 
@@ -38,10 +38,10 @@ def test_sums_of_rows_of_every_length(dtype):
             x[5, n // 3], x[5, n // 3 + 1:n // 3 + 2] = 2 ** 40, -2 ** 40    # summed in float64: the others are not lost in it
         raw = np.full(x.size + 64, 7, dtype)
         plan = scan.plan_cumsum(dtype, 6, n, 1)
-        plan.call(x.ctypes.data, raw.ctypes.data + 32 * raw.itemsize, plan.walk)
+        plan.call(x.ctypes.data, raw.ctypes.data + 32 * raw.itemsize, plan.descriptor)
         assert (raw[:32] == 7).all() and (raw[-32:] == 7).all()
         np.testing.assert_allclose(raw[32:-32].reshape(6, n), np.cumsum(x, 1, np.float64 if dtype == "float32" else None), 1e-6)
-        plan.call(x.ctypes.data, x.ctypes.data, plan.walk)
+        plan.call(x.ctypes.data, x.ctypes.data, plan.descriptor)
         np.testing.assert_array_equal(x.reshape(-1), raw[32:-32])
 
 
@@ -54,7 +54,7 @@ def test_recurrences(dtype, times):
         for reverse in (False, True):
             raw = np.full(x.size + 64, 7, dtype)
             plan = scan.plan_recurrence(dtype, *shape, reverse, times)
-            plan.call(c.ctypes.data, x.ctypes.data, products.ctypes.data, raw.ctypes.data + 32 * raw.itemsize, plan.walk)
+            plan.call(c.ctypes.data, x.ctypes.data, products.ctypes.data, raw.ctypes.data + 32 * raw.itemsize, plan.descriptor)
             assert (raw[:32] == 7).all() and (raw[-32:] == 7).all()
             expected = c.astype(np.result_type(dtype, np.float64))
             for r in range(shape[1] - 2, -1, -1) if reverse else range(1, shape[1]):
@@ -86,7 +86,7 @@ def test_a_part_may_be_one_column_of_several(name, threads):
         plan = plan_of("float32", *shape, True, False) if name == "recurrence" else plan_of("float32", *shape)
         inputs = {"recurrence": (c, x, x)}.get(name, (x,))
         outputs = (values, indices) if name in ("cummax", "cummin") else (values,)
-        plan.call(*[a.ctypes.data for a in inputs + outputs], plan.walk)
+        plan.call(*[a.ctypes.data for a in inputs + outputs], plan.descriptor)
         results.append((values, indices))
     for one, two in zip(*results):
         np.testing.assert_array_equal(one, two)

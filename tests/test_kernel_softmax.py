@@ -45,7 +45,7 @@ class Guarded:
 
 def run(prepared, *arrays):
     guarded = [Guarded(a) if a is not None else None for a in arrays]
-    prepared.call(*[g.address if g else 0 for g in guarded], prepared.walk)
+    prepared.call(*[g.address if g else 0 for g in guarded], prepared.descriptor)
     return [g.check() if g else None for g in guarded]
 
 
@@ -104,7 +104,7 @@ def test_softmax_in_place():
     x = np.random.default_rng(1).normal(size=(6, 50)).astype(np.float32)
     guarded, expected = Guarded(x), softmax(x, axis=1)
     plan = softmax_kernels.plan_softmax("float32", 6, 50, 1)
-    plan.call(guarded.address, guarded.address, plan.walk)
+    plan.call(guarded.address, guarded.address, plan.descriptor)
     np.testing.assert_allclose(guarded.check(), expected, 1e-5)
 
 

@@ -10,7 +10,7 @@ SHAPES = [(1, 1, 1), (0, 5, 1), (2, 0, 3), (3, 31, 1), (3, 96, 1), (2, 100, 11),
 def run(plan, x, shape):
     raw = np.full(int(np.prod(shape)) + 64, 7, x.dtype), np.full(int(np.prod(shape)) + 64, 7, np.int64)
     workspace = np.full(plan.workspace // 8 + 16, 9, np.uint64)
-    plan.call(x.ctypes.data, *(r.ctypes.data + 32 * r.itemsize for r in raw), workspace.ctypes.data, plan.walk)
+    plan.call(x.ctypes.data, *(r.ctypes.data + 32 * r.itemsize for r in raw), workspace.ctypes.data, plan.descriptor)
     assert all((r[:32] == r.dtype.type(7)).all() and (r[-32:] == r.dtype.type(7)).all() for r in raw) and (workspace[-16:] == 9).all()
     return [r[32:-32].reshape(shape) for r in raw]
 

@@ -109,11 +109,11 @@ def test_maximum(dtype, case):
     x = Guarded(dtype, shape, samples(shape))
     out, indices = Guarded(dtype, output_shape(*case)), Guarded("int64", output_shape(*case))
     plan = window.plan_max_pool2d(dtype, *shape, *case[1:])
-    plan.call(x.address, out.address, indices.address, plan.walk)
+    plan.call(x.address, out.address, indices.address, plan.descriptor)
     values, found, where = x.numpy(), out.numpy(), indices.numpy().astype(np.int64)
     alone = Guarded(dtype, output_shape(*case))
     plan = window.plan_max_pool2d_values(dtype, *shape, *case[1:])
-    plan.call(x.address, alone.address, plan.walk)
+    plan.call(x.address, alone.address, plan.descriptor)
     np.testing.assert_array_equal(alone.numpy(), found)
     grad = Guarded(dtype, out.shape, samples(out.shape, 1))
     grad_x, expected = Guarded(dtype, shape), np.zeros(shape)
@@ -126,7 +126,7 @@ def test_maximum(dtype, case):
         for n, c in np.ndindex(N, C):
             expected.reshape(N, C, H * W)[n, c, flat[n, c]] += grad.numpy()[n, c, row, column]
     plan = window.plan_max_pool_grad(dtype, N * C, H * W, out.shape[2] * out.shape[3])
-    plan.call(grad.address, indices.address, grad_x.address, plan.walk)
+    plan.call(grad.address, indices.address, grad_x.address, plan.descriptor)
     np.testing.assert_allclose(grad_x.numpy(), expected, rtol=4 * TOLERANCE[dtype], atol=8 * TOLERANCE[dtype])
 
 
@@ -146,11 +146,11 @@ def test_maxima_look_at_nothing_else(far, monkeypatch):
             x = Fenced(samples(shape), at_end)
             out, indices = Fenced(np.zeros(output_shape(*case)), at_end), Fenced(np.zeros(output_shape(*case), np.int64), at_end)
             plan = window.plan_max_pool2d("float64", *shape, *case[1:])
-            plan.call(x.address, out.address, indices.address, plan.walk)
+            plan.call(x.address, out.address, indices.address, plan.descriptor)
             assert indices.array.min() >= 0
             alone = Fenced(np.zeros(output_shape(*case)), at_end)
             plan = window.plan_max_pool2d_values("float64", *shape, *case[1:])
-            plan.call(x.address, alone.address, plan.walk)
+            plan.call(x.address, alone.address, plan.descriptor)
             np.testing.assert_array_equal(alone.array, out.array)
             planes, places_of = (each.array.reshape(*shape[:2], -1) for each in (x, indices))
             np.testing.assert_array_equal(np.take_along_axis(planes, places_of, 2), out.array.reshape(*shape[:2], -1))
@@ -166,7 +166,7 @@ def test_average(dtype, case, include, override):
     N, C, H, W = shape
     x, out = Guarded(dtype, shape, samples(shape)), Guarded(dtype, output_shape(*case))
     plan = window.plan_avg_pool2d(dtype, *shape, kernel, stride, padding, ceil_mode, include, override)
-    plan.call(x.address, out.address, plan.walk)
+    plan.call(x.address, out.address, plan.descriptor)
     values, found = x.numpy(), out.numpy()
     grad = Guarded(dtype, out.shape, samples(out.shape, 1))
     grad_x, expected = Guarded(dtype, shape), np.zeros(shape)
@@ -183,7 +183,7 @@ def test_average(dtype, case, include, override):
         share = grad.numpy()[:, :, row, column] / divisor
         expected[:, :, ys[0]:ys[-1] + 1, xs[0]:xs[-1] + 1] += share[..., None, None]
     plan = window.plan_avg_pool2d_grad(dtype, *shape, kernel, stride, padding, ceil_mode, include, override)
-    plan.call(grad.address, grad_x.address, plan.walk)
+    plan.call(grad.address, grad_x.address, plan.descriptor)
     np.testing.assert_allclose(grad_x.numpy(), expected, rtol=8 * TOLERANCE[dtype], atol=8 * TOLERANCE[dtype])
 
 
@@ -193,7 +193,7 @@ def test_nan_and_infinity_reach_the_output(dtype):
                                                [np.nan, 0, 1, 5, -np.inf, -np.inf, 7, 1.0]]))
     out, indices = Guarded(dtype, (1, 1, 1, 4)), Guarded("int64", (1, 1, 1, 4))
     plan = window.plan_max_pool2d(dtype, 1, 1, 2, 8, (2, 2), (2, 2), (0, 0))
-    plan.call(x.address, out.address, indices.address, plan.walk)
+    plan.call(x.address, out.address, indices.address, plan.descriptor)
     np.testing.assert_array_equal(out.numpy().ravel(), [np.nan, 5, -np.inf, np.inf])
     np.testing.assert_array_equal(indices.numpy().ravel(), [8, 11, 4, 6])     # the last NaN; of equals, the first
 
@@ -226,7 +226,7 @@ def test_which_of_equals_and_of_nan(shape, kernel, stride, padding, dilation, fa
                        if 0 <= p < shape[2 + axis]] for at in range(out.shape[2 + axis])]
             axes.append(tuple((p[0], p[-1] + 1) for p in inside))
         plan = max_region.plan_max_region("float32", N * C, (1, H, W), axes, (1, *dilation))
-    plan.call(x.address, out.address, indices.address, plan.walk)
+    plan.call(x.address, out.address, indices.address, plan.descriptor)
     found, where = out.numpy(), indices.numpy().astype(np.int64)
     for row, column, ys, xs in windows(case):
         flat = [y * W + z for y in ys for z in xs]
@@ -247,7 +247,7 @@ def test_against_torch(case):
     expected, where = torch.nn.functional.max_pool2d(torch.from_numpy(x), *case[1:], return_indices=True)
     out, indices = np.empty(expected.shape, np.float32), np.empty(expected.shape, np.int64)
     plan = window.plan_max_pool2d("float32", *shape, *case[1:])
-    plan.call(x.ctypes.data, out.ctypes.data, indices.ctypes.data, plan.walk)
+    plan.call(x.ctypes.data, out.ctypes.data, indices.ctypes.data, plan.descriptor)
     np.testing.assert_array_equal(out, expected.numpy())
     np.testing.assert_array_equal(indices, where.numpy())
 

@@ -13,10 +13,10 @@ from numtorch.kernels.program import MOST_WORDS, STACK, STACK_BYTES, Program, pr
 N = 4
 
 
-def add(x, y, out, walk):
-    """out = x + walk[1] * y for walk[0] elements."""
-    for i in range(walk[0]):
-        out[i] = x[i] + walk[1] * y[i]
+def add(x, y, out, descriptor):
+    """out = x + descriptor[1] * y for descriptor[0] elements."""
+    for i in range(descriptor[0]):
+        out[i] = x[i] + descriptor[1] * y[i]
 
 
 def prepared_add(factor=1, n=N, **options):
@@ -34,7 +34,7 @@ def arrays(*starts, n=N):
 
 
 def run(prepared, *given):
-    prepared.call(*[a.ctypes.data if isinstance(a, np.ndarray) else a for a in given], prepared.walk)
+    prepared.call(*[a.ctypes.data if isinstance(a, np.ndarray) else a for a in given], prepared.descriptor)
 
 
 def test_launches_run_in_order():

@@ -25,13 +25,13 @@ jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: n
 WORKER = textwrap.dedent("""
     import sys, numpy as np
     from numtorch.kernels import compiler
-    def add(x, out, walk):
-        for i in range(walk[0]):
+    def add(x, out, descriptor):
+        for i in range(descriptor[0]):
             out[i] = x[i] + OFFSET
-    x, out, walk = np.arange(5.0), np.empty(5), np.array([5])
+    x, out, descriptor = np.arange(5.0), np.empty(5), np.array([5])
     for offset in range(int(sys.argv[1])):
         k = compiler.compile_kernel(add, ("float64*", "float64*", "int64*"), {"OFFSET": offset})
-        k.call(x.ctypes.data, out.ctypes.data, walk.ctypes.data)
+        k.call(x.ctypes.data, out.ctypes.data, descriptor.ctypes.data)
         assert (out == x + offset).all(), out
     print(compiler.statistics.compiled, compiler.statistics.loaded)
 """)

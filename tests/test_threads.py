@@ -21,15 +21,15 @@ jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: n
 can_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
 
-def count(x, walk):
-    """Add 1 to each of walk[0] elements: parts that overlap or leave a gap show."""
-    for i in range(walk[0]):
+def count(x, descriptor):
+    """Add 1 to each of descriptor[0] elements: parts that overlap or leave a gap show."""
+    for i in range(descriptor[0]):
         x[i] += 1
 
 
-def add_workspace(x, work, walk):
+def add_workspace(x, work, descriptor):
     """Through scratch memory of its own: two parts that share it show."""
-    n = walk[0]
+    n = descriptor[0]
     for repeat in range(50):
         for i in range(n):
             work[i] = x[i]
@@ -37,7 +37,7 @@ def add_workspace(x, work, walk):
             x[i] = work[i] + 1
 
 
-def meet(met, walk):
+def meet(met, descriptor):
     """Say that this part has begun, and wait for the other for up to a few seconds of pauses."""
     atomic_add(met, 1)
     for _ in range(200_000_000):
@@ -67,7 +67,7 @@ def test_every_part_runs_once(n, parts):
     prepared = threads.prepare(kernel, rows, offsets)
     x = np.zeros(n + 2, np.int64)
     for _ in range(3):
-        prepared.call(x[1:].ctypes.data, prepared.walk)
+        prepared.call(x[1:].ctypes.data, prepared.descriptor)
     assert x[0] == x[-1] == 0 and (x[1:-1] == 3).all()
 
 
@@ -78,7 +78,7 @@ def test_parts_have_workspaces_of_their_own():
     prepared = threads.prepare(kernel, rows, offsets, workspace=n // parts * 8)
     x, work = np.zeros(n, np.int64), np.empty(prepared.workspace // 8, np.int64)
     for _ in range(20):
-        prepared.call(x.ctypes.data, work.ctypes.data, prepared.walk)
+        prepared.call(x.ctypes.data, work.ctypes.data, prepared.descriptor)
     assert (x == 1000).all()
 
 
@@ -88,7 +88,7 @@ def test_workers_help():
     kernel = compile_kernel(meet, ("int64*", "int64*"))
     prepared = threads.prepare(kernel, [[0], [0]], [[0], [0]])
     met = np.zeros(2, np.int64)
-    prepared.call(met.ctypes.data, prepared.walk)
+    prepared.call(met.ctypes.data, prepared.descriptor)
     assert threads.workers() >= 1 and list(met) == [2, 2]
 
 
@@ -100,7 +100,7 @@ def test_workers_are_woken(rest):
     prepared = threads.prepare(kernel, rows, offsets)
     x = np.zeros(4096, np.int64)
     for repeat in range(200):
-        prepared.call(x.ctypes.data, prepared.walk)
+        prepared.call(x.ctypes.data, prepared.descriptor)
         assert (x == repeat + 1).all()
         time.sleep(rest)
 
@@ -110,7 +110,7 @@ def test_workers_fall_asleep():
     kernel = compile_kernel(count, ("int64*", "int64*"))
     prepared = threads.prepare(kernel, *parts_of(4096, 3))
     x = np.zeros(4096, np.int64)
-    prepared.call(x.ctypes.data, prepared.walk)
+    prepared.call(x.ctypes.data, prepared.descriptor)
     time.sleep(0.05)
     before = time.process_time()
     time.sleep(0.2)
@@ -126,7 +126,7 @@ def test_launches_from_several_threads_share_the_pool():
 
     def work(x):
         for _ in range(2000):
-            prepared.call(x.ctypes.data, prepared.walk)
+            prepared.call(x.ctypes.data, prepared.descriptor)
 
     running = [threading.Thread(target=work, args=(x,)) for x in arrays]
     for thread in running:

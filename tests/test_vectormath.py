@@ -16,13 +16,13 @@ LEAST = {"float32": -149, "float64": -1074}              # log2 of the smallest 
 MOST = {"float32": 128, "float64": 1024}
 
 
-def unary(x, out, walk):
-    for i in range(walk[0]):
+def unary(x, out, descriptor):
+    for i in range(descriptor[0]):
         out[i] = fn(x[i])
 
 
-def binary(x, y, out, walk):
-    for i in range(walk[0]):
+def binary(x, y, out, descriptor):
+    for i in range(descriptor[0]):
         out[i] = fn(x[i], y[i])
 
 
@@ -40,8 +40,8 @@ def source(name, dtype):
 
 def apply(name, *arrays):
     arrays = [np.ascontiguousarray(a) for a in arrays]
-    out, walk = np.empty_like(arrays[0]), np.array([arrays[0].size])
-    compile_kernel(*source(name, arrays[0].dtype.name)).call(*[a.ctypes.data for a in [*arrays, out, walk]])
+    out, descriptor = np.empty_like(arrays[0]), np.array([arrays[0].size])
+    compile_kernel(*source(name, arrays[0].dtype.name)).call(*[a.ctypes.data for a in [*arrays, out, descriptor]])
     return out
 
 

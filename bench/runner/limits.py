@@ -22,33 +22,34 @@ SECONDS_EACH = 0.015
 
 
 # ---------------------------------------------------------------- kernels
-def copy(source, out, walk):
-    """Copy `walk[0]` elements, `walk[1]` times over."""
-    count = walk[0]
-    for _ in range(walk[1]):
+def copy(source, out, descriptor):
+    """Copy `descriptor[0]` elements, `descriptor[1]` times over."""
+    count = descriptor[0]
+    for _ in range(descriptor[1]):
         for i in range(count):
             out[i] = source[i]
 
 
-def read(source, out, walk):
-    """Sum `walk[0]` elements, `walk[1]` times over."""
-    count, total = walk[0], T(0)
-    for _ in range(walk[1]):
+def read(source, out, descriptor):
+    """Sum `descriptor[0]` elements, `descriptor[1]` times over."""
+    count, total = descriptor[0], T(0)
+    for _ in range(descriptor[1]):
         for i in range(count):
             total += source[i]
     out[0] = total
 
 
-def update(source, out, walk):
-    """Add `walk[0]` elements to others in place, `walk[1]` times over."""
-    count = walk[0]
-    for _ in range(walk[1]):
+def update(source, out, descriptor):
+    """Add `descriptor[0]` elements to others in place, `descriptor[1]` times over."""
+    count = descriptor[0]
+    for _ in range(descriptor[1]):
         for i in range(count):
             out[i] += source[i]
 
 
 def _multiply_add_source(symbol, element, width):
-    """LLVM IR of a kernel `(out, walk)`: `walk[0]` rounds of `CHAINS` independent vector FMAs. No loop that Numba is given
+    """LLVM IR of a kernel `(out, descriptor)`: `descriptor[0]` rounds of `CHAINS` independent vector FMAs. No loop that Numba is
+    given
     keeps all chains in registers, so it is written out."""
     vector, suffix = f"<{width} x {element}>", f"v{width}{'f32' if element == 'float' else 'f64'}"
     splat = lambda value: "<" + ", ".join([f"{element} {value}"] * width) + ">"
@@ -59,10 +60,10 @@ def _multiply_add_source(symbol, element, width):
     sums = "\n".join(f"  %s{i + 1} = fadd {vector} {'%b0' if i == 0 else f'%s{i}'}, %b{i + 1}" for i in chains[:-1])
     return f"""
 declare {vector} @llvm.fma.{suffix}({vector}, {vector}, {vector})
-define void @{symbol}(i64 %out, i64 %walk) {{
+define void @{symbol}(i64 %out, i64 %descriptor) {{
 entry:
   %p = inttoptr i64 %out to ptr
-  %w = inttoptr i64 %walk to ptr
+  %w = inttoptr i64 %descriptor to ptr
   %rounds = load i64, ptr %w
   br label %loop
 loop:
@@ -112,7 +113,7 @@ def _flops(dtype, threads, rounds=20_000):
     kernel, per_round = _multiply_add(dtype)
     out = np.zeros((threads, 4 * LINE), np.uint8)
     prepared = prepare(kernel, [[rounds]] * threads, [(p * out.strides[0],) for p in range(threads)], release_lock=True)
-    return threads * rounds * per_round / _fastest(lambda: prepared.call(out.ctypes.data, prepared.walk))
+    return threads * rounds * per_round / _fastest(lambda: prepared.call(out.ctypes.data, prepared.descriptor))
 
 
 def _bandwidth(kernel, threads, moved, source, out, streams):
@@ -122,7 +123,7 @@ def _bandwidth(kernel, threads, moved, source, out, streams):
     repeats = max(1, (1 << 23) // moved)                 # so that starting the threads does not count
     places = [(p * share, p * (share if streams > 1 else LINE)) for p in range(threads)]
     prepared = prepare(kernel, [[share // 4, repeats]] * threads, places, release_lock=True)
-    seconds = _fastest(lambda: prepared.call(source.ctypes.data, out.ctypes.data, prepared.walk))
+    seconds = _fastest(lambda: prepared.call(source.ctypes.data, out.ctypes.data, prepared.descriptor))
     return threads * repeats * share * streams / seconds
 
 

@@ -170,8 +170,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     else:
         node, grad, shared, leading, ends = _first_of_several(roots, grads, wanted, pending, waiting, create_graph)
     roots = grads = None
-    before = state["grad"], state["recording"], state["walk"]
-    state["walk"] = wanted
+    before = state["grad"], state["recording"], state["descriptor"]
+    state["descriptor"] = wanted
     state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \
         else int(create_graph)
     checking = state["anomaly"] == "nan"
@@ -266,11 +266,11 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
             here = outgoing = out = None
             if node is None and waiting:
                 grad, node = waiting.pop(), waiting.pop()
-        if state["walk"] is not wanted:
-            for last in state["walk"][1:]:
+        if state["descriptor"] is not wanted:
+            for last in state["descriptor"][1:]:
                 last()
     finally:
-        state["grad"], state["recording"], state["walk"] = before
+        state["grad"], state["recording"], state["descriptor"] = before
     return found
 
 

@@ -69,7 +69,7 @@ def _plan(*key):
 def _execute(plan, *arguments):
     *tensors, calls, results, outs = arguments
     made = [empty(layout) for layout in outs]
-    plan.call(*[t.address for t in tensors], *[t.address for t in made], plan.walk)
+    plan.call(*[t.address for t in tensors], *[t.address for t in made], plan.descriptor)
     if modes.grad and any(t.node is not None for t in tensors):
         node = GraphNode(FUSED, tuple([t.node for t in tensors]), tuple(tensors), (calls, results), outputs=len(made))
         if len(made) == 1:

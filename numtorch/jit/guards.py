@@ -24,10 +24,10 @@ from ..kernels.intrinsics import as_pointer
 _WORD = 8
 
 
-def compare_words(table, found, walk):
+def compare_words(table, found, descriptor):
     """found[0] = 1 where each word is as expected; table: pairs of an address and a word."""
     found[0] = 0
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         if as_pointer(table[2 * i], table)[0] != table[2 * i + 1]:
             return
     found[0] = 1

@@ -16,7 +16,7 @@ def alive():
     for each in gc.get_objects():
         kind = type(each)
         if kind is Prepared:
-            prepared.setdefault(each.walk, []).append(each)              # each may keep more than the other
+            prepared.setdefault(each.descriptor, []).append(each)              # each may keep more than the other
         elif issubclass(kind, Storage):
             storages.append(each)
     return storages, prepared

@@ -197,7 +197,7 @@ class Replay:
     def _write(self, watch):
         self.block = (ctypes.c_int64 * max(len(self.slots), 1))()
         self.block_address = ctypes.addressof(self.block)
-        self.steps: list = []                            # Draw, Update, or (call, walk, progress, complaints)
+        self.steps: list = []                            # Draw, Update, or (call, descriptor, progress, complaints)
         self.stores = stores_words()
         program, complaints = Program(*range(len(self.slots))), []
         self.progress: list = []
@@ -208,7 +208,7 @@ class Replay:
                 if complaints:
                     program.segments.insert(0, [1, [self._store([CONSTANT, complaints[0].progress_address, 0], 0)]])
                 prepared = program.prepare_block()
-                self.steps.append((prepared, prepared.call, prepared.walk, complaints))
+                self.steps.append((prepared, prepared.call, prepared.descriptor, complaints))
             program, complaints = Program(*range(len(self.slots))), []
 
         for item in watch.items:
@@ -227,7 +227,7 @@ class Replay:
 
     def _store(self, target, value):
         return [self.stores.entry.address, target, value if isinstance(value, list) else [CONSTANT, value, 0],
-                [CONSTANT, self.stores.walk, 0]]
+                [CONSTANT, self.stores.descriptor, 0]]
 
     def _check(self, program, words, complaint, complaints):
         progress = complaints[0].progress if complaints else ctypes.c_int64()
@@ -239,8 +239,8 @@ class Replay:
         program.add([self._store([CONSTANT, complaint.progress_address, 0], len(complaints))])
 
     def _launch(self, program, launch, complaints):
-        walk = launch.words[-1]
-        prepared = self.prepared.get(walk)
+        descriptor = launch.words[-1]
+        prepared = self.prepared.get(descriptor)
         if prepared is None:
             raise NotCaptured("a kernel runs on a description that nobody keeps")
         program.keep += prepared
@@ -257,7 +257,7 @@ class Replay:
         statuses = [] if status is None else [[CONSTANT, ctypes.addressof(status) + 8 * i, 0] for i in range(launch.found)]
         for word in statuses:
             program.add([self._store(word, 0)])
-        program.add([[launch.native, *words, [CONSTANT, walk, 0]]])
+        program.add([[launch.native, *words, [CONSTANT, descriptor, 0]]])
         if statuses:
             self._check(program, statuses, launch.complaint, complaints)
 

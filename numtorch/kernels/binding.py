@@ -7,7 +7,7 @@ speed (18.7 against 8.0 us for x*2+1 over 100k elements).
 
 Since a name reaches every helper, it must mean one thing in all their files. Two that did not (a count of lanes, 16 in one
 file and 8 in another) left half of every random draw at zero; `Names` refuses that. Nor may a number be bound to a name that says
-where something stands in a descriptor: `walk[COLUMNS]` would read another place.
+where something stands in a descriptor: `descriptor[COLUMNS]` would read another place.
 """
 from __future__ import annotations
 

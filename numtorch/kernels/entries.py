@@ -151,10 +151,10 @@ ran:
 parted:
   %last = sub i64 %count, 1
   %walk_at = getelementptr ptr, ptr %args, i64 %last
-  %walk_object = load ptr, ptr %walk_at
-  %walk = call ptr @PyLong_AsVoidPtr(ptr %walk_object)
-  %run = load i64, ptr %walk
-  %parts_at = getelementptr i64, ptr %walk, i64 2
+  %descriptor_object = load ptr, ptr %walk_at
+  %descriptor = call ptr @PyLong_AsVoidPtr(ptr %descriptor_object)
+  %run = load i64, ptr %descriptor
+  %parts_at = getelementptr i64, ptr %descriptor, i64 2
   %many = load i64, ptr %parts_at
   br label %note
 note:

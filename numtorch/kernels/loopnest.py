@@ -85,9 +85,9 @@ def lengthened(extents, steps) -> tuple[list, list]:
     if block < 2 * SHORT:                                # its extent is as good as prime
         return extents, steps
     count, step = extents[axis] // block, steps[axis]
-    walk = [(extents[i], steps[i]) for i in range(len(extents) - 1) if i != axis]
-    walk += [(count, tuple(s * block for s in step))] * (count > 1) + [(extents[-1], steps[-1]), (block, step)]
-    return [n for n, _ in walk], [s for _, s in walk]
+    descriptor = [(extents[i], steps[i]) for i in range(len(extents) - 1) if i != axis]
+    descriptor += [(count, tuple(s * block for s in step))] * (count > 1) + [(extents[-1], steps[-1]), (block, step)]
+    return [n for n, _ in descriptor], [s for _, s in descriptor]
 
 
 def descriptor(extents, strides, operands) -> list:

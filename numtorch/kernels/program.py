@@ -11,7 +11,7 @@ run has some memory of its own too, on its thread's stack, which launches take a
     program = Program("x", "out")
     program.add([program.launch(square, program.word("x"), program.word("out")), ...])
     prepared = program.prepare()
-    prepared.call(x, out, prepared.walk)
+    prepared.call(x, out, prepared.descriptor)
 
 Recurrent layers (`cpu/rnn/rnn.py`), convolutions in several launches (`sequence`), products whose depth is shared and reductions
 in two stages are programs.
@@ -32,43 +32,43 @@ MOST_WORDS = 24                                          # of a launch
 
 
 # ---------------------------------------------------------------- the kernel
-def run_segments(arguments, walk):
-    """walk: segments, and for each its steps, its launches, and for each launch its entry, its words, and for each word three
+def run_segments(arguments, descriptor):
+    """descriptor: segments, and for each its steps, its launches, and for each launch its entry, its words, and for each word three
     numbers: the argument that it starts from, what it adds to that at first, and in each further step. A check's entry is 0."""
-    words = local_like(walk, MOST_WORDS)
+    words = local_like(descriptor, MOST_WORDS)
     at = 1
-    for _segment in range(walk[0]):
-        steps, launches = walk[at], walk[at + 1]
+    for _segment in range(descriptor[0]):
+        steps, launches = descriptor[at], descriptor[at + 1]
         start = at + 2
         for step in range(steps):
             at = start
             for _launch in range(launches):
-                entry, count = walk[at], walk[at + 1]
+                entry, count = descriptor[at], descriptor[at + 1]
                 at += 2
                 for w in range(count):
-                    word = walk[at + 1] + step * walk[at + 2]
-                    if walk[at] >= 0:
-                        word += arguments[walk[at]]
+                    word = descriptor[at + 1] + step * descriptor[at + 2]
+                    if descriptor[at] >= 0:
+                        word += arguments[descriptor[at]]
                     words[w] = word
                     at += 3
                 if entry != 0:
                     call_native(entry, words, count)
-                elif as_pointer(words[0], walk)[0] != 0:
+                elif as_pointer(words[0], descriptor)[0] != 0:
                     return
 
 
 def _source(count, stack):
     names = [f"a{i}" for i in range(count)]
-    lines = [f"def program({', '.join(names)}, walk):", f"    arguments = local_like(walk, {count + 1})",
+    lines = [f"def program({', '.join(names)}, descriptor):", f"    arguments = local_like(descriptor, {count + 1})",
              *(f"    arguments[{i}] = {name}" for i, name in enumerate(names))]
     if stack:
         lines += [f"    stack = local_array(int64, {STACK_BYTES // 8})", f"    arguments[{count}] = address_of(stack)"]
-    return "\n".join([*lines, "    run_segments(arguments, walk)\n"])
+    return "\n".join([*lines, "    run_segments(arguments, descriptor)\n"])
 
 
 @functools.cache
 def program_kernel(arguments, nogil=False, stack=False):
-    """The kernel that runs programs of so many arguments: `program(*arguments, walk)`.
+    """The kernel that runs programs of so many arguments: `program(*arguments, descriptor)`.
 
     With `stack` it has memory for `STACK`, which Numba clears at each call: for as long as five small launches take.
     """
@@ -77,12 +77,12 @@ def program_kernel(arguments, nogil=False, stack=False):
     return compiler.compile_kernel(scope["program"], ("int64",) * arguments + ("int64*",), nogil=nogil)
 
 
-def run_block(arguments, walk):
+def run_block(arguments, descriptor):
     """A program whose arguments stand in a block, however many there are."""
-    run_segments(arguments, walk)
+    run_segments(arguments, descriptor)
 
 
-def store_word(target, value, walk):
+def store_word(target, value, descriptor):
     """Write a word: an address into a table that a later launch reads, or 0 to a status."""
     target[0] = value
 
@@ -122,7 +122,7 @@ class Program:
         """The launch of a prepared kernel; the words but the descriptor's are given."""
         self.keep.append(prepared)
         self.workspace = max(self.workspace, prepared.workspace)
-        return [prepared.entry.address, *words, self.constant(prepared.walk)]
+        return [prepared.entry.address, *words, self.constant(prepared.descriptor)]
 
     def check(self, word):
         """What ends the program where the int64 at an address is not 0."""
@@ -156,7 +156,8 @@ class Program:
         return words
 
     def prepare(self, workspace=0, keep=None):
-        """The program as one call, `prepared.call(*arguments, prepared.walk)`, with the workspace that its caller has to bring.
+        """The program as one call, `prepared.call(*arguments, prepared.descriptor)`, with the workspace that its caller has to
+        bring.
 
         Other Python threads run meanwhile if they do during one of its launches.
         """
@@ -167,7 +168,7 @@ class Program:
         return prepared.with_workspace(workspace, self.keep, keep)
 
     def prepare_block(self):
-        """The program as `prepared.call(block, prepared.walk)`: its arguments are read from a block of words."""
+        """The program as `prepared.call(block, prepared.descriptor)`: its arguments are read from a block of words."""
         nogil = any(prepared.entry is not None and prepared.entry.nogil for prepared in self.keep)
         kernel = compiler.compile_kernel(run_block, ("int64*", "int64*"), nogil=nogil)
         return threads.prepare(kernel, [self.row()]).with_workspace(0, self.keep)

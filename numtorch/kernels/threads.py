@@ -128,23 +128,23 @@ def workers() -> int:
 
 
 class Prepared:
-    """A kernel with everything but the addresses decided: run it as `prepared.call(*addresses, prepared.walk)`.
+    """A kernel with everything but the addresses decided: run it as `prepared.call(*addresses, prepared.descriptor)`.
 
     Attributes:
         call: the Python entry, of the kernel itself or of a launcher that splits it.
-        walk: the address of the descriptor (or of the launch record) that says sizes and strides.
-        workspace: bytes of scratch memory the kernel wants; its address is then the last one before `walk`.
+        descriptor: the address of the descriptor (or of the launch record) that says sizes and strides.
+        workspace: bytes of scratch memory the kernel wants; its address is then the last one before `descriptor`.
         entry: the kernel that `call` enters, for other kernels to call by address; None where there is no such one.
     """
 
-    __slots__ = ("call", "walk", "workspace", "entry", "_keep", "__weakref__")
+    __slots__ = ("call", "descriptor", "workspace", "entry", "_keep", "__weakref__")
 
-    def __init__(self, call, walk, workspace, keep, entry=None):
-        self.call, self.walk, self.workspace, self.entry, self._keep = call, walk, workspace, entry, keep
+    def __init__(self, call, descriptor, workspace, keep, entry=None):
+        self.call, self.descriptor, self.workspace, self.entry, self._keep = call, descriptor, workspace, entry, keep
 
     def with_workspace(self, workspace, *keep):
         """The same call, with so many bytes of scratch memory, and which keeps more alive."""
-        return Prepared(self.call, self.walk, workspace, (self, keep), self.entry)
+        return Prepared(self.call, self.descriptor, workspace, (self, keep), self.entry)
 
 
 def _nothing(*words):

@@ -225,7 +225,7 @@ class Batch:
 
     def run(self):
         """Call the kernel, and note the write as in-place ops do."""
-        self.prepared.call(self.table_address, self.array_address, self.prepared.walk)
+        self.prepared.call(self.table_address, self.array_address, self.prepared.descriptor)
         self.fresh = False
         for parameter in self.parameters:
             storage = parameter.storage
@@ -386,6 +386,6 @@ def run_rule(name, rule, x, grad, states=(), coefficients=(), decay: float = 0.0
             raise RuntimeError(f"{name}: expected a gradient of shape {list(layout.shape)}, got {list(grad.layout.shape)}")
         grad = _laid_out(grad, layout)
     table, values = np.array(row_of(x, grad, states), np.int64), np.array((1.0, decay, shrink, *coefficients))
-    plan.call(table.ctypes.data, values.ctypes.data, plan.walk)
+    plan.call(table.ctypes.data, values.ctypes.data, plan.descriptor)
     x.storage.version += 1
     x.storage.writer = name

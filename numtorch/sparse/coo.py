@@ -268,7 +268,7 @@ def _sum_segments(plan, values: Tensor, order: Tensor, starts: Tensor):
     layout, prepared = plan
     out = empty(layout)
     if prepared is not None:
-        prepared.call(values.address, order.address, starts.address, out.address, prepared.walk)
+        prepared.call(values.address, order.address, starts.address, out.address, prepared.descriptor)
     return out
 
 

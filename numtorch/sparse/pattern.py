@@ -64,7 +64,7 @@ def _plan_pointers(rows, count):
 def pointers_of(prepared, rows: Tensor, count):
     """For each of `count` rows, how many of the sorted row numbers are below it; and how many there are."""
     out = empty(vector(count + 1, rows.layout.device))
-    prepared.call(rows.address, out.address, prepared.walk)
+    prepared.call(rows.address, out.address, prepared.descriptor)
     return out
 
 
@@ -77,7 +77,7 @@ def _plan_rows(pointers, count):
 def _rows_of(prepared, pointers: Tensor, count):
     out = empty(vector(count, pointers.layout.device))
     if prepared is not None:
-        prepared.call(pointers.address, out.address, prepared.walk)
+        prepared.call(pointers.address, out.address, prepared.descriptor)
     return out
 
 

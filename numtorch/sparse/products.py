@@ -66,7 +66,7 @@ def _multiply(rows, values, dense):
         prepared = rows.plans[key] = kernels(layout.device, "sparse.product").plan_multiply_rows(
             layout.dtype.kernel, edges, width, step, rows.columns.layout.numel)
     prepared.call(rows.pointers.address, rows.columns.address, rows.places.address, values.address, dense.address, out.address,
-                  prepared.walk)
+                  prepared.descriptor)
     return out
 
 
@@ -119,7 +119,7 @@ def _sampled(plan, rows: Tensor, columns: Tensor, a: Tensor, b: Tensor):
     layout, prepared = plan
     out = empty(layout)
     if prepared is not None:
-        prepared.call(rows.address, columns.address, a.address, b.address, out.address, prepared.walk)
+        prepared.call(rows.address, columns.address, a.address, b.address, out.address, prepared.descriptor)
     if recording(a, b):
         out.node = GraphNode(_SAMPLED, (None, None, a.node, b.node), (rows, columns, a, b))
     return out

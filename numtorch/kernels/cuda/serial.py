@@ -81,7 +81,7 @@ class _Staged:
 
 def staged(prepared, host, device) -> Prepared:
     """A prepared kernel some of whose addresses are of the host's memory: bytes by place."""
-    return Prepared(_Staged(prepared.call, device, host), prepared.walk, prepared.workspace, prepared)
+    return Prepared(_Staged(prepared.call, device, host), prepared.descriptor, prepared.workspace, prepared)
 
 
 class Serial(Elsewhere):
@@ -107,7 +107,7 @@ class Serial(Elsewhere):
             added[part] = [*given, *(part * apart,) * (count - 1 - len(given))]
         record = [parts, length, *added.ravel(), *descriptors.ravel()]
         made = prepare(_parts_of(kernel, count), record, -(-parts // THREADS), self.device)
-        made = Prepared(made.call, made.walk, apart * (parts - 1) + workspace, made)
+        made = Prepared(made.call, made.descriptor, apart * (parts - 1) + workspace, made)
         return staged(made, self.host, self.device) if self.host else made
 
 

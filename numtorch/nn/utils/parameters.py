@@ -45,13 +45,13 @@ class _Table:
         options = np.array([order])
         parts = empty(Layout.of(uint8, (first.workspace,), None, self.device))
         out = empty(Layout.of(self.dtype.to_real(), (), None, self.device))
-        first.call(self.rows.ctypes.data, options.ctypes.data, parts.address, first.walk)
-        last.call(parts.address, options.ctypes.data, out.address, last.walk)
+        first.call(self.rows.ctypes.data, options.ctypes.data, parts.address, first.descriptor)
+        last.call(parts.address, options.ctypes.data, out.address, last.descriptor)
         return out
 
     def scale(self, norm, bound):
         plan, bound = self.plan("plan_scale_all"), np.array([bound], np.float64)
-        plan.call(self.rows.ctypes.data, norm.address, bound.ctypes.data, plan.walk)
+        plan.call(self.rows.ctypes.data, norm.address, bound.ctypes.data, plan.descriptor)
         for tensor in self.tensors:
             mark_written(tensor.storage, "mul_")         # also where the factor was 1, as PyTorch counts
 

@@ -48,18 +48,18 @@ class Plan:
 
     Attributes:
         out: the result's layout; `ring` hands out memory for it.
-        call, walk: run as `call(*addresses, walk)`.
+        call, descriptor: run as `call(*addresses, descriptor)`.
         inputs: the input layouts.
         recipes: for each set of inputs that need gradients, what to record (made on first use).
     """
 
-    __slots__ = ("op", "inputs", "out", "ring", "call", "walk", "recipes", "prepared", "extra")
+    __slots__ = ("op", "inputs", "out", "ring", "call", "descriptor", "recipes", "prepared", "extra")
 
     def __init__(self, op, inputs, out, prepared, extra=None):
         self.op, self.inputs, self.out, self.extra = op, inputs, out, extra
         self.ring = ring_for(out.nbytes, out.device)
         self.prepared = prepared
-        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
+        self.call, self.descriptor = (prepared.call, prepared.descriptor) if prepared is not None else (nothing_to_do, 0)
         self.recipes = {}
 
 

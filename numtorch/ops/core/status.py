@@ -61,7 +61,7 @@ def run_counting(prepared, x) -> int:
     """Run a kernel that counts, and return the count."""
     check_values(x)
     words, status = call_words.words
-    prepared.call(x.address, status, prepared.walk)
+    prepared.call(x.address, status, prepared.descriptor)
     count, words[0] = words[0], 0
     return count
 
@@ -69,7 +69,7 @@ def run_counting(prepared, x) -> int:
 def run_marking(prepared, x, out) -> int:
     """Run a kernel that looks at what it is given, and return what it says of an element that is no good, or 0."""
     words, status = call_words.words
-    prepared.call(x.address, out.address, status, prepared.walk)
+    prepared.call(x.address, out.address, status, prepared.descriptor)
     found, words[0] = words[0], 0
     return found
 
@@ -77,7 +77,7 @@ def run_marking(prepared, x, out) -> int:
 def run_finding(prepared, parts, *tensors) -> bool:
     """Run a kernel of which each part leaves whether it has found anything, and return whether any has."""
     words, status = call_words.words
-    prepared.call(*[x.address for x in tensors], status, prepared.walk)
+    prepared.call(*[x.address for x in tensors], status, prepared.descriptor)
     found = any(words[:parts]) if parts > 1 else words[0] != 0
     words[0] = 0
     return found
@@ -86,7 +86,7 @@ def run_finding(prepared, parts, *tensors) -> bool:
 def run_comparing(prepared, parts, x, y) -> bool:
     """`run_finding` of two tensors, without a list of them."""
     words, status = call_words.words
-    prepared.call(x.address, y.address, status, prepared.walk)
+    prepared.call(x.address, y.address, status, prepared.descriptor)
     found = any(words[:parts]) if parts > 1 else words[0] != 0
     words[0] = 0
     return found
@@ -96,7 +96,7 @@ def run_measuring(prepared, x):
     """Run a kernel that leaves two integers, and return these."""
     check_values(x)
     words, status = call_words.words
-    prepared.call(x.address, status, prepared.walk)
+    prepared.call(x.address, status, prepared.descriptor)
     found = words[0], words[1]
     words[0] = 0
     return found

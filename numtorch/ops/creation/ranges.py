@@ -36,7 +36,7 @@ def _plan_count(low, high, apart, layout, half):
 def _counted(plan, low: Tensor, high: Tensor, apart: Tensor, layout, half):
     made, prepared = plan
     out = fresh(made)
-    prepared.call(low.address, high.address, apart.address, out.address, prepared.walk)
+    prepared.call(low.address, high.address, apart.address, out.address, prepared.descriptor)
     return to_device(out, layout.device)
 
 
@@ -48,7 +48,7 @@ def _plan_powers(base, exponents):
 @_POWERS.run
 def _raised(prepared, base: Tensor, exponents: Tensor):
     out = fresh(exponents.layout)
-    prepared.call(base.address, exponents.address, out.address, prepared.walk)
+    prepared.call(base.address, exponents.address, out.address, prepared.descriptor)
     return out
 
 

@@ -73,7 +73,7 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
         for place_in_table in range(1, len(indices)):
             words[place_in_table] = indices[place_in_table].address
         more = status + 8
-    prepared.call(x.address, indices[0].address, more, other.address, status, prepared.walk)
+    prepared.call(x.address, indices[0].address, more, other.address, status, prepared.descriptor)
     if words[0]:
         words[0] = 0
         raise complaint(*_first_bad(indices, bounds))
@@ -108,7 +108,7 @@ def run_through(prepared, tensors, index, bounds, complaint):
     Returns whether it stopped for another reason, which its caller looks for: with a status below 0.
     """
     words, status = call_words.words
-    prepared.call(*[x.address for x in tensors], status, prepared.walk)
+    prepared.call(*[x.address for x in tensors], status, prepared.descriptor)
     found = words[0]
     if found:
         words[0] = 0

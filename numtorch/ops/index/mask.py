@@ -101,7 +101,7 @@ def _coordinates(plan, mask: Tensor):
     count = run_counting(counting, mask)
     out = empty(layouts.get(count) or layouts.keep(count, Layout.of(int64, (count, mask.layout.ndim), None, mask.layout.device)))
     if count:
-        prepared.call(mask.address, out.address, prepared.walk)
+        prepared.call(mask.address, out.address, prepared.descriptor)
     return out
 
 
@@ -203,7 +203,7 @@ def select_true(plan, x: Tensor, mask: Tensor):
     x = contiguous(x)
     layout = x.layout
     out = empty(Layout.of(layout.dtype, (run_counting(counting, mask),), None, layout.device))
-    prepared.call(x.address, mask.address, out.address, prepared.walk)
+    prepared.call(x.address, mask.address, out.address, prepared.descriptor)
     if x.node is not None and recording(x) and layout.dtype.category >= 2:
         out.node = GraphNode(_MASKED_SELECT, (x.node,), (mask,), layout)
     return out
@@ -251,7 +251,7 @@ def _scatter_where(prepared, self: Tensor, mask: Tensor, source: Tensor):
     graph = begin_write("masked_scatter", self, source)
     source, mask = contiguous(apart(source, self)), apart(mask, self)
     target = self if self.layout.contiguous else contiguous(self.detach())
-    prepared.call(target.address, mask.address, source.address, prepared.walk)
+    prepared.call(target.address, mask.address, source.address, prepared.descriptor)
     if target.storage is not self.storage:
         copy_(self.detach(), target)
     return end_write(_MASKED_SCATTER, self, graph, (source,), (mask,), source.layout)

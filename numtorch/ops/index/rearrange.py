@@ -44,7 +44,7 @@ def _moved(primitive, x, *attributes):
 def run_move(primitive, plan, x, *attributes):
     out = empty(plan.out)
     for a, b, prepared in plan.copies:
-        prepared.call(x.address + a, out.address + b, prepared.walk)
+        prepared.call(x.address + a, out.address + b, prepared.descriptor)
     if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
         out.node = GraphNode(primitive, (x.node,), (), plan.attributes)
     return out
@@ -210,7 +210,7 @@ def _write_positions(plan, counts: Tensor):
     if total < 0:
         raise RuntimeError("repeats can not be negative")
     out = empty(Layout.of(int64, (total,), None, counts.layout.device))
-    prepared.call(counts.address, out.address, prepared.walk)
+    prepared.call(counts.address, out.address, prepared.descriptor)
     return out
 
 

@@ -51,7 +51,7 @@ def _triangle(name):
     def triangle(prepared, x: Tensor, diagonal: int):
         source = contiguous(x)
         out = empty(source.layout)
-        prepared.call(source.address, out.address, prepared.walk)
+        prepared.call(source.address, out.address, prepared.descriptor)
         if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
             out.node = GraphNode(primitive, (x.node,), (), diagonal)
         return out
@@ -114,7 +114,7 @@ def _in_place(function, upper):
         prepared = primitive.plans.get((self.layout, diagonal))
         if prepared is None or type(diagonal) is not int:
             prepared = primitive.planned_for((self.layout,), ints((diagonal,), f"{name}_: diagonal"))
-        prepared.call(self.address, self.address, prepared.walk)
+        prepared.call(self.address, self.address, prepared.descriptor)
         return end_write(primitive, self, graph, (), (), diagonal)
     inplace.__name__ = inplace.__qualname__ = name + "_"
     inplace.__doc__ = f"""In-place form of `{name}`: sets what it leaves out of this tensor to 0, and returns it.
@@ -160,7 +160,7 @@ def _plan_places(row, col, offset, upper):
 def _places(plan, row: int, col: int, offset: int, upper):
     layout, prepared = plan
     out = empty(layout)
-    prepared.call(out.address, prepared.walk)
+    prepared.call(out.address, prepared.descriptor)
     return out
 
 
@@ -333,7 +333,7 @@ def _plan_trace(layout):
 @_TRACE.run
 def _trace(plan, input: Tensor):
     out = empty(plan.out)
-    plan.call(input.address, out.address, plan.walk)
+    plan.call(input.address, out.address, plan.descriptor)
     if input.node is not None and recording(input) and input.layout.dtype.category >= 2:
         out.node = GraphNode(_TRACE, (input.node,), (), input.layout)
     return out

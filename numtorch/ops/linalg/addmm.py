@@ -40,9 +40,9 @@ class _Sum(Product):
         if self.copy is None:
             return self.run(a, b, input if self.bias else None)
         out = empty(self.out)
-        self.copy.call(input.address, out.address, self.copy.walk)
+        self.copy.call(input.address, out.address, self.copy.descriptor)
         workspace = take(self.scratch) if self.scratch is not None else None
-        self.call(a.address, b.address, out.address, 0, 0 if workspace is None else workspace.address, self.walk)
+        self.call(a.address, b.address, out.address, 0, 0 if workspace is None else workspace.address, self.descriptor)
         return out
 
 

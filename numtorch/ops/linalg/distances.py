@@ -100,7 +100,7 @@ def _pairs(plan, x1: Tensor, x2: Tensor, p):
     out = empty(layout)
     if prepared is not None:
         others = contiguous(x2.mT) if columns else x2     # by a name, which keeps the copy's memory until the kernel is done
-        prepared.call(x1.address, others.address, out.address, prepared.walk)
+        prepared.call(x1.address, others.address, out.address, prepared.descriptor)
     return out
 
 
@@ -160,7 +160,7 @@ def _every_two(plan, input: Tensor, p):
     out = empty(layout)
     if prepared is not None:
         others = contiguous(input.detach().mT) if columns else input
-        prepared.call(input.address, others.address, out.address, prepared.walk)
+        prepared.call(input.address, others.address, out.address, prepared.descriptor)
     if recording(input):
         out.node = GraphNode(PDIST, (input.node,), (input,), p)
         out.node.save_results([out])
@@ -185,7 +185,7 @@ def _plan_every_two_grad(layout, grad, distances, p):
 @PDIST_GRAD.run
 def _every_two_grad(prepared, input: Tensor, grad: Tensor, distances: Tensor, p):
     out = empty(input.layout)
-    prepared.call(input.address, grad.address, distances.address, out.address, prepared.walk)
+    prepared.call(input.address, grad.address, distances.address, out.address, prepared.descriptor)
     return out
 
 

@@ -93,7 +93,7 @@ def _plan_ldl_factor(layout, hermitian):
 def _ldl_factor(plan, A: Tensor, hermitian):
     prepared, *others = plan
     ld, pivots, info = tril(A.detach()), empty(others[0]), empty(others[1])
-    prepared.call(ld.address, pivots.address, info.address, prepared.walk)
+    prepared.call(ld.address, pivots.address, info.address, prepared.descriptor)
     return ld, pivots, info
 
 
@@ -148,7 +148,7 @@ def _ldl_solve(plan, LD: Tensor, pivots: Tensor, B: Tensor, hermitian):
     factors, chosen = contiguous(expand(LD.detach(), (*batch, n, n))), contiguous(expand(pivots, (*batch, n)))
     _check_pivots(chosen, n)
     x = clone(expand(B.detach(), (*batch, n, k)), memory_format=contiguous_format)
-    prepared.call(factors.address, chosen.address, x.address, prepared.walk)
+    prepared.call(factors.address, chosen.address, x.address, prepared.descriptor)
     if recording(B):
         x.node = GraphNode(LDL_SOLVE, (None, None, B.node), (LD, pivots), (B.layout.shape, hermitian))
     return x

@@ -58,7 +58,7 @@ def _lu_factor(plan, A: Tensor):
     prepared, *others = plan
     lu, pivots, info = clone(contiguous(A.detach())), empty(others[0]), empty(others[1])
     if prepared is not None:
-        prepared.call(lu.address, pivots.address, info.address, prepared.walk)
+        prepared.call(lu.address, pivots.address, info.address, prepared.descriptor)
     else:
         info = filled(info.layout, 0)
     if recording(A):

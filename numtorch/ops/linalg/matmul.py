@@ -26,11 +26,11 @@ class Product:
     (`tensor.empty` twice took longer than the product of two small matrices).
     """
 
-    __slots__ = ("out", "ring", "call", "walk", "scratch", "prepared")
+    __slots__ = ("out", "ring", "call", "descriptor", "scratch", "prepared")
 
     def __init__(self, out, prepared):
         self.out, self.prepared, self.ring = out, prepared, ring_for(out.nbytes, out.device)
-        self.call, self.walk = prepared.call, prepared.walk
+        self.call, self.descriptor = prepared.call, prepared.descriptor
         self.scratch = ring_for(prepared.workspace, out.device) if prepared.workspace else None
 
     run = make(f"""
@@ -39,19 +39,19 @@ def run(self, a, b, bias=None):
 {allocation("out", "ring", "self.out")}    out.node = None
     scratch = self.scratch
     if scratch is None:
-        self.call(a.address, b.address, out_address, 0 if bias is None else bias.address, 0, self.walk)
+        self.call(a.address, b.address, out_address, 0 if bias is None else bias.address, 0, self.descriptor)
         return out
     workspace = scratch[0]
     if getrefcount(workspace) > FREE:
         workspace = take(scratch)
-    self.call(a.address, b.address, out_address, 0 if bias is None else bias.address, workspace.address, self.walk)
+    self.call(a.address, b.address, out_address, 0 if bias is None else bias.address, workspace.address, self.descriptor)
     return out
 """, ALLOCATION, "run", (None,))
 
     def add_to(self, out, a, b):
         """The same into a result that is there, for a product planned with `beta`."""
         workspace = None if self.scratch is None else take(self.scratch)
-        self.call(a.address, b.address, out.address, 0, 0 if workspace is None else workspace.address, self.walk)
+        self.call(a.address, b.address, out.address, 0, 0 if workspace is None else workspace.address, self.descriptor)
         return out
 
 

@@ -133,7 +133,7 @@ def _cross(plan, input: Tensor, other: Tensor, dim: int | None):
     if prepared is not None:
         a, b, c = apart
         i, j, k = input.address, other.address, out.address
-        prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.walk)
+        prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.descriptor)
     if recording(input, other) and layout.dtype.category >= 2:
         out.node = GraphNode(CROSS, (input.node, other.node), (input, other), dim)
     return out
@@ -176,7 +176,7 @@ def _kron(plan, input: Tensor, other: Tensor):
     layout, prepared = plan
     out = empty(layout)
     if prepared is not None:
-        prepared.call(input.address, other.address, out.address, prepared.walk)
+        prepared.call(input.address, other.address, out.address, prepared.descriptor)
     if recording(input, other) and layout.dtype.category >= 2:
         out.node = GraphNode(KRON, (input.node, other.node), (input, other))
     return out

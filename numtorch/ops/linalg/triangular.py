@@ -104,7 +104,7 @@ def _plan_substitute(x, a, upper, unit):
 @SUBSTITUTE.run
 def _substitute(prepared, x: Tensor, a: Tensor, upper, unit):
     """In place, where a's matrices lie at one stride."""
-    prepared.call(a.address, x.address, prepared.walk)
+    prepared.call(a.address, x.address, prepared.descriptor)
 
 
 def _step(layout, batch):

@@ -145,19 +145,19 @@ def _loss(primitive):
         losses = out.address if total is None else address + plan.losses
         weights = 0 if weight is None else weight.address
         if plan.kind == "probabilities":
-            forward.call(scores.address, given.address, weights, losses, address + plan.saved, forward.walk)
+            forward.call(scores.address, given.address, weights, losses, address + plan.saved, forward.descriptor)
         else:
             clear_status(scratch)
             if plan.kind == "classes":
                 forward.call(scores.address, given.address, weights, losses, address + plan.weights, address + plan.saved, address,
-                             forward.walk)
+                             forward.descriptor)
             else:
-                forward.call(scores.address, given.address, weights, losses, address + plan.weights, address, forward.walk)
+                forward.call(scores.address, given.address, weights, losses, address + plan.weights, address, forward.descriptor)
             status = read_status(scratch)
             if status:
                 raise IndexError(f"Target {reshape(target, -1)[status - 1].item()} is out of bounds.")
         if total is not None:
-            total.call(losses, address + plan.weights, out.address, address + 64, total.walk)
+            total.call(losses, address + plan.weights, out.address, address + 64, total.descriptor)
         if recording(input, target):
             out.node = GraphNode(primitive, (input.node, target.node), (input, target, scratch, weight), plan.key)
         return out
@@ -179,14 +179,14 @@ def _vjp(node, grad):
     backward, address = plan.backward, scratch.address
     weights = 0 if weight is None else weight.address
     if plan.kind == "likelihood":
-        backward.call(target.address, weights, grad.address, address + 64, out.address, backward.walk)
+        backward.call(target.address, weights, grad.address, address + 64, out.address, backward.descriptor)
         return out, None
     scores, given = _dense(input), _dense(target)
     if plan.kind == "classes":
         backward.call(scores.address, address + plan.saved, given.address, weights, grad.address, address + 64, out.address,
-                      backward.walk)
+                      backward.descriptor)
     else:
-        backward.call(scores.address, address + plan.saved, given.address, weights, grad.address, out.address, backward.walk)
+        backward.call(scores.address, address + plan.saved, given.address, weights, grad.address, out.address, backward.descriptor)
     return out, None
 
 

@@ -108,7 +108,7 @@ def ctc_losses(plan, log_probs: Tensor, labels: Tensor, places: Tensor, longest,
     states, skips, batch = empty(plan.states), empty(plan.skips), plan.losses.shape[0]
     at = places.address
     plan.forward.call(scores.address, labels.address, at, at + 8 * batch, at + 16 * batch, losses.address, alpha.address,
-                      states.address, skips.address, plan.forward.walk)
+                      states.address, skips.address, plan.forward.descriptor)
     out = losses
     if plan.zero_infinity:
         out = where(comparison.eq(losses, math.inf), 0, losses)
@@ -127,7 +127,7 @@ def _vjp(node, grad):
     out, states, skips, beta = empty(scores.layout), empty(plan.states), empty(plan.skips), empty(plan.beta)
     at, batch = places.address, plan.losses.shape[0]
     plan.backward.call(scores.address, labels.address, at, at + 8 * batch, at + 16 * batch, losses.address, alpha.address,
-                       states.address, skips.address, beta.address, grad.address, out.address, plan.backward.walk)
+                       states.address, skips.address, beta.address, grad.address, out.address, plan.backward.descriptor)
     return (out,)
 
 

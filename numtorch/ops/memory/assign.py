@@ -54,7 +54,7 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
     if self.node is not None or src.node is not None or src.storage is storage or storage.watched:
         return _write(self, src)
     mark_written(storage, "copy_")
-    prepared.call(src.address, self.address, prepared.walk)
+    prepared.call(src.address, self.address, prepared.descriptor)
     return self
 
 
@@ -83,7 +83,7 @@ def _write_recorded(prepared, self: Tensor, source: Tensor):
     if graph:
         check_inplace_allowed(self, "copy")
     mark_written(self.storage, "copy_")
-    prepared.call(source.address, self.address, prepared.walk)
+    prepared.call(source.address, self.address, prepared.descriptor)
     if graph and self.layout.dtype.category >= 2:
         node = GraphNode(_COPY, (self.node, source.node), (), source.layout)
         rebase_history(self, node)
@@ -182,7 +182,7 @@ def filled_from(layout: Layout, source: Tensor) -> Tensor:
     if prepared is None:
         return miss(_FULL, (to_device(source, layout.device),), (layout,))
     out = fresh(layout)
-    prepared.call(source.address, out.address, prepared.walk)
+    prepared.call(source.address, out.address, prepared.descriptor)
     return out
 
 

@@ -47,7 +47,7 @@ def copy_elements(source: Tensor, target: Tensor) -> None:
     if prepared is None:
         miss(_COPY_ELEMENTS, (target, source))
     else:
-        prepared.call(source.address, target.address, prepared.walk)
+        prepared.call(source.address, target.address, prepared.descriptor)
 
 
 _COPY_ELEMENTS.execute = lambda prepared, target, source: copy_elements(source, target)
@@ -89,7 +89,7 @@ def copied(x, wanted):
     if plan is None:
         return miss(primitive, (x,), (wanted,))
     ring = plan.ring
-{allocation("out", "ring", "plan.out")}    plan.call(x.address, out_address, plan.walk)
+{allocation("out", "ring", "plan.out")}    plan.call(x.address, out_address, plan.descriptor)
     out.node = None
     if x.node is not None and modes.grad and plan.out.dtype.category >= 2:
         out.node = GraphNode(primitive, (x.node,), (), x.layout.dtype)

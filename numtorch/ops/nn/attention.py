@@ -221,7 +221,8 @@ def run_forward(plan, query, key, value, mask):
     state = default_generator._advance(plan.counters) if plan.counters else None
     out, lse, workspace = empty(plan.out), empty(plan.lse), empty(plan.workspace)
     plan.forward.call(query.address, key.address, value.address, 0 if mask is None else mask.address,
-                      0 if state is None else state.ctypes.data, out.address, lse.address, workspace.address, plan.forward.walk)
+                      0 if state is None else state.ctypes.data, out.address, lse.address, workspace.address,
+                      plan.forward.descriptor)
     return out, lse, state
 
 
@@ -244,7 +245,7 @@ def run_backward(plan, state, query, key, value, mask, out, lse, grad, grads):
     workspace = empty(room)
     prepared.call(query.address, key.address, value.address, 0 if mask is None else mask.address,
                   0 if state is None else state.ctypes.data, out.address, lse.address, grad.address, *[g.address for g in grads],
-                  workspace.address, prepared.walk)
+                  workspace.address, prepared.descriptor)
 
 
 # ---------------------------------------------------------------- the formula
@@ -298,5 +299,5 @@ def _kept(plan, layout, state):
     prepared = kernels(layout.device, "attention.attention").plan_attention_kept(layout.dtype.kernel, batch, heads, queries, keys,
                                                                        plan.dropout)
     out, workspace = empty(layout.dense()), empty(_bytes(prepared.workspace, layout.device))
-    prepared.call(state.ctypes.data, out.address, workspace.address, prepared.walk)
+    prepared.call(state.ctypes.data, out.address, workspace.address, prepared.descriptor)
     return out

@@ -65,7 +65,7 @@ def _elementwise(primitive):
         if dense.numel:
             x = input if input.layout.contiguous else contiguous(input.detach())
             state = default_generator._advance(counters)
-            prepared.call(x.address, out.address, mask.address, state.ctypes.data, prepared.walk)
+            prepared.call(x.address, out.address, mask.address, state.ctypes.data, prepared.descriptor)
         if recording(input):
             out.node = GraphNode(primitive, (input.node,), (mask,), scale)
         return out

@@ -178,7 +178,7 @@ class LinearNode(GraphNode):
         if by_bias is not None:
             bias = kernels.by_bias or kernels.for_bias()
             by_bias = empty(bias.out)
-            bias.call(grad.address, by_bias.address, bias.walk)
+            bias.call(grad.address, by_bias.address, bias.descriptor)
         return by_input, by_weight, by_bias
 
     def _kernels(self, layout):

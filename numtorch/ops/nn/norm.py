@@ -110,7 +110,7 @@ def _norm(primitive, plan):
         x, w, b = (input, weight, bias) if plan.plain else (_dense(input), _dense(weight), _dense(bias))
         out, stats = empty(plan.out), empty(plan.stats)
         forward.call(x.address, 0 if w is None else w.address, 0 if b is None else b.address, out.address, stats.address,
-                     forward.walk)
+                     forward.descriptor)
         out = in_format(out, plan.format)
         if recording(input, weight, bias):
             edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
@@ -148,14 +148,14 @@ def _gradients(plan, grad: Tensor, input: Tensor, weight: Tensor | None, stats: 
     x, w, g = _dense(input), _dense(weight), _dense(grad)
     by_input = empty(like_input) if wants_input else None
     sums = None if workspace is None else empty(workspace)
-    prepared.call(g.address, x.address, stats.address, _address(w), _address(by_input), _address(sums), prepared.walk)
+    prepared.call(g.address, x.address, stats.address, _address(w), _address(by_input), _address(sums), prepared.descriptor)
     if wants_input:
         by_input = in_format(by_input, kept.format)
     if merge is None:
         return by_input, None, None
     by_weight = empty(like_vector) if wants_weight else None
     by_bias = empty(like_vector) if wants_bias else None
-    merge.call(sums.address, _address(by_weight), _address(by_bias), merge.walk)
+    merge.call(sums.address, _address(by_weight), _address(by_bias), merge.descriptor)
     return by_input, by_weight, by_bias
 
 
@@ -414,7 +414,8 @@ def _batch_norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None,
     else:
         x, w, b, m, v = _dense(input, plan.order), *[_dense(t) for t in (weight, bias, running_mean, running_var)]
     out, stats = empty(plan.out), empty(plan.stats)
-    plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address, plan.forward.walk)
+    plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address,
+                      plan.forward.descriptor)
     if training and running_mean is not None and running_var is not None:
         _note_moved(m, running_mean)
         _note_moved(v, running_var)
@@ -494,5 +495,5 @@ def _batch_gradients(plan, grad: Tensor, input: Tensor, weight: Tensor | None, s
     prepared, layouts = plan
     x, w, g = _dense(input, kept.order), _dense(weight), _dense(grad, kept.order)
     grads = [None if layout is None else empty(layout) for layout in layouts]
-    prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in grads], prepared.walk)
+    prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in grads], prepared.descriptor)
     return grads

@@ -70,7 +70,7 @@ def _normed(plan, input: Tensor, size, alpha, beta, k):
         return input
     out, divisor = empty(plan.out), empty(plan.out)
     x = input if input.layout.contiguous else contiguous(input.detach())
-    plan.forward.call(x.address, out.address, divisor.address, plan.forward.walk)
+    plan.forward.call(x.address, out.address, divisor.address, plan.forward.descriptor)
     if recording(input):
         out.node = GraphNode(LOCAL_RESPONSE_NORM, (input.node,), (input, divisor), (size, alpha, beta, k))
     return out
@@ -95,7 +95,7 @@ def _gradient(plan, grad: Tensor, input: Tensor, divisor: Tensor, size, alpha, b
     layout, prepared = plan
     out = empty(layout)
     x, grad = [t if t.layout.contiguous else contiguous(t) for t in (input.detach(), grad)]
-    prepared.call(grad.address, x.address, divisor.address, out.address, prepared.walk)
+    prepared.call(grad.address, x.address, divisor.address, out.address, prepared.descriptor)
     return out
 
 

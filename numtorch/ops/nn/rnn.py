@@ -271,7 +271,7 @@ def _steps_of(plan, x: Tensor, batch_first):
         steps = contiguous(transpose(x, 0, 1) if batch_first else x)
         return make_view(steps, (out, 0), STEPS, (length, False))
     rows = empty(out)
-    copy.call(x.address, rows.address, copy.walk)
+    copy.call(x.address, rows.address, copy.descriptor)
     if recording(x):
         rows.node = GraphNode(STEPS, (x.node,), (), (length, batch_first))
     return rows

@@ -102,10 +102,10 @@ def _from_row(x, row):
 class _Scratch:
     """A prepared kernel and the layout of the memory that it works in."""
 
-    __slots__ = ("call", "walk", "layout", "prepared")
+    __slots__ = ("call", "descriptor", "layout", "prepared")
 
     def __init__(self, prepared, device):
-        self.prepared, self.call, self.walk = prepared, prepared.call, prepared.walk
+        self.prepared, self.call, self.descriptor = prepared, prepared.call, prepared.descriptor
         self.layout = Layout.of(uint8, (prepared.workspace,), None, device) if prepared.workspace else None
 
 
@@ -191,7 +191,7 @@ class _Layer:
         scratch = None if plan.layout is None else empty(plan.layout)
         plan.call(gates.address, before.address, _address(cell_before), weights[0].address, _address(inner_bias),
                   _address(weights[1]), hidden.address, _address(cell), _address(raw), _address(products), _address(kept),
-                  _address(scratch), _address(self.zeros), x.address, _address(input_weight), _address(bias), plan.walk)
+                  _address(scratch), _address(self.zeros), x.address, _address(input_weight), _address(bias), plan.descriptor)
         if self.single:
             outputs = (hidden,) if cell is None else (hidden, cell)
         else:
@@ -216,7 +216,7 @@ class _Layer:
         if self.uniform:
             layout, start, copy = end
             out = empty(layout)
-            copy.call(states.address + start, out.address, copy.walk)
+            copy.call(states.address + start, out.address, copy.descriptor)
             return out
         if self.index is None:
             rows = [0] * self.batch
@@ -230,7 +230,7 @@ class _Layer:
         layout, zeros, copy = self.several_ends[which][0], self.no_gradient[which], self.several_ends[which][2]
         source = zeros if grad is None else contiguous(grad)
         out = empty(layout)
-        copy.call(source.address, out.address, copy.walk)
+        copy.call(source.address, out.address, copy.descriptor)
         return out
 
     def _pieces(self):
@@ -355,7 +355,7 @@ class _WeightGradient:
         if self.transpose is None:
             return out
         transposed = empty(self.out)
-        self.transpose.call(out.address, transposed.address, self.transpose.walk)
+        self.transpose.call(out.address, transposed.address, self.transpose.descriptor)
         return transposed
 
 
@@ -364,7 +364,7 @@ def _packed(panels, weights):
     packed = []
     for (prepared, layout), weight in zip(panels, weights):
         out = empty(layout)
-        prepared.call(weight.address, out.address, prepared.walk)
+        prepared.call(weight.address, out.address, prepared.descriptor)
         packed.append(out)
     return packed if len(packed) == 2 else (packed[0], None)
 
@@ -415,7 +415,7 @@ def _layer_vjp(node, grads):
     weights = _packed(plan.backward_panels, (w_hh, w_hr)) if plan.packed else (w_hh, w_hr)
     loop.call(_address(later), _address(later_cell), _address(grad_out), _address(gates), before.address, _address(cell_before),
               hidden.address, _address(cell), _address(kept), weights[0].address, _address(weights[1]), grad_gates.address,
-              grad_products.address, _address(grad_hidden), _address(grad_raw), _address(scratch), loop.walk)
+              grad_products.address, _address(grad_hidden), _address(grad_raw), _address(scratch), loop.descriptor)
     by_bias = kernels_of.total("grad_gates", scratch)
     by_hidden_bias = by_bias if grad_products is grad_gates else kernels_of.total("grad_products", scratch)
     return (kernels_of.by_x.run(grad_gates, w_ih) if for_x else None,

@@ -46,7 +46,7 @@ def _forward(primitive):
         out = empty(layout)
         if prepared is not None:
             source = input if input.layout.contiguous else contiguous(input.detach())
-            prepared.call(source.address, out.address, prepared.walk)
+            prepared.call(source.address, out.address, prepared.descriptor)
         if input.node is not None and recording(input):
             node = out.node = GraphNode(primitive, (input.node,), (), dim)
             node.save_results((out,))
@@ -67,7 +67,7 @@ def _gradient(primitive):
         if prepared is not None:
             incoming = grad if grad.layout.contiguous else contiguous(grad.detach())
             outgoing = out if out.layout.contiguous else contiguous(out.detach())
-            prepared.call(incoming.address, outgoing.address, result.address, prepared.walk)
+            prepared.call(incoming.address, outgoing.address, result.address, prepared.descriptor)
         if recording(grad, out):
             result.node = GraphNode(primitive, (grad.node, out.node), (grad, out), dim)
         return result
@@ -208,7 +208,7 @@ def _over_neighbours(plan, input: Tensor, dim, keepdim):
     """Over dimensions that are neighbours."""
     out = empty(plan.out)
     source = input if input.layout.contiguous else contiguous(input.detach())
-    plan.forward.call(source.address, out.address, plan.forward.walk)
+    plan.forward.call(source.address, out.address, plan.forward.descriptor)
     if input.node is not None and recording(input):
         node = out.node = GraphNode(LOGSUMEXP, (input.node,), (input,), plan.kept)
         node.save_results((out,))
@@ -284,5 +284,5 @@ def _logsumexp_grad(plan, grad: Tensor, x: Tensor, out: Tensor, extents):
     layout, prepared = plan
     result = empty(layout)
     x, grad = [t if t.layout.contiguous else contiguous(t) for t in (x, grad)]
-    prepared.call(grad.address, x.address, out.address, result.address, prepared.walk)
+    prepared.call(grad.address, x.address, out.address, result.address, prepared.descriptor)
     return result

@@ -81,7 +81,7 @@ def _unit(plan, input: Tensor, dim: int, eps):
         return _divided(input, 2, dim, eps)
     result, lengths = empty(plan.out), empty(plan.lengths)
     x = input if input.layout.contiguous else contiguous(input.detach())
-    plan.forward.call(x.address, result.address, lengths.address, plan.forward.walk)
+    plan.forward.call(x.address, result.address, lengths.address, plan.forward.descriptor)
     if recording(input):
         result.node = GraphNode(NORMALIZE, (input.node,), (input, lengths), (dim, eps))
     return result
@@ -109,7 +109,7 @@ def _gradient(plan, grad: Tensor, input: Tensor, lengths: Tensor, dim, eps):
     layout, prepared = plan
     out = empty(layout)
     x, grad = [t if t.layout.contiguous else contiguous(t) for t in (input.detach(), grad)]
-    prepared.call(grad.address, x.address, lengths.address, out.address, prepared.walk)
+    prepared.call(grad.address, x.address, lengths.address, out.address, prepared.descriptor)
     return out
 
 

@@ -52,7 +52,7 @@ def op_call({', '.join(listed)}, *, out=None):
     if out is not None:
         return run_into(op, plan, ({everything}), out)
     ring = plan.ring
-{allocation("result", "ring", "plan.out")}    plan.call({addresses}, result_address, plan.walk)
+{allocation("result", "ring", "plan.out")}    plan.call({addresses}, result_address, plan.descriptor)
 {look}    if {test}:
         result.node = None
         return result
@@ -146,7 +146,7 @@ def _run_inplace_or_not(op, tensors):
 
 def _run(plan, tensors):
     out = empty(plan.out)
-    plan.call(*[t.address for t in tensors], out.address, plan.walk)
+    plan.call(*[t.address for t in tensors], out.address, plan.descriptor)
     out.node = record_call(plan, tensors, out)
     return out
 
@@ -159,7 +159,7 @@ def _run_into(op, plan, tensors, out):
             if t.node is not None or t.storage is storage or (storage.watched and share_memory(t, out)):
                 return call_into(op, tensors, out)
         mark_written(storage, op.name)
-        plan.call(*[t.address for t in tensors], out.address, plan.walk)
+        plan.call(*[t.address for t in tensors], out.address, plan.descriptor)
         return out
     return call_into(op, tensors, out)
 
@@ -186,7 +186,7 @@ def call_into(op, args, out):
         copy_(out, _run(plan, tensors))
         return out
     mark_written(out.storage, op.name)
-    plan.call(*[t.address for t in tensors], out.address, plan.walk)
+    plan.call(*[t.address for t in tensors], out.address, plan.descriptor)
     return out
 
 
@@ -216,7 +216,7 @@ def op_call({', '.join(listed)}):
             else:
                 storage.version += 1
                 storage.writer = title
-            plan.call({', '.join(n + '.address' for n in names)}, plan.walk)
+            plan.call({', '.join(n + '.address' for n in names)}, plan.descriptor)
             return {names[0]}
         return run_inplace(op, ({', '.join(names)},))
     return run_inplace(op, operands(op, ({', '.join(names)},)))
@@ -263,13 +263,13 @@ def run_inplace(op, tensors):
     needs_graph = modes.grad and any(t.node is not None for t in tensors)
     if not needs_graph:
         mark_written(target.storage, op.name + "_")
-        plan.call(*[t.address for t in tensors], plan.walk)
+        plan.call(*[t.address for t in tensors], plan.descriptor)
         return target
     check_inplace_allowed(target, op.name)
     recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
     if recipe is None:                                   # a comparison, written as numbers: 0 is the slope of all it came from
         mark_written(target.storage, op.name + "_")
-        plan.call(*[t.address for t in tensors], plan.walk)
+        plan.call(*[t.address for t in tensors], plan.descriptor)
         if target.layout.dtype.category >= 2:            # integers have no gradient
             rebase_history(target, GraphNode(_STEPS, tuple([t.node for t in tensors]), (), layouts))
         return target
@@ -277,7 +277,7 @@ def run_inplace(op, tensors):
     before.node = target.node
     kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
     mark_written(target.storage, op.name + "_")
-    plan.call(*[t.address for t in tensors], plan.walk)
+    plan.call(*[t.address for t in tensors], plan.descriptor)
     node = record_call(_plan_of_kept(op, plan, tuple([t.layout for t in kept])), kept, target)
     rebase_history(target, node)
     return target

@@ -235,7 +235,7 @@ def _joined(plan, real: Tensor, imag: Tensor):
     layout, prepared = plan
     made = empty(layout)
     if prepared is not None:
-        prepared.call(real.address, imag.address, made.address, prepared.walk)
+        prepared.call(real.address, imag.address, made.address, prepared.descriptor)
     if recording(real, imag):
         made.node = GraphNode(_COMPLEX, (real.node, imag.node), (), (real.layout.shape, imag.layout.shape))
     return made

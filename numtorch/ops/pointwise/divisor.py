@@ -28,7 +28,7 @@ def checked(prepared, operand, device, dtype, shape, strides):
 
         def divide(*addresses):
             found = ctypes.c_bool()
-            look.call(addresses[operand], ctypes.addressof(found), look.walk)
+            look.call(addresses[operand], ctypes.addressof(found), look.descriptor)
             if not found.value:
                 raise RuntimeError("ZeroDivisionError")
             call(*addresses)
@@ -39,4 +39,4 @@ def checked(prepared, operand, device, dtype, shape, strides):
             if not read(addresses[operand]).value:
                 raise RuntimeError("ZeroDivisionError")
             call(*addresses)
-    return Prepared(divide, prepared.walk, prepared.workspace, (prepared, divide))
+    return Prepared(divide, prepared.descriptor, prepared.workspace, (prepared, divide))

@@ -67,7 +67,7 @@ def _frexp(plan, input: Tensor):
     *layouts, prepared = plan
     mantissa, exponent = map(empty, layouts)
     if prepared is not None:
-        prepared.call(input.address, mantissa.address, exponent.address, prepared.walk)
+        prepared.call(input.address, mantissa.address, exponent.address, prepared.descriptor)
     if recording(input):
         mantissa.node = GraphNode(_FREXP, (input.node,), (exponent,))
     return Frexp(mantissa, exponent)
@@ -148,7 +148,7 @@ def _nextafter(plan, input: Tensor, other: Tensor):
     layout, (infinity, sign), prepared = plan
     out = empty(layout)
     if prepared is not None:
-        prepared.call(input.address, other.address, infinity.address, sign.address, out.address, prepared.walk)
+        prepared.call(input.address, other.address, infinity.address, sign.address, out.address, prepared.descriptor)
     if recording(input, other):
         out.node = GraphNode(_NEXTAFTER, (input.node, other.node), (ne(input, other),), (input.layout, other.layout))
     return out

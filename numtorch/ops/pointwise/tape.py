@@ -53,12 +53,12 @@ class Recipe:
 class BackwardPlan:
     """The fused kernel of a recipe's computed gradients for one layout of the incoming gradient: where each of them goes."""
 
-    __slots__ = ("call", "walk", "outs", "places", "prepared")
+    __slots__ = ("call", "descriptor", "outs", "places", "prepared")
 
     def __init__(self, prepared, outs):
         self.prepared, self.outs = prepared, outs
         self.places = tuple((ring_for(layout.nbytes, layout.device), layout) for layout in outs)
-        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
+        self.call, self.descriptor = (prepared.call, prepared.descriptor) if prepared is not None else (nothing_to_do, 0)
 
 
 _SAVED = {"_saved_self": "x", "_saved_other": "y", "_saved_result": "out"}
@@ -120,7 +120,7 @@ class PointwiseNode(Node):
         if recipe.saves_out:
             inputs.append(rebuild_result(self.saved[-1], self))
         computed = [empty(layout) for layout in backward.outs]
-        backward.call(grad.address, *[t.address for t in inputs], *[t.address for t in computed], backward.walk)
+        backward.call(grad.address, *[t.address for t in inputs], *[t.address for t in computed], backward.descriptor)
         each = iter(computed)
         return self._arrange([grad if passed else next(each) for passed in recipe.passed])
 
@@ -269,7 +269,7 @@ def _backward(saves, saves_out, computed, gradients):
         for i in range(computed):
             steps += [*allocation(f"out{i}", f"ring{i}", f"layout{i}", "").splitlines(), f"out{i}.node = None"]
             words.append(f"out{i}_address")
-        steps.append(f"plan.call({', '.join(words)}, plan.walk)")
+        steps.append(f"plan.call({', '.join(words)}, plan.descriptor)")
     steps.append(f"return {', '.join(gradients)},")
     if known:                                            # a layout not seen before, or nothing saved any more
         steps = ["try:", *[f"    {step}" for step in known], "except (KeyError, TypeError):", "    pass", "else:",

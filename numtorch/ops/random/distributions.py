@@ -43,7 +43,7 @@ class DrawPlan:
         out, (words, address) = empty(self.layout), _state.words
         operands = [self.operand(x) for x in tensors]
         claim(generator, words, self.layout.numel)
-        self.prepared.call(*[x.address for x in operands], out.address, address, self.prepared.walk)
+        self.prepared.call(*[x.address for x in operands], out.address, address, self.prepared.descriptor)
         status, words[2] = words[2], 0
         return out, status
 

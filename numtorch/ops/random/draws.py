@@ -84,10 +84,10 @@ def run_fill(plan, out, generator) -> None:
     else:
         claim(generator, words, plan.counters)
     if plan.layout is out.layout:
-        prepared.call(out.address, address, prepared.walk)
+        prepared.call(out.address, address, prepared.descriptor)
     else:
         target = empty_tensor(plan.layout)
-        prepared.call(target.address, address, prepared.walk)
+        prepared.call(target.address, address, prepared.descriptor)
         copy_elements(to_device(target, out.layout.device), out)
 
 
@@ -352,7 +352,7 @@ def _plan_bernoulli(probabilities, out):
 def _fill_by(plan, probabilities, out, generator):
     words, address = _state.words
     claim(generator, words, plan.counters)
-    plan.prepared.call(probabilities.address, out.address, address, plan.prepared.walk)
+    plan.prepared.call(probabilities.address, out.address, address, plan.prepared.descriptor)
     if words[2]:
         words[2] = 0
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -429,7 +429,7 @@ def _draw_indices(plan, weights, draws, generator):
     drawn, workspace = empty_tensor(plan.layout), empty_tensor(plan.scratch)
     words, address = _state.words
     claim(generator, words, plan.counters)
-    plan.prepared.call(weights.address, drawn.address, address, workspace.address, plan.prepared.walk)
+    plan.prepared.call(weights.address, drawn.address, address, workspace.address, plan.prepared.descriptor)
     if words[2]:
         row, words[2] = words[2] - 1, 0
         raise RuntimeError(f"probability tensor contains either `inf`, `nan` or element < 0, or no positive element (row {row})")

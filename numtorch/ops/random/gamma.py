@@ -138,7 +138,7 @@ def _slopes(primitive, kind):
 
     def execute(plan, *tensors):
         out, operands = empty(plan.layout), [plan.operand(t) for t in tensors]
-        plan.prepared.call(*[x.address for x in operands], out.address, plan.prepared.walk)
+        plan.prepared.call(*[x.address for x in operands], out.address, plan.prepared.descriptor)
         out = plan.result(out)
         if recording(*tensors):
             out.node = GraphNode(primitive, tuple(t.node for t in tensors), ())

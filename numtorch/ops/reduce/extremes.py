@@ -59,7 +59,7 @@ def _place_of(primitive):
     def place(plan, input: Tensor, dim: int | None, keepdim):
         out = empty(plan.places)
         if plan.prepared is not None:
-            plan.prepared.call(input.address, out.address, plan.prepared.walk)
+            plan.prepared.call(input.address, out.address, plan.prepared.descriptor)
         return out
     return place
 
@@ -122,7 +122,7 @@ def _with_place(kind):
     def extreme(plan, input: Tensor, dim: int, keepdim):
         values, indices = empty(plan.values), empty(plan.places)
         if plan.prepared is not None:
-            plan.prepared.call(input.address, values.address, indices.address, plan.prepared.walk)
+            plan.prepared.call(input.address, values.address, indices.address, plan.prepared.descriptor)
         if recording(input) and input.layout.dtype.category >= 2:
             values.node = GraphNode(primitive, (input.node,), (indices,), (input.layout, dim, keepdim))
         return pair_of(values, indices)

@@ -25,8 +25,8 @@ from ..shape.views import expand, reshape
 class _ReducePlan:
     """What a reduction must know once its input's layout and its dimensions are known."""
 
-    __slots__ = ("key", "layout", "options", "out", "prepared", "call", "walk", "axes", "kept_shape", "count", "spread", "summed",
-                 "differentiable")
+    __slots__ = ("key", "layout", "options", "out", "prepared", "call", "descriptor", "axes", "kept_shape", "count", "spread",
+                 "summed", "differentiable")
 
 
 class ReduceOp(Primitive):
@@ -70,12 +70,12 @@ class ReduceOp(Primitive):
         kept = Layout.of(out_dtype, plan.kept_shape, None, layout.device)
         strides = tuple(0 if i in plan.axes else s for i, s in enumerate(kept.strides))
         plan.differentiable = self.vjp is not None and out_dtype.category >= 2
-        plan.prepared, plan.call, plan.walk = None, nothing_to_do, 0
+        plan.prepared, plan.call, plan.descriptor = None, nothing_to_do, 0
         if plan.out.numel:
             prepared = plan.prepared = kernels(layout.device, "reduce.reduce").plan_reduce(
                 self.kind, layout.dtype.kernel, out_dtype.kernel, layout.shape,
                 layout.strides, plan.axes, strides, **plan.options)
-            plan.call, plan.walk = prepared.call, prepared.walk
+            plan.call, plan.descriptor = prepared.call, prepared.descriptor
         return plan
 
     def execute(self, plan, *call):
@@ -88,7 +88,7 @@ class ReduceOp(Primitive):
         if plan is None:
             return miss(self, (x,), (dims, keepdim, options))
         out = empty(plan.out)
-        plan.call(x.address, out.address, plan.walk)
+        plan.call(x.address, out.address, plan.descriptor)
         if x.node is not None and plan.differentiable:
             recording = modes.recording
             if not recording:

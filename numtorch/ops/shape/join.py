@@ -111,7 +111,7 @@ def _plan_join(layouts, out, pieces, view):
     for position, (layout, region) in enumerate(zip(layouts, regions)):
         if region is not None and plan.whole is None:
             target, offset = region
-            # kept as a whole: its descriptor is where `walk` points to, and the table of copies may let go of it
+            # kept as a whole: its descriptor is where `descriptor` points to, and the table of copies may let go of it
             plan.parts.append((position, offset * out.dtype.itemsize, plan_copy(layout, target)))
     return plan
 
@@ -139,9 +139,9 @@ def _joined(primitive, plan, tensors):
     out = empty(plan.out)
     address, whole = out.address, plan.whole
     if whole is not None:
-        whole.call(table_of(tensors), address, whole.walk)
+        whole.call(table_of(tensors), address, whole.descriptor)
     for position, offset, copy in plan.parts:
-        copy.call(tensors[position].address, address + offset, copy.walk)
+        copy.call(tensors[position].address, address + offset, copy.descriptor)
     for each in tensors:
         if each.node is not None:
             if recording(each) and plan.out.dtype.category >= 2:

@@ -68,7 +68,7 @@ def _padded(primitive, plan, x, value, pad):
     out = empty(layout)
     if prepared is not None:
         source = x if memory_format is None else contiguous(x.detach(), memory_format)
-        prepared.call(source.address, value.address, out.address, prepared.walk)
+        prepared.call(source.address, value.address, out.address, prepared.descriptor)
     if x.node is not None and recording(x) and layout.dtype.category >= 2:
         out.node = GraphNode(primitive, (x.node,), (), (x.layout, pad))
     return out
@@ -105,7 +105,7 @@ def _pad_grad(plan, grad: Tensor, source, pad, mode):
     """What every element of the source was copied to, added up."""
     layout, memory_format, prepared = plan
     out, grads = empty(layout), contiguous(grad.detach(), memory_format)
-    prepared.call(grads.address, out.address, prepared.walk)
+    prepared.call(grads.address, out.address, prepared.descriptor)
     if recording(grad):
         out.node = GraphNode(PAD_GRAD, (grad.node,), (), (pad, mode))
     return out

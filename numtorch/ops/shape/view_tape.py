@@ -129,7 +129,7 @@ def _plan_add_into(region, grad):
 @_ADD_INTO.run
 def add_into(prepared, region: Tensor, grad: Tensor):
     """region += grad where elements of the region may share memory: one thread, one element after another."""
-    prepared.call(region.address, grad.address, prepared.walk)
+    prepared.call(region.address, grad.address, prepared.descriptor)
 
 
 class _Placing:
@@ -156,9 +156,9 @@ def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
     if plan is None:
         return miss(_PLACE, (grad,), (base, layout, offset))
     out = empty(plan.out) if plan.out.contiguous else lasting(plan.out)
-    plan.fill.call(plan.zero.address, out.address, plan.fill.walk)
+    plan.fill.call(plan.zero.address, out.address, plan.fill.descriptor)
     if plan.write is not None:
-        plan.write.call(grad.address, out.address + plan.start, plan.write.walk)
+        plan.write.call(grad.address, out.address + plan.start, plan.write.descriptor)
     elif layout.numel:
         add_into(view_of(out, plan.region, offset), grad)
     if recording(grad):

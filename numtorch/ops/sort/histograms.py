@@ -51,9 +51,9 @@ def _counts(plan, places: Tensor, weights: Tensor | None, size):
     layout, prepared = plan
     out = empty(layout)
     if weights is None:
-        prepared.call(places.address, out.address, prepared.walk)
+        prepared.call(places.address, out.address, prepared.descriptor)
     else:
-        prepared.call(places.address, weights.address, out.address, prepared.walk)
+        prepared.call(places.address, weights.address, out.address, prepared.descriptor)
     return out
 
 
@@ -156,7 +156,7 @@ def _plan_equal_bins(layout, bins, low, high):
 def _equal_bins(plan, x: Tensor, bins, low, high):
     layout, prepared = plan
     counts = empty(layout)
-    prepared.call(x.address, counts.address, prepared.walk)
+    prepared.call(x.address, counts.address, prepared.descriptor)
     return counts
 
 

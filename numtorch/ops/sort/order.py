@@ -74,7 +74,7 @@ def _pick(primitive, plan, x):
     prepared = plan.prepared
     if prepared is not None:
         source, workspace = x if x.layout.contiguous else contiguous(x.detach()), empty(plan.workspace)
-        prepared.call(source.address, values.address, indices.address, workspace.address, prepared.walk)
+        prepared.call(source.address, values.address, indices.address, workspace.address, prepared.descriptor)
     if x.node is not None and recording(x):
         values.node = GraphNode(primitive, (x.node,), (indices,), plan.way_back)
     return _PAIRS[primitive](values, indices)
@@ -273,7 +273,7 @@ def _median_of_all(plan, input: Tensor, skip_nan):
     else:
         out, place, workspace = empty(plan.values), empty(plan.indices), empty(plan.workspace)
         source = input if input.layout.contiguous else contiguous(input.detach())
-        plan.prepared.call(source.address, out.address, place.address, workspace.address, plan.prepared.walk)
+        plan.prepared.call(source.address, out.address, place.address, workspace.address, plan.prepared.descriptor)
     if input.node is not None and recording(input):
         out.node = GraphNode(MEDIAN, (input.node,), (input,))
         out.node.save_results([out])

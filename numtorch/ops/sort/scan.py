@@ -45,7 +45,7 @@ def _scan(primitive):
         out = empty(layout)
         if prepared is not None:
             source = input if input.layout.contiguous else contiguous(input.detach())
-            prepared.call(source.address, out.address, prepared.walk)
+            prepared.call(source.address, out.address, prepared.descriptor)
         if input.node is not None and recording(input):
             if primitive is CUMSUM:
                 out.node = GraphNode(primitive, (input.node,), (), (axis, reverse))
@@ -96,7 +96,7 @@ def _recurrence(plan, c: Tensor, x: Tensor, products: Tensor | None, dim, revers
     if prepared is not None:
         terms, factors = [t if t.layout.contiguous else contiguous(t.detach()) for t in (c, x)]
         before = factors if products is None else contiguous(products.detach())
-        prepared.call(terms.address, factors.address, before.address, out.address, prepared.walk)
+        prepared.call(terms.address, factors.address, before.address, out.address, prepared.descriptor)
     if products is None and recording(c, x):
         out.node = GraphNode(RECURRENCE, (c.node, x.node), (x,), (axis, reverse))
         out.node.save_results([out])
@@ -267,7 +267,7 @@ def _running_extreme(primitive):
         values, indices = empty(layout), empty(places)
         if prepared is not None:
             source = input if input.layout.contiguous else contiguous(input.detach())
-            prepared.call(source.address, values.address, indices.address, prepared.walk)
+            prepared.call(source.address, values.address, indices.address, prepared.descriptor)
         if input.node is not None and recording(input):
             values.node = GraphNode(primitive, (input.node,), (indices,), axis)
         return _PAIRS[primitive.name](values, indices)

@@ -34,7 +34,7 @@ def _places(plan, edges: Tensor, x: Tensor, right, out_int32):
     out = empty(layout)
     if prepared is not None:
         edges, x = contiguous(edges.detach()), contiguous(x.detach())
-        prepared.call(edges.address, x.address, out.address, prepared.walk)
+        prepared.call(edges.address, x.address, out.address, prepared.descriptor)
     return out
 
 

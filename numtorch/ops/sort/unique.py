@@ -52,7 +52,7 @@ def _distinct(plan, x: Tensor, order: Tensor | None, return_inverse, return_coun
     if plan:
         prepared = plan[1]
         prepared.call(x.address, order.address if order is not None else 0, values.address,
-                      inverse.address if return_inverse else 0, counts.address if return_counts else 0, prepared.walk)
+                      inverse.address if return_inverse else 0, counts.address if return_counts else 0, prepared.descriptor)
     return values, inverse, counts
 
 
@@ -65,7 +65,7 @@ def _plan_count_bytes(x):
 def _count_bytes(plan, x: Tensor):
     layout, prepared = plan
     counts = empty(layout)
-    prepared.call(x.address, counts.address, prepared.walk)
+    prepared.call(x.address, counts.address, prepared.descriptor)
     return counts
 
 
@@ -79,7 +79,7 @@ def _rank_bytes(plan, x: Tensor, ranks: Tensor):
     """For each byte of a vector its rank, of a table of 256."""
     layout, prepared = plan
     out = empty(layout)
-    prepared.call(x.address, ranks.address, out.address, prepared.walk)
+    prepared.call(x.address, ranks.address, out.address, prepared.descriptor)
     return out
 
 
@@ -138,7 +138,7 @@ def _rows_in_order(plan, rows: Tensor):
     layout, prepared = plan
     order, scratch = empty(layout), empty(layout)
     if prepared is not None:
-        prepared.call(rows.address, order.address, scratch.address, prepared.walk)
+        prepared.call(rows.address, order.address, scratch.address, prepared.descriptor)
     return order
 
 
@@ -280,7 +280,7 @@ def _mode(plan, input: Tensor, dim: int, keepdim):
     values, indices = empty(layout), empty(places)
     if prepared is not None:
         ordered, order = sort(movedim(input.detach(), axis, -1) if input.layout.ndim else input.detach())
-        prepared.call(ordered.address, order.address, values.address, indices.address, prepared.walk)
+        prepared.call(ordered.address, order.address, values.address, indices.address, prepared.descriptor)
     if input.node is not None and recording(input):
         values.node = GraphNode(MODE, (input.node,), (indices,), (axis, input.layout.shape, keepdim))
     return _Mode(values, indices)
@@ -344,5 +344,5 @@ def _among(plan, elements: Tensor, tests: Tensor):
     if in_order:
         tests = sort(reshape(tests.detach(), -1)).values
     out = empty(layout)
-    prepared.call(elements.address, tests.address, out.address, prepared.walk)
+    prepared.call(elements.address, tests.address, out.address, prepared.descriptor)
     return out

@@ -128,9 +128,9 @@ class _Plan:
             if with_bias:
                 bias = None if bias is None else self.operand(bias, contiguous_format)
                 prepared.call(first.address, second.address, 0 if bias is None else bias.address, out.address, address,
-                              prepared.walk)
+                              prepared.descriptor)
             else:
-                prepared.call(first.address, second.address, out.address, address, prepared.walk)
+                prepared.call(first.address, second.address, out.address, address, prepared.descriptor)
         if self.out is not self.result:
             result = empty(self.result)
             copy_elements(out, result)

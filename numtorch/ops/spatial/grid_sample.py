@@ -108,7 +108,7 @@ def _sample(plan, input: Tensor, grid: Tensor, mode, padding_mode, align_corners
     image = input if input.layout.contiguous else contiguous(input.detach())
     points = grid if grid.layout.contiguous else contiguous(grid.detach())
     out = empty(plan.out)
-    plan.forward.call(image.address, points.address, out.address, plan.forward.walk)
+    plan.forward.call(image.address, points.address, out.address, plan.forward.descriptor)
     if recording(input, grid):
         out.node = GraphNode(GRID_SAMPLER, (input.node, grid.node), (input, grid), plan.key)
     return out
@@ -129,14 +129,14 @@ def _sample_vjp(node, grad):
         if plan.to_image is None:
             plan.to_image = plan.kernel("plan_sample_image_grad", mode == "nearest", padding_mode, align_corners)
         to_image = empty(plan.image)
-        plan.to_image.call(grad.address, points.address, to_image.address, plan.to_image.walk)
+        plan.to_image.call(grad.address, points.address, to_image.address, plan.to_image.descriptor)
     if node.needs(1) and mode == "nearest":              # the nearest pixel does not change with the grid
         to_grid = filled(plan.grid, 0)
     elif node.needs(1):
         if plan.to_grid is None:
             plan.to_grid = plan.kernel("plan_sample_grid_grad", padding_mode, align_corners)
         image, to_grid = contiguous(input), empty(plan.grid)
-        plan.to_grid.call(grad.address, image.address, points.address, to_grid.address, plan.to_grid.walk)
+        plan.to_grid.call(grad.address, image.address, points.address, to_grid.address, plan.to_grid.descriptor)
     return to_image, to_grid
 
 

@@ -210,12 +210,12 @@ def maxima(plan, x, *options):
         return in_format(reshape(maximum(rows, -1)[0] if tracked else amax(rows, -1), plan.out.shape), plan.format)
     if plan.values is not None and not (return_indices or tracked):
         out, source = empty(plan.out), dense(x)
-        plan.values.call(source.address, out.address, plan.values.walk)
+        plan.values.call(source.address, out.address, plan.values.descriptor)
         return in_format(out, plan.format)
     out, indices = empty(plan.out), empty(plan.places)
     if plan.prepared is not None:
         source = dense(x, plan.order)
-        plan.prepared.call(source.address, out.address, indices.address, plan.prepared.walk)
+        plan.prepared.call(source.address, out.address, indices.address, plan.prepared.descriptor)
     out = in_format(out, plan.format)
     if tracked:
         out.node = GraphNode(plan.primitive, (x.node,), (indices,), plan.kept)
@@ -259,7 +259,7 @@ def _max_grad(plan, grad: Tensor, indices: Tensor, source, dims, dilated, order)
     if prepared is None:
         return filled(source.dense(), 0)
     out, incoming = empty(layout), dense(grad, order)
-    prepared.call(incoming.address, indices.address, out.address, prepared.walk)
+    prepared.call(incoming.address, indices.address, out.address, prepared.descriptor)
     out = in_format(out, memory_format)
     if recording(grad):
         out.node = GraphNode(MAX_POOL_GRAD, (grad.node,), (indices,), (dims, dilated))
@@ -387,7 +387,7 @@ def means(plan, x, *options):
     out = empty(plan.out)
     if plan.prepared is not None:
         source = dense(x, plan.order)
-        plan.prepared.call(source.address, out.address, plan.prepared.walk)
+        plan.prepared.call(source.address, out.address, plan.prepared.descriptor)
     out = in_format(out, plan.format)
     if x.node is not None and recording(x):
         out.node = GraphNode(plan.primitive, (x.node,), (), plan.kept)
@@ -421,7 +421,7 @@ def _mean_grad(plan, grad: Tensor, source, dims, order, family, arguments):
     if prepared is None:
         return filled(source.dense(), 0)
     out, incoming = empty(layout), dense(grad, order)
-    prepared.call(incoming.address, out.address, prepared.walk)
+    prepared.call(incoming.address, out.address, prepared.descriptor)
     out = in_format(out, memory_format)
     if recording(grad):
         out.node = GraphNode(AVG_POOL_GRAD, (grad.node,), (), (dims, arguments[-6:]))

@@ -69,7 +69,7 @@ class _Plan:
         format: the memory format in which the kernel takes the data, and leaves the result.
     """
 
-    __slots__ = ("out", "call", "tables", "workspace", "walk", "kept", "format")
+    __slots__ = ("out", "call", "tables", "workspace", "descriptor", "kept", "format")
 
     def __init__(self, layout, maps):
         dims, made, sizes = len(maps.inputs), maps.rows(), maps.inputs
@@ -89,7 +89,7 @@ class _Plan:
             rows = [[[(0, 1.0)]]] * (3 - len(sizes)) + made
             kept = self.kept = kernels(layout.device, "pool.resample").plan_resample(
                 layout.dtype.kernel, math.prod(lead), (1,) * (3 - len(sizes)) + sizes, rows)
-            self.call, self.walk = kept.prepared.call, kept.prepared.walk
+            self.call, self.descriptor = kept.prepared.call, kept.prepared.descriptor
             self.tables = kept.indices.ctypes.data, kept.weights.ctypes.data
             self.workspace = Layout.of(uint8, (kept.prepared.workspace,), None, layout.device)
 
@@ -102,7 +102,7 @@ def apply(plan, x: Tensor, maps):
         out = filled(plan.out, 0)
     else:
         out, room = empty(plan.out), empty(plan.workspace)
-        plan.call(source.address, out.address, *plan.tables, room.address, plan.walk)
+        plan.call(source.address, out.address, *plan.tables, room.address, plan.descriptor)
     if recording(x):
         out.node = GraphNode(RESAMPLE, (x.node,), (), maps)
     return out

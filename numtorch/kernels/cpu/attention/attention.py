@@ -119,59 +119,59 @@ def online_softmax(scores, rows, lanes, best, total, shrink):
     exponentiate(scores, rows, lanes, shift, total)
 
 
-def attention(q, k, v, mask, state, out, lse, workspace, walk):
+def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
     """Items are blocks of queries; lse (batch, head, query) is +inf where no key is seen, and the output 0."""
-    heads, queries, depth, width = walk[HEADS], walk[QUERIES], walk[DEPTH], walk[WIDTH]
+    heads, queries, depth, width = descriptor[HEADS], descriptor[QUERIES], descriptor[DEPTH], descriptor[WIDTH]
     blocks = (queries + ACROSS - 1) // ACROSS
-    scale = float_scalar(walk, SCALE)
+    scale = float_scalar(descriptor, SCALE)
     turned = workspace
-    scores = offset(workspace, walk[SPACES + 1])
-    sums = offset(workspace, walk[SPACES + 2])
-    room = offset(workspace, walk[SPACES + 3])
-    tile = offset(workspace, walk[SPACES + 4])
+    scores = offset(workspace, descriptor[SPACES + 1])
+    sums = offset(workspace, descriptor[SPACES + 2])
+    room = offset(workspace, descriptor[SPACES + 3])
+    tile = offset(workspace, descriptor[SPACES + 4])
     best = local_array(T, ACROSS)
     total = local_array(T, ACROSS)
     shrink = local_array(T, ACROSS)
-    k_row, v_row = walk[K + 2], walk[V + 2]
-    for item in range(walk[FIRST], walk[END]):
+    k_row, v_row = descriptor[K + 2], descriptor[V + 2]
+    for item in range(descriptor[FIRST], descriptor[END]):
         first = item % blocks * ACROSS
         batch, head = item // blocks // heads, item // blocks % heads
-        source = head // walk[GROUP]
+        source = head // descriptor[GROUP]
         present = min(int64(ACROSS), queries - first)
         lanes = whole_panels(present)
-        seen = min(walk[KEYS], first + present) if walk[CAUSAL] else walk[KEYS]
-        turn(at(q, walk, Q, batch, head, first), walk[Q + 2], present, depth, scale, room, turned)
+        seen = min(descriptor[KEYS], first + present) if descriptor[CAUSAL] else descriptor[KEYS]
+        turn(at(q, descriptor, Q, batch, head, first), descriptor[Q + 2], present, depth, scale, room, turned)
         for j in range(lanes):
             best[j] = T(-inf)
             total[j] = T(0)
-        for start in range(0, seen, walk[KEY_BLOCK]):
-            keys = min(seen - start, walk[KEY_BLOCK])
-            left = rows_of(at(k, walk, K, batch, source, start), k_row, keys, depth, room)
+        for start in range(0, seen, descriptor[KEY_BLOCK]):
+            keys = min(seen - start, descriptor[KEY_BLOCK])
+            left = rows_of(at(k, descriptor, K, batch, source, start), k_row, keys, depth, room)
             for p in range(0, lanes, NR):
-                reach = panel_reach(walk, first + p, int64(NR), start, keys)
+                reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
                 product(reach, depth, left, row_of(k_row, depth), int64(1), offset(turned, p), int64(ACROSS), offset(scores, p),
                         int64(ACROSS), int64(0))
-            if walk[MASK]:
-                add_mask(scores, keys, mask, q, walk, batch, head, first, present, start, room, tile)
-            if walk[CAUSAL]:
+            if descriptor[MASK]:
+                add_mask(scores, keys, mask, q, descriptor, batch, head, first, present, start, room, tile)
+            if descriptor[CAUSAL]:
                 hide_future(scores, keys, lanes, first, start)
             online_softmax(scores, keys, lanes, best, total, shrink)
-            if walk[DROPOUT]:
-                draw(room, keys, walk, state, item, start)
+            if descriptor[DROPOUT]:
+                draw(room, keys, descriptor, state, item, start)
                 multiply_by(scores, room, keys * ACROSS)
             flags = int64(0)
             if start > 0:
                 scale_lanes(sums, width, lanes, shrink)
                 flags = int64(ACCUMULATE)
-            left = rows_of(at(v, walk, V, batch, source, start), v_row, keys, width, room)
+            left = rows_of(at(v, descriptor, V, batch, source, start), v_row, keys, width, room)
             for p in range(0, lanes, NR):
-                reach = panel_reach(walk, first + p, int64(NR), start, keys)
+                reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
                 product(width, reach, left, int64(1), row_of(v_row, width), offset(scores, p), int64(ACROSS), offset(sums, p),
                         int64(ACROSS), flags)
         for j in range(lanes):
             shrink[j] = select(total[j] == T(0), T(0), T(1) / total[j])
         scale_lanes(sums, width, lanes, shrink)
-        turn_back(sums, width, present, T(1), tile, at(out, walk, OUT, batch, head, first), walk[OUT + 2])
+        turn_back(sums, width, present, T(1), tile, at(out, descriptor, OUT, batch, head, first), descriptor[OUT + 2])
         for j in range(present):
             lse[item // blocks * queries + first + j] = select(total[j] == T(0), T(inf), best[j] + log(total[j]))
 
@@ -199,20 +199,20 @@ def row_products(x, x_row, y, y_row, rows, columns, out):
         out[i] = total
 
 
-def load_queries(q, grad, out, lse, walk, batch, head, first, present, workspace):
+def load_queries(q, grad, out, lse, descriptor, batch, head, first, present, workspace):
     """A block of queries and of the gradient that came, turned and as rows; lse and delta = sum(grad * out) a query."""
-    depth, width = walk[DEPTH], walk[WIDTH]
-    room = offset(workspace, walk[SPACES + 10])
-    q_rows = at(q, walk, Q, batch, head, first)
-    grad_rows = at(grad, walk, GRAD, batch, head, first)
-    turn(q_rows, walk[Q + 2], present, depth, float_scalar(walk, SCALE), room, workspace)
-    turn(grad_rows, walk[GRAD + 2], present, width, T(1), room, offset(workspace, walk[SPACES + 1]))
-    copy_rows(q_rows, walk[Q + 2], present, depth, offset(workspace, walk[SPACES + 2]), whole_panels(depth))
-    copy_rows(grad_rows, walk[GRAD + 2], present, width, offset(workspace, walk[SPACES + 3]), whole_panels(width))
-    shift = offset(workspace, walk[SPACES + 9])
-    row_products(grad_rows, walk[GRAD + 2], at(out, walk, OUT, batch, head, first), walk[OUT + 2], present, width,
+    depth, width = descriptor[DEPTH], descriptor[WIDTH]
+    room = offset(workspace, descriptor[SPACES + 10])
+    q_rows = at(q, descriptor, Q, batch, head, first)
+    grad_rows = at(grad, descriptor, GRAD, batch, head, first)
+    turn(q_rows, descriptor[Q + 2], present, depth, float_scalar(descriptor, SCALE), room, workspace)
+    turn(grad_rows, descriptor[GRAD + 2], present, width, T(1), room, offset(workspace, descriptor[SPACES + 1]))
+    copy_rows(q_rows, descriptor[Q + 2], present, depth, offset(workspace, descriptor[SPACES + 2]), whole_panels(depth))
+    copy_rows(grad_rows, descriptor[GRAD + 2], present, width, offset(workspace, descriptor[SPACES + 3]), whole_panels(width))
+    shift = offset(workspace, descriptor[SPACES + 9])
+    row_products(grad_rows, descriptor[GRAD + 2], at(out, descriptor, OUT, batch, head, first), descriptor[OUT + 2], present, width,
                  offset(shift, ACROSS))
-    saved = offset(lse, (batch * walk[HEADS] + head) * walk[QUERIES] + first)
+    saved = offset(lse, (batch * descriptor[HEADS] + head) * descriptor[QUERIES] + first)
     for j in range(present):
         shift[j] = saved[j]
 
@@ -228,49 +228,52 @@ def probabilities(scores, slopes, rows, lanes, shift, delta):
             slope[j] = p * (slope[j] - delta[j])
 
 
-def block_gradients(q, k, v, mask, state, walk, batch, source, head, first, present, start, workspace):
+def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first, present, start, workspace):
     """One block of queries against one block of keys: adds to the gradients of all three in the workspace."""
-    depth, width = walk[DEPTH], walk[WIDTH]
-    seen = min(walk[KEYS], first + present) if walk[CAUSAL] else walk[KEYS]
-    keys = min(seen - start, walk[KEY_BLOCK])
+    depth, width = descriptor[DEPTH], descriptor[WIDTH]
+    seen = min(descriptor[KEYS], first + present) if descriptor[CAUSAL] else descriptor[KEYS]
+    keys = min(seen - start, descriptor[KEY_BLOCK])
     lanes = whole_panels(present)
     turned = workspace
-    turned_grad = offset(workspace, walk[SPACES + 1])
-    scores = offset(workspace, walk[SPACES + 4])
-    slopes = offset(workspace, walk[SPACES + 5])
-    sums = offset(workspace, walk[SPACES + 6])
-    shift = offset(workspace, walk[SPACES + 9])
-    room = offset(workspace, walk[SPACES + 10])
-    k_row, v_row = row_of(walk[K + 2], depth), row_of(walk[V + 2], width)
-    k_rows = rows_of(at(k, walk, K, batch, source, start), walk[K + 2], keys, depth, room)
-    v_rows = rows_of(at(v, walk, V, batch, source, start), walk[V + 2], keys, width, offset(room, walk[KEY_BLOCK] * depth))
+    turned_grad = offset(workspace, descriptor[SPACES + 1])
+    scores = offset(workspace, descriptor[SPACES + 4])
+    slopes = offset(workspace, descriptor[SPACES + 5])
+    sums = offset(workspace, descriptor[SPACES + 6])
+    shift = offset(workspace, descriptor[SPACES + 9])
+    room = offset(workspace, descriptor[SPACES + 10])
+    k_row, v_row = row_of(descriptor[K + 2], depth), row_of(descriptor[V + 2], width)
+    k_rows = rows_of(at(k, descriptor, K, batch, source, start), descriptor[K + 2], keys, depth, room)
+    v_rows = rows_of(at(v, descriptor, V, batch, source, start), descriptor[V + 2], keys, width,
+                     offset(room, descriptor[KEY_BLOCK] * depth))
     for p in range(0, lanes, NR):
-        reach = panel_reach(walk, first + p, int64(NR), start, keys)
+        reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
         product(reach, depth, k_rows, k_row, int64(1), offset(turned, p), int64(ACROSS), offset(scores, p), int64(ACROSS), int64(0))
         product(reach, width, v_rows, v_row, int64(1), offset(turned_grad, p), int64(ACROSS), offset(slopes, p), int64(ACROSS),
                 int64(0))
         for i in range(reach, keys):                     # what no query of the panel sees has a probability of 0
             for j in range(p, min(lanes, p + NR)):
                 slopes[i * ACROSS + j] = T(0)
-    if walk[MASK]:
-        add_mask(scores, keys, mask, q, walk, batch, head, first, present, start, offset(workspace, walk[SPACES + 11]),
-                 offset(workspace, walk[SPACES + 12]))
-    if walk[CAUSAL]:
+    if descriptor[MASK]:
+        add_mask(scores, keys, mask, q, descriptor, batch, head, first, present, start, offset(workspace, descriptor[SPACES + 11]),
+                 offset(workspace, descriptor[SPACES + 12]))
+    if descriptor[CAUSAL]:
         hide_future(scores, keys, lanes, first, start)
-    kept = offset(workspace, walk[SPACES + 11])
-    if walk[DROPOUT]:
-        blocks = (walk[QUERIES] + ACROSS - 1) // ACROSS
-        draw(kept, keys, walk, state, (batch * walk[HEADS] + head) * blocks + first // ACROSS, start)
+    kept = offset(workspace, descriptor[SPACES + 11])
+    if descriptor[DROPOUT]:
+        blocks = (descriptor[QUERIES] + ACROSS - 1) // ACROSS
+        draw(kept, keys, descriptor, state, (batch * descriptor[HEADS] + head) * blocks + first // ACROSS, start)
         multiply_by(slopes, kept, keys * ACROSS)
     probabilities(scores, slopes, keys, lanes, shift, offset(shift, ACROSS))
-    if walk[DROPOUT]:
+    if descriptor[DROPOUT]:
         multiply_by(scores, kept, keys * ACROSS)
     for p in range(0, lanes, NR):
-        reach = panel_reach(walk, first + p, int64(NR), start, keys)
+        reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
         product(depth, reach, k_rows, int64(1), k_row, offset(slopes, p), int64(ACROSS), offset(sums, p), int64(ACROSS),
                 int64(ACCUMULATE if start > 0 else 0))
-    add_outer(keys, present, scores, offset(workspace, walk[SPACES + 3]), width, start, offset(workspace, walk[SPACES + 8]))
-    add_outer(keys, present, slopes, offset(workspace, walk[SPACES + 2]), depth, start, offset(workspace, walk[SPACES + 7]))
+    add_outer(keys, present, scores, offset(workspace, descriptor[SPACES + 3]), width, start,
+              offset(workspace, descriptor[SPACES + 8]))
+    add_outer(keys, present, slopes, offset(workspace, descriptor[SPACES + 2]), depth, start,
+              offset(workspace, descriptor[SPACES + 7]))
 
 
 def add_outer(keys, queries, weights, rows, columns, start, out):
@@ -290,15 +293,16 @@ def store_rows(sums, rows, columns, scale, out, row):
             to[j] = store(line[j] * scale)
 
 
-def attention_grad(q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v, workspace, walk):
+def attention_grad(q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v, workspace, descriptor):
     """Items are (batch, head of K and V), whose sums over all queries one part keeps in its workspace."""
-    keys, queries, depth, width, group = walk[KEYS], walk[QUERIES], walk[DEPTH], walk[WIDTH], walk[GROUP]
-    sources = walk[HEADS] // group
-    scale = float_scalar(walk, SCALE)
-    k_sums = offset(workspace, walk[SPACES + 7])
-    v_sums = offset(workspace, walk[SPACES + 8])
-    shift = offset(workspace, walk[SPACES + 9])
-    for item in range(walk[FIRST], walk[END]):
+    keys, queries, depth = descriptor[KEYS], descriptor[QUERIES], descriptor[DEPTH]
+    width, group = descriptor[WIDTH], descriptor[GROUP]
+    sources = descriptor[HEADS] // group
+    scale = float_scalar(descriptor, SCALE)
+    k_sums = offset(workspace, descriptor[SPACES + 7])
+    v_sums = offset(workspace, descriptor[SPACES + 8])
+    shift = offset(workspace, descriptor[SPACES + 9])
+    for item in range(descriptor[FIRST], descriptor[END]):
         batch, source = item // sources, item % sources
         for i in range(keys * whole_panels(depth)):
             k_sums[i] = T(0)
@@ -309,25 +313,26 @@ def attention_grad(q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v,
         for head in range(source * group, (source + 1) * group):
             for first in range(0, queries, ACROSS):
                 present = min(queries - first, int64(ACROSS))
-                load_queries(q, grad, out, lse, walk, batch, head, first, present, workspace)
-                for start in range(0, min(keys, first + present) if walk[CAUSAL] else keys, walk[KEY_BLOCK]):
-                    block_gradients(q, k, v, mask, state, walk, batch, source, head, first, present, start, workspace)
-                turn_back(offset(workspace, walk[SPACES + 6]), depth, present, scale, offset(workspace, walk[SPACES + 12]),
-                          at(grad_q, walk, GRAD_Q, batch, head, first), walk[GRAD_Q + 2])
-        store_rows(k_sums, keys, depth, scale, at(grad_k, walk, GRAD_K, batch, source, int64(0)), walk[GRAD_K + 2])
-        store_rows(v_sums, keys, width, T(1), at(grad_v, walk, GRAD_V, batch, source, int64(0)), walk[GRAD_V + 2])
+                load_queries(q, grad, out, lse, descriptor, batch, head, first, present, workspace)
+                for start in range(0, min(keys, first + present) if descriptor[CAUSAL] else keys, descriptor[KEY_BLOCK]):
+                    block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first, present, start, workspace)
+                turn_back(offset(workspace, descriptor[SPACES + 6]), depth, present, scale,
+                          offset(workspace, descriptor[SPACES + 12]),
+                          at(grad_q, descriptor, GRAD_Q, batch, head, first), descriptor[GRAD_Q + 2])
+        store_rows(k_sums, keys, depth, scale, at(grad_k, descriptor, GRAD_K, batch, source, int64(0)), descriptor[GRAD_K + 2])
+        store_rows(v_sums, keys, width, T(1), at(grad_v, descriptor, GRAD_V, batch, source, int64(0)), descriptor[GRAD_V + 2])
 
 
 # ---------------------------------------------------------------- dropout by itself
-def attention_kept(state, out, workspace, walk):
+def attention_kept(state, out, workspace, descriptor):
     """out (batch, head, query, key) = the factors that dropout applies to probabilities; items as in forward."""
-    queries, keys = walk[QUERIES], walk[KEYS]
+    queries, keys = descriptor[QUERIES], descriptor[KEYS]
     blocks = (queries + ACROSS - 1) // ACROSS
-    for item in range(walk[FIRST], walk[END]):
+    for item in range(descriptor[FIRST], descriptor[END]):
         first = item % blocks * ACROSS
-        for start in range(0, keys, walk[KEY_BLOCK]):
-            count = min(keys - start, walk[KEY_BLOCK])
-            draw(workspace, count, walk, state, item, start)
+        for start in range(0, keys, descriptor[KEY_BLOCK]):
+            count = min(keys - start, descriptor[KEY_BLOCK])
+            draw(workspace, count, descriptor, state, item, start)
             for j in range(min(queries - first, int64(ACROSS))):
                 line = offset(out, (item // blocks * queries + first + j) * keys + start)
                 for c in range(count):

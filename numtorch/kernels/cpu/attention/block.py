@@ -28,8 +28,8 @@ FLOAT_MASK, BOOL_MASK = 1, 2
 
 
 # ---------------------------------------------------------------- tiles
-def at(array, walk, strides, batch, head, row):
-    return offset(array, batch * walk[strides] + head * walk[strides + 1] + row * walk[strides + 2])
+def at(array, descriptor, strides, batch, head, row):
+    return offset(array, batch * descriptor[strides] + head * descriptor[strides + 1] + row * descriptor[strides + 2])
 
 
 def whole_panels(columns):
@@ -120,20 +120,20 @@ def mask_row(mask, kind, begin, column, keys, like, out):
             out[c] = load(values[c * column])
 
 
-def add_mask(scores, keys, mask, like, walk, batch, head, first, present, start, room, turned):
+def add_mask(scores, keys, mask, like, descriptor, batch, head, first, present, start, room, turned):
     """scores[c * ACROSS + j] += mask of query first + j and key start + c."""
-    row, column = walk[MASK_STRIDES + 2], walk[MASK_STRIDES + 3]
-    begin = batch * walk[MASK_STRIDES] + head * walk[MASK_STRIDES + 1] + first * row + start * column
-    length, lanes = walk[KEY_BLOCK], whole_panels(present)
+    row, column = descriptor[MASK_STRIDES + 2], descriptor[MASK_STRIDES + 3]
+    begin = batch * descriptor[MASK_STRIDES] + head * descriptor[MASK_STRIDES + 1] + first * row + start * column
+    length, lanes = descriptor[KEY_BLOCK], whole_panels(present)
     if row == 0:                                         # the same for all queries, as a mask of padding is
-        mask_row(mask, walk[MASK], begin, column, keys, like, room)
+        mask_row(mask, descriptor[MASK], begin, column, keys, like, room)
         for c in range(keys):
             line = offset(scores, c * ACROSS)
             for j in range(lanes):
                 line[j] += room[c]
         return
     for r in range(present):
-        mask_row(mask, walk[MASK], begin + r * row, column, keys, like, offset(room, r * length))
+        mask_row(mask, descriptor[MASK], begin + r * row, column, keys, like, offset(room, r * length))
     for block in range(0, keys, W):                      # the length of a row is a multiple of W
         transpose_tile(ACROSS, W, offset(room, block), length, present, turned)
         line = offset(scores, block * ACROSS)
@@ -150,20 +150,20 @@ def hide_future(scores, keys, lanes, first, start):
             line[j] = T(-inf)
 
 
-def panel_reach(walk, first, present, start, keys):
+def panel_reach(descriptor, first, present, start, keys):
     """How many keys of a block the last query of a panel sees."""
-    if walk[CAUSAL]:
+    if descriptor[CAUSAL]:
         return max(min(keys, first + present - start), int64(0))
     return keys
 
 
 # ---------------------------------------------------------------- dropout
-def draw(kept, keys, walk, state, block, start):
+def draw(kept, keys, descriptor, state, block, start):
     """kept[c * ACROSS + j] = 0, or 1 / (1 - p) for what is kept, of key start + c: a function of the generator's state, the number
     of the block of queries and the key alone, so that backward draws the same."""
     words = local_array(uint64, 128)
-    limit, scale = uint64(walk[KEPT_BELOW]), T(float_of(walk[KEPT_SCALE]))
-    chunks = (walk[KEYS] * ACROSS + 127) // 128           # of 128 words each; a block of keys starts with a chunk
+    limit, scale = uint64(descriptor[KEPT_BELOW]), T(float_of(descriptor[KEPT_SCALE]))
+    chunks = (descriptor[KEYS] * ACROSS + 127) // 128           # of 128 words each; a block of keys starts with a chunk
     first = block * chunks + start * ACROSS // 128
     for i in range(0, keys * ACROSS, 128):
         philox(words, state[0], state[1] + (first + i // 128) * 32)

@@ -77,36 +77,39 @@ def turn_back(source, present, count, out):
         store_turned(WIDTH, 1, WIDTH, offset(source, p * WIDTH), min(count - p, WIDTH), present, out, count, targets, ends)
 
 
-def _turn_image(x, plane, present, limit, flat, image, walk):
+def _turn_image(x, plane, present, limit, flat, image, descriptor):
     """The channels' planes, turned over, into the interior of the padded image."""
-    columns, pitch = walk[X_LINE], walk[PITCH]
+    columns, pitch = descriptor[X_LINE], descriptor[PITCH]
     turn(x, plane, present, plane, limit, flat)
-    for y in range(walk[X_LINES]):
-        line, to = offset(flat, y * columns * WIDTH), offset(image, (y * pitch + walk[BEFORE]) * WIDTH)
+    for y in range(descriptor[X_LINES]):
+        line, to = offset(flat, y * columns * WIDTH), offset(image, (y * pitch + descriptor[BEFORE]) * WIDTH)
         for i in range(columns):
             copy_vector(WIDTH, offset(line, i * WIDTH), offset(to, i * WIDTH))
 
 
-def correlate_channels(x, weight, bias, out, workspace, walk):
+def correlate_channels(x, weight, bias, out, workspace, descriptor):
     """Blocks first..end of channels. Each line of places has in the table: its first tap, how many, where its places start."""
-    images, channels, taps = walk[IMAGES], walk[CHANNELS], walk[OTHERS]
-    plane, places, columns = walk[X_LINES] * walk[X_LINE], walk[OUT_LINES] * walk[OUT_LINE], walk[OUT_LINE]
-    lines, offsets, step = as_pointer(walk[LINE_TABLE], walk), as_pointer(walk[OFFSETS], walk), walk[STEP]
-    scratch = offset(workspace, walk[SCRATCH])
-    image, flat, sums = offset(scratch, walk[IMAGE_SPACE]), offset(scratch, walk[FLAT_SPACE]), offset(scratch, walk[SUMS_SPACE])
-    packed, start = offset(scratch, walk[PACKED_SPACE]), local_array(T, 64)
-    lowest = T(0) if walk[RELU_FLAG] != 0 else T(-inf)
-    clear(image, walk[X_LINES] * walk[PITCH] * WIDTH)
-    for block in range(walk[FIRST], walk[END]):
+    images, channels, taps = descriptor[IMAGES], descriptor[CHANNELS], descriptor[OTHERS]
+    plane, places = descriptor[X_LINES] * descriptor[X_LINE], descriptor[OUT_LINES] * descriptor[OUT_LINE]
+    columns = descriptor[OUT_LINE]
+    lines, offsets = as_pointer(descriptor[LINE_TABLE], descriptor), as_pointer(descriptor[OFFSETS], descriptor)
+    step = descriptor[STEP]
+    scratch = offset(workspace, descriptor[SCRATCH])
+    image, flat = offset(scratch, descriptor[IMAGE_SPACE]), offset(scratch, descriptor[FLAT_SPACE])
+    sums = offset(scratch, descriptor[SUMS_SPACE])
+    packed, start = offset(scratch, descriptor[PACKED_SPACE]), local_array(T, 64)
+    lowest = T(0) if descriptor[RELU_FLAG] != 0 else T(-inf)
+    clear(image, descriptor[X_LINES] * descriptor[PITCH] * WIDTH)
+    for block in range(descriptor[FIRST], descriptor[END]):
         channel = block * WIDTH
         present = min(channels - channel, int64(WIDTH))
         turn(offset(weight, channel * taps), taps, present, taps, (channels - channel) * taps, packed)
         for lane in range(WIDTH):
-            start[lane] = bias[channel + lane] if walk[HAS_BIAS] != 0 and lane < present else T(0)
+            start[lane] = bias[channel + lane] if descriptor[HAS_BIAS] != 0 and lane < present else T(0)
         for number in range(images):
             at = number * channels + channel
-            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, walk)
-            for y in range(walk[OUT_LINES]):
+            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, descriptor)
+            for y in range(descriptor[OUT_LINES]):
                 line = offset(lines, y * 3)
                 weights, own = offset(packed, line[0] * WIDTH), offset(offsets, line[0])
                 for column in range(0, columns, RUN):
@@ -121,25 +124,27 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
             turn_back(sums, present, places, offset(out, at * places))
 
 
-def channels_weight(grad_out, x, grad_weight, workspace, walk):
+def channels_weight(grad_out, x, grad_weight, workspace, descriptor):
     """The gradient for the weights of blocks first..end of channels. Each line of taps has in the table: the first place where it
     is inside, how many, where its first tap finds the first place of all."""
-    images, channels, taps = walk[IMAGES], walk[CHANNELS], walk[OUT_LINES] * walk[OUT_LINE]
-    plane, places, columns = walk[X_LINES] * walk[X_LINE], walk[OTHERS], walk[OUT_LINE]
-    lines, offsets, step = as_pointer(walk[LINE_TABLE], walk), as_pointer(walk[OFFSETS], walk), walk[STEP]
-    scratch = offset(workspace, walk[SCRATCH])
-    image, flat, totals = offset(scratch, walk[IMAGE_SPACE]), offset(scratch, walk[FLAT_SPACE]), offset(scratch, walk[SUMS_SPACE])
-    turned = offset(scratch, walk[PACKED_SPACE])
-    clear(image, walk[X_LINES] * walk[PITCH] * WIDTH)
-    for block in range(walk[FIRST], walk[END]):
+    images, channels, taps = descriptor[IMAGES], descriptor[CHANNELS], descriptor[OUT_LINES] * descriptor[OUT_LINE]
+    plane, places, columns = descriptor[X_LINES] * descriptor[X_LINE], descriptor[OTHERS], descriptor[OUT_LINE]
+    lines, offsets = as_pointer(descriptor[LINE_TABLE], descriptor), as_pointer(descriptor[OFFSETS], descriptor)
+    step = descriptor[STEP]
+    scratch = offset(workspace, descriptor[SCRATCH])
+    image, flat = offset(scratch, descriptor[IMAGE_SPACE]), offset(scratch, descriptor[FLAT_SPACE])
+    totals = offset(scratch, descriptor[SUMS_SPACE])
+    turned = offset(scratch, descriptor[PACKED_SPACE])
+    clear(image, descriptor[X_LINES] * descriptor[PITCH] * WIDTH)
+    for block in range(descriptor[FIRST], descriptor[END]):
         channel = block * WIDTH
         present = min(channels - channel, int64(WIDTH))
         clear(totals, taps * WIDTH)
         for number in range(images):
             at = number * channels + channel
-            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, walk)
+            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, descriptor)
             turn(offset(grad_out, at * places), places, present, places, (images * channels - at) * places, turned)
-            for y in range(walk[OUT_LINES]):
+            for y in range(descriptor[OUT_LINES]):
                 line = offset(lines, y * 3)
                 if line[1] > 0:
                     for column in range(0, columns, RUN):

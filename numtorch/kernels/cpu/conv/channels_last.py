@@ -35,41 +35,43 @@ def is_product(shape):
 FIRST, END, CHANNELS, PLANES, LINES, ACROSS, STEP_DEEP, STEP_DOWN, STEP, X_DEEP, X_DOWN, X_WIDE = range(12)
 
 
-def gather_places(x, out, walk):
+def gather_places(x, out, descriptor):
     """out[image, place] = x[image, place * stride], of all channels, for lines first..end of all images."""
-    channels = walk[CHANNELS]
-    for unit in range(walk[FIRST], walk[END]):
-        y, rest = unit % walk[LINES], unit // walk[LINES]
-        z, image = rest % walk[PLANES], rest // walk[PLANES]
-        line = ((image * walk[X_DEEP] + z * walk[STEP_DEEP]) * walk[X_DOWN] + y * walk[STEP_DOWN]) * walk[X_WIDE]
-        source, to = offset(x, line * channels), offset(out, unit * walk[ACROSS] * channels)
-        for column in range(walk[ACROSS]):
-            copy_run(offset(source, column * walk[STEP] * channels), offset(to, column * channels), channels)
+    channels = descriptor[CHANNELS]
+    for unit in range(descriptor[FIRST], descriptor[END]):
+        y, rest = unit % descriptor[LINES], unit // descriptor[LINES]
+        z, image = rest % descriptor[PLANES], rest // descriptor[PLANES]
+        plane = image * descriptor[X_DEEP] + z * descriptor[STEP_DEEP]
+        line = (plane * descriptor[X_DOWN] + y * descriptor[STEP_DOWN]) * descriptor[X_WIDE]
+        source, to = offset(x, line * channels), offset(out, unit * descriptor[ACROSS] * channels)
+        for column in range(descriptor[ACROSS]):
+            copy_run(offset(source, column * descriptor[STEP] * channels), offset(to, column * channels), channels)
 
 
 K_RUNS, K_RUN, K_DEEP, K_DOWN, PAD_DEEP, PAD_DOWN, PAD, APART_DEEP, APART_DOWN, APART, ORIGIN = range(12, 23)
 
 
-def gather_windows(x, out, walk):
+def gather_windows(x, out, descriptor):
     """out[place, (tap, channel)] = what the tap finds, for lines first..end of all images; `ORIGIN` is the first line in out. A row
     of the kernel is so many runs of neighbouring taps."""
-    channels, run, columns = walk[CHANNELS], walk[K_RUN], walk[ACROSS]
-    length = columns * walk[K_DEEP] * walk[K_DOWN] * walk[K_RUNS] * run * channels
-    for unit in range(walk[FIRST], walk[END]):
-        y, rest = unit % walk[LINES], unit // walk[LINES]
-        z, image = rest % walk[PLANES], rest // walk[PLANES]
-        to, left = offset(out, (unit - walk[ORIGIN]) * length), length
+    channels, run, columns = descriptor[CHANNELS], descriptor[K_RUN], descriptor[ACROSS]
+    length = columns * descriptor[K_DEEP] * descriptor[K_DOWN] * descriptor[K_RUNS] * run * channels
+    for unit in range(descriptor[FIRST], descriptor[END]):
+        y, rest = unit % descriptor[LINES], unit // descriptor[LINES]
+        z, image = rest % descriptor[PLANES], rest // descriptor[PLANES]
+        to, left = offset(out, (unit - descriptor[ORIGIN]) * length), length
         for column in range(columns):
-            for i in range(walk[K_DEEP]):
-                plane = z * walk[STEP_DEEP] - walk[PAD_DEEP] + i * walk[APART_DEEP]
-                for j in range(walk[K_DOWN]):
-                    row = y * walk[STEP_DOWN] - walk[PAD_DOWN] + j * walk[APART_DOWN]
-                    source = offset(x, ((image * walk[X_DEEP] + plane) * walk[X_DOWN] + row) * walk[X_WIDE] * channels)
-                    for t in range(walk[K_RUNS]):
-                        at = column * walk[STEP] - walk[PAD] + t * walk[APART]
+            for i in range(descriptor[K_DEEP]):
+                plane = z * descriptor[STEP_DEEP] - descriptor[PAD_DEEP] + i * descriptor[APART_DEEP]
+                for j in range(descriptor[K_DOWN]):
+                    row = y * descriptor[STEP_DOWN] - descriptor[PAD_DOWN] + j * descriptor[APART_DOWN]
+                    line = (image * descriptor[X_DEEP] + plane) * descriptor[X_DOWN] + row
+                    source = offset(x, line * descriptor[X_WIDE] * channels)
+                    for t in range(descriptor[K_RUNS]):
+                        at = column * descriptor[STEP] - descriptor[PAD] + t * descriptor[APART]
                         before = min(max(-at, int64(0)), run)
-                        end = max(min(walk[X_WIDE] - at, run), before)
-                        if plane < 0 or plane >= walk[X_DEEP] or row < 0 or row >= walk[X_DOWN]:
+                        end = max(min(descriptor[X_WIDE] - at, run), before)
+                        if plane < 0 or plane >= descriptor[X_DEEP] or row < 0 or row >= descriptor[X_DOWN]:
                             before, end = run, run
                         for e in range(before * channels):
                             to[e] = T(0)
@@ -85,10 +87,10 @@ def gather_windows(x, out, walk):
                         left -= run * channels
 
 
-def order_weight(sums, grad_weight, walk):
+def order_weight(sums, grad_weight, descriptor):
     """From (part, feature, tap, channel) to (feature, channel, tap), for features first..end: the sums of all parts."""
-    channels, taps, parts, part_step = walk[2], walk[3], walk[4], walk[5]
-    for feature in range(walk[0], walk[1]):
+    channels, taps, parts, part_step = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
+    for feature in range(descriptor[0], descriptor[1]):
         source, to = offset(sums, feature * channels * taps), offset(grad_weight, feature * channels * taps)
         for channel in range(channels):
             for tap in range(taps):

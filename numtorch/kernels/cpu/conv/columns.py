@@ -63,25 +63,28 @@ def _pack_chunk(weight, stride, features, rows, blocks, out):
                     to[feature * ROWS + row] = source[row]
 
 
-def columns_to_input(grad_out, weight, bias, grad_x, workspace, walk):
+def columns_to_input(grad_out, weight, bias, grad_x, workspace, descriptor):
     """Items first..end of (group, block of images, chunk of channels)."""
-    chunks, side, groups, channels, features = walk[CHUNKS], walk[SIDE], walk[GROUPS], walk[CHANNELS], walk[FEATURES]
-    taps, places, x_places, pitch, blocks = walk[TAPS], walk[PLACES], walk[X_PLACES], walk[PITCH], walk[BLOCKS]
-    lines, pieces = as_pointer(walk[LINE_TABLE], walk), as_pointer(walk[PIECES], walk)
-    products = offset(workspace, walk[SCRATCH] + WIDTH)  # a piece may begin before its row
-    left, right = offset(workspace, walk[SCRATCH] + walk[LEFT_SPACE]), offset(workspace, walk[SCRATCH] + walk[RIGHT_SPACE])
+    chunks, side, groups = descriptor[CHUNKS], descriptor[SIDE], descriptor[GROUPS]
+    channels, features = descriptor[CHANNELS], descriptor[FEATURES]
+    taps, places, x_places = descriptor[TAPS], descriptor[PLACES], descriptor[X_PLACES]
+    pitch, blocks = descriptor[PITCH], descriptor[BLOCKS]
+    lines, pieces = as_pointer(descriptor[LINE_TABLE], descriptor), as_pointer(descriptor[PIECES], descriptor)
+    products = offset(workspace, descriptor[SCRATCH] + WIDTH)  # a piece may begin before its row
+    left = offset(workspace, descriptor[SCRATCH] + descriptor[LEFT_SPACE])
+    right = offset(workspace, descriptor[SCRATCH] + descriptor[RIGHT_SPACE])
     block_size = ROWS * features + WIDTH
     clear(right, features * pitch)
     held_group, held_images = int64(-1), int64(-1)
-    for item in range(walk[FIRST], walk[END]):
+    for item in range(descriptor[FIRST], descriptor[END]):
         chunk, block_of_images = item % chunks, item // chunks
-        group, first_image = block_of_images // walk[BLOCKS_OF_IMAGES], block_of_images % walk[BLOCKS_OF_IMAGES] * side
-        images = min(side, walk[IMAGES] - first_image)
+        group, first_image = block_of_images // descriptor[BLOCKS_OF_IMAGES], block_of_images % descriptor[BLOCKS_OF_IMAGES] * side
+        images = min(side, descriptor[IMAGES] - first_image)
         if group != held_group:
             for c in range(chunks):
-                start = c * walk[CHUNK]
+                start = c * descriptor[CHUNK]
                 _pack_chunk(offset(weight, (group * features * channels + start) * taps), channels * taps, features,
-                            min(walk[CHUNK], channels - start) * taps, blocks, offset(left, c * blocks * block_size))
+                            min(descriptor[CHUNK], channels - start) * taps, blocks, offset(left, c * blocks * block_size))
             held_group = group
         if block_of_images != held_images:
             for i in range(images):
@@ -89,8 +92,8 @@ def columns_to_input(grad_out, weight, bias, grad_x, workspace, walk):
                 for feature in range(features):
                     copy_run(offset(source, feature * places), offset(right, feature * pitch + i * places), places)
             held_images = block_of_images
-        start = chunk * walk[CHUNK]
-        present = min(walk[CHUNK], channels - start)
+        start = chunk * descriptor[CHUNK]
+        present = min(descriptor[CHUNK], channels - start)
         rows = present * taps
         for block in range(blocks):
             row = block_start(block, blocks, rows)
@@ -103,10 +106,10 @@ def columns_to_input(grad_out, weight, bias, grad_x, workspace, walk):
         for i in range(images):
             for c in range(present):
                 channel = group * channels + start + c
-                shift = bias[channel] if walk[HAS_BIAS] != 0 else T(0)
+                shift = bias[channel] if descriptor[HAS_BIAS] != 0 else T(0)
                 source = offset(products, c * taps * pitch + i * places)
                 out = offset(grad_x, ((first_image + i) * groups * channels + channel) * x_places)
-                for number in range(walk[LINES]):
+                for number in range(descriptor[LINES]):
                     line = offset(lines, number * 4)
                     sum_pieces(WIDTH, line[1], offset(pieces, line[0] * 2), source, shift, offset(out, line[2]), line[3])
 

@@ -79,11 +79,11 @@ def _first_of(families):
     return max(families, key=lambda family: family[0])[1]
 
 
-def _fill(bias, out, walk):
-    images, features, places = walk[0], walk[1], walk[2]
+def _fill(bias, out, descriptor):
+    images, features, places = descriptor[0], descriptor[1], descriptor[2]
     for plane in range(images * features):
-        value = bias[plane % features] if walk[3] != 0 else T(0)
-        if walk[4] != 0 and value < T(0):
+        value = bias[plane % features] if descriptor[3] != 0 else T(0)
+        if descriptor[4] != 0 and value < T(0):
             value = T(0)
         for i in range(places):
             out[plane * places + i] = value

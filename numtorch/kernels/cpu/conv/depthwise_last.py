@@ -57,10 +57,11 @@ ORDER, PACKED_TAPS, PACKED, CHUNK, HAS_BIAS, RELU_FLAG = range(20, 26)
 K_PLACE, K_PLACES, K_APART, K_COLUMN, K_STEP, K_TAP, K_TAPS, K_WORDS = range(8)
 
 
-def _pack_taps(weight, bias, packed, walk):
+def _pack_taps(weight, bias, packed, descriptor):
     """For every vector of channels the weights in the order of the kinds, and behind them what is added to. The last vector
     overlaps the one before."""
-    channels, taps, order, count = walk[CHANNELS], walk[TAPS], as_pointer(walk[ORDER], walk), walk[PACKED_TAPS]
+    channels, taps = descriptor[CHANNELS], descriptor[TAPS]
+    order, count = as_pointer(descriptor[ORDER], descriptor), descriptor[PACKED_TAPS]
     turned = offset(packed, (channels + WIDTH) * (count + 1))
     for channel in range(0, channels, WIDTH):
         at, to = min(channel, channels - WIDTH), offset(packed, channel * (count + 1))
@@ -68,51 +69,53 @@ def _pack_taps(weight, bias, packed, walk):
         for k in range(count):
             copy_vector(WIDTH, offset(turned, order[k] * WIDTH), offset(to, k * WIDTH))
         for lane in range(WIDTH):
-            to[count * WIDTH + lane] = bias[at + lane] if walk[HAS_BIAS] != 0 else T(0)
+            to[count * WIDTH + lane] = bias[at + lane] if descriptor[HAS_BIAS] != 0 else T(0)
 
 
-def _copy_band(x, first, count, band, walk):
+def _copy_band(x, first, count, band, descriptor):
     """Lines of the source between zeros."""
-    columns, channels, place = walk[X_LINE], walk[CHANNELS], walk[X_PLACE]
+    columns, channels, place = descriptor[X_LINE], descriptor[CHANNELS], descriptor[X_PLACE]
     for y in range(count):
-        source, to = offset(x, (first + y) * columns * channels), offset(band, (y * walk[PITCH] + walk[BEFORE]) * place)
+        source, to = offset(x, (first + y) * columns * channels), offset(band, (y * descriptor[PITCH] + descriptor[BEFORE]) * place)
         for i in range(columns):
             copy_run(offset(source, i * channels), offset(to, i * place), channels)
 
 
-def correlate_last(x, weight, bias, out, workspace, walk):
+def correlate_last(x, weight, bias, out, workspace, descriptor):
     """Bands first..end of all images. Of each line of places the table has the source's line under the first tap of its class, the
     first row of taps that is inside, and how many are."""
-    channels, bands, columns, pitch = walk[CHANNELS], as_pointer(walk[BAND_TABLE], walk), walk[OUT_LINE], walk[X_LINE]
-    lines, kinds, offsets = as_pointer(walk[LINE_TABLE], walk), as_pointer(walk[KIND_TABLE], walk), as_pointer(walk[OFFSETS], walk)
-    copied, packed = offset(workspace, walk[SCRATCH]), offset(workspace, walk[SCRATCH] + walk[PACKED])
-    lowest, packed_step = T(0) if walk[RELU_FLAG] != 0 else T(-inf), walk[PACKED_TAPS] + 1
-    _pack_taps(weight, bias, packed, walk)
-    if walk[PITCH] != 0:
-        pitch = walk[PITCH]
-        clear(copied, walk[SPACE])
-    for unit in range(walk[FIRST], walk[END]):
-        number, band = unit // walk[BANDS], unit % walk[BANDS]
-        source, above = offset(x, number * walk[X_LINES] * walk[X_LINE] * channels), int64(0)
-        if walk[PITCH] != 0:
+    channels, bands = descriptor[CHANNELS], as_pointer(descriptor[BAND_TABLE], descriptor)
+    columns, pitch = descriptor[OUT_LINE], descriptor[X_LINE]
+    lines, kinds = as_pointer(descriptor[LINE_TABLE], descriptor), as_pointer(descriptor[KIND_TABLE], descriptor)
+    offsets = as_pointer(descriptor[OFFSETS], descriptor)
+    copied, packed = offset(workspace, descriptor[SCRATCH]), offset(workspace, descriptor[SCRATCH] + descriptor[PACKED])
+    lowest, packed_step = T(0) if descriptor[RELU_FLAG] != 0 else T(-inf), descriptor[PACKED_TAPS] + 1
+    _pack_taps(weight, bias, packed, descriptor)
+    if descriptor[PITCH] != 0:
+        pitch = descriptor[PITCH]
+        clear(copied, descriptor[SPACE])
+    for unit in range(descriptor[FIRST], descriptor[END]):
+        number, band = unit // descriptor[BANDS], unit % descriptor[BANDS]
+        source, above = offset(x, number * descriptor[X_LINES] * descriptor[X_LINE] * channels), int64(0)
+        if descriptor[PITCH] != 0:
             above = bands[band * 2]
-            _copy_band(source, above, bands[band * 2 + 1], copied, walk)
+            _copy_band(source, above, bands[band * 2 + 1], copied, descriptor)
             source = copied
-        for chunk in range(0, channels, walk[CHUNK]):
-            end = min(chunk + walk[CHUNK], channels)
-            for y in range(band * walk[HIGH], min((band + 1) * walk[HIGH], walk[OUT_LINES])):
-                line, to = offset(lines, y * 3), offset(out, (number * walk[OUT_LINES] + y) * columns * channels)
-                for k in range(walk[KINDS]):
+        for chunk in range(0, channels, descriptor[CHUNK]):
+            end = min(chunk + descriptor[CHUNK], channels)
+            for y in range(band * descriptor[HIGH], min((band + 1) * descriptor[HIGH], descriptor[OUT_LINES])):
+                line, to = offset(lines, y * 3), offset(out, (number * descriptor[OUT_LINES] + y) * columns * channels)
+                for k in range(descriptor[KINDS]):
                     kind = offset(kinds, k * K_WORDS)
                     depth, tap = line[2] * kind[K_TAPS], kind[K_TAP] + line[1] * kind[K_TAPS]
-                    step, apart = kind[K_STEP] * walk[X_PLACE], kind[K_APART] * channels
-                    begin = offset(source, ((line[0] - above) * pitch + kind[K_COLUMN]) * walk[X_PLACE])
+                    step, apart = kind[K_STEP] * descriptor[X_PLACE], kind[K_APART] * channels
+                    begin = offset(source, ((line[0] - above) * pitch + kind[K_COLUMN]) * descriptor[X_PLACE])
                     places = offset(to, kind[K_PLACE] * channels)
                     for place in range(0, kind[K_PLACES], RUN):
                         run = min(kind[K_PLACES] - place, int64(RUN))
                         for channel in range(chunk, end, WIDTH):
                             at, weights = min(channel, channels - WIDTH), offset(packed, channel * packed_step)
-                            start, there = offset(weights, walk[PACKED_TAPS] * WIDTH), offset(places, place * apart + at)
+                            start, there = offset(weights, descriptor[PACKED_TAPS] * WIDTH), offset(places, place * apart + at)
                             if depth > 0:
                                 multiply_channels(RUN, WIDTH, run, step, depth, offset(begin, place * step + at),
                                                   offset(offsets, tap), offset(weights, tap * WIDTH), start, int64(0),
@@ -123,35 +126,37 @@ def correlate_last(x, weight, bias, out, workspace, walk):
                                     there[i // WIDTH * apart + i % WIDTH] = lowest if value < lowest else value     # NaN stays
 
 
-def total_last(grad_out, x, workspace, walk):
+def total_last(grad_out, x, workspace, descriptor):
     """The products' sums (vector of channels, tap of a kind, lane) over bands first..end of all images; the tables are those of
     `correlate_last`."""
-    channels, bands, columns, pitch = walk[CHANNELS], as_pointer(walk[BAND_TABLE], walk), walk[OUT_LINE], walk[X_LINE]
-    lines, kinds, offsets = as_pointer(walk[LINE_TABLE], walk), as_pointer(walk[KIND_TABLE], walk), as_pointer(walk[OFFSETS], walk)
-    copied, totals = offset(workspace, walk[SCRATCH]), offset(workspace, walk[SCRATCH] + walk[SPACE])
-    clear(copied, walk[SPACE] + (channels + WIDTH) * walk[PACKED_TAPS])
-    if walk[PITCH] != 0:
-        pitch = walk[PITCH]
-    for unit in range(walk[FIRST], walk[END]):
-        number, band = unit // walk[BANDS], unit % walk[BANDS]
-        source, above = offset(x, number * walk[X_LINES] * walk[X_LINE] * channels), int64(0)
-        if walk[PITCH] != 0:
+    channels, bands = descriptor[CHANNELS], as_pointer(descriptor[BAND_TABLE], descriptor)
+    columns, pitch = descriptor[OUT_LINE], descriptor[X_LINE]
+    lines, kinds = as_pointer(descriptor[LINE_TABLE], descriptor), as_pointer(descriptor[KIND_TABLE], descriptor)
+    offsets = as_pointer(descriptor[OFFSETS], descriptor)
+    copied, totals = offset(workspace, descriptor[SCRATCH]), offset(workspace, descriptor[SCRATCH] + descriptor[SPACE])
+    clear(copied, descriptor[SPACE] + (channels + WIDTH) * descriptor[PACKED_TAPS])
+    if descriptor[PITCH] != 0:
+        pitch = descriptor[PITCH]
+    for unit in range(descriptor[FIRST], descriptor[END]):
+        number, band = unit // descriptor[BANDS], unit % descriptor[BANDS]
+        source, above = offset(x, number * descriptor[X_LINES] * descriptor[X_LINE] * channels), int64(0)
+        if descriptor[PITCH] != 0:
             above = bands[band * 2]
-            _copy_band(source, above, bands[band * 2 + 1], copied, walk)
+            _copy_band(source, above, bands[band * 2 + 1], copied, descriptor)
             source = copied
-        for y in range(band * walk[HIGH], min((band + 1) * walk[HIGH], walk[OUT_LINES])):
-            line, grads = offset(lines, y * 3), offset(grad_out, (number * walk[OUT_LINES] + y) * columns * channels)
-            for k in range(walk[KINDS]):
+        for y in range(band * descriptor[HIGH], min((band + 1) * descriptor[HIGH], descriptor[OUT_LINES])):
+            line, grads = offset(lines, y * 3), offset(grad_out, (number * descriptor[OUT_LINES] + y) * columns * channels)
+            for k in range(descriptor[KINDS]):
                 kind = offset(kinds, k * K_WORDS)
-                taps, tap, step = line[2] * kind[K_TAPS], kind[K_TAP] + line[1] * kind[K_TAPS], kind[K_STEP] * walk[X_PLACE]
-                begin = offset(source, ((line[0] - above) * pitch + kind[K_COLUMN]) * walk[X_PLACE])
+                taps, tap, step = line[2] * kind[K_TAPS], kind[K_TAP] + line[1] * kind[K_TAPS], kind[K_STEP] * descriptor[X_PLACE]
+                begin = offset(source, ((line[0] - above) * pitch + kind[K_COLUMN]) * descriptor[X_PLACE])
                 factors = offset(grads, kind[K_PLACE] * channels)
                 share = (taps + MOST_TAPS - 1) // MOST_TAPS
                 share = (taps + share - 1) // max(share, 1)
                 for place in range(0, kind[K_PLACES], RUN):      # of 7: memory is read in order; of 14 it takes 1.2 of the time
                     run = min(kind[K_PLACES] - place, int64(RUN))
                     for channel in range(0, channels, WIDTH):
-                        at, sums = min(channel, channels - WIDTH), offset(totals, channel * walk[PACKED_TAPS] + tap * WIDTH)
+                        at, sums = min(channel, channels - WIDTH), offset(totals, channel * descriptor[PACKED_TAPS] + tap * WIDTH)
                         for t in range(0, taps, share):
                             multiply_taps(MOST_TAPS, WIDTH, min(taps - t, share), run, offset(begin, place * step + at),
                                           offset(offsets, tap + t), step, offset(factors, place * channels + at), channels,
@@ -162,14 +167,14 @@ def total_last(grad_out, x, workspace, walk):
 A_CHANNELS, A_TAPS, A_PACKED_TAPS, A_PARTS, A_PART, A_ORDER = range(6)
 
 
-def add_last(totals, sums, grad_weight, walk):
+def add_last(totals, sums, grad_weight, descriptor):
     """What parts and kinds have for the same tap."""
-    channels, taps, order = walk[A_CHANNELS], walk[A_TAPS], as_pointer(walk[A_ORDER], walk)
+    channels, taps, order = descriptor[A_CHANNELS], descriptor[A_TAPS], as_pointer(descriptor[A_ORDER], descriptor)
     for channel in range(0, channels, WIDTH):
         clear(sums, taps * WIDTH)
-        for part in range(walk[A_PARTS]):
-            own = offset(totals, part * walk[A_PART] + channel * walk[A_PACKED_TAPS])
-            for k in range(walk[A_PACKED_TAPS]):
+        for part in range(descriptor[A_PARTS]):
+            own = offset(totals, part * descriptor[A_PART] + channel * descriptor[A_PACKED_TAPS])
+            for k in range(descriptor[A_PACKED_TAPS]):
                 for lane in range(WIDTH):
                     sums[order[k] * WIDTH + lane] += own[k * WIDTH + lane]
         turn_back(sums, int64(WIDTH), taps, offset(grad_weight, min(channel, channels - WIDTH) * taps))

@@ -92,15 +92,15 @@ C_FIRST, C_TAPS, C_START, C_CLASS, C_LOW, C_HIGH, C_WORDS = range(7)
 
 
 # ---------------------------------------------------------------- the weight
-def _pack_lanes(weight, skipped, present, lanes, walk, out):
+def _pack_lanes(weight, skipped, present, lanes, descriptor, out):
     """out[k * lanes + l] = weight[l * W_ROW + place of k], rows l that are absent repeating row 0."""
-    turned, order = local_array(T, 1040), as_pointer(walk[W_ORDER], walk)
-    row_stride, run = walk[W_ROW], walk[W_RUN]
-    for base in range(walk[W_BASES]):
+    turned, order = local_array(T, 1040), as_pointer(descriptor[W_ORDER], descriptor)
+    row_stride, run = descriptor[W_ROW], descriptor[W_RUN]
+    for base in range(descriptor[W_BASES]):
         for j in range(0, run, WIDTH):
-            at = skipped + base * walk[W_BASE] + j
+            at = skipped + base * descriptor[W_BASE] + j
             source, count = offset(weight, at), min(run - j, WIDTH)
-            if at + (present - 1) * row_stride + WIDTH <= walk[W_LIMIT]:
+            if at + (present - 1) * row_stride + WIDTH <= descriptor[W_LIMIT]:
                 if lanes == WIDTH:
                     transpose_tile(WIDTH, WIDTH, source, row_stride, present, turned)
                 else:
@@ -120,29 +120,30 @@ def _lanes_of(features, block):
     return int64(WIDTH) if features - block * LANES <= WIDTH else int64(LANES)
 
 
-def pack_lanes(weight, packed, walk):
+def pack_lanes(weight, packed, descriptor):
     """Feature blocks first..end of groups * blocks."""
-    features, blocks = walk[FEATURES], walk[BLOCKS]
-    depth = walk[W_BASES] * walk[W_RUN]
-    for at in range(walk[FIRST], walk[END]):
+    features, blocks = descriptor[FEATURES], descriptor[BLOCKS]
+    depth = descriptor[W_BASES] * descriptor[W_RUN]
+    for at in range(descriptor[FIRST], descriptor[END]):
         group, block = at // blocks, at % blocks
-        _pack_lanes(weight, group * walk[W_GROUP] + block * LANES * walk[W_ROW], min(features - block * LANES, LANES),
-                    _lanes_of(features, block), walk, offset(packed, group * walk[PACKED_GROUP] + block * LANES * depth))
+        _pack_lanes(weight, group * descriptor[W_GROUP] + block * LANES * descriptor[W_ROW], min(features - block * LANES, LANES),
+                    _lanes_of(features, block), descriptor, offset(packed,
+                                                                   group * descriptor[PACKED_GROUP] + block * LANES * depth))
 
 
 # ---------------------------------------------------------------- places
-def _copy_slab(x, image, slab, walk):
+def _copy_slab(x, image, slab, descriptor):
     """Copy what a slab's places see of each channel of an image: rows with their padding, no lines of padding. Where channels are
     last, a row is of all of them."""
-    each, channels = (walk[CHANNELS], int64(1)) if walk[LAST] != 0 else (int64(1), walk[CHANNELS])
+    each, channels = (descriptor[CHANNELS], int64(1)) if descriptor[LAST] != 0 else (int64(1), descriptor[CHANNELS])
     before, count, length = slab[S_BEFORE] * each, slab[S_X_COLUMNS] * each, slab[S_LENGTH] * each
     for channel in range(channels):
         for z in range(slab[S_X_DEPTHS]):
-            plane = channel * walk[X_CHANNEL] + (z + slab[S_X_DEPTH]) * walk[X_DEPTH]
-            source = offset(x, plane + slab[S_X_ROW] * walk[X_ROW] + slab[S_X_COLUMN] * each)
-            to = offset(image, channel * walk[CHANNEL_STEP] + z * walk[DEPTH_STEP])
+            plane = channel * descriptor[X_CHANNEL] + (z + slab[S_X_DEPTH]) * descriptor[X_DEPTH]
+            source = offset(x, plane + slab[S_X_ROW] * descriptor[X_ROW] + slab[S_X_COLUMN] * each)
+            to = offset(image, channel * descriptor[CHANNEL_STEP] + z * descriptor[DEPTH_STEP])
             for y in range(slab[S_X_ROWS]):
-                line, there = offset(source, y * walk[X_ROW]), offset(to, y * walk[ROW_STEP])
+                line, there = offset(source, y * descriptor[X_ROW]), offset(to, y * descriptor[ROW_STEP])
                 for i in range(before):
                     there[i] = T(0)
                 if MASKED != 0:                          # what is written beyond the row, the next row overwrites
@@ -154,12 +155,14 @@ def _copy_slab(x, image, slab, walk):
                     there[i] = T(0)
 
 
-def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias, lowest, features, out, target, end, walk):
+def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias, lowest, features, out, target, end, descriptor):
     """All places of one row of a slab in all images, for one block of features. Classes of columns take turns in a tile."""
     starts, targets, limits = local_array(int64, 4), local_array(int64, 8), local_array(int64, 8)
-    there, rows, tile, offsets = local_array(int64, 4), local_array(int64, 4), local_array(T, 1024), as_pointer(walk[OFFSETS], walk)
-    run, step, classes, kinds = walk[RUN], walk[STEP], walk[CLASSES], as_pointer(walk[KIND_TABLE], walk)
-    out_step, place_step, feature_step = _out_steps(walk)
+    there, rows = local_array(int64, 4), local_array(int64, 4)
+    tile, offsets = local_array(T, 1024), as_pointer(descriptor[OFFSETS], descriptor)
+    run, step = descriptor[RUN], descriptor[STEP]
+    classes, kinds = descriptor[CLASSES], as_pointer(descriptor[KIND_TABLE], descriptor)
+    out_step, place_step, feature_step = _out_steps(descriptor)
     in_row = (columns + run - 1) // run
     runs, number, i = int64(4 if lanes == WIDTH else 2), int64(0), int64(0)
     total = images * in_row
@@ -169,7 +172,7 @@ def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias,
     while done < total:
         for r in range(runs):
             column = min(i * run, columns - run)         # the last run overlaps the one before
-            starts[r] = number * walk[IMAGE_STEP] + source + column * step
+            starts[r] = number * descriptor[IMAGE_STEP] + source + column * step
             for c in range(classes):                     # the places of all classes lie side by side
                 targets[r * classes + c] = number * out_step + target + column * classes + c * run
                 limits[r * classes + c] = number * out_step + end
@@ -181,12 +184,12 @@ def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias,
         done += runs
         span, result = targets[runs * classes - 1] - targets[0] + run - 1, offset(out, targets[0] * place_step)
         plane_step = feature_step
-        if walk[LAST] != 0:                              # a line of each place, and then its second
+        if descriptor[LAST] != 0:                              # a line of each place, and then its second
             span, plane_step = int64(WIDTH), place_step
         for c in range(classes):
             kind = offset(kinds, c * C_WORDS)
-            tap_row = walk[CHANNELS] * kind[C_TAPS]
-            tap_plane = walk[KERNEL_ROWS] * tap_row
+            tap_row = descriptor[CHANNELS] * kind[C_TAPS]
+            tap_plane = descriptor[KERNEL_ROWS] * tap_row
             k = kind[C_FIRST] + plane[L_TAP] * tap_plane + line[L_TAP] * tap_row
             parts, terms = plane[L_TAPS], line[L_TAPS] * tap_row
             if terms == tap_plane:                       # neighbouring planes of taps are one part
@@ -195,7 +198,7 @@ def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias,
                 parts = int64(0)
             for r in range(4):
                 there[r] = starts[min(r, runs - 1)] + kind[C_START]
-            if lanes == WIDTH and walk[SLIDING] != 0:
+            if lanes == WIDTH and descriptor[SLIDING] != 0:
                 multiply_sliding(PLACES_A_RUN, 4, WIDTH, run, parts, tap_plane, terms // 3, image, there, offset(offsets, k),
                                  offset(weight, k * WIDTH), bias, lowest, tile, int64(WIDTH), rows)
             elif lanes == WIDTH:
@@ -206,24 +209,24 @@ def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias,
                 multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, parts, tap_plane, terms, image, there, step, offset(offsets, k),
                                 offset(weight, k * LANES), bias, int64(0), lowest, offset(tile, c * LANES), classes * LANES, rows,
                                 result, plane_step, span)
-        _store_runs(tile, runs * classes, run, lanes, features, out, targets, limits, walk)
+        _store_runs(tile, runs * classes, run, lanes, features, out, targets, limits, descriptor)
 
 
-def _out_steps(walk):
+def _out_steps(descriptor):
     """How far apart the places of neighbouring images are in the output, counted in places; and how far places and features."""
-    if walk[LAST] != 0:
-        return walk[OUT_PLANE], walk[FEATURES], int64(1)
-    return walk[GROUPS] * walk[FEATURES] * walk[OUT_PLANE], int64(1), walk[OUT_PLANE]
+    if descriptor[LAST] != 0:
+        return descriptor[OUT_PLANE], descriptor[FEATURES], int64(1)
+    return descriptor[GROUPS] * descriptor[FEATURES] * descriptor[OUT_PLANE], int64(1), descriptor[OUT_PLANE]
 
 
-def _store_runs(tile, runs, run, lanes, features, out, targets, limits, walk):
+def _store_runs(tile, runs, run, lanes, features, out, targets, limits, descriptor):
     """Bring runs of places, of one block of features, to the output: turned into its planes, or as they are where channels are
     last."""
-    out_plane, present = walk[OUT_PLANE], min(features, lanes)
-    if walk[LAST] != 0:
+    out_plane, present = descriptor[OUT_PLANE], min(features, lanes)
+    if descriptor[LAST] != 0:
         for r in range(runs):
             for i in range(min(run, limits[r] - targets[r])):
-                copy_run(offset(tile, (r * run + i) * lanes), offset(out, (targets[r] + i) * walk[FEATURES]), present)
+                copy_run(offset(tile, (r * run + i) * lanes), offset(out, (targets[r] + i) * descriptor[FEATURES]), present)
         return
     for first in range(0, runs, RUNS_TURNED):
         for lane in range(0, present, WIDTH):
@@ -235,36 +238,37 @@ def _store_runs(tile, runs, run, lanes, features, out, targets, limits, walk):
                              offset(out, lane * out_plane), out_plane, offset(targets, first), offset(limits, first))
 
 
-def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias, lowest, features, out, end, sums, walk):
+def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias, lowest, features, out, end, sums, descriptor):
     """The same for rows first..end of a plane, in pieces of the depth, a row of taps of a few channels, whose weights all rows find
     in the first-level cache; added up in `sums`. Of each kind of taps only for the places of a row that find one inside."""
     starts, rows, targets, limits = (local_array(int64, 4), local_array(int64, 4), local_array(int64, 4), local_array(int64, 4))
-    own_rows, offsets, kinds = local_array(int64, 64), as_pointer(walk[OFFSETS], walk), as_pointer(walk[KIND_TABLE], walk)
-    step, out_step, classes, row_places = walk[STEP], _out_steps(walk)[0], walk[CLASSES], walk[ROW_PLACES]
-    pitch, columns, channels = classes * lanes, slab[S_COLUMNS], walk[CHANNELS]
-    plane = offset(as_pointer(walk[LINE_TABLE], walk), z * L_WORDS)
-    lines = offset(as_pointer(walk[LINE_TABLE], walk), walk[OUT_DEPTHS] * L_WORDS)
-    source = (plane[L_SOURCE] - slab[S_X_DEPTH]) * walk[DEPTH_STEP] - slab[S_X_ROW] * walk[ROW_STEP]
-    target = z * walk[OUT_ROWS] * walk[OUT_COLUMNS] + slab[S_COLUMN] * classes
+    own_rows, offsets = local_array(int64, 64), as_pointer(descriptor[OFFSETS], descriptor)
+    kinds = as_pointer(descriptor[KIND_TABLE], descriptor)
+    step, out_step, classes, row_places = descriptor[STEP], _out_steps(descriptor)[0], descriptor[CLASSES], descriptor[ROW_PLACES]
+    pitch, columns, channels = classes * lanes, slab[S_COLUMNS], descriptor[CHANNELS]
+    plane = offset(as_pointer(descriptor[LINE_TABLE], descriptor), z * L_WORDS)
+    lines = offset(as_pointer(descriptor[LINE_TABLE], descriptor), descriptor[OUT_DEPTHS] * L_WORDS)
+    source = (plane[L_SOURCE] - slab[S_X_DEPTH]) * descriptor[DEPTH_STEP] - slab[S_X_ROW] * descriptor[ROW_STEP]
+    target = z * descriptor[OUT_ROWS] * descriptor[OUT_COLUMNS] + slab[S_COLUMN] * classes
     runs = int64(4 if lanes == WIDTH else 2)
     for n in range((end_row - first_row) * images * row_places * classes):
         for lane in range(0, lanes, WIDTH):
             copy_vector(WIDTH, offset(bias, lane), offset(sums, n * lanes + lane))
-    for taps in range(plane[L_TAP] * walk[KERNEL_ROWS], (plane[L_TAP] + plane[L_TAPS]) * walk[KERNEL_ROWS]):
-        tap, height = taps % walk[KERNEL_ROWS], int64(0)
+    for taps in range(plane[L_TAP] * descriptor[KERNEL_ROWS], (plane[L_TAP] + plane[L_TAPS]) * descriptor[KERNEL_ROWS]):
+        tap, height = taps % descriptor[KERNEL_ROWS], int64(0)
         for y in range(first_row, end_row):
             line = offset(lines, y * L_WORDS)
             if line[L_TAP] <= tap and tap < line[L_TAP] + line[L_TAPS]:
                 own_rows[height] = y
                 height += 1
-        for channel in range(0, channels if height > 0 else 0, walk[CHUNK]):
-            for which in range(walk[KINDS]):
+        for channel in range(0, channels if height > 0 else 0, descriptor[CHUNK]):
+            for which in range(descriptor[KINDS]):
                 kind = offset(kinds, which * C_WORDS)
                 low, high = max(kind[C_LOW] - slab[S_COLUMN], int64(0)), min(kind[C_HIGH] - slab[S_COLUMN], columns)
                 if low >= high or kind[C_TAPS] == 0:
                     continue
                 k = kind[C_FIRST] + (taps * channels + channel) * kind[C_TAPS]
-                depth = min(channels - channel, walk[CHUNK]) * kind[C_TAPS]
+                depth = min(channels - channel, descriptor[CHUNK]) * kind[C_TAPS]
                 in_row = (high - low + PLACES_A_RUN - 1) // PLACES_A_RUN
                 run = (high - low + in_row - 1) // in_row
                 low = max(min(low, columns - in_row * run), int64(0))        # the more are in the padding, or beyond the row
@@ -274,8 +278,8 @@ def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias,
                     for r in range(4):
                         if r < runs:
                             y, column = own_rows[row], low + i * run
-                            starts[r] = number * walk[IMAGE_STEP] + source + lines[y * L_WORDS + L_SOURCE] * walk[ROW_STEP] \
-                                + column * step + kind[C_START]
+                            starts[r] = number * descriptor[IMAGE_STEP] + source \
+                                + lines[y * L_WORDS + L_SOURCE] * descriptor[ROW_STEP] + column * step + kind[C_START]
                             rows[r] = ((y - first_row) * images + number) * row_places + column
                             if done + r < total - 1:     # beyond, the last run is repeated
                                 i += 1
@@ -299,59 +303,62 @@ def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias,
         for number in range(images):
             for place in range(0, columns * classes, WIDTH):
                 tile = offset(sums, (((y - first_row) * images + number) * row_places * classes + place) * lanes)
-                if walk[RELU_FLAG] != 0:
+                if descriptor[RELU_FLAG] != 0:
                     for i in range(WIDTH * lanes):
                         tile[i] = T(0) if tile[i] < lowest else tile[i]
                 for r in range(RUNS_TURNED):
-                    targets[r] = number * out_step + target + y * walk[OUT_COLUMNS] + place + r * run
+                    targets[r] = number * out_step + target + y * descriptor[OUT_COLUMNS] + place + r * run
                     limits[r] = number * out_step + end
-                    if walk[LAST] != 0:                  # and not more than the row
+                    if descriptor[LAST] != 0:                  # and not more than the row
                         limits[r] = min(limits[r], targets[r] - r * run + min(columns * classes - place, int64(WIDTH)))
-                _store_runs(tile, int64(RUNS_TURNED), run, lanes, features, out, targets, limits, walk)
+                _store_runs(tile, int64(RUNS_TURNED), run, lanes, features, out, targets, limits, descriptor)
 
 
-def convolve_lanes(x, weight, bias, out, workspace, walk):
+def convolve_lanes(x, weight, bias, out, workspace, descriptor):
     """Units first..end of (group, images side by side, slab), of each feature blocks first_block..end_block."""
-    groups, slabs, features, channels = walk[GROUPS], walk[SLABS], walk[FEATURES], walk[CHANNELS]
-    depths, classes = as_pointer(walk[LINE_TABLE], walk), walk[CLASSES]
-    lines = offset(depths, walk[OUT_DEPTHS] * L_WORDS)
-    image = offset(workspace, walk[SCRATCH])
-    left, sums = offset(image, walk[LEFT_SPACE]), offset(image, walk[SUMS_SPACE])
+    groups, slabs, features, channels = descriptor[GROUPS], descriptor[SLABS], descriptor[FEATURES], descriptor[CHANNELS]
+    depths, classes = as_pointer(descriptor[LINE_TABLE], descriptor), descriptor[CLASSES]
+    lines = offset(depths, descriptor[OUT_DEPTHS] * L_WORDS)
+    image = offset(workspace, descriptor[SCRATCH])
+    left, sums = offset(image, descriptor[LEFT_SPACE]), offset(image, descriptor[SUMS_SPACE])
     start = local_array(T, 64)
-    lowest = T(0) if walk[RELU_FLAG] != 0 else T(-inf)
-    depth = walk[W_BASES] * walk[W_RUN]
-    blocks_of_images = (walk[IMAGES] + walk[SIDE] - 1) // walk[SIDE]
-    for unit in range(walk[FIRST], walk[END]):
-        slab, item = offset(as_pointer(walk[SLAB_TABLE], walk), unit % slabs * S_WORDS), unit // slabs
-        group, first = item // blocks_of_images, item % blocks_of_images * walk[SIDE]
-        images = min(walk[SIDE], walk[IMAGES] - first)
-        slab_end = ((slab[S_DEPTH] + slab[S_DEPTHS] - 1) * walk[OUT_ROWS] + slab[S_ROW] + slab[S_ROWS] - 1) * walk[OUT_COLUMNS] \
-            + min((slab[S_COLUMN] + slab[S_COLUMNS]) * classes, walk[OUT_COLUMNS])
+    lowest = T(0) if descriptor[RELU_FLAG] != 0 else T(-inf)
+    depth = descriptor[W_BASES] * descriptor[W_RUN]
+    blocks_of_images = (descriptor[IMAGES] + descriptor[SIDE] - 1) // descriptor[SIDE]
+    for unit in range(descriptor[FIRST], descriptor[END]):
+        slab, item = offset(as_pointer(descriptor[SLAB_TABLE], descriptor), unit % slabs * S_WORDS), unit // slabs
+        group, first = item // blocks_of_images, item % blocks_of_images * descriptor[SIDE]
+        images = min(descriptor[SIDE], descriptor[IMAGES] - first)
+        last_row = (slab[S_DEPTH] + slab[S_DEPTHS] - 1) * descriptor[OUT_ROWS] + slab[S_ROW] + slab[S_ROWS] - 1
+        slab_end = last_row * descriptor[OUT_COLUMNS] \
+            + min((slab[S_COLUMN] + slab[S_COLUMNS]) * classes, descriptor[OUT_COLUMNS])
         for i in range(images):
-            _copy_slab(offset(x, ((first + i) * groups + group) * channels * walk[X_CHANNEL]), offset(image, i * walk[IMAGE_STEP]),
-                       slab, walk)
-        for block in range(walk[FIRST_BLOCK], walk[END_BLOCK]):
+            _copy_slab(offset(x, ((first + i) * groups + group) * channels * descriptor[X_CHANNEL]),
+                       offset(image, i * descriptor[IMAGE_STEP]),
+                       slab, descriptor)
+        for block in range(descriptor[FIRST_BLOCK], descriptor[END_BLOCK]):
             lanes, number = _lanes_of(features, block), min(features - block * LANES, LANES)
-            packed = offset(workspace, group * walk[PACKED_GROUP] + block * LANES * depth)
-            if walk[PACK_INSIDE] != 0:
+            packed = offset(workspace, group * descriptor[PACKED_GROUP] + block * LANES * depth)
+            if descriptor[PACK_INSIDE] != 0:
                 packed = left
-                _pack_lanes(weight, group * walk[W_GROUP] + block * LANES * walk[W_ROW], number, lanes, walk, left)
+                _pack_lanes(weight, group * descriptor[W_GROUP] + block * LANES * descriptor[W_ROW], number, lanes, descriptor,
+                            left)
             for f in range(LANES):
-                start[f] = bias[group * features + block * LANES + f] if walk[HAS_BIAS] != 0 and f < number else T(0)
-            to = offset(out, first * groups * features * walk[OUT_PLANE]
-                        + (group * features + block * LANES) * _out_steps(walk)[2])
+                start[f] = bias[group * features + block * LANES + f] if descriptor[HAS_BIAS] != 0 and f < number else T(0)
+            to = offset(out, first * groups * features * descriptor[OUT_PLANE]
+                        + (group * features + block * LANES) * _out_steps(descriptor)[2])
             for z in range(slab[S_DEPTH], slab[S_DEPTH] + slab[S_DEPTHS]):
                 plane = offset(depths, z * L_WORDS)
-                if walk[ROW_PLACES] != 0:
-                    for y in range(slab[S_ROW], slab[S_ROW] + slab[S_ROWS], walk[ROWS_TOGETHER]):
-                        end_row = min(y + walk[ROWS_TOGETHER], slab[S_ROW] + slab[S_ROWS])
+                if descriptor[ROW_PLACES] != 0:
+                    for y in range(slab[S_ROW], slab[S_ROW] + slab[S_ROWS], descriptor[ROWS_TOGETHER]):
+                        end_row = min(y + descriptor[ROWS_TOGETHER], slab[S_ROW] + slab[S_ROWS])
                         _lanes_rows(images, z, y, end_row, lanes, image, slab, packed, start, lowest, number, to, slab_end, sums,
-                                    walk)
+                                    descriptor)
                     continue
                 for y in range(slab[S_ROW], slab[S_ROW] + slab[S_ROWS]):
                     line = offset(lines, y * L_WORDS)
-                    source = (plane[L_SOURCE] - slab[S_X_DEPTH]) * walk[DEPTH_STEP] \
-                        + (line[L_SOURCE] - slab[S_X_ROW]) * walk[ROW_STEP]
-                    target = (z * walk[OUT_ROWS] + y) * walk[OUT_COLUMNS] + slab[S_COLUMN] * classes
+                    source = (plane[L_SOURCE] - slab[S_X_DEPTH]) * descriptor[DEPTH_STEP] \
+                        + (line[L_SOURCE] - slab[S_X_ROW]) * descriptor[ROW_STEP]
+                    target = (z * descriptor[OUT_ROWS] + y) * descriptor[OUT_COLUMNS] + slab[S_COLUMN] * classes
                     _lanes_row(images, slab[S_COLUMNS], lanes, image, source, plane, line, packed, start, lowest, number, to,
-                               target, slab_end, walk)
+                               target, slab_end, descriptor)

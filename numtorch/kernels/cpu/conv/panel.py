@@ -101,11 +101,11 @@ def _pack_block(source, row_stride, limit, height, taps, run, first, end, out):
             k += inside
 
 
-def _pack_all_phases(source, limit, height, block, packed, walk):
+def _pack_all_phases(source, limit, height, block, packed, descriptor):
     """As `_pack_block` for all of k and every phase, whose taps take turns: a feature's taps are turned over together."""
     turned = local_array(T, 1024)                        # MOST_TAPS and a vector more, of ROWS each
-    row_stride, features, feature_stride = walk[W_ROW], walk[W_FEATURES], walk[W_FEATURE]
-    phases = as_pointer(walk[PHASE_TABLE], walk)
+    row_stride, features, feature_stride = descriptor[W_ROW], descriptor[W_FEATURES], descriptor[W_FEATURE]
+    phases = as_pointer(descriptor[PHASE_TABLE], descriptor)
     for feature in range(features):
         start = offset(source, feature * feature_stride)
         for tap in range(0, row_stride, WIDTH):
@@ -116,40 +116,41 @@ def _pack_all_phases(source, limit, height, block, packed, walk):
                 for i in range(min(row_stride - tap, WIDTH)):
                     for row in range(height):
                         to[i * ROWS + row] = start[row * row_stride + tap + i]
-        for number in range(walk[PHASES]):
+        for number in range(descriptor[PHASES]):
             phase = offset(phases, number * P_WORDS)
-            taps, served = as_pointer(phase[P_TAPS], walk), phase[P_DEPTH] // features
+            taps, served = as_pointer(phase[P_TAPS], descriptor), phase[P_DEPTH] // features
             out = offset(packed, phase[P_PACKED] + block * (ROWS * phase[P_DEPTH] + WIDTH) + feature * served * ROWS)
             for i in range(served):
                 for row in range(ROWS):
                     out[i * ROWS + row] = turned[taps[i] * ROWS + row]
 
 
-def pack_weight(weight, packed, walk):
+def pack_weight(weight, packed, descriptor):
     """Row blocks first..end of groups * blocks, each as (k, ROWS), for every phase."""
-    rows, blocks = walk[M], walk[BLOCKS]
-    phases = as_pointer(walk[PHASE_TABLE], walk)
-    for at in range(walk[FIRST], walk[END]):
+    rows, blocks = descriptor[M], descriptor[BLOCKS]
+    phases = as_pointer(descriptor[PHASE_TABLE], descriptor)
+    for at in range(descriptor[FIRST], descriptor[END]):
         group, block = at // blocks, at % blocks
         start = block_start(block, blocks, rows)
         height = block_start(block + 1, blocks, rows) - start
-        skipped = group * walk[W_GROUP] + start * walk[W_ROW]
-        out = offset(packed, group * walk[W_PACKED])
-        if walk[W_FEATURES] > 0:
-            _pack_all_phases(offset(weight, skipped), walk[W_LIMIT] - skipped, height, block, out, walk)
+        skipped = group * descriptor[W_GROUP] + start * descriptor[W_ROW]
+        out = offset(packed, group * descriptor[W_PACKED])
+        if descriptor[W_FEATURES] > 0:
+            _pack_all_phases(offset(weight, skipped), descriptor[W_LIMIT] - skipped, height, block, out, descriptor)
         else:
-            for number in range(walk[PHASES]):
+            for number in range(descriptor[PHASES]):
                 phase = offset(phases, number * P_WORDS)
                 depth = phase[P_DEPTH]
-                _pack_block(offset(weight, skipped), walk[W_ROW], walk[W_LIMIT] - skipped, height, as_pointer(phase[P_TAPS], walk),
-                            walk[W_RUN], int64(0), depth, offset(out, phase[P_PACKED] + block * (ROWS * depth + WIDTH)))
+                _pack_block(offset(weight, skipped), descriptor[W_ROW], descriptor[W_LIMIT] - skipped, height,
+                            as_pointer(phase[P_TAPS], descriptor),
+                            descriptor[W_RUN], int64(0), depth, offset(out, phase[P_PACKED] + block * (ROWS * depth + WIDTH)))
 
 
 # ---------------------------------------------------------------- panels
-def _locate(phase, first, count, sources, targets, walk):
+def _locate(phase, first, count, sources, targets, descriptor):
     """Cut places first..first + count where their rows end. Returns how many vectors are to be copied; into `sources` and
     `targets` goes from where and to which column."""
-    width, row_sources = phase[P_WIDTH], as_pointer(phase[P_SOURCES], walk)
+    width, row_sources = phase[P_WIDTH], as_pointer(phase[P_SOURCES], descriptor)
     copies, column = int64(0), int64(0)
     row, start = first // width, first % width
     while column < count:
@@ -192,9 +193,9 @@ def _pack_panel(image, offsets, first, end, sources, targets, copies, panel):
                 copy_vector(WIDTH, offset(source, sources[i]), offset(row, targets[i]))
 
 
-def _store_panel(tile, first_row, end_row, out, out_plane, phase, first, count, walk):
+def _store_panel(tile, first_row, end_row, out, out_plane, phase, first, count, descriptor):
     """Bring a panel's sums from its own buffer to their places in the output."""
-    width, step, row_targets = phase[P_WIDTH], phase[P_STEP], as_pointer(phase[P_TARGETS], walk)
+    width, step, row_targets = phase[P_WIDTH], phase[P_STEP], as_pointer(phase[P_TARGETS], descriptor)
     column, row, start = int64(0), first // width, first % width
     while column < count:
         length = min(width - start, count - column)
@@ -211,29 +212,31 @@ def images_of_panels(first, end, places, images):
     return first * COLUMNS // places, min((end * COLUMNS + places - 1) // places, images)
 
 
-def correlate(x, weight, bias, out, workspace, walk):
+def correlate(x, weight, bias, out, workspace, descriptor):
     """Panels first..end over items (blocks of images, groups), phases and places; of each, row blocks
     first_block..end_block."""
-    rows, blocks, groups, panels, out_plane = walk[M], walk[BLOCKS], walk[GROUPS], walk[PANELS], walk[OUT_PLANE]
-    table, phases = as_pointer(walk[IMAGE_TABLE], walk), as_pointer(walk[PHASE_TABLE], walk)
-    scratch = offset(workspace, walk[SCRATCH])
-    panel, tiles = offset(scratch, walk[PANEL_SPACE]), offset(scratch, walk[TILE_SPACE])
-    packed_left = offset(scratch, walk[LEFT_SPACE])
-    first_block, end_block, weight_place = walk[FIRST_BLOCK], walk[END_BLOCK], walk[W_PLACE]
+    rows, blocks, groups = descriptor[M], descriptor[BLOCKS], descriptor[GROUPS]
+    panels, out_plane = descriptor[PANELS], descriptor[OUT_PLANE]
+    table, phases = as_pointer(descriptor[IMAGE_TABLE], descriptor), as_pointer(descriptor[PHASE_TABLE], descriptor)
+    scratch = offset(workspace, descriptor[SCRATCH])
+    panel, tiles = offset(scratch, descriptor[PANEL_SPACE]), offset(scratch, descriptor[TILE_SPACE])
+    packed_left = offset(scratch, descriptor[LEFT_SPACE])
+    first_block, end_block, weight_place = descriptor[FIRST_BLOCK], descriptor[END_BLOCK], descriptor[W_PLACE]
     first_row, end_row = block_start(first_block, blocks, rows), block_start(end_block, blocks, rows)
     sources, targets = local_array(int64, 64), local_array(int64, 64)
     channel_size = table[CHANNELS] * table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
-    clear(scratch, walk[PANEL_SPACE])
+    clear(scratch, descriptor[PANEL_SPACE])
     held, number_of_phase = int64(-1), int64(0)
-    at = walk[FIRST]
-    while at < walk[END]:
+    at = descriptor[FIRST]
+    while at < descriptor[END]:
         item, number = at // panels, at % panels
-        group, image = item % groups, item // groups * walk[SIDE]
-        images = min(walk[SIDE], walk[IMAGES] - image)
+        group, image = item % groups, item // groups * descriptor[SIDE]
+        images = min(descriptor[SIDE], descriptor[IMAGES] - image)
         if item != held:
             low, high = int64(0), images
-            if walk[PHASES] == 1:
-                low, high = images_of_panels(number, min(panels, number + walk[END] - at), phases[P_ROWS] * phases[P_WIDTH], images)
+            if descriptor[PHASES] == 1:
+                low, high = images_of_panels(number, min(panels, number + descriptor[END] - at), phases[P_ROWS] * phases[P_WIDTH],
+                                             images)
             pad_images(offset(x, (image + low) * table[X_IMAGE] + group * channel_size), offset(scratch, low * table[IMAGE_STEP]),
                        table, high - low)
             held, number_of_phase = item, int64(0)
@@ -244,54 +247,56 @@ def correlate(x, weight, bias, out, workspace, walk):
         depth, width = phase[P_DEPTH], phase[P_WIDTH]
         image_rows = phase[P_ROWS] * width               # places of one image
         total = images * image_rows
-        offsets, taps, row_targets = as_pointer(phase[P_OFFSETS], walk), as_pointer(phase[P_TAPS], walk), \
-            as_pointer(phase[P_TARGETS], walk)
-        together = min(walk[GROUPED_PANELS], phase[P_WORDS + P_PANEL] - phase[P_PANEL] - number, walk[END] - at)
-        group_weight = offset(weight, group * walk[W_GROUP])
+        offsets, taps, row_targets = as_pointer(phase[P_OFFSETS], descriptor), as_pointer(phase[P_TAPS], descriptor), \
+            as_pointer(phase[P_TARGETS], descriptor)
+        together = min(descriptor[GROUPED_PANELS], phase[P_WORDS + P_PANEL] - phase[P_PANEL] - number, descriptor[END] - at)
+        group_weight = offset(weight, group * descriptor[W_GROUP])
         group_out = offset(out, (image * groups + group) * rows * out_plane)
 
         k = int64(0)
         while k == 0 or k < depth:
-            end = min(k + walk[CHUNK], depth)
+            end = min(k + descriptor[CHUNK], depth)
             for p in range(together):
                 first = (number + p) * COLUMNS
                 if first < total:
-                    copies = _locate(phase, first, min(total - first, COLUMNS), sources, targets, walk)
-                    to = offset(panel, p * walk[CHUNK] * COLUMNS)
+                    copies = _locate(phase, first, min(total - first, COLUMNS), sources, targets, descriptor)
+                    to = offset(panel, p * descriptor[CHUNK] * COLUMNS)
                     if total - first < COLUMNS:          # what nobody wrote may be subnormal, and then is 50 times as slow
-                        clear(to, walk[CHUNK] * COLUMNS)
+                        clear(to, descriptor[CHUNK] * COLUMNS)
                     _pack_panel(scratch, offsets, k, end, sources, targets, copies, to)
-            mode = (ACCUMULATE if k > 0 else 0) | (walk[FLAGS] if end == depth else 0)
-            for block_group in range(first_block, end_block, walk[GROUPED_BLOCKS]):
-                last_block = min(block_group + walk[GROUPED_BLOCKS], end_block)
+            mode = (ACCUMULATE if k > 0 else 0) | (descriptor[FLAGS] if end == depth else 0)
+            for block_group in range(first_block, end_block, descriptor[GROUPED_BLOCKS]):
+                last_block = min(block_group + descriptor[GROUPED_BLOCKS], end_block)
                 if weight_place == PACKED_INSIDE:
                     for block in range(block_group, last_block):
                         row = block_start(block, blocks, rows)
-                        skipped = group * walk[W_GROUP] + row * walk[W_ROW]
-                        _pack_block(offset(weight, skipped), walk[W_ROW], walk[W_LIMIT] - skipped,
-                                    block_start(block + 1, blocks, rows) - row, taps, walk[W_RUN], k, end,
-                                    offset(packed_left, (block - block_group) * (ROWS * walk[CHUNK] + WIDTH)))
+                        skipped = group * descriptor[W_GROUP] + row * descriptor[W_ROW]
+                        _pack_block(offset(weight, skipped), descriptor[W_ROW], descriptor[W_LIMIT] - skipped,
+                                    block_start(block + 1, blocks, rows) - row, taps, descriptor[W_RUN], k, end,
+                                    offset(packed_left, (block - block_group) * (ROWS * descriptor[CHUNK] + WIDTH)))
                 for block in range(block_group, last_block):
                     row = block_start(block, blocks, rows)
                     height = block_start(block + 1, blocks, rows) - row
-                    left, left_row, left_column = offset(group_weight, row * walk[W_ROW] + k), walk[W_ROW], int64(1)
+                    left, left_row, left_column = offset(group_weight, row * descriptor[W_ROW] + k), descriptor[W_ROW], int64(1)
                     if weight_place == PACKED_BEFORE:
                         left_row, left_column = int64(1), int64(ROWS)
-                        left = offset(workspace, group * walk[W_PACKED] + phase[P_PACKED] + block * (ROWS * depth + WIDTH)
+                        left = offset(workspace, group * descriptor[W_PACKED] + phase[P_PACKED] + block * (ROWS * depth + WIDTH)
                                       + k * ROWS)
                     elif weight_place == PACKED_INSIDE:
                         left_row, left_column = int64(1), int64(ROWS)
-                        left = offset(packed_left, (block - block_group) * (ROWS * walk[CHUNK] + WIDTH))
+                        left = offset(packed_left, (block - block_group) * (ROWS * descriptor[CHUNK] + WIDTH))
                     for p in range(together):
                         first = (number + p) * COLUMNS
                         count = min(total - first, COLUMNS)
                         last = first + count - 1
                         to, pitch = offset(group_out, row_targets[first // width] + first % width), out_plane
-                        if walk[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS):
+                        if (descriptor[SCATTER] != 0 or first // image_rows != last // image_rows
+                                or (MASKED == 0 and count < COLUMNS)):
                             to, pitch = offset(tiles, p * rows * COLUMNS), int64(COLUMNS)
                         if count > 0:
                             multiply_tile(ROWS, VECTORS, WIDTH, MASKED, height, end - k, left, left_row, left_column,
-                                          offset(panel, p * walk[CHUNK] * COLUMNS), COLUMNS, offset(to, row * pitch), pitch, count,
+                                          offset(panel, p * descriptor[CHUNK] * COLUMNS), COLUMNS, offset(to, row * pitch), pitch,
+                                          count,
                                           T(1), T(1), offset(bias, group * rows + row), mode)
             k = max(end, int64(1))
 
@@ -299,9 +304,9 @@ def correlate(x, weight, bias, out, workspace, walk):
             first = (number + p) * COLUMNS
             count = min(total - first, COLUMNS)
             last = first + max(count, 1) - 1
-            if walk[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS):
+            if descriptor[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS):
                 _store_panel(offset(tiles, p * rows * COLUMNS), first_row, end_row, group_out, out_plane, phase, first, count,
-                             walk)
+                             descriptor)
         at += together
 
 

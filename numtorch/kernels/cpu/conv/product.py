@@ -41,41 +41,43 @@ FIRST, END, IMAGES, CHANNELS, PITCH, PLACES_OF_IMAGE, LINES_DEEP, LINES, ACROSS,
 PLANE, HAS_BIAS = 12, 13
 
 
-def gather_planes(x, out, walk):
+def gather_planes(x, out, descriptor):
     """out[c * pitch + image * places + place] = x[image, c, place * stride], for channels first..end."""
-    places, lines, columns = walk[PLACES_OF_IMAGE], walk[LINES], walk[ACROSS]
-    for channel in range(walk[FIRST], walk[END]):
-        for image in range(walk[IMAGES]):
-            source = offset(x, (image * walk[CHANNELS] + channel) * walk[PLANE])
-            to = offset(out, channel * walk[PITCH] + image * places)
-            for z in range(walk[LINES_DEEP]):
+    places, lines, columns = descriptor[PLACES_OF_IMAGE], descriptor[LINES], descriptor[ACROSS]
+    for channel in range(descriptor[FIRST], descriptor[END]):
+        for image in range(descriptor[IMAGES]):
+            source = offset(x, (image * descriptor[CHANNELS] + channel) * descriptor[PLANE])
+            to = offset(out, channel * descriptor[PITCH] + image * places)
+            for z in range(descriptor[LINES_DEEP]):
                 for y in range(lines):
-                    strided_run(offset(source, z * walk[STEP_DEEP] + y * walk[STEP_DOWN]), offset(to, (z * lines + y) * columns),
-                                walk[STEP], columns)
+                    strided_run(offset(source, z * descriptor[STEP_DEEP] + y * descriptor[STEP_DOWN]),
+                                offset(to, (z * lines + y) * columns),
+                                descriptor[STEP], columns)
 
 
-def scatter_planes(source, bias, x, walk):
+def scatter_planes(source, bias, x, descriptor):
     """x[image, c, place * stride] = source[c * pitch + image * places + place], for channels first..end; bias[c] or 0 elsewhere."""
-    places, lines, columns = walk[PLACES_OF_IMAGE], walk[LINES], walk[ACROSS]
-    for channel in range(walk[FIRST], walk[END]):
-        shift = bias[channel] if walk[HAS_BIAS] != 0 else T(0)
-        for image in range(walk[IMAGES]):
-            start = offset(source, channel * walk[PITCH] + image * places)
-            to = offset(x, (image * walk[CHANNELS] + channel) * walk[PLANE])
-            if places != walk[PLANE]:
-                for i in range(walk[PLANE]):
+    places, lines, columns = descriptor[PLACES_OF_IMAGE], descriptor[LINES], descriptor[ACROSS]
+    for channel in range(descriptor[FIRST], descriptor[END]):
+        shift = bias[channel] if descriptor[HAS_BIAS] != 0 else T(0)
+        for image in range(descriptor[IMAGES]):
+            start = offset(source, channel * descriptor[PITCH] + image * places)
+            to = offset(x, (image * descriptor[CHANNELS] + channel) * descriptor[PLANE])
+            if places != descriptor[PLANE]:
+                for i in range(descriptor[PLANE]):
                     to[i] = shift
-            for z in range(walk[LINES_DEEP]):
+            for z in range(descriptor[LINES_DEEP]):
                 for y in range(lines):
-                    scatter_run(offset(start, (z * lines + y) * columns), offset(to, z * walk[STEP_DEEP] + y * walk[STEP_DOWN]),
-                                walk[STEP], columns)
+                    scatter_run(offset(start, (z * lines + y) * columns),
+                                offset(to, z * descriptor[STEP_DEEP] + y * descriptor[STEP_DOWN]),
+                                descriptor[STEP], columns)
 
 
-def turn_over(source, out, walk):
+def turn_over(source, out, descriptor):
     """out[r * pitch + i] = source[i * rows + r], for blocks first..end of a vector of rows."""
-    rows, count, pitch = walk[2], walk[3], walk[4]
+    rows, count, pitch = descriptor[2], descriptor[3], descriptor[4]
     tile = local_array(T, 1040)
-    for first in range(walk[0] * WIDTH, min(walk[1] * WIDTH, rows), WIDTH):
+    for first in range(descriptor[0] * WIDTH, min(descriptor[1] * WIDTH, rows), WIDTH):
         height = min(rows - first, WIDTH)
         for i in range(0, count, WIDTH):
             present, block = min(count - i, WIDTH), offset(source, i * rows + first)
@@ -101,20 +103,20 @@ def _copy_taps(source, out, count, following):
         copy_run(source, out, count)
 
 
-def gather_patches(x, out, walk):
+def gather_patches(x, out, descriptor):
     """out[place, (channel, tap)] for rows of places first..end of all images."""
-    channels, deep, down, wide = walk[P_CHANNELS], walk[K_DEEP], walk[K_DOWN], walk[K_WIDE]
-    line, plane = walk[X_WIDE], walk[X_WIDE] * walk[X_DOWN]
+    channels, deep, down, wide = descriptor[P_CHANNELS], descriptor[K_DEEP], descriptor[K_DOWN], descriptor[K_WIDE]
+    line, plane = descriptor[X_WIDE], descriptor[X_WIDE] * descriptor[X_DOWN]
     spare = (WIDTH + wide - 1) // wide                   # rows of taps that a vector beyond the last of them would reach
-    for unit in range(walk[P_FIRST], walk[P_END]):
-        y, rest = unit % walk[O_DOWN], unit // walk[O_DOWN]
-        z, image = rest % walk[O_DEEP], rest // walk[O_DEEP]
-        to = offset(out, unit * walk[O_WIDE] * channels * deep * down * wide)
-        left = walk[O_WIDE] * channels * deep * down
-        for column in range(walk[O_WIDE]):
+    for unit in range(descriptor[P_FIRST], descriptor[P_END]):
+        y, rest = unit % descriptor[O_DOWN], unit // descriptor[O_DOWN]
+        z, image = rest % descriptor[O_DEEP], rest // descriptor[O_DEEP]
+        to = offset(out, unit * descriptor[O_WIDE] * channels * deep * down * wide)
+        left = descriptor[O_WIDE] * channels * deep * down
+        for column in range(descriptor[O_WIDE]):
             for channel in range(channels):
                 for i in range(deep):
-                    source = offset(x, ((image * channels + channel) * walk[X_DEEP] + z * deep + i) * plane
+                    source = offset(x, ((image * channels + channel) * descriptor[X_DEEP] + z * deep + i) * plane
                                     + y * down * line + column * wide)
                     for j in range(down):
                         _copy_taps(offset(source, j * line), to, wide, left > spare)
@@ -122,26 +124,26 @@ def gather_patches(x, out, walk):
                         left -= 1
 
 
-def scatter_patches(patches, bias, x, walk):
+def scatter_patches(patches, bias, x, descriptor):
     """The way back, for planes first..end of all images' channels; bias[channel] is added, and stands where no patch is."""
-    channels, deep, down, wide = walk[P_CHANNELS], walk[K_DEEP], walk[K_DOWN], walk[K_WIDE]
-    line, taps = walk[X_WIDE], channels * deep * down * wide
-    covered = walk[O_WIDE] * wide
-    for unit in range(walk[P_FIRST], walk[P_END]):
+    channels, deep, down, wide = descriptor[P_CHANNELS], descriptor[K_DEEP], descriptor[K_DOWN], descriptor[K_WIDE]
+    line, taps = descriptor[X_WIDE], channels * deep * down * wide
+    covered = descriptor[O_WIDE] * wide
+    for unit in range(descriptor[P_FIRST], descriptor[P_END]):
         image, channel = unit // channels, unit % channels
-        shift = bias[channel] if walk[P_BIAS] != 0 else T(0)
-        for z in range(walk[X_DEEP]):
-            for y in range(walk[X_DOWN]):
-                to = offset(x, ((unit * walk[X_DEEP] + z) * walk[X_DOWN] + y) * line)
+        shift = bias[channel] if descriptor[P_BIAS] != 0 else T(0)
+        for z in range(descriptor[X_DEEP]):
+            for y in range(descriptor[X_DOWN]):
+                to = offset(x, ((unit * descriptor[X_DEEP] + z) * descriptor[X_DOWN] + y) * line)
                 there = int64(0)
-                if z < walk[O_DEEP] * deep and y < walk[O_DOWN] * down:
+                if z < descriptor[O_DEEP] * deep and y < descriptor[O_DOWN] * down:
                     there = covered
-                    row = ((image * walk[O_DEEP] + z // deep) * walk[O_DOWN] + y // down) * walk[O_WIDE]
+                    row = ((image * descriptor[O_DEEP] + z // deep) * descriptor[O_DOWN] + y // down) * descriptor[O_WIDE]
                     source = offset(patches, row * taps + ((channel * deep + z % deep) * down + y % down) * wide)
-                    for column in range(walk[O_WIDE]):
+                    for column in range(descriptor[O_WIDE]):
                         _copy_taps(offset(source, column * taps), offset(to, column * wide), wide,
                                    column * wide + WIDTH <= line)
-                    if walk[P_BIAS] != 0:
+                    if descriptor[P_BIAS] != 0:
                         for i in range(covered):
                             to[i] += shift
                 for i in range(there, line):

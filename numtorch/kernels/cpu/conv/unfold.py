@@ -50,21 +50,21 @@ def _copy_places(source, to, step, count):
         strided_run(source, to, step, count)
 
 
-def gather_taps(x, out, walk):
+def gather_taps(x, out, descriptor):
     """out[(channel, tap) * pitch + image * places + place] = what the tap finds there, for rows first..end."""
-    deep, down, wide = offset(walk, DIM), offset(walk, DIM + DIM_WORDS), offset(walk, DIM + 2 * DIM_WORDS)
+    deep, down, wide = offset(descriptor, DIM), offset(descriptor, DIM + DIM_WORDS), offset(descriptor, DIM + 2 * DIM_WORDS)
     planes, lines, columns = deep[OUT_END] - deep[OUT_FIRST], down[OUT_END] - down[OUT_FIRST], wide[OUT_END] - wide[OUT_FIRST]
     size = deep[SIZE] * down[SIZE] * wide[SIZE]
-    for row in range(walk[FIRST], walk[END]):
-        channel, tap = row // walk[TAPS], row % walk[TAPS]
+    for row in range(descriptor[FIRST], descriptor[END]):
+        channel, tap = row // descriptor[TAPS], row % descriptor[TAPS]
         tap_x, rest = tap % wide[KERNEL], tap // wide[KERNEL]
         tap_y, tap_z = rest % down[KERNEL], rest // down[KERNEL]
         shift = wide[OUT_FIRST] * wide[STRIDE] + tap_x * wide[DILATION] - wide[PADDING]
         before = min(first_inside(shift, wide[STRIDE]), columns)
         inside = max(end_inside(shift, wide[STRIDE], wide[SIZE], columns) - before, int64(0))
-        to = offset(out, row * walk[PITCH])
-        for image in range(walk[IMAGES]):
-            source = offset(x, (image * walk[CHANNELS] + channel) * size)
+        to = offset(out, row * descriptor[PITCH])
+        for image in range(descriptor[IMAGES]):
+            source = offset(x, (image * descriptor[CHANNELS] + channel) * size)
             for plane in range(planes):
                 z = (deep[OUT_FIRST] + plane) * deep[STRIDE] + tap_z * deep[DILATION] - deep[PADDING]
                 for line in range(lines):
@@ -82,21 +82,21 @@ def gather_taps(x, out, walk):
                     to = offset(to, columns)
 
 
-def fold_taps(sums, bias, x, walk):
+def fold_taps(sums, bias, x, descriptor):
     """The way back, for lines first..end of (image, channel, plane, line): each place of the input adds up what its taps have, and
     what is there already, or the channel's bias where no block was before."""
-    deep, down, wide = offset(walk, DIM), offset(walk, DIM + DIM_WORDS), offset(walk, DIM + 2 * DIM_WORDS)
+    deep, down, wide = offset(descriptor, DIM), offset(descriptor, DIM + DIM_WORDS), offset(descriptor, DIM + 2 * DIM_WORDS)
     planes, lines, columns = deep[OUT_END] - deep[OUT_FIRST], down[OUT_END] - down[OUT_FIRST], wide[OUT_END] - wide[OUT_FIRST]
     x_planes, x_lines, step = deep[X_END] - deep[X_FIRST], down[X_END] - down[X_FIRST], wide[STRIDE]
-    entries, classes = as_pointer(walk[ENTRIES], walk), as_pointer(walk[CLASSES], walk)
+    entries, classes = as_pointer(descriptor[ENTRIES], descriptor), as_pointer(descriptor[CLASSES], descriptor)
     starts, pieces, at_edge, run = local_array(int64, 1024), local_array(int64, 2048), local_array(int64, 2048), local_array(T, 64)
-    for unit in range(walk[FIRST], walk[END]):
+    for unit in range(descriptor[FIRST], descriptor[END]):
         y, rest = down[X_FIRST] + unit % x_lines, unit // x_lines
         z, rest = deep[X_FIRST] + rest % x_planes, rest // x_planes
-        image, channel = rest // walk[CHANNELS], rest % walk[CHANNELS]
-        source = offset(sums, channel * walk[TAPS] * walk[PITCH] + image * planes * lines * columns)
+        image, channel = rest // descriptor[CHANNELS], rest % descriptor[CHANNELS]
+        source = offset(sums, channel * descriptor[TAPS] * descriptor[PITCH] + image * planes * lines * columns)
         line = offset(x, ((rest * deep[SIZE] + z) * down[SIZE] + y) * wide[SIZE])
-        shift = bias[channel] if walk[HAS_BIAS] != 0 else T(0)
+        shift = bias[channel] if descriptor[HAS_BIAS] != 0 else T(0)
         fresh = wide[FRESH] if z >= deep[FRESH] and y >= down[FRESH] else wide[SIZE]
         number = int64(0)
         for tap_z in range(deep[KERNEL]):
@@ -108,7 +108,7 @@ def fold_taps(sums, bias, x, walk):
                     row = at_y // down[STRIDE] - down[OUT_FIRST]
                     if at_y >= 0 and row >= 0 and row < lines and at_y % down[STRIDE] == 0:
                         tap = (tap_z * down[KERNEL] + tap_y) * wide[KERNEL]
-                        starts[number] = tap * walk[PITCH] + (plane * lines + row) * columns
+                        starts[number] = tap * descriptor[PITCH] + (plane * lines + row) * columns
                         number += 1
         for remainder in range(step):
             first = first_inside(remainder - wide[X_FIRST], step)
@@ -119,7 +119,8 @@ def fold_taps(sums, bias, x, walk):
                 ahead = entries[2 * entry + 1] - wide[OUT_FIRST]
                 low, high = max(low, -ahead), min(high, columns - ahead)
                 for i in range(number):
-                    pieces[2 * inside], pieces[2 * inside + 1] = starts[i] + entries[2 * entry] * walk[PITCH] + ahead, ALL_LANES
+                    pieces[2 * inside] = starts[i] + entries[2 * entry] * descriptor[PITCH] + ahead
+                    pieces[2 * inside + 1] = ALL_LANES
                     inside += 1
             for q in range(first, end, WIDTH):
                 count, taken, own_pieces, begin = min(end - q, WIDTH), inside, pieces, offset(source, q)
@@ -130,7 +131,7 @@ def fold_taps(sums, bias, x, walk):
                         left, right = max(-ahead, int64(0)), min(columns - ahead, count)
                         if left < right:
                             for i in range(number):
-                                at_edge[2 * taken] = starts[i] + entries[2 * entry] * walk[PITCH] + ahead - q
+                                at_edge[2 * taken] = starts[i] + entries[2 * entry] * descriptor[PITCH] + ahead - q
                                 at_edge[2 * taken + 1] = (int64(1) << right) - (int64(1) << left)
                                 taken += 1
                     if taken == 0:
@@ -158,19 +159,19 @@ def _merge_pairs(width, even, odd, start, out, count):
 merge_pairs = micro(_merge_pairs, "merge_pairs")
 
 
-def merge_taps(sums, bias, x, walk):
+def merge_taps(sums, bias, x, descriptor):
     """As `fold_taps` for patches two columns wide, of which no two meet: each place of the input takes what its tap has. For planes
     first..end of (image, channel, plane)."""
-    deep, down, wide = offset(walk, DIM), offset(walk, DIM + DIM_WORDS), offset(walk, DIM + 2 * DIM_WORDS)
+    deep, down, wide = offset(descriptor, DIM), offset(descriptor, DIM + DIM_WORDS), offset(descriptor, DIM + 2 * DIM_WORDS)
     planes, lines, columns = deep[OUT_END] - deep[OUT_FIRST], down[OUT_END] - down[OUT_FIRST], wide[OUT_END] - wide[OUT_FIRST]
-    x_planes, pitch = deep[X_END] - deep[X_FIRST], walk[PITCH]
-    for unit in range(walk[FIRST], walk[END]):
+    x_planes, pitch = deep[X_END] - deep[X_FIRST], descriptor[PITCH]
+    for unit in range(descriptor[FIRST], descriptor[END]):
         z, rest = deep[X_FIRST] + unit % x_planes, unit // x_planes
-        image, channel = rest // walk[CHANNELS], rest % walk[CHANNELS]
-        plane, tap = z // deep[STRIDE] - deep[OUT_FIRST], channel * walk[TAPS] + z % deep[STRIDE] * down[KERNEL] * 2
+        image, channel = rest // descriptor[CHANNELS], rest % descriptor[CHANNELS]
+        plane, tap = z // deep[STRIDE] - deep[OUT_FIRST], channel * descriptor[TAPS] + z % deep[STRIDE] * down[KERNEL] * 2
         source = offset(sums, tap * pitch + (image * planes + plane) * lines * columns)
         out = offset(x, (rest * deep[SIZE] + z) * down[SIZE] * wide[SIZE])
-        shift, row, tap_y = bias[channel] if walk[HAS_BIAS] != 0 else T(0), int64(0), int64(0)
+        shift, row, tap_y = bias[channel] if descriptor[HAS_BIAS] != 0 else T(0), int64(0), int64(0)
         for y in range(down[X_FIRST], down[X_END]):
             line, end = offset(out, y * wide[SIZE]), wide[X_FIRST]
             if plane < planes and row < lines:

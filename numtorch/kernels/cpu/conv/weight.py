@@ -70,12 +70,14 @@ def _turn_gradient(grad, places, rows, first, count, lanes, panel):
             panel[p * lanes + r] = grad[(r if r < rows else 0) * places + first + p]
 
 
-def _add_products(image, depth, first, count, panel, lanes, totals, walk):
+def _add_products(image, depth, first, count, panel, lanes, totals, descriptor):
     """totals[r * run + i, lane] += sum over places of image * panel, for runs r of taps in a row of the kernel; of `count` places
     of plane `depth` from `first`, those where the taps are inside."""
-    starts, rows, run, step, end_run = local_array(int64, 4), local_array(int64, 4), walk[T_RUN], walk[T_STEP], walk[T_END_RUN]
-    row_starts, places = as_pointer(walk[T_STARTS], walk), offset(as_pointer(walk[T_OFFSETS], walk), depth * walk[T_PLANE])
-    r = walk[T_FIRST_RUN]
+    starts, rows, run = local_array(int64, 4), local_array(int64, 4), descriptor[T_RUN]
+    step, end_run = descriptor[T_STEP], descriptor[T_END_RUN]
+    row_starts = as_pointer(descriptor[T_STARTS], descriptor)
+    places = offset(as_pointer(descriptor[T_OFFSETS], descriptor), depth * descriptor[T_PLANE])
+    r = descriptor[T_FIRST_RUN]
     for i in range(4):
         rows[i] = i * run
     while r < end_run:
@@ -85,7 +87,7 @@ def _add_products(image, depth, first, count, panel, lanes, totals, walk):
         low, high = first + count, first
         for i in range(taken):                           # beyond the last run, it is repeated; its sums go to spare rows
             number = min(r + i, end_run - 1)
-            inside = offset(as_pointer(walk[T_INSIDE], walk), number * I_WORDS)
+            inside = offset(as_pointer(descriptor[T_INSIDE], descriptor), number * I_WORDS)
             starts[i] = row_starts[number]
             if inside[I_DEPTH] <= depth and depth < inside[I_END_DEPTH]:
                 low, high = max(min(low, inside[I_PLACE]), first), min(max(high, inside[I_END_PLACE]), first + count)
@@ -105,40 +107,43 @@ def _add_products(image, depth, first, count, panel, lanes, totals, walk):
                             lanes, T(-inf), to, lanes, rows, to, int64(0), int64(0))
 
 
-def weight_totals(grad_out, x, workspace, walk):
+def weight_totals(grad_out, x, workspace, descriptor):
     """totals[group, block of features, tap, lane] over items first..end of images * groups, for runs first_run..end_run of taps."""
-    table, rows, groups, places = as_pointer(walk[T_IMAGE_TABLE], walk), walk[T_FEATURES], walk[T_GROUPS], walk[T_PLACES]
-    run, first_run, end_run, size = walk[T_RUN], walk[T_FIRST_RUN], walk[T_END_RUN], walk[T_SIZE]
-    totals, image = offset(workspace, walk[T_TOTALS]), offset(workspace, walk[T_SCRATCH])
-    panel = offset(image, walk[T_IMAGE_SPACE])
+    table, rows = as_pointer(descriptor[T_IMAGE_TABLE], descriptor), descriptor[T_FEATURES]
+    groups, places = descriptor[T_GROUPS], descriptor[T_PLACES]
+    run, first_run, end_run, size = descriptor[T_RUN], descriptor[T_FIRST_RUN], descriptor[T_END_RUN], descriptor[T_SIZE]
+    totals, image = offset(workspace, descriptor[T_TOTALS]), offset(workspace, descriptor[T_SCRATCH])
+    panel = offset(image, descriptor[T_IMAGE_SPACE])
     channel_size = table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
-    clear(image, walk[T_IMAGE_SPACE])
+    clear(image, descriptor[T_IMAGE_SPACE])
     for group in range(groups):
         for block in range(0, rows, LANES):
             lanes = int64(WIDTH) if rows - block <= WIDTH else int64(LANES)
-            to = offset(totals, group * size + block * walk[T_RUNS] * run)
+            to = offset(totals, group * size + block * descriptor[T_RUNS] * run)
             clear(offset(to, first_run * run * lanes), (end_run - first_run) * run * lanes)
-    for item in range(walk[T_FIRST], walk[T_END]):
+    for item in range(descriptor[T_FIRST], descriptor[T_END]):
         pad_images(offset(x, item * table[CHANNELS] * channel_size), image, table, int64(1))
-        for depth in range(places // walk[T_PLANE]):
-            for first in range(0, walk[T_PLANE], walk[T_CHUNK]):
-                count = min(walk[T_CHUNK], walk[T_PLANE] - first)
+        for depth in range(places // descriptor[T_PLANE]):
+            for first in range(0, descriptor[T_PLANE], descriptor[T_CHUNK]):
+                count = min(descriptor[T_CHUNK], descriptor[T_PLANE] - first)
                 for block in range(0, rows, LANES):
                     lanes, present = int64(LANES), min(rows - block, LANES)
                     if present <= WIDTH:
                         lanes = int64(WIDTH)
-                    _turn_gradient(offset(grad_out, (item * rows + block) * places), places, present, depth * walk[T_PLANE] + first,
+                    _turn_gradient(offset(grad_out, (item * rows + block) * places), places, present,
+                                   depth * descriptor[T_PLANE] + first,
                                    count, lanes, panel)
                     _add_products(image, depth, first, count, panel, lanes,
-                                  offset(totals, item % groups * size + block * walk[T_RUNS] * run), walk)
+                                  offset(totals, item % groups * size + block * descriptor[T_RUNS] * run), descriptor)
 
 
-def add_totals(totals, grad_weight, walk):
+def add_totals(totals, grad_weight, descriptor):
     """Add up the parts' totals, from (part, group, block, tap, lane) to (group, feature, k), for half blocks first..end of all
     groups. A half block is as wide as a cache line, so that each line is read once."""
-    rows, depth, taps, copies, size, halves = walk[2], walk[3], walk[4], walk[5], walk[6], walk[7]
-    places, group_size = as_pointer(walk[8], walk), walk[9]
-    for at in range(walk[0], walk[1]):
+    rows, depth, taps = descriptor[2], descriptor[3], descriptor[4]
+    copies, size, halves = descriptor[5], descriptor[6], descriptor[7]
+    places, group_size = as_pointer(descriptor[8], descriptor), descriptor[9]
+    for at in range(descriptor[0], descriptor[1]):
         group, first = at // halves, at % halves * WIDTH
         count, block = min(rows - first, WIDTH), first // LANES * LANES
         lanes = int64(WIDTH) if rows - block <= WIDTH else int64(LANES)
@@ -276,19 +281,21 @@ def _turn(source, stride, present, count, rows, out):
             p += 1
 
 
-def weight_blocks(grad_out, x, grad_weight, workspace, walk):
+def weight_blocks(grad_out, x, grad_weight, workspace, descriptor):
     """The gradient for units first..end: runs of channel blocks of all groups."""
-    features, channels, taps, x_places, places = walk[FEATURES], walk[CHANNELS_A_GROUP], walk[TAPS], walk[X_PLACES], walk[PLACES]
-    blocks, images, groups, side, row_blocks = walk[BLOCKS], walk[IMAGES], walk[GROUPS], walk[SIDE], walk[ROW_BLOCKS]
-    turned = offset(workspace, walk[SCRATCH])            # (block, image, place, COLUMNS), and a row of zeros at the end
-    panel, left = offset(turned, walk[PANEL_SPACE]), offset(turned, walk[LEFT_SPACE])
-    totals = offset(turned, walk[TOTALS])                # (block, tap, feature, COLUMNS)
-    sources = as_pointer(walk[SOURCES], walk)
+    features, channels, taps = descriptor[FEATURES], descriptor[CHANNELS_A_GROUP], descriptor[TAPS]
+    x_places, places = descriptor[X_PLACES], descriptor[PLACES]
+    blocks, images, groups = descriptor[BLOCKS], descriptor[IMAGES], descriptor[GROUPS]
+    side, row_blocks = descriptor[SIDE], descriptor[ROW_BLOCKS]
+    turned = offset(workspace, descriptor[SCRATCH])            # (block, image, place, COLUMNS), and a row of zeros at the end
+    panel, left = offset(turned, descriptor[PANEL_SPACE]), offset(turned, descriptor[LEFT_SPACE])
+    totals = offset(turned, descriptor[TOTALS])                # (block, tap, feature, COLUMNS)
+    sources = as_pointer(descriptor[SOURCES], descriptor)
     block_size, left_size = side * x_places * COLUMNS, ROWS * CHUNK + WIDTH
     zeros = offset(panel, -COLUMNS)
     clear(zeros, COLUMNS)
-    for unit in range(walk[FIRST], walk[END]):
-        group, start = unit // walk[UNITS], unit % walk[UNITS] * blocks * COLUMNS
+    for unit in range(descriptor[FIRST], descriptor[END]):
+        group, start = unit // descriptor[UNITS], unit % descriptor[UNITS] * blocks * COLUMNS
         here = min(channels - start, blocks * COLUMNS)   # channels of this unit
         for image in range(0, images, side):
             present = min(side, images - image)

@@ -146,10 +146,10 @@ def _window_block(lines, image, distance, depth, offsets, weights, starts, lowes
         first += height
 
 
-def _window_plane(image, phase, packed, starts, lowest, rows, height, out, out_plane, spare, walk):
+def _window_plane(image, phase, packed, starts, lowest, rows, height, out, out_plane, spare, descriptor):
     """One plane of places, four rows at a time."""
     lines, columns, x_row, out_line, step = phase[P_ROWS], phase[P_COLUMNS], phase[P_X_ROW], phase[P_ROW], phase[P_COLUMN]
-    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], walk), offset(packed, phase[P_PACKED])
+    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], descriptor), offset(packed, phase[P_PACKED])
     line = int64(0)
     while line < lines:
         if lines >= LINES:
@@ -166,12 +166,12 @@ def _window_plane(image, phase, packed, starts, lowest, rows, height, out, out_p
         line += LINES if lines >= LINES else 1
 
 
-def _tall_plane(image, phase, packed, start, lowest, out, walk):
+def _tall_plane(image, phase, packed, start, lowest, out, descriptor):
     """One plane of places of one feature, seven rows at a time: depthwise 7 x 7 over 8 x 96 x 28 x 28 took 1240 us four rows at a
     time, each loading for itself, and takes 600."""
     lines, columns, x_row, out_line = phase[P_ROWS], phase[P_COLUMNS], phase[P_X_ROW], phase[P_ROW]
     tall, wide, tap_step = phase[P_TALL], phase[P_WIDE], phase[P_TAP_STEP]
-    image, weights = offset(image, as_pointer(phase[P_OFFSETS], walk)[0]), offset(packed, phase[P_PACKED])
+    image, weights = offset(image, as_pointer(phase[P_OFFSETS], descriptor)[0]), offset(packed, phase[P_PACKED])
     line = int64(0)
     while line < lines:
         line = min(line, lines - TALL_LINES)             # the last rows overlap those before
@@ -189,11 +189,11 @@ def _tall_plane(image, phase, packed, start, lowest, out, walk):
         line += TALL_LINES
 
 
-def _pairs_plane(image, phase, packed, start, out, walk):
+def _pairs_plane(image, phase, packed, start, out, descriptor):
     """One plane of places of a phase and the next, which take turns along the columns; of one feature."""
     lines, x_row, out_line, odd = phase[P_ROWS], phase[P_X_ROW], phase[P_ROW], offset(phase, P_WORDS)
-    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], walk), offset(packed, phase[P_PACKED])
-    odd_depth, odd_offsets, odd_weights = odd[P_DEPTH], as_pointer(odd[P_OFFSETS], walk), offset(packed, odd[P_PACKED])
+    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], descriptor), offset(packed, phase[P_PACKED])
+    odd_depth, odd_offsets, odd_weights = odd[P_DEPTH], as_pointer(odd[P_OFFSETS], descriptor), offset(packed, odd[P_PACKED])
     columns = phase[P_COLUMNS] + odd[P_COLUMNS]
     line = int64(0)
     while line < lines:
@@ -210,10 +210,10 @@ def _pairs_plane(image, phase, packed, start, out, walk):
         line += LINES if lines >= LINES else 1
 
 
-def _window_line(image, phase, packed, starts, lowest, rows, height, out, out_plane, spare, walk):
+def _window_line(image, phase, packed, starts, lowest, rows, height, out, out_plane, spare, descriptor):
     """One long row of places, four vectors at a time."""
     columns, lane = phase[P_COLUMNS], int64(WIDTH)
-    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], walk), offset(packed, phase[P_PACKED])
+    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], descriptor), offset(packed, phase[P_PACKED])
     column = int64(0)
     while column < columns:
         if columns >= LINES * WIDTH:
@@ -227,11 +227,11 @@ def _window_line(image, phase, packed, starts, lowest, rows, height, out, out_pl
             column += WIDTH
 
 
-def _pack_weights(weight, rows, height, row_stride, phases, number, walk, packed):
+def _pack_weights(weight, rows, height, row_stride, phases, number, descriptor, packed):
     """Blocks of `height` rows as (k, FEATURES), for every phase."""
     for p in range(number):
         phase = offset(phases, p * P_WORDS)
-        depth, taps = phase[P_DEPTH], as_pointer(phase[P_TAPS], walk)
+        depth, taps = phase[P_DEPTH], as_pointer(phase[P_TAPS], descriptor)
         out = offset(packed, phase[P_PACKED])
         for first in range(0, rows, height):
             for f in range(min(rows - first, height)):
@@ -241,34 +241,36 @@ def _pack_weights(weight, rows, height, row_stride, phases, number, walk, packed
             out = offset(out, depth * FEATURES)
 
 
-def windows(x, weight, bias, out, workspace, walk):
+def windows(x, weight, bias, out, workspace, descriptor):
     """Items first..end of (group, image)."""
-    images, groups, rows, out_plane = walk[IMAGES], walk[GROUPS], walk[ROWS_OF_WEIGHT], walk[OUT_PLANE]
-    table, phases = as_pointer(walk[IMAGE_TABLE], walk), as_pointer(walk[PHASE_TABLE], walk)
-    image = offset(workspace, walk[SCRATCH])
-    packed, starts, spare = offset(image, walk[WEIGHT_SPACE]), offset(image, walk[STARTS_SPACE]), offset(image, walk[ROW_SPACE])
+    images, groups, rows, out_plane = descriptor[IMAGES], descriptor[GROUPS], descriptor[ROWS_OF_WEIGHT], descriptor[OUT_PLANE]
+    table, phases = as_pointer(descriptor[IMAGE_TABLE], descriptor), as_pointer(descriptor[PHASE_TABLE], descriptor)
+    image = offset(workspace, descriptor[SCRATCH])
+    packed, starts = offset(image, descriptor[WEIGHT_SPACE]), offset(image, descriptor[STARTS_SPACE])
+    spare = offset(image, descriptor[ROW_SPACE])
     channel_size = table[CHANNELS] * table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
-    lowest = T(0) if walk[RELU_FLAG] != 0 else T(-inf)
-    clear(image, walk[WEIGHT_SPACE])
+    lowest = T(0) if descriptor[RELU_FLAG] != 0 else T(-inf)
+    clear(image, descriptor[WEIGHT_SPACE])
     blocks = (rows + FEATURES - 1) // FEATURES
     height = (rows + blocks - 1) // blocks               # of a block: 5 and 5 of ten features, not 6 and 4
     held = int64(-1)
-    for item in range(walk[FIRST], walk[END]):
+    for item in range(descriptor[FIRST], descriptor[END]):
         group, number = item // images, item % images
         if group != held:
-            _pack_weights(offset(weight, group * walk[W_GROUP]), rows, height, walk[W_ROW], phases, walk[PHASES], walk, packed)
+            _pack_weights(offset(weight, group * descriptor[W_GROUP]), rows, height, descriptor[W_ROW], phases, descriptor[PHASES],
+                          descriptor, packed)
             for f in range(rows):
-                starts[f] = bias[group * rows + f] if walk[HAS_BIAS] != 0 else T(0)
+                starts[f] = bias[group * rows + f] if descriptor[HAS_BIAS] != 0 else T(0)
             held = group
         pad_images(offset(x, number * table[X_IMAGE] + group * channel_size), image, table, int64(1))
         p = int64(0)
-        while p < walk[PHASES]:
+        while p < descriptor[PHASES]:
             phase = offset(phases, p * P_WORDS)
             to = offset(out, (number * groups + group) * rows * out_plane + phase[P_PLACE])
             if phase[P_PAIRED] != 0:
                 for plane in range(phase[P_PLANES]):
                     _pairs_plane(offset(image, plane * phase[P_X_PLANE]), phase, packed, starts[0],
-                                 offset(to, plane * phase[P_PLANE]), walk)
+                                 offset(to, plane * phase[P_PLANE]), descriptor)
                 p += 1
             elif phase[P_DEPTH] == 0:
                 _fill_rows(to, rows, out_plane, phase, starts, lowest)
@@ -276,23 +278,25 @@ def windows(x, weight, bias, out, workspace, walk):
                 for plane in range(phase[P_PLANES]):
                     source, there = offset(image, plane * phase[P_X_PLANE]), offset(to, plane * phase[P_PLANE])
                     if phase[P_TALL] != 0:
-                        _tall_plane(source, phase, packed, starts[0], lowest, there, walk)
+                        _tall_plane(source, phase, packed, starts[0], lowest, there, descriptor)
                     elif phase[P_ROWS] == 1 and phase[P_COLUMN] == 1:
-                        _window_line(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, walk)
+                        _window_line(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, descriptor)
                     else:
-                        _window_plane(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, walk)
+                        _window_plane(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, descriptor)
             p += 1
 
 
-def depthwise_weight(grad_out, x, grad_weight, workspace, walk):
+def depthwise_weight(grad_out, x, grad_weight, workspace, descriptor):
     """The gradient for the weights of features first..end, where every feature has one channel."""
-    images, features, spread, taps, places, number = walk[2], walk[3], walk[4], walk[5], walk[6], walk[7]
-    table, offsets, segments = as_pointer(walk[8], walk), as_pointer(walk[9], walk), as_pointer(walk[10], walk)
-    image = offset(workspace, walk[11])
-    sums = offset(image, walk[12])
+    images, features, spread = descriptor[2], descriptor[3], descriptor[4]
+    taps, places, number = descriptor[5], descriptor[6], descriptor[7]
+    table, offsets = as_pointer(descriptor[8], descriptor), as_pointer(descriptor[9], descriptor)
+    segments = as_pointer(descriptor[10], descriptor)
+    image = offset(workspace, descriptor[11])
+    sums = offset(image, descriptor[12])
     channel_size = table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
-    clear(image, walk[12])
-    for feature in range(walk[0], walk[1]):
+    clear(image, descriptor[12])
+    for feature in range(descriptor[0], descriptor[1]):
         clear(sums, taps * WIDTH)
         for n in range(images):
             pad_images(offset(x, n * table[X_IMAGE] + feature // spread * channel_size), image, table, int64(1))

@@ -102,35 +102,35 @@ W_ROW, W_COLUMN, W_GROUP, W_TURNED, W_LIMIT, ELEMENT_SIZE, GROUP_SIZE = range(18
 TILES_SPACE, SUMS_SPACE, SCRATCH, FIRST_BLOCK, END_BLOCK = range(25, 30)
 
 
-def transform_weight(weight, packed, walk):
+def transform_weight(weight, packed, descriptor):
     """Row blocks first..end of groups * blocks: each as (k, ROWS), in every of the 16 elements."""
-    rows, blocks = walk[M], walk[BLOCKS]
-    depth = as_pointer(walk[IMAGE_TABLE], walk)[CHANNELS]
+    rows, blocks = descriptor[M], descriptor[BLOCKS]
+    depth = as_pointer(descriptor[IMAGE_TABLE], descriptor)[CHANNELS]
     turned = local_array(T, 512)
-    for at in range(walk[FIRST], walk[END]):
+    for at in range(descriptor[FIRST], descriptor[END]):
         group, block = at // blocks, at % blocks
         start = block_start(block, blocks, rows)
         height = block_start(block + 1, blocks, rows) - start
-        first = group * walk[W_GROUP] + start * walk[W_ROW]
-        out = offset(packed, group * walk[GROUP_SIZE] + block * (ROWS * depth + WIDTH))
+        first = group * descriptor[W_GROUP] + start * descriptor[W_ROW]
+        out = offset(packed, group * descriptor[GROUP_SIZE] + block * (ROWS * depth + WIDTH))
         for k in range(depth):
-            source = offset(weight, first + k * walk[W_COLUMN])
+            source = offset(weight, first + k * descriptor[W_COLUMN])
             for tap in range(0, 9, WIDTH):
-                if first + k * walk[W_COLUMN] + (height - 1) * walk[W_ROW] + tap + WIDTH <= walk[W_LIMIT]:
-                    transpose_tile(ROWS, WIDTH, offset(source, tap), walk[W_ROW], height, offset(turned, tap * ROWS))
+                if first + k * descriptor[W_COLUMN] + (height - 1) * descriptor[W_ROW] + tap + WIDTH <= descriptor[W_LIMIT]:
+                    transpose_tile(ROWS, WIDTH, offset(source, tap), descriptor[W_ROW], height, offset(turned, tap * ROWS))
                 else:
                     for i in range(tap, min(tap + WIDTH, 9)):
                         for row in range(ROWS):
-                            turned[i * ROWS + row] = source[min(row, height - 1) * walk[W_ROW] + i]
+                            turned[i * ROWS + row] = source[min(row, height - 1) * descriptor[W_ROW] + i]
             for row in range(0, ROWS, WIDTH):
-                winograd_weight(WIDTH, offset(turned, row), int64(ROWS), walk[W_TURNED], offset(out, k * ROWS + row),
-                                walk[ELEMENT_SIZE])
+                winograd_weight(WIDTH, offset(turned, row), int64(ROWS), descriptor[W_TURNED], offset(out, k * ROWS + row),
+                                descriptor[ELEMENT_SIZE])
 
 
-def _locate(first, count, sources, columns, lengths, walk):
+def _locate(first, count, sources, columns, lengths, descriptor):
     """Cut tiles first..first + count where their rows end, and into vectors. Returns how many pieces there are; of each, the
     number of its first tile, its column in the panel and its length."""
-    width = walk[TILE_COLUMNS]
+    width = descriptor[TILE_COLUMNS]
     pieces, column, start = int64(0), int64(0), first % width
     while column < count:
         length = min(width - start, count - column, WIDTH)
@@ -143,88 +143,88 @@ def _locate(first, count, sources, columns, lengths, walk):
     return pieces
 
 
-def _transform_tiles(image, table, offsets, first, count, walk, panel):
+def _transform_tiles(image, table, offsets, first, count, descriptor, panel):
     """A panel (16 elements, channels, COLUMNS) of the tiles first..first + count of the images side by side."""
-    channels, width, height = table[CHANNELS], walk[TILE_COLUMNS], walk[TILE_ROWS]
+    channels, width, height = table[CHANNELS], descriptor[TILE_COLUMNS], descriptor[TILE_ROWS]
     channel_step, step = table[CHANNEL_STEP], channels * COLUMNS + WIDTH
     sources, columns, lengths = local_array(int64, 64), local_array(int64, 64), local_array(int64, 64)
     if count < COLUMNS:                                  # what nobody wrote may be subnormal, and then is 50 times as slow
         clear(panel, 16 * step)
-    pieces = _locate(first, count, sources, columns, lengths, walk)
+    pieces = _locate(first, count, sources, columns, lengths, descriptor)
     for piece in range(pieces):
         row = sources[piece] // width
-        sources[piece] = (row // height * table[IMAGE_STEP] + row % height * walk[ROW_STEP] + sources[piece] % width)
+        sources[piece] = (row // height * table[IMAGE_STEP] + row % height * descriptor[ROW_STEP] + sources[piece] % width)
     for channel in range(channels):
         source, to = offset(image, channel * channel_step), offset(panel, channel * COLUMNS)
         for piece in range(pieces):
             winograd_input(WIDTH, offset(source, sources[piece]), offsets, offset(to, columns[piece]), step, lengths[piece])
 
 
-def _store_tiles(sums, bias, out, out_image, first, count, walk):
+def _store_tiles(sums, bias, out, out_image, first, count, descriptor):
     """Transform a panel's sums (16 elements, rows, COLUMNS) to outputs."""
-    rows, blocks, width, height = walk[M], walk[BLOCKS], walk[TILE_COLUMNS], walk[TILE_ROWS]
-    out_rows, out_columns = walk[OUT_ROWS], walk[OUT_COLUMNS]
-    lowest = T(0) if walk[RELU_FLAG] != 0 else T(-inf)
+    rows, blocks, width, height = descriptor[M], descriptor[BLOCKS], descriptor[TILE_COLUMNS], descriptor[TILE_ROWS]
+    out_rows, out_columns = descriptor[OUT_ROWS], descriptor[OUT_COLUMNS]
+    lowest = T(0) if descriptor[RELU_FLAG] != 0 else T(-inf)
     targets, columns = local_array(int64, 64), local_array(int64, 64)
     lengths, lines = local_array(int64, 64), local_array(int64, 64)
-    pieces = _locate(first, count, targets, columns, lengths, walk)
+    pieces = _locate(first, count, targets, columns, lengths, descriptor)
     for piece in range(pieces):
         row, start = targets[piece] // width, targets[piece] % width * 2
         line = row % height * 2
         targets[piece] = row // height * out_image + line * out_columns + start
         lengths[piece], lines[piece] = min(out_columns - start, lengths[piece] * 2), min(out_rows - line, int64(2))
-    for feature in range(block_start(walk[FIRST_BLOCK], blocks, rows), block_start(walk[END_BLOCK], blocks, rows)):
-        shift = bias[feature] if walk[HAS_BIAS] != 0 else T(0)
+    for feature in range(block_start(descriptor[FIRST_BLOCK], blocks, rows), block_start(descriptor[END_BLOCK], blocks, rows)):
+        shift = bias[feature] if descriptor[HAS_BIAS] != 0 else T(0)
         source, to = offset(sums, feature * COLUMNS), offset(out, feature * out_rows * out_columns)
         for piece in range(pieces):
             winograd_output(WIDTH, offset(source, columns[piece]), rows * COLUMNS + WIDTH, shift, lowest,
                             offset(to, targets[piece]), out_columns, lines[piece], lengths[piece])
 
 
-def _lines_under(low, high, number, end, table, walk):
+def _lines_under(low, high, number, end, table, descriptor):
     """The padded rows that the tiles of panels number..end need: of images low..high all, of a single one those under them (two
     threads at 1 x 64 x 56 x 56: each its half, 507 us instead of 542)."""
     if high - low > 1:
         return int64(0), table[ROWS_PADDED]
-    width, tiles = walk[TILE_COLUMNS], walk[TILE_ROWS] * walk[TILE_COLUMNS]
+    width, tiles = descriptor[TILE_COLUMNS], descriptor[TILE_ROWS] * descriptor[TILE_COLUMNS]
     first, last = max(number * COLUMNS - low * tiles, int64(0)), min(end * COLUMNS - low * tiles, tiles) - 1
     return first // width * 2, last // width * 2 + 4
 
 
-def _clear_lines(image, low, high, first_line, end_line, table, walk):
+def _clear_lines(image, low, high, first_line, end_line, table, descriptor):
     """Zeros where these rows of images low..high are to stand."""
-    row_step = walk[ROW_STEP] // 2
+    row_step = descriptor[ROW_STEP] // 2
     for plane in range(low * table[CHANNELS], high * table[CHANNELS]):
         clear(offset(image, plane * table[CHANNEL_STEP] + first_line * row_step), (end_line - first_line) * row_step + WIDTH)
 
 
-def winograd(x, weight, bias, out, workspace, walk):
+def winograd(x, weight, bias, out, workspace, descriptor):
     """Panels first..end of tiles over items (blocks of images, groups), for blocks of features."""
-    rows, blocks, groups, panels = walk[M], walk[BLOCKS], walk[GROUPS], walk[PANELS]
-    table, offsets = as_pointer(walk[IMAGE_TABLE], walk), as_pointer(walk[OFFSETS], walk)
-    image = offset(workspace, walk[SCRATCH])
-    tiles, sums = offset(image, walk[TILES_SPACE]), offset(image, walk[SUMS_SPACE])
+    rows, blocks, groups, panels = descriptor[M], descriptor[BLOCKS], descriptor[GROUPS], descriptor[PANELS]
+    table, offsets = as_pointer(descriptor[IMAGE_TABLE], descriptor), as_pointer(descriptor[OFFSETS], descriptor)
+    image = offset(workspace, descriptor[SCRATCH])
+    tiles, sums = offset(image, descriptor[TILES_SPACE]), offset(image, descriptor[SUMS_SPACE])
     depth = table[CHANNELS]
     channel_size = depth * table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
-    out_plane = walk[OUT_ROWS] * walk[OUT_COLUMNS]
-    image_tiles = walk[TILE_ROWS] * walk[TILE_COLUMNS]
+    out_plane = descriptor[OUT_ROWS] * descriptor[OUT_COLUMNS]
+    image_tiles = descriptor[TILE_ROWS] * descriptor[TILE_COLUMNS]
     tiles_step, sums_step = depth * COLUMNS + WIDTH, rows * COLUMNS + WIDTH      # a line apart from a power of 2
     tiles_size, sums_size = 16 * tiles_step, 16 * sums_step
-    one_item = (walk[END] - 1) // panels == walk[FIRST] // panels
+    one_item = (descriptor[END] - 1) // panels == descriptor[FIRST] // panels
     if not one_item:
-        clear(image, walk[TILES_SPACE])
+        clear(image, descriptor[TILES_SPACE])
     held = int64(-1)
-    at = walk[FIRST]
-    while at < walk[END]:
+    at = descriptor[FIRST]
+    while at < descriptor[END]:
         item, number = at // panels, at % panels
-        group, first_image = item % groups, item // groups * walk[SIDE]
-        images = min(walk[SIDE], walk[IMAGES] - first_image)
+        group, first_image = item % groups, item // groups * descriptor[SIDE]
+        images = min(descriptor[SIDE], descriptor[IMAGES] - first_image)
         if item != held:
-            end = min(panels, number + walk[END] - at)
+            end = min(panels, number + descriptor[END] - at)
             low, high = images_of_panels(number, end, image_tiles, images)
-            first_line, end_line = _lines_under(low, high, number, end, table, walk)
+            first_line, end_line = _lines_under(low, high, number, end, table, descriptor)
             if one_item:
-                _clear_lines(image, low, high, first_line, end_line, table, walk)
+                _clear_lines(image, low, high, first_line, end_line, table, descriptor)
             source = offset(x, (first_image + low) * table[X_IMAGE] + group * channel_size)
             pad_lines(source, offset(image, low * table[IMAGE_STEP]), table, high - low, first_line, end_line)
             held = item
@@ -233,14 +233,15 @@ def winograd(x, weight, bias, out, workspace, walk):
         if number >= live:
             at += panels - number
             continue
-        together = min(walk[TOGETHER], live - number, walk[END] - at)
+        together = min(descriptor[TOGETHER], live - number, descriptor[END] - at)
         for p in range(together):
             first = (number + p) * COLUMNS
-            _transform_tiles(image, table, offsets, first, min(total - first, COLUMNS), walk, offset(tiles, p * tiles_size))
+            _transform_tiles(image, table, offsets, first, min(total - first, COLUMNS), descriptor, offset(tiles, p * tiles_size))
         for element in range(16):
-            for block in range(walk[FIRST_BLOCK], walk[END_BLOCK]):
+            for block in range(descriptor[FIRST_BLOCK], descriptor[END_BLOCK]):
                 row = block_start(block, blocks, rows)
-                left = offset(workspace, group * walk[GROUP_SIZE] + element * walk[ELEMENT_SIZE] + block * (ROWS * depth + WIDTH))
+                left = offset(workspace,
+                              group * descriptor[GROUP_SIZE] + element * descriptor[ELEMENT_SIZE] + block * (ROWS * depth + WIDTH))
                 for p in range(together):
                     multiply_tile(ROWS, VECTORS, WIDTH, MASKED, block_start(block + 1, blocks, rows) - row, depth, left, int64(1),
                                   int64(ROWS), offset(tiles, p * tiles_size + element * tiles_step), int64(COLUMNS),
@@ -250,7 +251,7 @@ def winograd(x, weight, bias, out, workspace, walk):
             first = (number + p) * COLUMNS
             _store_tiles(offset(sums, p * sums_size), offset(bias, group * rows),
                          offset(out, (first_image * groups + group) * rows * out_plane), groups * rows * out_plane, first,
-                         min(total - first, COLUMNS), walk)
+                         min(total - first, COLUMNS), descriptor)
         at += together
 
 

@@ -36,15 +36,16 @@ SHARES = DEPTH_BLOCK                                     # only the shares have 
 ARGUMENTS = "a", "b", "c", "bias", "workspace"
 
 
-def add_shares(a, b, c, bias, workspace, walk):
-    rows, columns = walk[M], walk[N]
-    sums = offset(workspace, walk[SUM_SPACE])
-    for share in range(1, walk[SHARES]):
+def add_shares(a, b, c, bias, workspace, descriptor):
+    rows, columns = descriptor[M], descriptor[N]
+    sums = offset(workspace, descriptor[SUM_SPACE])
+    for share in range(1, descriptor[SHARES]):
         for i in range(rows * columns):
             sums[i] += sums[share * rows * columns + i]
-    copy_bias(walk, bias, workspace)
-    finish(sums, columns, c, walk[C_ROW], walk[C_COLUMN], rows, columns, scalar(walk, ALPHA), scalar(walk, BETA), workspace,
-           walk[FLAGS])
+    copy_bias(descriptor, bias, workspace)
+    finish(sums, columns, c, descriptor[C_ROW], descriptor[C_COLUMN], rows, columns, scalar(descriptor, ALPHA),
+           scalar(descriptor, BETA), workspace,
+           descriptor[FLAGS])
 
 
 def pays(problem) -> bool:

@@ -99,23 +99,23 @@ def _add_narrow_rows(x, row, stride, column, depth, width, sums):
 add_rows = _add_rows
 
 
-def _along_rows(a, b, c, bias, workspace, walk):
-    columns, depth, step = walk[N], walk[K], walk[A_COLUMN]
-    flags, alpha, beta = walk[FLAGS], scalar(walk, ALPHA), scalar(walk, BETA)
-    left, right = (b, a) if walk[SWAP] else (a, b)
-    copy_bias(walk, bias, workspace)
-    x = offset(workspace, walk[RIGHT_SPACE])
-    sums = offset(workspace, walk[SUM_SPACE])
-    for index in range(walk[BATCH]):
-        vector = offset(left, index * walk[A_BATCH])
-        matrix = offset(right, index * walk[B_BATCH])
-        out = offset(c, index * walk[C_BATCH])
+def _along_rows(a, b, c, bias, workspace, descriptor):
+    columns, depth, step = descriptor[N], descriptor[K], descriptor[A_COLUMN]
+    flags, alpha, beta = descriptor[FLAGS], scalar(descriptor, ALPHA), scalar(descriptor, BETA)
+    left, right = (b, a) if descriptor[SWAP] else (a, b)
+    copy_bias(descriptor, bias, workspace)
+    x = offset(workspace, descriptor[RIGHT_SPACE])
+    sums = offset(workspace, descriptor[SUM_SPACE])
+    for index in range(descriptor[BATCH]):
+        vector = offset(left, index * descriptor[A_BATCH])
+        matrix = offset(right, index * descriptor[B_BATCH])
+        out = offset(c, index * descriptor[C_BATCH])
         for k in range(depth):
             x[k] = load(vector[k * step])
-        for j in range(0, columns, walk[COLUMN_BLOCK]):
-            width = min(columns - j, walk[COLUMN_BLOCK])
-            add_rows(x, offset(matrix, j * walk[B_COLUMN]), walk[B_ROW], walk[B_COLUMN], depth, width, sums)
-            _finish(sums, width, offset(out, j * walk[C_COLUMN]), walk[C_COLUMN], alpha, beta,
+        for j in range(0, columns, descriptor[COLUMN_BLOCK]):
+            width = min(columns - j, descriptor[COLUMN_BLOCK])
+            add_rows(x, offset(matrix, j * descriptor[B_COLUMN]), descriptor[B_ROW], descriptor[B_COLUMN], depth, width, sums)
+            _finish(sums, width, offset(out, j * descriptor[C_COLUMN]), descriptor[C_COLUMN], alpha, beta,
                     offset(workspace, j if flags & COLUMN_BIAS else 0), flags)
 
 
@@ -154,17 +154,17 @@ def _dot_products(c0, stride, columns, vectors, rows, depth, sums, pitch):
         i += 1
 
 
-def _along_columns(a, b, c, bias, workspace, walk):
-    rows, columns, depth, step, stride = walk[M], walk[N], walk[K], walk[A_COLUMN], walk[B_COLUMN]
-    flags, alpha, beta = walk[FLAGS], scalar(walk, ALPHA), scalar(walk, BETA)
-    left, right = (b, a) if walk[SWAP] else (a, b)
-    copy_bias(walk, bias, workspace)
-    vectors = offset(workspace, walk[RIGHT_SPACE])
-    sums = offset(workspace, walk[SUM_SPACE])
-    for index in range(walk[BATCH]):
-        matrix = offset(right, index * walk[B_BATCH])
+def _along_columns(a, b, c, bias, workspace, descriptor):
+    rows, columns, depth, step, stride = descriptor[M], descriptor[N], descriptor[K], descriptor[A_COLUMN], descriptor[B_COLUMN]
+    flags, alpha, beta = descriptor[FLAGS], scalar(descriptor, ALPHA), scalar(descriptor, BETA)
+    left, right = (b, a) if descriptor[SWAP] else (a, b)
+    copy_bias(descriptor, bias, workspace)
+    vectors = offset(workspace, descriptor[RIGHT_SPACE])
+    sums = offset(workspace, descriptor[SUM_SPACE])
+    for index in range(descriptor[BATCH]):
+        matrix = offset(right, index * descriptor[B_BATCH])
         for i in range(rows):
-            vector, x = offset(left, index * walk[A_BATCH] + i * walk[A_ROW]), offset(vectors, i * depth)
+            vector, x = offset(left, index * descriptor[A_BATCH] + i * descriptor[A_ROW]), offset(vectors, i * depth)
             for k in range(depth):
                 x[k] = load(vector[k * step])
         j = int64(0)
@@ -173,7 +173,8 @@ def _along_columns(a, b, c, bias, workspace, walk):
                           columns)
             j += 4
         for i in range(rows):
-            _finish(offset(sums, i * columns), columns, offset(c, index * walk[C_BATCH] + i * walk[C_ROW]), walk[C_COLUMN], alpha,
+            _finish(offset(sums, i * columns), columns, offset(c, index * descriptor[C_BATCH] + i * descriptor[C_ROW]),
+                    descriptor[C_COLUMN], alpha,
                     beta, offset(workspace, i if flags & ROW_BIAS else 0), flags)
 
 

@@ -28,26 +28,26 @@ LEFT_SPACE, RIGHT_SPACE, SUM_SPACE = 25, 26, 27
 load = store = same                                     # 16-bit words are widened and rounded by these
 
 
-def float_scalar(walk, at):
-    return T(float_of(walk[at]))
+def float_scalar(descriptor, at):
+    return T(float_of(descriptor[at]))
 
 
-def integer_scalar(walk, at):
-    return T(walk[at])
+def integer_scalar(descriptor, at):
+    return T(descriptor[at])
 
 
-def complex_scalar(walk, at):
-    return T(complex128(complex(float_of(walk[at]), float_of(walk[at + 1]))))
+def complex_scalar(descriptor, at):
+    return T(complex128(complex(float_of(descriptor[at]), float_of(descriptor[at + 1]))))
 
 
 scalar = float_scalar
 
 
-def copy_bias(walk, bias, workspace):
+def copy_bias(descriptor, bias, workspace):
     """Bring the bias to unit stride and the compute type, at the start of the workspace."""
-    flags = walk[FLAGS]
-    count = walk[N] if flags & COLUMN_BIAS else walk[M] if flags & ROW_BIAS else int64(0)
-    stride = walk[BIAS_STRIDE]
+    flags = descriptor[FLAGS]
+    count = descriptor[N] if flags & COLUMN_BIAS else descriptor[M] if flags & ROW_BIAS else int64(0)
+    stride = descriptor[BIAS_STRIDE]
     for i in range(count):
         workspace[i] = load(bias[i * stride])
 

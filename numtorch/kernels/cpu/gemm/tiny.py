@@ -32,21 +32,21 @@ T = float32
 DEPTH, COLUMNS, SIZE, CONTIGUOUS = 4, 4, 16, 1           # of B, and whether its rows are; bound by compile_kernel
 
 
-def _products(a, b, c, bias, workspace, walk):
-    row_step, step, right_row, right_column = walk[A_ROW], walk[A_COLUMN], walk[B_ROW], walk[B_COLUMN]
-    left, matrices = (b, a) if walk[SWAP] else (a, b)
+def _products(a, b, c, bias, workspace, descriptor):
+    row_step, step, right_row, right_column = descriptor[A_ROW], descriptor[A_COLUMN], descriptor[B_ROW], descriptor[B_COLUMN]
+    left, matrices = (b, a) if descriptor[SWAP] else (a, b)
     right = local_like(b, SIZE)
-    for index in range(walk[BATCH]):
-        matrix = offset(matrices, index * walk[B_BATCH])
+    for index in range(descriptor[BATCH]):
+        matrix = offset(matrices, index * descriptor[B_BATCH])
         for k in range(DEPTH):
             for j in range(COLUMNS):
                 if CONTIGUOUS:
                     right[k * COLUMNS + j] = matrix[k * right_row + j]
                 else:
                     right[k * COLUMNS + j] = matrix[k * right_row + j * right_column]
-        for i in range(walk[M]):
-            row = offset(left, index * walk[A_BATCH] + i * row_step)
-            out = offset(c, index * walk[C_BATCH] + i * walk[C_ROW])
+        for i in range(descriptor[M]):
+            row = offset(left, index * descriptor[A_BATCH] + i * row_step)
+            out = offset(c, index * descriptor[C_BATCH] + i * descriptor[C_ROW])
             for j in range(COLUMNS):
                 total = T(row[0] * right[j])
                 for k in range(1, DEPTH):
@@ -54,19 +54,19 @@ def _products(a, b, c, bias, workspace, walk):
                 out[j] = total
 
 
-def _dots(a, b, c, bias, workspace, walk):
-    step, right_step = walk[A_COLUMN], walk[B_ROW]
-    left, right = (b, a) if walk[SWAP] else (a, b)
-    for index in range(walk[BATCH]):
-        x, y = offset(left, index * walk[A_BATCH]), offset(right, index * walk[B_BATCH])
+def _dots(a, b, c, bias, workspace, descriptor):
+    step, right_step = descriptor[A_COLUMN], descriptor[B_ROW]
+    left, right = (b, a) if descriptor[SWAP] else (a, b)
+    for index in range(descriptor[BATCH]):
+        x, y = offset(left, index * descriptor[A_BATCH]), offset(right, index * descriptor[B_BATCH])
         total = T(0)
         if step == 1 and right_step == 1:
-            for k in range(walk[K]):
+            for k in range(descriptor[K]):
                 total = T(total + x[k] * y[k])
         else:
-            for k in range(walk[K]):
+            for k in range(descriptor[K]):
                 total = T(total + x[k * step] * y[k * right_step])
-        c[index * walk[C_BATCH]] = total
+        c[index * descriptor[C_BATCH]] = total
 
 
 LARGEST, LARGEST_RIGHT = 8, 32                           # size; elements of B: of 6 x 6, tiles are as fast, of 8 x 8 twice

@@ -12,11 +12,12 @@ load = store = same
 GRAIN = 20_000
 
 
-def sum_bags(table, index, starts, out, status, walk):
-    """walk: first bag, stop, all bags, indices, rows of the table, its width, whether means are wanted. A bag goes on to where the
+def sum_bags(table, index, starts, out, status, descriptor):
+    """descriptor: first bag, stop, all bags, indices, rows of the table, its width, whether means are wanted. A bag goes on to
+    where the
     next one starts. status: the number of the first bad index, from 1 on, or -1 where a bag starts before the one before it."""
-    bags, count, rows, width, mean = walk[2], walk[3], walk[4], walk[5], walk[6]
-    for bag in range(walk[0], walk[1]):
+    bags, count, rows, width, mean = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
+    for bag in range(descriptor[0], descriptor[1]):
         if bag + 1 < bags and starts[bag + 1] < starts[bag]:
             status[0] = -1
             return

@@ -14,9 +14,9 @@ GRAIN = 50_000
 MOST_PARTS = 32                                          # words that a caller has for answers
 
 
-def differs(x, y, out, walk):
-    """walk: elements. `out` is 1 where some differ, else 0."""
-    n = walk[0]
+def differs(x, y, out, descriptor):
+    """descriptor: elements. `out` is 1 where some differ, else 0."""
+    n = descriptor[0]
     out[0] = 0
     for start in range(0, n, BLOCK):
         a, b = offset(x, start), offset(y, start)
@@ -28,9 +28,9 @@ def differs(x, y, out, walk):
             return
 
 
-def beyond(index, out, walk):
-    """walk: elements, the least good index, the first that is too large. `out` is 1 where one is out of bounds, else 0."""
-    n, least, end = walk[0], walk[1], walk[2]
+def beyond(index, out, descriptor):
+    """descriptor: elements, the least good index, the first that is too large. `out` is 1 where one is out of bounds, else 0."""
+    n, least, end = descriptor[0], descriptor[1], descriptor[2]
     out[0] = 0
     for start in range(0, n, BLOCK):
         a = offset(index, start)
@@ -45,9 +45,9 @@ def beyond(index, out, walk):
 FEW = 24                                                 # numbers that are compared with faster than they are searched
 
 
-def among(x, tests, out, walk):
-    """walk: elements, tests. The tests are in order where they are more than FEW; NaN, which comes last, equals nothing."""
-    n, count = walk[0], walk[1]
+def among(x, tests, out, descriptor):
+    """descriptor: elements, tests. The tests are in order where they are more than FEW; NaN, which comes last, equals nothing."""
+    n, count = descriptor[0], descriptor[1]
     if count > FEW:
         for i in range(n):
             value = load(x[i])

@@ -64,25 +64,25 @@ def number_bad(index, count, stride, entry):
     return wrong
 
 
-def shared_rows(walk):
+def shared_rows(descriptor):
     """Whether every row has the indices of the first."""
-    dims = walk[2]
-    strides = offset(walk, HEADER + 3 * dims + 3)
+    dims = descriptor[2]
+    strides = offset(descriptor, HEADER + 3 * dims + 3)
     alike = True
     for d in range(dims - 1):
         alike = alike and strides[d] == 0
     return alike and dims > 1
 
 
-def shared_indices_good(index, status, walk):
+def shared_indices_good(index, status, descriptor):
     """Whether the indices that all rows share are in range; the first position that is not goes to `status`."""
-    dims = walk[2]
-    sizes = offset(walk, HEADER)
+    dims = descriptor[2]
+    sizes = offset(descriptor, HEADER)
     entry = offset(sizes, 3 * dims)
     last, stride = sizes[dims - 1], entry[2 + dims]
     if number_bad(index, last, stride, entry) == 0:
         return True
-    status[0] = walk[0] + first_bad(index, last, stride, entry) + 1
+    status[0] = descriptor[0] + first_bad(index, last, stride, entry) + 1
     return False
 
 
@@ -143,18 +143,18 @@ def put_block(a, b, c, rows, span, x_row, value_row, index_row, x_stride, value_
     return True
 
 
-def walk_elements(x, index, other, status, walk):
+def walk_elements(x, index, other, status, descriptor):
     """`on_block` over the positions of this part, in blocks whose indices stay in L1; stops at the first that has a bad one.
 
     Short rows are taken many at once: one at a time, a gather along the last dim of (64, 1000, 10) took 490 us, and so 260."""
-    dims = walk[2]
-    sizes = offset(walk, HEADER)
+    dims = descriptor[2]
+    sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
     entry = offset(sizes, 3 * dims)
     x_stride, other_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[2 + dims]
     if dims == 1:
-        for first in range(walk[0], walk[1], SPAN):
-            span = min(int64(SPAN), walk[1] - first)
+        for first in range(descriptor[0], descriptor[1], SPAN):
+            span = min(int64(SPAN), descriptor[1] - first)
             part = offset(index, first * stride)
             if not on_block(offset(x, first * x_stride), offset(other, first * other_stride), part, int64(1), span,
                             int64(0), int64(0), int64(0), x_stride, other_stride, stride, entry):
@@ -164,9 +164,9 @@ def walk_elements(x, index, other, status, walk):
     x_row, other_row, index_row, row_count = sizes[2 * dims - 2], sizes[3 * dims - 2], entry[1 + dims], sizes[dims - 2]
     tile = min(last, int64(TILE if x_stride == 1 and entry[2] != 1 else SPAN))
     block = SPAN // tile
-    row = walk[0] // last
-    while row < walk[1] // last:
-        count = min(walk[1] // last - row, row_count - row % row_count)
+    row = descriptor[0] // last
+    while row < descriptor[1] // last:
+        count = min(descriptor[1] // last - row, row_count - row % row_count)
         a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
         b = offset(other, row_start(row, dims, sizes, offset(sizes, 2 * dims)))
         c = offset(index, row_start(row, dims, sizes, offset(entry, 3)))
@@ -187,10 +187,10 @@ def walk_elements(x, index, other, status, walk):
         row += count
 
 
-def column_offsets(places, index, first, width, walk):
+def column_offsets(places, index, first, width, descriptor):
     """Where in x each of `width` columns from `first` on is read or written, for the indices that all rows share."""
-    dims = walk[2]
-    sizes = offset(walk, HEADER)
+    dims = descriptor[2]
+    sizes = offset(descriptor, HEADER)
     entry = offset(sizes, 3 * dims)
     size, step, x_stride, stride = entry[0], entry[2], sizes[2 * dims - 1], entry[2 + dims]
     for i in range(width):
@@ -199,17 +199,17 @@ def column_offsets(places, index, first, width, walk):
         places[i] = (first + i) * x_stride + value * step
 
 
-def take_columns(x, index, out, walk):
+def take_columns(x, index, out, descriptor):
     """The rows that this part covers are whole; their indices are good."""
-    dims = walk[2]
-    sizes = offset(walk, HEADER)
+    dims = descriptor[2]
+    sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
     out_stride = sizes[3 * dims - 1]
     places = local_array(int64, 1024)
     for first in range(0, last, COLUMNS):
         width = min(last - first, int64(COLUMNS))
-        column_offsets(places, index, first, width, walk)
-        for row in range(walk[0] // last, walk[1] // last):
+        column_offsets(places, index, first, width, descriptor)
+        for row in range(descriptor[0] // last, descriptor[1] // last):
             a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
             b = offset(out, row_start(row, dims, sizes, offset(sizes, 2 * dims)) + first * out_stride)
             if out_stride == 1:
@@ -220,13 +220,13 @@ def take_columns(x, index, out, walk):
                     b[i * out_stride] = a[places[i]]
 
 
-def take_rows(x, index, out, status, walk):
+def take_rows(x, index, out, status, descriptor):
     """Whole rows by one list of indices, each looked at where it is used. By blocks of starts, 1024 rows of 512 bytes in the cache
     take 9.8 us, and so 8.9; 20000 of 40 bytes, by vectors that overlap, 44 instead of 70."""
-    run, x_step, out_step = walk[4], walk[HEADER + 1], walk[HEADER + 2]
-    entry = offset(walk, HEADER + 3)
+    run, x_step, out_step = descriptor[4], descriptor[HEADER + 1], descriptor[HEADER + 2]
+    entry = offset(descriptor, HEADER + 3)
     size, least, step, stride = entry[0], entry[1], entry[2], entry[3]
-    for i in range(walk[0], walk[1]):
+    for i in range(descriptor[0], descriptor[1]):
         value = int64(index[i * stride])
         if value < least or value >= size:
             status[0] = i + 1
@@ -235,16 +235,16 @@ def take_rows(x, index, out, status, walk):
         move_alone(a, offset(out, i * out_step), run)
 
 
-def put_columns(x, index, values, walk):
-    dims = walk[2]
-    sizes = offset(walk, HEADER)
+def put_columns(x, index, values, descriptor):
+    dims = descriptor[2]
+    sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
     stride = sizes[3 * dims - 1]
     places = local_array(int64, 1024)
     for first in range(0, last, COLUMNS):
         width = min(last - first, int64(COLUMNS))
-        column_offsets(places, index, first, width, walk)
-        for row in range(walk[0] // last, walk[1] // last):
+        column_offsets(places, index, first, width, descriptor)
+        for row in range(descriptor[0] // last, descriptor[1] // last):
             a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
             b = offset(values, row_start(row, dims, sizes, offset(sizes, 2 * dims)) + first * stride)
             for i in range(width):
@@ -282,26 +282,26 @@ REDUCTIONS = {"add": add, "multiply": multiply, "maximum": larger, "minimum": sm
 
 
 # ---------------------------------------------------------------- kernels
-def take(x, index, more, out, status, walk):
-    if walk[3] == 1 and walk[4] == 1:
-        if not shared_rows(walk):
-            walk_elements(x, index, out, status, walk)
-        elif shared_indices_good(index, status, walk):
-            take_columns(x, index, out, walk)
+def take(x, index, more, out, status, descriptor):
+    if descriptor[3] == 1 and descriptor[4] == 1:
+        if not shared_rows(descriptor):
+            walk_elements(x, index, out, status, descriptor)
+        elif shared_indices_good(index, status, descriptor):
+            take_columns(x, index, out, descriptor)
         return
-    if walk[2] == 1 and walk[3] == 1 and walk[5] == 1 and walk[6] == 1:
-        take_rows(x, index, out, status, walk)
+    if descriptor[2] == 1 and descriptor[3] == 1 and descriptor[5] == 1 and descriptor[6] == 1:
+        take_rows(x, index, out, status, descriptor)
         return
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
-    run, x_stride, out_stride = walk[4], walk[5], walk[6]
-    for first in range(walk[0], walk[1], BLOCK):
-        count = min(int64(BLOCK), walk[1] - first)
-        good = block_starts(starts, places, index, more, first, count, walk)
+    run, x_stride, out_stride = descriptor[4], descriptor[5], descriptor[6]
+    for first in range(descriptor[0], descriptor[1], BLOCK):
+        count = min(int64(BLOCK), descriptor[1] - first)
+        good = block_starts(starts, places, index, more, first, count, descriptor)
         if good < count:
             status[0] = first + good + 1
             return
-        other_starts(places, first, count, walk)
+        other_starts(places, first, count, descriptor)
         if run == 1:
             for i in range(count):
                 out[places[i]] = x[starts[i]]
@@ -316,31 +316,31 @@ def take(x, index, more, out, status, walk):
                     b[j * out_stride] = a[j * x_stride]
 
 
-def put(x, index, more, values, status, walk):
+def put(x, index, more, values, status, descriptor):
     """x[...] = put_one(x[...], values[...]). Few positions are all looked at first, which saves a call that does."""
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
-    if walk[1] - walk[0] <= 2 * BLOCK:
-        for first in range(walk[0], walk[1], BLOCK):
-            count = min(int64(BLOCK), walk[1] - first)
-            good = block_starts(starts, places, index, more, first, count, walk)
+    if descriptor[1] - descriptor[0] <= 2 * BLOCK:
+        for first in range(descriptor[0], descriptor[1], BLOCK):
+            count = min(int64(BLOCK), descriptor[1] - first)
+            good = block_starts(starts, places, index, more, first, count, descriptor)
             if good < count:
                 status[0] = first + good + 1
                 return
-    if walk[3] == 1 and walk[4] == 1:
-        if not shared_rows(walk):
-            walk_elements(x, index, values, status, walk)
-        elif shared_indices_good(index, status, walk):
-            put_columns(x, index, values, walk)
+    if descriptor[3] == 1 and descriptor[4] == 1:
+        if not shared_rows(descriptor):
+            walk_elements(x, index, values, status, descriptor)
+        elif shared_indices_good(index, status, descriptor):
+            put_columns(x, index, values, descriptor)
         return
-    run, x_stride, value_stride = walk[4], walk[5], walk[6]
-    for first in range(walk[0], walk[1], BLOCK):
-        count = min(int64(BLOCK), walk[1] - first)
-        good = block_starts(starts, places, index, more, first, count, walk)
+    run, x_stride, value_stride = descriptor[4], descriptor[5], descriptor[6]
+    for first in range(descriptor[0], descriptor[1], BLOCK):
+        count = min(int64(BLOCK), descriptor[1] - first)
+        good = block_starts(starts, places, index, more, first, count, descriptor)
         if good < count:
             status[0] = first + good + 1
             return
-        other_starts(places, first, count, walk)
+        other_starts(places, first, count, descriptor)
         for i in range(count):
             a = offset(x, starts[i])
             b = offset(values, places[i])

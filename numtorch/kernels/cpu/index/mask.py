@@ -23,12 +23,12 @@ def number_true(mask, n):
     return total
 
 
-def count_true(mask, count, walk):
-    count[0] = number_true(mask, walk[0])
+def count_true(mask, count, descriptor):
+    count[0] = number_true(mask, descriptor[0])
 
 
-def select_true(x, mask, out, walk):
-    n, words = walk[0], walk[1]
+def select_true(x, mask, out, descriptor):
+    n, words = descriptor[0], descriptor[1]
     total = number_true(mask, n)
     filled = int64(0)
     if words == 1 and total * 8 > n:
@@ -45,10 +45,10 @@ def select_true(x, mask, out, walk):
             filled += 1
 
 
-def fill_true(x, mask, source, walk):
-    words = walk[1]
+def fill_true(x, mask, source, descriptor):
+    words = descriptor[1]
     taken = int64(0)
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         if mask[i] != 0:
             for word in range(words):
                 x[i * words + word] = source[taken * words + word]
@@ -108,11 +108,12 @@ def few_true_columns(row, out, first, count, prefix, dims):
     return filled
 
 
-def coordinates_of_true(mask, out, walk):
-    """walk: first element, stop, dims, sizes. Where its coordinates go a part finds by counting what is true before it: it reads a
+def coordinates_of_true(mask, out, descriptor):
+    """descriptor: first element, stop, dims, sizes. Where its coordinates go a part finds by counting what is true before it: it
+    reads a
     byte where it writes 8 for each dim."""
-    start, stop, dims = walk[0], walk[1], walk[2]
-    sizes = offset(walk, 3)
+    start, stop, dims = descriptor[0], descriptor[1], descriptor[2]
+    sizes = offset(descriptor, 3)
     last = sizes[dims - 1] if dims > 0 else int64(1)
     filled = number_true(mask, start)
     end = filled + number_true(offset(mask, start), stop - start)

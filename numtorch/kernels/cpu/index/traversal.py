@@ -71,25 +71,25 @@ def add_indices(starts, places, index, first, count, dims, sizes, entry):
     return int64(count)
 
 
-def block_starts(starts, places, index, more, first, count, walk):
+def block_starts(starts, places, index, more, first, count, descriptor):
     """Where each position's run starts in x. Returns how many positions are good before the first bad one."""
-    dims = walk[2]
-    sizes = offset(walk, HEADER)
+    dims = descriptor[2]
+    sizes = offset(descriptor, HEADER)
     for i in range(count):
         starts[i] = 0
     add_starts(starts, first, count, dims, sizes, offset(sizes, dims))
     entry = offset(sizes, 3 * dims)
     good = add_indices(starts, places, index, first, count, dims, sizes, entry)
-    for k in range(1, walk[3]):
+    for k in range(1, descriptor[3]):
         entry = offset(entry, 3 + dims)
         also = add_indices(starts, places, as_pointer(more[k - 1], more), first, count, dims, sizes, entry)
         good = min(good, also)
     return good
 
 
-def other_starts(starts, first, count, walk):
-    dims = walk[2]
-    sizes = offset(walk, HEADER)
+def other_starts(starts, first, count, descriptor):
+    dims = descriptor[2]
+    sizes = offset(descriptor, HEADER)
     for i in range(count):
         starts[i] = 0
     add_starts(starts, first, count, dims, sizes, offset(sizes, 2 * dims))
@@ -129,15 +129,15 @@ def plan_walk(kernel, writes, sizes, x_strides, other_strides, run, indices, wor
     for (size, step, _), strides in zip(indices, columns[2:]):
         entries += [size, -size if wrap else 0, step, *strides]
 
-    def walk(start, stop, sizes, run):
+    def descriptor(start, stop, sizes, run):
         return [start, stop, len(sizes), len(indices), *run, *sizes, *columns[0], *columns[1], *entries]
 
     work = total * (run[0] + ALONE)
     if work < 2 * GRAIN:
-        return prepare_parts(kernel, [walk(0, total, sizes, run)], None, work)
+        return prepare_parts(kernel, [descriptor(0, total, sizes, run)], None, work)
     if not writes:
         parts = shares(total, work, GRAIN, multiple=sizes[-1] if len(sizes) > 1 else 1)
-        return prepare_parts(kernel, [walk(start, stop, sizes, run) for start, stop in parts], [(0,) * 5] * len(parts), work)
+        return prepare_parts(kernel, [descriptor(start, stop, sizes, run) for start, stop in parts], [(0,) * 5] * len(parts), work)
     element, index = (itemsize(pointer.rstrip("*")) for pointer in kernel.signature[:2])
     axes = [*zip(sizes, *columns[:3]), (*run, 0)]
     axis, parts = _axis_to_share(axes, work)
@@ -149,7 +149,7 @@ def plan_walk(kernel, writes, sizes, x_strides, other_strides, run, indices, wor
             of_run[0] = stop - start
         else:
             of_sizes[axis] = stop - start
-        rows.append(walk(0, prod(of_sizes), of_sizes, of_run))
+        rows.append(descriptor(0, prod(of_sizes), of_sizes, of_run))
     # what `more` points to is left as it is: of several index arrays, none steps along an axis in which x has a stride
     offsets = [(start * x_stride * element, start * index_stride * index, 0, start * other_stride * element, 0)
                for start, _ in parts]

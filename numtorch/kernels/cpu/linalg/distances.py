@@ -65,12 +65,12 @@ def pair_along(point, points, count, features, result, p):
         result[j] = finish(total, p)
 
 
-# walk: first row, rows, others, features, bits of p, batches, and how far apart in y points and features are
-def pair_norms(x, y, out, walk):
+# descriptor: first row, rows, others, features, bits of p, batches, and how far apart in y points and features are
+def pair_norms(x, y, out, descriptor):
     """A feature at a time of up to 1024 others, whose sums so far stay in the first-level cache."""
-    first, rows, others, features, p = walk[0], walk[1], walk[2], walk[3], T(float_of(walk[4]))
-    apart, along = walk[6], walk[7]
-    for batch in range(walk[5]):
+    first, rows, others, features, p = descriptor[0], descriptor[1], descriptor[2], descriptor[3], T(float_of(descriptor[4]))
+    apart, along = descriptor[6], descriptor[7]
+    for batch in range(descriptor[5]):
         points = offset(y, batch * others * features)
         for i in range(first, first + rows):
             point = offset(x, (batch * rows + i) * features)
@@ -126,10 +126,10 @@ def power_slope(d, apart, p):
     return direction(d, apart, p) * pow(abs(d), p - T(1)) if d != T(0) else T(0)
 
 
-# walk: first row, rows, all rows, features, bits of p
-def slopes_of_every_two(x, grad, apart, out, walk):
+# descriptor: first row, rows, all rows, features, bits of p
+def slopes_of_every_two(x, grad, apart, out, descriptor):
     """out[i] = sum over j of the slope of the distance of rows i and j. Rows that are equal have none."""
-    first, rows, count, features, p = walk[0], walk[1], walk[2], walk[3], T(float_of(walk[4]))
+    first, rows, count, features, p = descriptor[0], descriptor[1], descriptor[2], descriptor[3], T(float_of(descriptor[4]))
     for i in range(first, first + rows):
         point, total = offset(x, i * features), offset(out, i * features)
         for f in range(features):

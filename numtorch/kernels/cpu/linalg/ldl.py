@@ -60,10 +60,10 @@ def choose(x, k, n):
     return place, 1 if size(x[place * n + place]) >= beside * ALPHA else 2
 
 
-# walk: matrices, rows
-def factor(a, pivots, info, walk):
-    n = walk[1]
-    for matrix in range(walk[0]):
+# descriptor: matrices, rows
+def factor(a, pivots, info, descriptor):
+    n = descriptor[1]
+    for matrix in range(descriptor[0]):
         x, chosen = offset(a, matrix * n * n), offset(pivots, matrix * n)
         info[matrix] = 0
         k = 0
@@ -105,10 +105,10 @@ def factor(a, pivots, info, walk):
                 k += 2
 
 
-# walk: matrices, rows, right-hand sides
-def solve(a, pivots, b, walk):
-    n, m = walk[1], walk[2]
-    for matrix in range(walk[0]):
+# descriptor: matrices, rows, right-hand sides
+def solve(a, pivots, b, descriptor):
+    n, m = descriptor[1], descriptor[2]
+    for matrix in range(descriptor[0]):
         x, chosen, y = offset(a, matrix * n * n), offset(pivots, matrix * n), offset(b, matrix * n * m)
         k = 0
         while k < n:                                     # P L, and D

@@ -50,11 +50,11 @@ def subtract_eight(row, x, f, n, stride):
         row[j] -= (f0 * x[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j]) + (f4 * x4[j] + f5 * x5[j]) + (f6 * x6[j] + f7 * x7[j])
 
 
-# walk: matrices, rows, columns
-def factor(a, pivots, info, walk):
-    m, n = walk[1], walk[2]
+# descriptor: matrices, rows, columns
+def factor(a, pivots, info, descriptor):
+    m, n = descriptor[1], descriptor[2]
     least = min(m, n)
-    for matrix in range(walk[0]):
+    for matrix in range(descriptor[0]):
         x, chosen = offset(a, matrix * m * n), offset(pivots, matrix * least)
         info[matrix] = 0
         for first in range(0, least, BLOCK):
@@ -91,15 +91,15 @@ def factor(a, pivots, info, walk):
                         subtract(offset(x, i * n + stop), offset(x, k * n + stop), x[i * n + k], n - stop)
 
 
-# walk: matrices, rows, exchanges, back
-def order(pivots, found, status, walk):
-    m, least = walk[1], walk[2]
-    for matrix in range(walk[0]):
+# descriptor: matrices, rows, exchanges, back
+def order(pivots, found, status, descriptor):
+    m, least = descriptor[1], descriptor[2]
+    for matrix in range(descriptor[0]):
         chosen, rows = offset(pivots, matrix * least), offset(found, matrix * m)
         for i in range(m):
             rows[i] = i
         for step in range(least):
-            i = least - 1 - step if walk[3] else step
+            i = least - 1 - step if descriptor[3] else step
             other = int64(chosen[i]) - 1
             if other < 0 or other >= m:
                 status[0] = 1

@@ -69,17 +69,17 @@ def substitute_one(m, x, n, row, column, upper, unit):
             subtract(offset(x, first), offset(m, first + i * column), value, stop - first)
 
 
-# walk: matrices, rows, right-hand sides; strides of matrices, rows and columns of a, of matrices and rows of x; upper, unit
-def substitute(a, x, walk):
-    n, k, row, column, stride = walk[1], walk[2], walk[4], walk[5], walk[7]
-    for matrix in range(walk[0]):
-        m, found = offset(a, matrix * walk[3]), offset(x, matrix * walk[6])
+# descriptor: matrices, rows, right-hand sides; strides of matrices, rows and columns of a, of matrices and rows of x; upper, unit
+def substitute(a, x, descriptor):
+    n, k, row, column, stride = descriptor[1], descriptor[2], descriptor[4], descriptor[5], descriptor[7]
+    for matrix in range(descriptor[0]):
+        m, found = offset(a, matrix * descriptor[3]), offset(x, matrix * descriptor[6])
         if k == 1 and stride == 1:
-            substitute_one(m, found, n, row, column, walk[8], walk[9])
+            substitute_one(m, found, n, row, column, descriptor[8], descriptor[9])
             continue
         for step in range(n):
             i, first, stop = step, 0, step
-            if walk[8]:
+            if descriptor[8]:
                 i, first, stop = n - 1 - step, n - step, n
             mine = offset(found, i * stride)
             j = first
@@ -89,7 +89,7 @@ def substitute(a, x, walk):
             while j < stop:
                 subtract(mine, offset(found, j * stride), m[i * row + j * column], k)
                 j += 1
-            if not walk[9]:
+            if not descriptor[9]:
                 pivot = m[i * row + i * column]
                 for j in range(k):
                     mine[j] = mine[j] / pivot

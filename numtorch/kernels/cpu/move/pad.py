@@ -40,12 +40,12 @@ def source_of(i, extent, mode):
     return int64(-1)
 
 
-def outer_place(walk, block, mode):
+def outer_place(descriptor, block, mode):
     """Where the source of a block of rows begins, by all outer dims but the innermost; NOWHERE where it is all padding."""
     rest = block
     at = int64(0)
-    for d in range(1, walk[11]):
-        dim = offset(walk, HEAD + DIM * d)
+    for d in range(1, descriptor[11]):
+        dim = offset(descriptor, HEAD + DIM * d)
         i = source_of(rest % dim[0] - dim[1], dim[2], mode)
         at = NOWHERE if i < 0 or at == NOWHERE else at + i * dim[3]
         rest = rest // dim[0]
@@ -59,20 +59,21 @@ def copy_end(source, out, end):
             out[k * WIDE + w] = source[(end[1] + k * end[2]) * WIDE + w]
 
 
-def pad_rows(x, value, out, walk):
-    """walk: first row of the result, stop, mode, the left end, the middle's place in the source and elements, the right end, outer
+def pad_rows(x, value, out, descriptor):
+    """descriptor: first row of the result, stop, mode, the left end, the middle's place in the source and elements, the right end,
+    outer
     dims; for each of these, innermost first, its extent in the result, elements before, extent and stride (in words) in the source.
 
     An end in constant mode is read from `value`, in steps of 0. Nothing in a row depends on the mode, and WIDE is a constant. A
     row of 16 takes 4.5 ns.
     """
-    mode, left, middle, right = walk[2], offset(walk, 3), offset(walk, 6), offset(walk, 8)
-    inner, width = offset(walk, HEAD), left[0] + middle[1] + right[0]
-    row = walk[0]
-    while row < walk[1]:
+    mode, left, middle, right = descriptor[2], offset(descriptor, 3), offset(descriptor, 6), offset(descriptor, 8)
+    inner, width = offset(descriptor, HEAD), left[0] + middle[1] + right[0]
+    row = descriptor[0]
+    while row < descriptor[1]:
         block = row // inner[0]
-        base = outer_place(walk, block, mode)
-        end = min(walk[1], (block + 1) * inner[0])
+        base = outer_place(descriptor, block, mode)
+        end = min(descriptor[1], (block + 1) * inner[0])
         while row < end:
             i = source_of(row - block * inner[0] - inner[1], inner[2], mode)
             b = offset(out, row * width * WIDE)
@@ -98,16 +99,16 @@ def add_end(grads, sums, end):
             sums[i] = store(load(sums[i]) + load(grads[k * WIDE + w]))
 
 
-def pad_rows_grad(grad_out, grad_x, walk):
+def pad_rows_grad(grad_out, grad_x, descriptor):
     """Each element's gradient added to that of the element it was copied from.
 
-    walk: how many planes, the words of one in x and in the result, then as for `pad_rows` with the rows of a plane."""
-    form = offset(walk, 3)
+    descriptor: how many planes, the words of one in x and in the result, then as for `pad_rows` with the rows of a plane."""
+    form = offset(descriptor, 3)
     mode, left, middle, right = form[2], offset(form, 3), offset(form, 6), offset(form, 8)
     inner, width = offset(form, HEAD), left[0] + middle[1] + right[0]
-    for plane in range(walk[0]):
-        grads, sums = offset(grad_out, plane * walk[2]), offset(grad_x, plane * walk[1])
-        for k in range(walk[1]):
+    for plane in range(descriptor[0]):
+        grads, sums = offset(grad_out, plane * descriptor[2]), offset(grad_x, plane * descriptor[1])
+        for k in range(descriptor[1]):
             sums[k] = store(T(0))
         for block in range(form[1] // inner[0]):
             base = outer_place(form, block, mode)

@@ -15,12 +15,12 @@ GRAIN = 10_000                   # two threads take 0.8 of the time at twice as 
 PIECE = 7
 
 
-def join_short_pairs(table, out, walk):
-    """`join_rows` of two tensors, their short rows in turns. What stands in `walk` is read once, which halves the time: the
+def join_short_pairs(table, out, descriptor):
+    """`join_rows` of two tensors, their short rows in turns. What stands in `descriptor` is read once, which halves the time: the
     compiler cannot know that `out` does not change it."""
-    first, second = offset(walk, 2), offset(walk, 2 + PIECE)
+    first, second = offset(descriptor, 2), offset(descriptor, 2 + PIECE)
     a, b = offset(as_pointer(table[first[0]], out), first[1]), offset(as_pointer(table[second[0]], out), second[1])
-    a_step, b_step, pitch, rows = first[2], second[2], first[4], walk[1]
+    a_step, b_step, pitch, rows = first[2], second[2], first[4], descriptor[1]
     a_out, b_out = offset(out, first[3]), offset(out, second[3])
     if max(first[6], second[6]) <= QUARTER:
         for row in range(rows):
@@ -32,30 +32,31 @@ def join_short_pairs(table, out, walk):
             move_vector(offset(b, row * b_step), offset(b_out, row * pitch), VECTOR_LANES, False)
 
 
-def join_rows(table, out, walk):
+def join_rows(table, out, descriptor):
     """Rows of several tensors, whose addresses are in `table`, copied to their places in one.
 
     Rows of which some are shorter than a vector are moved in turns, one of each tensor: so what a vector writes behind a row is
     written over next: (64, 1000, 10) twice along the last dim takes 95 us instead of 230.
 
-    walk: how many pieces, how many rows are moved so, then for each piece its tensor, the first element and the step from row to
+    descriptor: how many pieces, how many rows are moved so, then for each piece its tensor, the first element and the step from
+    row to
     row there, the same in `out`, rows, elements of a row."""
-    in_turns = walk[1]
+    in_turns = descriptor[1]
     taken = int64(0)
-    if walk[0] == 2 and max(walk[2 + 6], walk[2 + PIECE + 6]) < VECTOR_LANES:
-        join_short_pairs(table, out, walk)
+    if descriptor[0] == 2 and max(descriptor[2 + 6], descriptor[2 + PIECE + 6]) < VECTOR_LANES:
+        join_short_pairs(table, out, descriptor)
         taken = in_turns
     for row in range(taken, in_turns):
-        for k in range(walk[0]):
-            piece = offset(walk, 2 + k * PIECE)
+        for k in range(descriptor[0]):
+            piece = offset(descriptor, 2 + k * PIECE)
             a = offset(as_pointer(table[piece[0]], out), piece[1] + row * piece[2])
             b = offset(out, piece[3] + row * piece[4])
             if piece[6] < VECTOR_LANES:
                 move_vector(a, b, VECTOR_LANES, False)
             else:
                 move_row(a, b, piece[6])
-    for k in range(walk[0]):
-        piece = offset(walk, 2 + k * PIECE)
+    for k in range(descriptor[0]):
+        piece = offset(descriptor, 2 + k * PIECE)
         n = piece[6]
         a = offset(as_pointer(table[piece[0]], out), piece[1])
         b, step, pitch = offset(out, piece[3]), piece[2], piece[4]
@@ -67,22 +68,23 @@ def join_rows(table, out, walk):
                 move_words(offset(a, row * step), offset(b, row * pitch), n)
 
 
-def roll_rows(x, out, walk):
-    """The last words of each row come first. walk: first row, stop, words of a row, how many come first.
+def roll_rows(x, out, descriptor):
+    """The last words of each row come first. descriptor: first row, stop, words of a row, how many come first.
 
     Both pieces of a row at once: all first ones and then all others took 1.5 times as long for rows of 256 bytes."""
-    n, shift = walk[2], walk[3]
-    for row in range(walk[0], walk[1]):
+    n, shift = descriptor[2], descriptor[3]
+    for row in range(descriptor[0], descriptor[1]):
         a, b = offset(x, row * n), offset(out, row * n)
         move_alone(offset(a, n - shift), b, shift)
         move_alone(a, offset(b, shift), n - shift)
 
 
-def triangle(x, out, walk):
-    """The part of each row on one side of a diagonal; 0 elsewhere. walk: first row, stop, a matrix's rows, words of a row, words of
+def triangle(x, out, descriptor):
+    """The part of each row on one side of a diagonal; 0 elsewhere. descriptor: first row, stop, a matrix's rows, words of a row,
+    words of
     an element, the diagonal, whether the upper part is kept."""
-    rows, n, words, diagonal, upper = walk[2], walk[3], walk[4], walk[5], walk[6]
-    for row in range(walk[0], walk[1]):
+    rows, n, words, diagonal, upper = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
+    for row in range(descriptor[0], descriptor[1]):
         a = offset(x, row * n)
         b = offset(out, row * n)
         cut = min(max((row % rows + diagonal + 1 - upper) * words, int64(0)), n)
@@ -100,17 +102,17 @@ def triangle(x, out, walk):
                 to[i] = 0
 
 
-def triangle_places(out, walk):
+def triangle_places(out, descriptor):
     """The row of every element on one side of a diagonal, then the column of each.
 
-    walk: rows, columns, the diagonal, whether the upper part is meant, how many elements there are."""
-    columns, diagonal, upper = walk[1], walk[2], walk[3]
+    descriptor: rows, columns, the diagonal, whether the upper part is meant, how many elements there are."""
+    columns, diagonal, upper = descriptor[1], descriptor[2], descriptor[3]
     at = int64(0)
-    for row in range(walk[0]):
+    for row in range(descriptor[0]):
         cut = min(max(row + diagonal + 1 - upper, int64(0)), columns)
         first = cut if upper != 0 else int64(0)
         count = columns - cut if upper != 0 else cut
-        a, b = offset(out, at), offset(out, walk[4] + at)
+        a, b = offset(out, at), offset(out, descriptor[4] + at)
         for i in range(count):
             a[i] = row
         for i in range(count):
@@ -118,12 +120,12 @@ def triangle_places(out, walk):
         at += count
 
 
-def one_hot(classes, out, status, walk):
+def one_hot(classes, out, status, descriptor):
     """A row of zeros for each class, with a 1 at its place. status: 1 where a class has none, at which this part stops.
 
-    walk: classes, how many there are to choose from."""
-    width = walk[1]
-    for row in range(walk[0]):
+    descriptor: classes, how many there are to choose from."""
+    width = descriptor[1]
+    for row in range(descriptor[0]):
         place = int64(classes[row])
         if place < 0 or place >= width:
             status[0] = 1
@@ -134,19 +136,19 @@ def one_hot(classes, out, status, walk):
         b[place] = 1
 
 
-def total_of(counts, total, walk):
+def total_of(counts, total, descriptor):
     """The sum of counts, at most 2^60: more would come round to a size that is there. -1 where one is negative."""
     found = negative = int64(0)
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         found = min(found + min(int64(counts[i]), int64(1 << 60)), int64(1 << 60))
         negative += int64(int64(counts[i]) < 0)
     total[0] = found if negative == 0 else int64(-1)
 
 
-def repeated_positions(counts, out, walk):
+def repeated_positions(counts, out, descriptor):
     """Each position as often as its count says."""
     filled = int64(0)
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         for _ in range(int64(counts[i])):
             out[filled] = i
             filled += 1

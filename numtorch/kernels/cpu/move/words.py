@@ -62,24 +62,25 @@ def take_rows(x, at, x_step, out, to, out_step, rows, n, low, high, end):
 move = move_long_rows                                    # how rows one after another are moved; bound by the planner
 
 
-def move_all_rows(x, out, walk):
+def move_all_rows(x, out, descriptor):
     """Rows of `out` are rows of x.
 
-    walk: first row, stop, words of a row, where the first one begins in x, the first word of x and the stop, dims of rows, then for
+    descriptor: first row, stop, words of a row, where the first one begins in x, the first word of x and the stop, dims of rows,
+    then for
     each (innermost first) its extent, and strides in x and out."""
-    n, dims, extent, x_step, out_step = walk[2], walk[6], walk[7], walk[8], walk[9]
-    row = walk[0]
-    while row < walk[1]:
+    n, dims, extent, x_step, out_step = descriptor[2], descriptor[6], descriptor[7], descriptor[8], descriptor[9]
+    row = descriptor[0]
+    while row < descriptor[1]:
         rest = row // extent
         within = row - rest * extent
-        rows = min(walk[1] - row, extent - within)           # that are evenly apart
-        at, to = walk[3] + within * x_step, within * out_step
+        rows = min(descriptor[1] - row, extent - within)           # that are evenly apart
+        at, to = descriptor[3] + within * x_step, within * out_step
         for d in range(1, dims):
-            place = rest % walk[7 + 3 * d]
-            rest = rest // walk[7 + 3 * d]
-            at += place * walk[8 + 3 * d]
-            to += place * walk[9 + 3 * d]
-        move(x, at, x_step, out, to, out_step, rows, n, walk[4], walk[5], walk[1] * n)
+            place = rest % descriptor[7 + 3 * d]
+            rest = rest // descriptor[7 + 3 * d]
+            at += place * descriptor[8 + 3 * d]
+            to += place * descriptor[9 + 3 * d]
+        move(x, at, x_step, out, to, out_step, rows, n, descriptor[4], descriptor[5], descriptor[1] * n)
         row += rows
 
 

@@ -59,10 +59,10 @@ def plane_sums(grad, x, n, mean):
 
 
 # ---------------------------------------------------------------- group norm
-def group_norm_groups(x, weight, bias, out, stats, walk):
-    """walk: groups (of all examples), channels of a group, S, eps, groups of an example, number of the first group, whether
+def group_norm_groups(x, weight, bias, out, stats, descriptor):
+    """descriptor: groups (of all examples), channels of a group, S, eps, groups of an example, number of the first group, whether
     there is a weight, a bias. stats gets (mean, 1 / deviation) of each group."""
-    count, channels, size, eps, groups = walk[0], walk[1], walk[2], float_of(walk[3]), walk[4]
+    count, channels, size, eps, groups = descriptor[0], descriptor[1], descriptor[2], float_of(descriptor[3]), descriptor[4]
     n = channels * size
     for group in range(count):
         a = offset(x, group * n)
@@ -72,48 +72,48 @@ def group_norm_groups(x, weight, bias, out, stats, walk):
         center, scale = T(mean), T(deviation)
         stats[2 * group] = center
         stats[2 * group + 1] = scale
-        first = (walk[5] + group) % groups * channels
+        first = (descriptor[5] + group) % groups * channels
         for c in range(channels):
             factor = scale
             shift = T(0)
-            if walk[6] != 0:
+            if descriptor[6] != 0:
                 factor = scale * load(weight[first + c])
-            if walk[7] != 0:
+            if descriptor[7] != 0:
                 shift = load(bias[first + c])
             scaled_plane(offset(a, c * size), offset(b, c * size), size, center, factor, shift)
 
 
-def group_norm_grad_groups(grad, x, stats, weight, grad_x, sums, walk):
-    """walk: as forward, then whether grad_x is wanted, whether the sums (2, C) are. The bias is not needed."""
-    count, channels, size, groups = walk[0], walk[1], walk[2], walk[4]
+def group_norm_grad_groups(grad, x, stats, weight, grad_x, sums, descriptor):
+    """descriptor: as forward, then whether grad_x is wanted, whether the sums (2, C) are. The bias is not needed."""
+    count, channels, size, groups = descriptor[0], descriptor[1], descriptor[2], descriptor[4]
     n = channels * size
     total = groups * channels
-    if walk[9] != 0:
+    if descriptor[9] != 0:
         for i in range(2 * total):
             sums[i] = W(0)
     for group in range(count):
         g = offset(grad, group * n)
         a = offset(x, group * n)
         center, scale = stats[2 * group], stats[2 * group + 1]
-        first = (walk[5] + group) % groups * channels
+        first = (descriptor[5] + group) % groups * channels
         plain = W(0)
         along = W(0)
         for c in range(channels):
             p, q = plane_sums(offset(g, c * size), offset(a, c * size), size, center)
             factor = W(1)
-            if walk[6] != 0:
+            if descriptor[6] != 0:
                 factor = W(load(weight[first + c]))
             plain += p * factor
             along += q * factor
-            if walk[9] != 0:
+            if descriptor[9] != 0:
                 sums[first + c] += q * W(scale)
                 sums[total + first + c] += p
-        if walk[8] != 0:
+        if descriptor[8] != 0:
             slope = T(along * W(scale) * W(scale) * W(scale) / W(n))
             constant = T(plain * W(scale) / W(n))
             for c in range(channels):
                 factor = scale
-                if walk[6] != 0:
+                if descriptor[6] != 0:
                     factor = scale * load(weight[first + c])
                 place = c * size
                 sloped_plane(offset(g, place), offset(a, place), offset(grad_x, group * n + place), size, center, factor, slope,
@@ -121,7 +121,7 @@ def group_norm_grad_groups(grad, x, stats, weight, grad_x, sums, walk):
 
 
 # ---------------------------------------------------------------- batch norm, channel by channel
-# walk: N, C, S, channels here, training, eps, share of this batch, whether there is a weight, a bias, running statistics,
+# descriptor: N, C, S, channels here, training, eps, share of this batch, whether there is a weight, a bias, running statistics,
 # whether grad_x is wanted, whether the weight's gradient is, the bias's; number of the first plane (evaluation)
 def gathered_moments(x, count, size, step):
     """Mean and squared deviations of `count` short planes, gathered into blocks."""
@@ -158,16 +158,16 @@ def blend(running, index, value, share):
     running[index] = store(T(W(load(running[index])) * (W(1) - share) + value * share))
 
 
-def batch_norm_channels(x, weight, bias, running_mean, running_var, out, stats, walk):
+def batch_norm_channels(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     """Training. stats gets (mean, 1 / deviation) of each channel."""
-    batch, size, eps, share = walk[0], walk[2], float_of(walk[5]), float_of(walk[6])
-    step = walk[1] * size
+    batch, size, eps, share = descriptor[0], descriptor[2], float_of(descriptor[5]), float_of(descriptor[6])
+    step = descriptor[1] * size
     count = W(batch * size)
-    for c in range(walk[3]):
+    for c in range(descriptor[3]):
         a = offset(x, c * size)
         b = offset(out, c * size)
         mean, squares = plane_moments(a, batch, size, step)
-        if walk[9] != 0:
+        if descriptor[9] != 0:
             blend(running_mean, c, mean, share)
             blend(running_var, c, squares / (count - W(1)), share)
         deviation = W(1) / sqrt(squares / count + eps)
@@ -175,29 +175,29 @@ def batch_norm_channels(x, weight, bias, running_mean, running_var, out, stats, 
         stats[2 * c] = center
         stats[2 * c + 1] = scale
         shift = T(0)
-        if walk[7] != 0:
+        if descriptor[7] != 0:
             scale = scale * load(weight[c])
-        if walk[8] != 0:
+        if descriptor[8] != 0:
             shift = load(bias[c])
         for p in range(batch):
             scaled_plane(offset(a, p * step), offset(b, p * step), size, center, scale, shift)
 
 
-def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, walk):
+def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     """Evaluation: planes as they lie. stats gets (mean, 1 / deviation) of each channel from the first C planes."""
-    channels, size, eps = walk[1], walk[2], float_of(walk[5])
-    c = walk[13] % channels
-    for p in range(walk[3]):
+    channels, size, eps = descriptor[1], descriptor[2], float_of(descriptor[5])
+    c = descriptor[13] % channels
+    for p in range(descriptor[3]):
         center = load(running_mean[c])
         deviation = W(1) / sqrt(W(load(running_var[c])) + eps)
         scale = T(deviation)
-        if walk[13] + p < channels:
+        if descriptor[13] + p < channels:
             stats[2 * c] = center
             stats[2 * c + 1] = scale
         shift = T(0)
-        if walk[7] != 0:
+        if descriptor[7] != 0:
             scale = scale * load(weight[c])
-        if walk[8] != 0:
+        if descriptor[8] != 0:
             shift = load(bias[c])
         scaled_plane(offset(x, p * size), offset(out, p * size), size, center, scale, shift)
         c += 1
@@ -229,10 +229,10 @@ def gathered_sums(grad, x, count, size, step, mean):
     return plain, along
 
 
-def batch_norm_grad_channels(grad, x, stats, weight, grad_x, grad_weight, grad_bias, walk):
-    batch, size = walk[0], walk[2]
-    step = walk[1] * size
-    for c in range(walk[3]):
+def batch_norm_grad_channels(grad, x, stats, weight, grad_x, grad_weight, grad_bias, descriptor):
+    batch, size = descriptor[0], descriptor[2]
+    step = descriptor[1] * size
+    for c in range(descriptor[3]):
         g = offset(grad, c * size)
         a = offset(x, c * size)
         center, scale = stats[2 * c], stats[2 * c + 1]
@@ -245,40 +245,41 @@ def batch_norm_grad_channels(grad, x, stats, weight, grad_x, grad_weight, grad_b
                 more, more_along = plane_sums(offset(g, p * step), offset(a, p * step), size, center)
                 plain += more
                 along += more_along
-        if walk[11] != 0:
+        if descriptor[11] != 0:
             grad_weight[c] = store(T(along * W(scale)))
-        if walk[12] != 0:
+        if descriptor[12] != 0:
             grad_bias[c] = store(T(plain))
-        if walk[10] != 0:
-            slope, constant, factor = channel_slopes(plain, along, weight, c, scale, walk)
+        if descriptor[10] != 0:
+            slope, constant, factor = channel_slopes(plain, along, weight, c, scale, descriptor)
             for p in range(batch):
                 place = p * step
                 sloped_plane(offset(g, place), offset(a, place), offset(grad_x, c * size + place), size, center, factor, slope,
                              constant)
 
 
-def channel_slopes(plain, along, weight, c, scale, walk):
+def channel_slopes(plain, along, weight, c, scale, descriptor):
     """What grad_x subtracts: a multiple of x - mean, and a constant; and what grad is multiplied by."""
     factor = scale
-    if walk[7] != 0:
+    if descriptor[7] != 0:
         factor = scale * load(weight[c])
-    if walk[4] == 0:                                     # running statistics do not depend on x
+    if descriptor[4] == 0:                                     # running statistics do not depend on x
         return T(0), T(0), factor
-    share = W(factor) / W(walk[0] * walk[2])
+    share = W(factor) / W(descriptor[0] * descriptor[2])
     return T(along * W(scale) * W(scale) * share), T(plain * share), factor
 
 
 # ---------------------------------------------------------------- batch norm of (N, C): S is 1
-def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, walk):
+def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     """Training and evaluation, 512 channels at a time."""
-    batch, step, training, eps, share = walk[0], walk[1], walk[4], float_of(walk[5]), float_of(walk[6])
+    batch, step, training = descriptor[0], descriptor[1], descriptor[4]
+    eps, share = float_of(descriptor[5]), float_of(descriptor[6])
     center = local_array(T, 512)
     spread = local_array(T, 512)
     residual = local_array(T, 512)
     mean = local_array(W, 512)
     squares = local_array(W, 512)
-    for c in range(0, walk[3], COLUMNS):
-        width = min(walk[3] - c, int64(COLUMNS))
+    for c in range(0, descriptor[3], COLUMNS):
+        width = min(descriptor[3] - c, int64(COLUMNS))
         a = offset(x, c)
         b = offset(out, c)
         if training != 0:
@@ -299,7 +300,7 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, w
                     mean[j] += delta * part
                     apart = select(i == 0, W(0), delta)
                     squares[j] += W(spread[j]) - shift * W(residual[j]) + apart * delta * (W(i) * part)
-            if walk[9] != 0:
+            if descriptor[9] != 0:
                 for j in range(width):
                     blend(running_mean, c + j, mean[j], share)
                 for j in range(width):
@@ -320,10 +321,10 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, w
         for j in range(width):
             stats[2 * (c + j)] = center[j]
             stats[2 * (c + j) + 1] = spread[j]
-        if walk[7] != 0:
+        if descriptor[7] != 0:
             for j in range(width):
                 spread[j] *= load(weight[c + j])
-        if walk[8] != 0:
+        if descriptor[8] != 0:
             for j in range(width):
                 residual[j] = load(bias[c + j])
         for i in range(batch):
@@ -333,16 +334,16 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, w
                 result[j] = store((load(row[j]) - center[j]) * spread[j] + residual[j])
 
 
-def batch_norm_grad_columns(grad, x, stats, weight, grad_x, grad_weight, grad_bias, walk):
-    batch, step = walk[0], walk[1]
+def batch_norm_grad_columns(grad, x, stats, weight, grad_x, grad_weight, grad_bias, descriptor):
+    batch, step = descriptor[0], descriptor[1]
     center = local_array(T, 512)
     plain = local_array(T, 512)
     along = local_array(T, 512)
     factor = local_array(T, 512)
     all_plain = local_array(W, 512)
     all_along = local_array(W, 512)
-    for c in range(0, walk[3], COLUMNS):
-        width = min(walk[3] - c, int64(COLUMNS))
+    for c in range(0, descriptor[3], COLUMNS):
+        width = min(descriptor[3] - c, int64(COLUMNS))
         for j in range(width):
             center[j] = stats[2 * (c + j)]
             all_plain[j] = W(0)
@@ -361,15 +362,16 @@ def batch_norm_grad_columns(grad, x, stats, weight, grad_x, grad_weight, grad_bi
             for j in range(width):
                 all_plain[j] += W(plain[j])
                 all_along[j] += W(along[j])
-        if walk[11] != 0:
+        if descriptor[11] != 0:
             for j in range(width):
                 grad_weight[c + j] = store(T(all_along[j] * W(stats[2 * (c + j) + 1])))
-        if walk[12] != 0:
+        if descriptor[12] != 0:
             for j in range(width):
                 grad_bias[c + j] = store(T(all_plain[j]))
-        if walk[10] != 0:
+        if descriptor[10] != 0:
             for j in range(width):
-                slope, constant, scale = channel_slopes(all_plain[j], all_along[j], weight, c + j, stats[2 * (c + j) + 1], walk)
+                slope, constant, scale = channel_slopes(all_plain[j], all_along[j], weight, c + j, stats[2 * (c + j) + 1],
+                                                        descriptor)
                 along[j] = slope
                 plain[j] = constant
                 factor[j] = scale

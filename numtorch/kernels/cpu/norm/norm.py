@@ -59,10 +59,10 @@ def normalize_row(x, out, weight, bias, n, mean, scale, weighted, biased):
             out[i] = store((load(x[i]) - mean) * scale)
 
 
-def norm_rows(x, weight, bias, out, stats, walk):
-    """walk: rows, n, eps, whether there is a weight, a bias. stats gets (mean, 1 / deviation) of each row."""
-    rows, n = walk[0], walk[1]
-    eps = float_of(walk[2])
+def norm_rows(x, weight, bias, out, stats, descriptor):
+    """descriptor: rows, n, eps, whether there is a weight, a bias. stats gets (mean, 1 / deviation) of each row."""
+    rows, n = descriptor[0], descriptor[1]
+    eps = float_of(descriptor[2])
     share = W(1) / W(max(n, 1))
     for row in range(rows):
         a = offset(x, row * n)
@@ -74,7 +74,7 @@ def norm_rows(x, weight, bias, out, stats, walk):
         scale = W(1) / sqrt(squares * share + eps)
         stats[2 * row] = T(mean)
         stats[2 * row + 1] = T(scale)
-        normalize_row(a, offset(out, row * n), weight, bias, n, T(mean), T(scale), walk[3], walk[4])
+        normalize_row(a, offset(out, row * n), weight, bias, n, T(mean), T(scale), descriptor[3], descriptor[4])
 
 
 # ---------------------------------------------------------------- backward
@@ -153,10 +153,10 @@ def add_columns(grad, x, stats, sums, rows, n):
             bias_sums[j] += W(by_bias[j])
 
 
-def norm_grad_rows(grad, x, stats, weight, grad_x, sums, walk):
-    """walk: rows, n, whether there is a weight, whether grad_x is wanted, whether the sums (2, n) are."""
-    rows, n = walk[0], walk[1]
-    if walk[4] != 0:
+def norm_grad_rows(grad, x, stats, weight, grad_x, sums, descriptor):
+    """descriptor: rows, n, whether there is a weight, whether grad_x is wanted, whether the sums (2, n) are."""
+    rows, n = descriptor[0], descriptor[1]
+    if descriptor[4] != 0:
         for i in range(2 * n):
             sums[i] = W(0)
     for first in range(0, rows, ROWS):
@@ -164,25 +164,25 @@ def norm_grad_rows(grad, x, stats, weight, grad_x, sums, walk):
         g = offset(grad, first * n)
         a = offset(x, first * n)
         s = offset(stats, 2 * first)
-        if walk[3] != 0:
+        if descriptor[3] != 0:
             for row in range(count):
                 grad_row(offset(g, row * n), offset(a, row * n), weight, offset(grad_x, (first + row) * n), n, s[2 * row],
-                         s[2 * row + 1], walk[2])
-        if walk[4] != 0:
+                         s[2 * row + 1], descriptor[2])
+        if descriptor[4] != 0:
             add_columns(g, a, s, sums, count, n)
 
 
-def merge_sums(sums, grad_weight, grad_bias, walk):
-    """walk: parts, n, whether the weight's gradient is wanted, whether the bias's is."""
-    parts, n = walk[0], walk[1]
+def merge_sums(sums, grad_weight, grad_bias, descriptor):
+    """descriptor: parts, n, whether the weight's gradient is wanted, whether the bias's is."""
+    parts, n = descriptor[0], descriptor[1]
     for part in range(1, parts):
         more = offset(sums, 2 * n * part)
         for i in range(2 * n):
             sums[i] += more[i]
-    if walk[2] != 0:
+    if descriptor[2] != 0:
         for i in range(n):
             grad_weight[i] = store(T(sums[i]))
-    if walk[3] != 0:
+    if descriptor[3] != 0:
         bias_sums = offset(sums, n)
         for i in range(n):
             grad_bias[i] = store(T(bias_sums[i]))

@@ -19,14 +19,14 @@ COLUMNS = 256
 GRAIN = 4_000
 
 
-# walk: N, C, S (columns here), S in memory, channels of a window before and after its own, alpha / size, beta, k
-def response_columns(x, out, divisor, walk):
-    channels, step, before, after = walk[1], walk[3], walk[4], walk[5]
-    share, beta, k = T(float_of(walk[6])), T(float_of(walk[7])), T(float_of(walk[8]))
+# descriptor: N, C, S (columns here), S in memory, channels of a window before and after its own, alpha / size, beta, k
+def response_columns(x, out, divisor, descriptor):
+    channels, step, before, after = descriptor[1], descriptor[3], descriptor[4], descriptor[5]
+    share, beta, k = T(float_of(descriptor[6])), T(float_of(descriptor[7])), T(float_of(descriptor[8]))
     total = local_array(T, 256)
-    for image in range(walk[0]):
-        for first in range(0, walk[2], COLUMNS):
-            width = min(int64(COLUMNS), walk[2] - first)
+    for image in range(descriptor[0]):
+        for first in range(0, descriptor[2], COLUMNS):
+            width = min(int64(COLUMNS), descriptor[2] - first)
             base = image * channels * step + first
             for c in range(channels):
                 for j in range(width):
@@ -45,14 +45,14 @@ def response_columns(x, out, divisor, walk):
                     result[j] = a[j] * exp(-beta * log(total[j]))
 
 
-def response_grad_columns(grad, x, divisor, grad_x, walk):
+def response_grad_columns(grad, x, divisor, grad_x, descriptor):
     """grad_x = grad / d^beta - 2 alpha / size beta x sum(grad x / d^(beta + 1)), over the windows that a channel is in."""
-    channels, step, before, after = walk[1], walk[3], walk[4], walk[5]
-    share, beta = T(float_of(walk[6])), T(float_of(walk[7]))
+    channels, step, before, after = descriptor[1], descriptor[3], descriptor[4], descriptor[5]
+    share, beta = T(float_of(descriptor[6])), T(float_of(descriptor[7]))
     slope = local_array(T, 256)
-    for image in range(walk[0]):
-        for first in range(0, walk[2], COLUMNS):
-            width = min(int64(COLUMNS), walk[2] - first)
+    for image in range(descriptor[0]):
+        for first in range(0, descriptor[2], COLUMNS):
+            width = min(int64(COLUMNS), descriptor[2] - first)
             base = image * channels * step + first
             for c in range(channels):
                 g = offset(grad, base + c * step)

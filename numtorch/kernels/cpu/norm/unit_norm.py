@@ -22,9 +22,9 @@ BLOCK_ROWS = 128
 GRAIN = 30_000
 
 
-# walk: outer, R, columns here, inner, eps
-def unit_rows(x, out, lengths, walk):
-    rows, n, eps = walk[0], walk[1], float_of(walk[4])
+# descriptor: outer, R, columns here, inner, eps
+def unit_rows(x, out, lengths, descriptor):
+    rows, n, eps = descriptor[0], descriptor[1], float_of(descriptor[4])
     for row in range(rows):
         a = offset(x, row * n)
         b = offset(out, row * n)
@@ -35,8 +35,8 @@ def unit_rows(x, out, lengths, walk):
             b[i] = store(load(a[i]) * scale)
 
 
-def unit_grad_rows(grad, x, lengths, grad_x, walk):
-    rows, n, eps = walk[0], walk[1], float_of(walk[4])
+def unit_grad_rows(grad, x, lengths, grad_x, descriptor):
+    rows, n, eps = descriptor[0], descriptor[1], float_of(descriptor[4])
     for row in range(rows):
         g = offset(grad, row * n)
         a = offset(x, row * n)
@@ -74,13 +74,13 @@ def add_products(x, y, total, part, n, step, width):
             total[j] += W(part[j])
 
 
-def unit_columns(x, out, lengths, walk):
-    n, step, eps = walk[1], walk[3], float_of(walk[4])
+def unit_columns(x, out, lengths, descriptor):
+    n, step, eps = descriptor[1], descriptor[3], float_of(descriptor[4])
     part = local_array(T, 256)
     total = local_array(W, 256)
-    for o in range(walk[0]):
-        for first in range(0, walk[2], COLUMNS):
-            width = min(int64(COLUMNS), walk[2] - first)
+    for o in range(descriptor[0]):
+        for first in range(0, descriptor[2], COLUMNS):
+            width = min(int64(COLUMNS), descriptor[2] - first)
             base = o * n * step + first
             kept = offset(lengths, o * step + first)
             add_products(offset(x, base), offset(x, base), total, part, n, step, width)
@@ -95,14 +95,14 @@ def unit_columns(x, out, lengths, walk):
                     result[j] = store(load(row[j]) * part[j])
 
 
-def unit_grad_columns(grad, x, lengths, grad_x, walk):
-    n, step, eps = walk[1], walk[3], float_of(walk[4])
+def unit_grad_columns(grad, x, lengths, grad_x, descriptor):
+    n, step, eps = descriptor[1], descriptor[3], float_of(descriptor[4])
     part = local_array(T, 256)
     factor = local_array(T, 256)
     along = local_array(W, 256)
-    for o in range(walk[0]):
-        for first in range(0, walk[2], COLUMNS):
-            width = min(int64(COLUMNS), walk[2] - first)
+    for o in range(descriptor[0]):
+        for first in range(0, descriptor[2], COLUMNS):
+            width = min(int64(COLUMNS), descriptor[2] - first)
             base = o * n * step + first
             kept = offset(lengths, o * step + first)
             add_products(offset(grad, base), offset(x, base), along, part, n, step, width)

@@ -31,7 +31,8 @@ BLOCK = 256
 def _walk_of(states, coefficients):
     """The kernel's function for a formula with so many states and coefficients of its own.
 
-    walk: first row, stop row, first element of the first row, stop element of the last row. LLVM checks whether what a loop writes
+    descriptor: first row, stop row, first element of the first row, stop element of the last row. LLVM checks whether what a loop
+    writes
     overlaps what it reads, and does without vectors where that takes more than 8 comparisons, as it does from three states on: then
     new values pass through buffers on the stack, a quarter of the time of a step of Adam's two states.
     """
@@ -42,15 +43,15 @@ def _walk_of(states, coefficients):
     own = "".join([f", load({n}[i])" for n in names[2:]] + [f", c{k}" for k in range(coefficients)])
     results = [f"r[{k}]" for k in range(states + 1)] if states else ["r"]
     stores = [f"{b}[i] = {r}" for b, r in zip(buffers, results)] or [f"{n}[i] = store({r})" for n, r in zip(targets, results)]
-    lines = ["def step(table, values, walk):",
+    lines = ["def step(table, values, descriptor):",
              "    like = local_array(W, 1)",
              "    sign, decay, shrink = T(values[0]), T(values[1]), T(values[2])",
              *[f"    c{k} = T(values[{SHARED + k}])" for k in range(coefficients)],
              *[f"    {b} = local_array(T, {BLOCK})" for b in buffers],
-             "    for row in range(walk[0], walk[1]):",
+             "    for row in range(descriptor[0], descriptor[1]):",
              f"        entry = offset(table, {columns} * row)",
-             "        start = walk[2] if row == walk[0] else int64(0)",
-             f"        stop = walk[3] if row == walk[1] - 1 else entry[{columns - 1}]",
+             "        start = descriptor[2] if row == descriptor[0] else int64(0)",
+             f"        stop = descriptor[3] if row == descriptor[1] - 1 else entry[{columns - 1}]",
              f"        for first in range(start, stop, {block}):",
              f"            n = min(int64({block}), stop - first)",
              *[f"            {n} = offset(as_pointer(entry[{k}], like), first)" for k, n in enumerate(names)],

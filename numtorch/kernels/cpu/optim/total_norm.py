@@ -57,15 +57,16 @@ NORMS = {2.0: (square, add, square_root), 1.0: (magnitude, add, whole_root), inf
          -inf: (magnitude, fmin, whole_root), 0.0: (counted, add, whole_root)}
 
 
-def part_norm(table, order, out, walk):
-    """out[0] = the joined terms of a part. walk: first row, stop row, first element of the first row, stop element of the last."""
+def part_norm(table, order, out, descriptor):
+    """out[0] = the joined terms of a part. descriptor: first row, stop row, first element of the first row, stop element of the
+    last."""
     like = local_array(W, 1)
     exponent = T(order[0])
     total = float64(NORM_FIRST)
-    for row in range(walk[0], walk[1]):
+    for row in range(descriptor[0], descriptor[1]):
         entry = offset(table, 2 * row)
-        start = walk[2] if row == walk[0] else int64(0)
-        stop = walk[3] if row == walk[1] - 1 else entry[1]
+        start = descriptor[2] if row == descriptor[0] else int64(0)
+        stop = descriptor[3] if row == descriptor[1] - 1 else entry[1]
         x = offset(as_pointer(entry[0], like), start)
         for first in range(0, stop - start, NORM_BLOCK):
             block = T(NORM_FIRST)
@@ -75,24 +76,24 @@ def part_norm(table, order, out, walk):
     out[0] = total
 
 
-def whole_norm(parts, order, out, walk):
+def whole_norm(parts, order, out, descriptor):
     """out[0] = the norm, from the parts' joined terms."""
     total = float64(NORM_FIRST)
-    for part in range(walk[0]):
+    for part in range(descriptor[0]):
         total = norm_join(total, parts[part])
     out[0] = store(T(norm_root(total, order[0])))
 
 
-def scale_all(table, norm, bound, walk):
+def scale_all(table, norm, bound, descriptor):
     """Every element times min(1, bound / (norm + 1e-6)); where that is 1, nothing is read or written."""
     like = local_array(W, 1)
     factor = T(bound[0]) / (load(norm[0]) + T(1e-6))
     if factor >= T(1):
         return
-    for row in range(walk[0], walk[1]):
+    for row in range(descriptor[0], descriptor[1]):
         entry = offset(table, 2 * row)
-        start = walk[2] if row == walk[0] else int64(0)
-        stop = walk[3] if row == walk[1] - 1 else entry[1]
+        start = descriptor[2] if row == descriptor[0] else int64(0)
+        stop = descriptor[3] if row == descriptor[1] - 1 else entry[1]
         x = offset(as_pointer(entry[0], like), start)
         for i in range(stop - start):
             x[i] = store(load(x[i]) * factor)

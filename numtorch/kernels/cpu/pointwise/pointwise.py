@@ -115,21 +115,22 @@ class _Writer:
     def source(self):
         names, pattern, operands = self.names, self.pattern, len(self.names)
         tiles, periods = "t" in pattern, "r" in pattern
-        self.add(0, "def kernel(" + ", ".join(names) + ", walk):")
-        self.add(1, "n = walk[0]", *[f"s{k} = walk[{HEADER + k}]" for k in range(operands) if pattern[k] in "str"])
+        self.add(0, "def kernel(" + ", ".join(names) + ", descriptor):")
+        self.add(1, "n = descriptor[0]", *[f"s{k} = descriptor[{HEADER + k}]" for k in range(operands) if pattern[k] in "str"])
         if periods:
-            self.add(1, "m = walk[1]", f"rows = {BLOCK} // n")
+            self.add(1, "m = descriptor[1]", f"rows = {BLOCK} // n")
         if tiles or self.blocks or periods:
             self._buffers()
         here = {name: name for name in names}
         indent = 1
         if self.strided:
-            self.add(1, "m = walk[1]", "outer = walk[2]", "dims = walk[3]",
-                     *[f"m{k} = walk[{HEADER + operands + k}]" for k in range(operands)],
+            self.add(1, "m = descriptor[1]", "outer = descriptor[2]", "dims = descriptor[3]",
+                     *[f"m{k} = descriptor[{HEADER + operands + k}]" for k in range(operands)],
                      "for o in range(outer):")
             self.add(2, "r = o", *[f"p{k} = 0" for k in range(operands)], "for d in range(dims):")
-            self.add(3, f"e = {HEADER + 2 * operands} + d * {1 + operands}", "q = r // walk[e]", "i = r - q * walk[e]", "r = q",
-                     *[f"p{k} += i * walk[e + {1 + k}]" for k in range(operands)])
+            self.add(3, f"e = {HEADER + 2 * operands} + d * {1 + operands}", "q = r // descriptor[e]", "i = r - q * descriptor[e]",
+                     "r = q",
+                     *[f"p{k} += i * descriptor[e + {1 + k}]" for k in range(operands)])
             indent = self._tiles() if tiles else self._rows()
             here = {name: name + "_" for name in names}
         # what does not change along the row is read before it: the output might alias it for all LLVM knows

@@ -28,15 +28,15 @@ def _source(pattern):
     rows = "".join(f"        a{k} = offset({n}, start)\n" for k, n in enumerate(names) if pattern[k] == "c")
     values = ", ".join(f"T(a{k}[i])" if letter == "c" else f"T(x{k}[0])" for k, letter in enumerate(pattern))
     return f"""
-def total({', '.join(names)}, out, walk):
-    n = walk[0]
+def total({', '.join(names)}, out, descriptor):
+    n = descriptor[0]
     wide = float64(0)
     for start in range(0, n, BLOCK):
 {rows}        block = T(0)
         for i in range(min(n - start, BLOCK)):
             block += fn({values})
         wide += float64(block)
-    out[0] = OUT(wide / float_of(walk[1]))
+    out[0] = OUT(wide / float_of(descriptor[1]))
 """
 
 

@@ -35,22 +35,24 @@ def _look(best, at, row, place, count):
         best[i], at[i] = select(wins, value, best[i]), select(wins, place, at[i])
 
 
-def max_pool_last(x, out, indices, walk):
-    """walk: images, the sizes of an image, channels, the first and the end of those to do; of the result, rows and columns; then
+def max_pool_last(x, out, indices, descriptor):
+    """descriptor: images, the sizes of an image, channels, the first and the end of those to do; of the result, rows and columns;
+    then
     (height, width) of the kernel, the stride, the padding and the dilation."""
-    images, height, width, channels, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[6], walk[7]
+    images, height, width = descriptor[0], descriptor[1], descriptor[2]
+    channels, rows, columns = descriptor[3], descriptor[6], descriptor[7]
     best, at = local_array(T, BLOCK), local_array(int64, BLOCK)
     for number in range(images * rows * columns):
         column, rest = number % columns, number // columns
-        top, left = rest % rows * walk[10] - walk[12], column * walk[11] - walk[13]
+        top, left = rest % rows * descriptor[10] - descriptor[12], column * descriptor[11] - descriptor[13]
         image = rest // rows * height * width
-        first_h, end_h = first_inside(top, walk[14]), end_inside(top, walk[14], height, walk[8])
-        first_w, end_w = first_inside(left, walk[15]), end_inside(left, walk[15], width, walk[9])
-        for channel in range(walk[4], walk[5], BLOCK):
-            count, fresh = min(walk[5] - channel, BLOCK), True
+        first_h, end_h = first_inside(top, descriptor[14]), end_inside(top, descriptor[14], height, descriptor[8])
+        first_w, end_w = first_inside(left, descriptor[15]), end_inside(left, descriptor[15], width, descriptor[9])
+        for channel in range(descriptor[4], descriptor[5], BLOCK):
+            count, fresh = min(descriptor[5] - channel, BLOCK), True
             for i in range(first_h, end_h):
                 for j in range(first_w, end_w):
-                    place = (top + i * walk[14]) * width + left + j * walk[15]
+                    place = (top + i * descriptor[14]) * width + left + j * descriptor[15]
                     row = offset(x, (image + place) * channels + channel)
                     if fresh:
                         _start(best, at, row, place, count)
@@ -62,16 +64,16 @@ def max_pool_last(x, out, indices, walk):
                 out[to + i], indices[to + i] = store(T(-inf) if fresh else best[i]), NOWHERE if fresh else at[i]
 
 
-def max_pool_grad_last(grad_out, indices, grad_x, walk):
-    """walk: images, places of the input and of the result, channels, the first and the end of those to do."""
-    inputs, outputs, channels = walk[1], walk[2], walk[3]
-    for image in range(walk[0]):
+def max_pool_grad_last(grad_out, indices, grad_x, descriptor):
+    """descriptor: images, places of the input and of the result, channels, the first and the end of those to do."""
+    inputs, outputs, channels = descriptor[1], descriptor[2], descriptor[3]
+    for image in range(descriptor[0]):
         to = offset(grad_x, image * inputs * channels)
         for place in range(inputs):
-            for c in range(walk[4], walk[5]):
+            for c in range(descriptor[4], descriptor[5]):
                 to[place * channels + c] = store(T(0))
         for place in range(image * outputs, (image + 1) * outputs):
-            for c in range(walk[4], walk[5]):
+            for c in range(descriptor[4], descriptor[5]):
                 at = indices[place * channels + c]
                 if 0 <= at < inputs:                     # NOWHERE has no gradient
                     to[at * channels + c] = store(load(to[at * channels + c]) + load(grad_out[place * channels + c]))
@@ -86,48 +88,51 @@ def _add_scaled(total, row, factor, fresh, count):
             total[i] += load(row[i]) * factor
 
 
-def _divisor(row, column, walk):
+def _divisor(row, column, descriptor):
     """What the sum of a window is divided by."""
-    if walk[15] != 0:
-        return walk[15]
-    return span_covered(row, walk[8], walk[10], walk[12], walk[1], walk[14]) * span_covered(
-        column, walk[9], walk[11], walk[13], walk[2], walk[14])
+    if descriptor[15] != 0:
+        return descriptor[15]
+    return span_covered(row, descriptor[8], descriptor[10], descriptor[12], descriptor[1], descriptor[14]) * span_covered(
+        column, descriptor[9], descriptor[11], descriptor[13], descriptor[2], descriptor[14])
 
 
-def avg_pool_last(x, out, walk):
-    """walk: as for `max_pool_last`, but for the dilation: whether padding counts, and what to divide by instead, or 0."""
-    images, height, width, channels, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[6], walk[7]
+def avg_pool_last(x, out, descriptor):
+    """descriptor: as for `max_pool_last`, but for the dilation: whether padding counts, and what to divide by instead, or 0."""
+    images, height, width = descriptor[0], descriptor[1], descriptor[2]
+    channels, rows, columns = descriptor[3], descriptor[6], descriptor[7]
     total, divisor, share = local_array(T, BLOCK), int64(1), T(1)
     for number in range(images * rows * columns):
         column, rest = number % columns, number // columns
         row, image = rest % rows, rest // rows * height * width
-        top, left, wanted = row * walk[10] - walk[12], column * walk[11] - walk[13], _divisor(row, column, walk)
+        top, left = row * descriptor[10] - descriptor[12], column * descriptor[11] - descriptor[13]
+        wanted = _divisor(row, column, descriptor)
         if wanted != divisor:
             divisor, share = wanted, T(1) / T(wanted)
-        for channel in range(walk[4], walk[5], BLOCK):
-            count, fresh = min(walk[5] - channel, BLOCK), True
-            for y in range(max(top, int64(0)), min(top + walk[8], height)):
-                for at in range(max(left, int64(0)), min(left + walk[9], width)):
+        for channel in range(descriptor[4], descriptor[5], BLOCK):
+            count, fresh = min(descriptor[5] - channel, BLOCK), True
+            for y in range(max(top, int64(0)), min(top + descriptor[8], height)):
+                for at in range(max(left, int64(0)), min(left + descriptor[9], width)):
                     _add_scaled(total, offset(x, (image + y * width + at) * channels + channel), share, fresh, count)
                     fresh = False
             for i in range(count):
                 out[number * channels + channel + i] = store(T(0) if fresh else total[i])
 
 
-def avg_pool_grad_last(grad_out, grad_x, walk):
-    """Each place of the input adds up its shares of the windows that cover it; walk as for `avg_pool_last`."""
-    images, height, width, channels, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[6], walk[7]
+def avg_pool_grad_last(grad_out, grad_x, descriptor):
+    """Each place of the input adds up its shares of the windows that cover it; descriptor as for `avg_pool_last`."""
+    images, height, width = descriptor[0], descriptor[1], descriptor[2]
+    channels, rows, columns = descriptor[3], descriptor[6], descriptor[7]
     total, divisor, share = local_array(T, BLOCK), int64(1), T(1)
     for number in range(images * height * width):
         at, rest = number % width, number // width
         y, image = rest % height, rest // height * rows * columns
-        low_row = max((y + walk[12] - walk[8]) // walk[10] + 1, int64(0))
-        low_column = max((at + walk[13] - walk[9]) // walk[11] + 1, int64(0))
-        for channel in range(walk[4], walk[5], BLOCK):
-            count, fresh = min(walk[5] - channel, BLOCK), True
-            for row in range(low_row, min((y + walk[12]) // walk[10] + 1, rows)):
-                for column in range(low_column, min((at + walk[13]) // walk[11] + 1, columns)):
-                    wanted = _divisor(row, column, walk)
+        low_row = max((y + descriptor[12] - descriptor[8]) // descriptor[10] + 1, int64(0))
+        low_column = max((at + descriptor[13] - descriptor[9]) // descriptor[11] + 1, int64(0))
+        for channel in range(descriptor[4], descriptor[5], BLOCK):
+            count, fresh = min(descriptor[5] - channel, BLOCK), True
+            for row in range(low_row, min((y + descriptor[12]) // descriptor[10] + 1, rows)):
+                for column in range(low_column, min((at + descriptor[13]) // descriptor[11] + 1, columns)):
+                    wanted = _divisor(row, column, descriptor)
                     if wanted != divisor:
                         divisor, share = wanted, T(1) / T(wanted)
                     _add_scaled(total, offset(grad_out, (image + row * columns + column) * channels + channel), share, fresh, count)

@@ -88,11 +88,11 @@ def _scaled(weight, value):
     return select(weight == T(0), T(0), weight * value)
 
 
-def sample(x, grid, out, walk):
+def sample(x, grid, out, descriptor):
     """Blocks first..end of positions of all images."""
-    channels, height, width, points, blocks = walk[2], walk[3], walk[4], walk[5], walk[6]
+    channels, height, width, points, blocks = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
     pixels, weights, total = local_array(int64, 256), local_array(T, 256), local_array(T, 64)
-    for item in range(walk[0], walk[1]):
+    for item in range(descriptor[0], descriptor[1]):
         image, first = item // blocks, item % blocks * BLOCK
         count = min(points - first, BLOCK)
         _corners(offset(grid, (image * points + first) * 2), count, height, width, pixels, weights)
@@ -110,14 +110,14 @@ def sample(x, grid, out, walk):
                 to[p] = total[p]
 
 
-def sample_to_image(grad_out, grid, grad_x, walk):
+def sample_to_image(grad_out, grid, grad_x, descriptor):
     """The gradient for planes first..end: channels of all images."""
-    channels, height, width, points = walk[2], walk[3], walk[4], walk[5]
+    channels, height, width, points = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
     pixels, weights = local_array(int64, 256), local_array(T, 256)
-    plane = walk[0]
-    while plane < walk[1]:
+    plane = descriptor[0]
+    while plane < descriptor[1]:
         image = plane // channels
-        end = min((image + 1) * channels, walk[1])
+        end = min((image + 1) * channels, descriptor[1])
         to = offset(grad_x, plane * height * width)
         for i in range((end - plane) * height * width):
             to[i] = T(0)
@@ -135,12 +135,12 @@ def sample_to_image(grad_out, grid, grad_x, walk):
         plane = end
 
 
-def sample_to_grid(grad_out, x, grid, grad_grid, walk):
+def sample_to_grid(grad_out, x, grid, grad_grid, descriptor):
     """The gradient for blocks first..end of positions of all images, of the mode that interpolates."""
-    channels, height, width, points, blocks = walk[2], walk[3], walk[4], walk[5], walk[6]
+    channels, height, width, points, blocks = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
     pixels, across, down = local_array(int64, 256), local_array(T, 256), local_array(T, 256)
     to_x, to_y = local_array(T, 64), local_array(T, 64)
-    for item in range(walk[0], walk[1]):
+    for item in range(descriptor[0], descriptor[1]):
         image, first = item // blocks, item % blocks * BLOCK
         count = min(points - first, BLOCK)
         _slopes(offset(grid, (image * points + first) * 2), count, height, width, pixels, across, down)

@@ -20,17 +20,17 @@ SPAN = 256                                               # columns that are look
 TABLES = 10                                              # where they start in the descriptor
 
 
-def max_region(x, out, indices, walk):
-    """walk: planes, extents of the input, of the output, dilations; then first and end of each region along D, H and W.
+def max_region(x, out, indices, descriptor):
+    """descriptor: planes, extents of the input, of the output, dilations; then first and end of each region along D, H and W.
 
     The largest of each column comes first, whole vectors of columns at once, and of these the largest of each region, and of equals
     the first: 3 times as fast as one element after another, each of which waits for the last. Of long rows, SPAN columns at a time.
     """
-    planes, depth, height, width = walk[0], walk[1], walk[2], walk[3]
-    slices, rows, columns = walk[4], walk[5], walk[6]
-    step_d, step_h, step_w = walk[7], walk[8], walk[9]
-    first_d, first_h = offset(walk, TABLES), offset(walk, TABLES + 2 * slices)
-    first_w = offset(walk, TABLES + 2 * slices + 2 * rows)
+    planes, depth, height, width = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    slices, rows, columns = descriptor[4], descriptor[5], descriptor[6]
+    step_d, step_h, step_w = descriptor[7], descriptor[8], descriptor[9]
+    first_d, first_h = offset(descriptor, TABLES), offset(descriptor, TABLES + 2 * slices)
+    first_w = offset(descriptor, TABLES + 2 * slices + 2 * rows)
     best, at = local_array(T, SPAN), local_array(int64, SPAN)
     for line in range(planes * slices * rows):
         plane, piece, row = line // (slices * rows), line // rows % slices, line % rows

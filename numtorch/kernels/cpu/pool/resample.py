@@ -50,14 +50,14 @@ def _gather(total, row, indices, weights, count):
         total[i] += select(weights[i] == T(0), T(0), weights[i] * row[indices[i]])
 
 
-def resample(x, out, indices, weights, scratch, walk):
+def resample(x, out, indices, weights, scratch, descriptor):
     """Tables of an axis with n outputs and k taps are k rows of n, those of D before those of H before those of W.
 
-    walk: planes; depth, height, width of the input; of the output; taps along each.
+    descriptor: planes; depth, height, width of the input; of the output; taps along each.
     """
-    planes, depth, height, width = walk[0], walk[1], walk[2], walk[3]
-    slices, rows, columns = walk[4], walk[5], walk[6]
-    taps_d, taps_h, taps_w = walk[7], walk[8], walk[9]
+    planes, depth, height, width = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    slices, rows, columns = descriptor[4], descriptor[5], descriptor[6]
+    taps_d, taps_h, taps_w = descriptor[7], descriptor[8], descriptor[9]
     h_table = taps_d * slices
     w_table = h_table + taps_h * rows
     w_indices, w_weights = offset(indices, w_table), offset(weights, w_table)
@@ -132,7 +132,7 @@ def _kernel(dtype):
 
 
 class Resampling:
-    """A planned map: run it as `call(x, out, indices, weights, workspace, walk)`."""
+    """A planned map: run it as `call(x, out, indices, weights, workspace, descriptor)`."""
 
     __slots__ = ("prepared", "indices", "weights")
 

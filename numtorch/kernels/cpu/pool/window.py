@@ -90,7 +90,7 @@ def whole_vectors(n):
     return (n + (LANES - 1)) & -LANES
 
 
-def max_pool(x, out, indices, walk):
+def max_pool(x, out, indices, descriptor):
     """The largest of each column of a row of windows first, then of these the largest of each window.
 
     Both over whole vectors, also of rows that are shorter: what a vector reads of the next row no window looks at, and what it
@@ -100,9 +100,9 @@ def max_pool(x, out, indices, walk):
     14x14, and 125 µs one element after another; 270 over 128 of 56x56, and 550 with places of 64 bits.
 
     Blocks are as in `reduce_windows`."""
-    planes, height, width, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[4]
-    kernel_h, kernel_w, stride_h, stride_w = walk[5], walk[6], walk[7], walk[8]
-    pad_h, pad_w, dilation_h, dilation_w = walk[9], walk[10], walk[11], walk[12]
+    planes, height, width, rows, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
+    pad_h, pad_w, dilation_h, dilation_w = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
     best, at = local_array(T, READ), local_array(I, READ)
     found, places = local_array(T, WRITTEN), local_array(I, WRITTEN)
     apart, apart_at = local_array(T, BLOCK), local_array(I, BLOCK)
@@ -171,8 +171,8 @@ def max_pool(x, out, indices, walk):
                     _write_maxima(offset(out, done), offset(indices, done), values, where, corner, block)
 
 
-def max_pool_grad(grad_out, indices, grad_x, walk):
-    planes, inputs, outputs = walk[0], walk[1], walk[2]
+def max_pool_grad(grad_out, indices, grad_x, descriptor):
+    planes, inputs, outputs = descriptor[0], descriptor[1], descriptor[2]
     zero = store(T(0))
     for plane in range(planes):
         image = offset(grad_x, plane * inputs)
@@ -236,17 +236,17 @@ def span_covered(at, kernel, stride, padding, size, include_padding):
     return end - start
 
 
-def reduce_windows(x, out, walk):
+def reduce_windows(x, out, descriptor):
     """Windows of a row of the result at once: rows of the input are combined first, over whole vectors, and of what they leave the
     columns. `combine` is the maximum or the sum; with MEAN the result is divided. Short rows are taken as in `max_pool`; padding is
     START.
 
     A block of the result is as long as what it looks at fits in `row`; of a window wider than that, a piece is looked at at a time.
     """
-    planes, height, width, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[4]
-    kernel_h, kernel_w, stride_h, stride_w = walk[5], walk[6], walk[7], walk[8]
-    pad_h, pad_w, dilation_h, dilation_w = walk[9], walk[10], walk[11], walk[12]
-    include_padding, override = walk[13], walk[14]
+    planes, height, width, rows, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
+    pad_h, pad_w, dilation_h, dilation_w = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
+    include_padding, override = descriptor[13], descriptor[14]
     total, apart, row = local_array(T, WRITTEN), local_array(T, BLOCK), local_array(T, READ)
     taps = min(kernel_w, (SPAN - 1) // dilation_w + 1)
     longest = min(int64(BLOCK), (SPAN - 1 - (taps - 1) * dilation_w) // stride_w + 1)
@@ -328,12 +328,12 @@ def _spread(row, share, stride, count):
         row[i * stride] += share[i]
 
 
-def avg_pool_grad(grad_out, grad_x, walk):
+def avg_pool_grad(grad_out, grad_x, descriptor):
     """Each output's share spread over the columns of its window, and what a row of windows spread so added to every row of the
     input that it covers. Blocks are as in `reduce_windows`."""
-    planes, height, width, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[4]
-    kernel_h, kernel_w, stride_h, stride_w = walk[5], walk[6], walk[7], walk[8]
-    pad_h, pad_w, include_padding, override = walk[9], walk[10], walk[11], walk[12]
+    planes, height, width, rows, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
+    pad_h, pad_w, include_padding, override = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
     share, row = local_array(T, BLOCK), local_array(T, SPAN)
     taps = min(kernel_w, int64(SPAN))
     longest = min(int64(BLOCK), (SPAN - taps) // stride_w + 1)

@@ -18,13 +18,13 @@ load = store = same
 GRAIN = 8_000
 
 
-def dropout_elements(x, out, mask, state, walk):
-    """walk: elements, first chunk, probability of being kept times 2^32, scale, shift, what is put for the dropped."""
+def dropout_elements(x, out, mask, state, descriptor):
+    """descriptor: elements, first chunk, probability of being kept times 2^32, scale, shift, what is put for the dropped."""
     words = local_array(uint64, 128)
-    n = walk[0]
-    limit = uint64(walk[2])
-    scale, shift, dropped = T(float_of(walk[3])), T(float_of(walk[4])), T(float_of(walk[5]))
-    counter = state[1] + walk[1] * PHILOX_LANES
+    n = descriptor[0]
+    limit = uint64(descriptor[2])
+    scale, shift, dropped = T(float_of(descriptor[3])), T(float_of(descriptor[4])), T(float_of(descriptor[5]))
+    counter = state[1] + descriptor[1] * PHILOX_LANES
     for first in range(0, n, 128):
         philox(words, state[0], counter)
         count = min(int64(128), n - first)

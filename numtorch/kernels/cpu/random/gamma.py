@@ -82,15 +82,15 @@ def log_gamma_of(shape, key, counter):
 draw = gamma_of
 
 
-def draw_each(shapes, out, state, walk):
-    """walk: elements, the first one's number."""
-    for i in range(walk[0]):
+def draw_each(shapes, out, state, descriptor):
+    """descriptor: elements, the first one's number."""
+    for i in range(descriptor[0]):
         shape = float64(shapes[i])
         found = shape + np.nan
         if shape >= 0.0:
             found = shape
         if shape >= 0.0 and shape < np.inf:
-            found = draw(shape, state[0], state[1] + walk[1] + i)
+            found = draw(shape, state[0], state[1] + descriptor[1] + i)
         out[i] = Element(SMALLEST if found < SMALLEST else found)
 
 
@@ -236,19 +236,19 @@ def beta_slope(x, a, b, nodes, terms):
     return beta_below(x, a, b) if x <= 0.5 else beta_above(x, a, b)
 
 
-def gamma_slope_each(shapes, numbers, out, walk):
-    """walk: elements."""
+def gamma_slope_each(shapes, numbers, out, descriptor):
+    """descriptor: elements."""
     nodes, terms = local_array(float64, 48), local_array(float64, 24)
     place_nodes(nodes)
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         out[i] = Element(gamma_slope(float64(shapes[i]), float64(numbers[i]), nodes, terms))
 
 
-def beta_slope_each(numbers, shapes, totals, out, walk):
-    """totals: the sums of both shapes. walk: elements."""
+def beta_slope_each(numbers, shapes, totals, out, descriptor):
+    """totals: the sums of both shapes. descriptor: elements."""
     nodes, terms = local_array(float64, 48), local_array(float64, 24)
     place_nodes(nodes)
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         shape = float64(shapes[i])
         out[i] = Element(beta_slope(float64(numbers[i]), shape, float64(totals[i]) - shape, nodes, terms))
 

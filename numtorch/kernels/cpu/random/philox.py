@@ -60,9 +60,9 @@ def philox(words, key, first):
         words[96 + lane] = c3
 
 
-def philox_words(out, state, walk):
-    """The bare generator. walk: chunks."""
-    for chunk in range(walk[0]):
+def philox_words(out, state, descriptor):
+    """The bare generator. descriptor: chunks."""
+    for chunk in range(descriptor[0]):
         philox(offset(out, chunk * WORDS), state[0], state[1] + chunk * PHILOX_LANES)
 
 
@@ -85,27 +85,27 @@ def radius32(words, i):
 
 
 # ---------------------------------------------------------------- a chunk's values, by distribution
-# walk: elements, first chunk, then two parameters: float64 as their bits, or integers.
-def uniform32(values, words, walk):
+# descriptor: elements, first chunk, then two parameters: float64 as their bits, or integers.
+def uniform32(values, words, descriptor):
     fractions32(values, words)
-    low = T(float_of(walk[2]))
-    width = T(float_of(walk[3])) - low
+    low = T(float_of(descriptor[2]))
+    width = T(float_of(descriptor[3])) - low
     for i in range(128):
         values[i] = low + values[i] * width
 
 
-def uniform64(values, words, walk):
+def uniform64(values, words, descriptor):
     fractions64(values, words)
-    low = T(float_of(walk[2]))
-    width = T(float_of(walk[3])) - low
+    low = T(float_of(descriptor[2]))
+    width = T(float_of(descriptor[3])) - low
     for i in range(64):
         values[i] = low + values[i] * width
 
 
-def normal32(values, words, walk):
+def normal32(values, words, descriptor):
     """Box and Muller (1958): element i of the first half takes the cosine, its partner the sine."""
-    mean = T(float_of(walk[2]))
-    deviation = T(float_of(walk[3]))
+    mean = T(float_of(descriptor[2]))
+    deviation = T(float_of(descriptor[3]))
     for i in range(64):
         radius = deviation * sqrt(T(-2) * log(radius32(words, i)))
         angle = T(uint32(words[64 + i])) * T(TWO_PI * 2.3283064365386963e-10)
@@ -113,9 +113,9 @@ def normal32(values, words, walk):
         values[64 + i] = mean + radius * sin(angle)
 
 
-def normal64(values, words, walk):
-    mean = T(float_of(walk[2]))
-    deviation = T(float_of(walk[3]))
+def normal64(values, words, descriptor):
+    mean = T(float_of(descriptor[2]))
+    deviation = T(float_of(descriptor[3]))
     fractions64(values, words)
     for i in range(32):
         radius = deviation * sqrt(T(-2) * log(T(1) - values[i]))
@@ -124,22 +124,22 @@ def normal64(values, words, walk):
         values[32 + i] = mean + radius * sin(angle)
 
 
-def exponential32(values, words, walk):
-    scale = T(-1) / T(float_of(walk[2]))
+def exponential32(values, words, descriptor):
+    scale = T(-1) / T(float_of(descriptor[2]))
     for i in range(128):
         values[i] = scale * log(radius32(words, i))
 
 
-def exponential64(values, words, walk):
-    scale = T(-1) / T(float_of(walk[2]))
+def exponential64(values, words, descriptor):
+    scale = T(-1) / T(float_of(descriptor[2]))
     fractions64(values, words)
     for i in range(64):
         values[i] = scale * log(T(1) - values[i])
 
 
-def bernoulli32(values, words, walk):
-    """1 where 32 random bits are below p * 2^32, which walk[2] holds."""
-    limit = uint64(walk[2])
+def bernoulli32(values, words, descriptor):
+    """1 where 32 random bits are below p * 2^32, which descriptor[2] holds."""
+    limit = uint64(descriptor[2])
     for i in range(128):
         values[i] = int64(words[i] < limit)
 
@@ -156,47 +156,47 @@ def high_product(words, i, span):
     return high * span_high + (a >> uint64(32)) + (b >> uint64(32)) + (middle >> uint64(32))
 
 
-def integers64(values, words, walk):
-    span = uint64(walk[3])
+def integers64(values, words, descriptor):
+    span = uint64(descriptor[3])
     for i in range(64):
-        values[i] = walk[2] + int64(high_product(words, i, span))
+        values[i] = descriptor[2] + int64(high_product(words, i, span))
 
 
 # ---------------------------------------------------------------- kernels
 chunk_values, WIDTH, BELOW = uniform32, 128, False
 
 
-def fill(out, state, walk):
-    """BELOW: the result must stay below walk[3] even after it is rounded to the element's type."""
+def fill(out, state, descriptor):
+    """BELOW: the result must stay below descriptor[3] even after it is rounded to the element's type."""
     words = local_array(uint64, 128)
     values = local_array(V, 128)
-    n = walk[0]
-    counter = state[1] + walk[1] * PHILOX_LANES
+    n = descriptor[0]
+    counter = state[1] + descriptor[1] * PHILOX_LANES
     for first in range(0, n, WIDTH):
         philox(words, state[0], counter)
-        chunk_values(values, words, walk)
+        chunk_values(values, words, descriptor)
         part = offset(out, first)
         for i in range(min(int64(WIDTH), n - first)):
             part[i] = store(T(values[i]))
         if BELOW:
-            low = store(T(float_of(walk[2])))
-            high = T(float_of(walk[3]))
+            low = store(T(float_of(descriptor[2])))
+            high = T(float_of(descriptor[3]))
             for i in range(min(int64(WIDTH), n - first)):
                 if load(part[i]) >= high:
                     part[i] = low
         counter += PHILOX_LANES
 
 
-def bernoulli_each(probabilities, out, state, walk):
-    """out[i] = 1 with probability probabilities[i]; status 1 where one is not in [0, 1]. walk: elements, first chunk."""
+def bernoulli_each(probabilities, out, state, descriptor):
+    """out[i] = 1 with probability probabilities[i]; status 1 where one is not in [0, 1]. descriptor: elements, first chunk."""
     words = local_array(uint64, 128)
-    n = walk[0]
+    n = descriptor[0]
     bad = int64(0)
     for i in range(n):
         bad += int64(not ((probabilities[i] >= 0) & (probabilities[i] <= 1)))
     if bad != 0:
         state[2] = 1
-    counter = state[1] + walk[1] * PHILOX_LANES
+    counter = state[1] + descriptor[1] * PHILOX_LANES
     for first in range(0, n, 128):
         philox(words, state[0], counter)
         p = offset(probabilities, first)
@@ -206,10 +206,10 @@ def bernoulli_each(probabilities, out, state, walk):
         counter += PHILOX_LANES
 
 
-def shuffle(out, state, walk):
+def shuffle(out, state, descriptor):
     """Fisher and Yates's shuffle of 0 .. n-1, in Durstenfeld's form."""
     words = local_array(uint64, 128)
-    n = walk[0]
+    n = descriptor[0]
     counter = state[1]
     for i in range(n):
         out[i] = i
@@ -226,9 +226,9 @@ def shuffle(out, state, walk):
         out[j] = kept
 
 
-def categorical(weights, out, state, cumulative, walk):
-    """Draws with replacement: the first class whose cumulative weight is above u * total. walk: rows, classes, draws."""
-    rows, classes, draws = walk[0], walk[1], walk[2]
+def categorical(weights, out, state, cumulative, descriptor):
+    """Draws with replacement: the first class whose cumulative weight is above u * total. descriptor: rows, classes, draws."""
+    rows, classes, draws = descriptor[0], descriptor[1], descriptor[2]
     words = local_array(uint64, 128)
     values = local_array(T, 128)
     counter = state[1]

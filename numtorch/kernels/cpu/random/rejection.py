@@ -104,22 +104,22 @@ def binomial_of(trials, chance, key, counter):
     return mode
 
 
-def poisson_each(rates, out, state, walk):
-    """Status 1 where a rate is negative or NaN. walk: elements, the first one's number."""
-    for i in range(walk[0]):
+def poisson_each(rates, out, state, descriptor):
+    """Status 1 where a rate is negative or NaN. descriptor: elements, the first one's number."""
+    for i in range(descriptor[0]):
         rate = float64(rates[i])
         if not rate >= 0.0:
             state[2] = 1
             return
         found = rate
         if rate < np.inf:
-            found = poisson_of(rate, state[0], state[1] + walk[1] + i)
+            found = poisson_of(rate, state[0], state[1] + descriptor[1] + i)
         out[i] = Element(found)
 
 
-def binomial_each(trials, chances, out, state, walk):
-    """What is beyond 0 or 1 counts as 0 or 1, and a part of a trial as none. walk: elements, the first one's number."""
-    for i in range(walk[0]):
+def binomial_each(trials, chances, out, state, descriptor):
+    """What is beyond 0 or 1 counts as 0 or 1, and a part of a trial as none. descriptor: elements, the first one's number."""
+    for i in range(descriptor[0]):
         count = floor(float64(trials[i]))
         chance = float64(chances[i])
         found = float64(0)
@@ -129,9 +129,9 @@ def binomial_each(trials, chances, out, state, walk):
             found = count
         elif count > 0.0 and chance > 0.0:
             if chance <= 0.5:
-                found = binomial_of(count, chance, state[0], state[1] + walk[1] + i)
+                found = binomial_of(count, chance, state[0], state[1] + descriptor[1] + i)
             else:
-                found = count - binomial_of(count, 1.0 - chance, state[0], state[1] + walk[1] + i)
+                found = count - binomial_of(count, 1.0 - chance, state[0], state[1] + descriptor[1] + i)
         out[i] = Element(found)
 
 
@@ -156,13 +156,13 @@ def von_mises_of(concentration, key, counter):
     return 0.0
 
 
-def von_mises_each(places, concentrations, out, state, walk):
-    """Angles are in [-pi, pi). walk: elements, the first one's number."""
-    for i in range(walk[0]):
+def von_mises_each(places, concentrations, out, state, descriptor):
+    """Angles are in [-pi, pi). descriptor: elements, the first one's number."""
+    for i in range(descriptor[0]):
         concentration = float64(concentrations[i])
         found = concentration + np.nan
         if concentration > 0.0 and concentration < np.inf:
-            found = von_mises_of(concentration, state[0], state[1] + walk[1] + i)
+            found = von_mises_of(concentration, state[0], state[1] + descriptor[1] + i)
         found += float64(places[i])
         out[i] = Element(found - 2.0 * PI * floor((found + PI) / (2.0 * PI)))
 

@@ -70,41 +70,42 @@ def find(x, n, step, best):
     return int64(at)
 
 
-def first_extreme(x, walk):
+def first_extreme(x, descriptor):
     """The row-major index of the extreme of one row."""
-    n, step, reduced, reduced_dims = walk[0], walk[1], walk[7], walk[8]
-    entry = HEADER + 3 * walk[6]
+    n, step, reduced, reduced_dims = descriptor[0], descriptor[1], descriptor[7], descriptor[8]
+    entry = HEADER + 3 * descriptor[6]
     best = T(load(x[0]))
     best_row = best_block = int64(0)
     for r in range(reduced):
-        a = offset(x, position(r, walk, entry, reduced_dims, 2, 1))
+        a = offset(x, position(r, descriptor, entry, reduced_dims, 2, 1))
         for i in range(0, n, BLOCK):
             if best == best:
                 found = block_extreme(offset(a, i * step), min(n - i, BLOCK), step)
                 if beats(found, best) or found != found:
                     best, best_row, best_block = found, r, i
-    a = offset(x, position(best_row, walk, entry, reduced_dims, 2, 1) + best_block * step)
+    a = offset(x, position(best_row, descriptor, entry, reduced_dims, 2, 1) + best_block * step)
     return best_row * n + best_block + find(a, min(n - best_block, BLOCK), step, best)
 
 
-def index_rows(x, indices, walk):
-    columns, x_step, out_step, kept, kept_dims = walk[2], walk[3], walk[4], walk[5], walk[6]
+def index_rows(x, indices, descriptor):
+    columns, x_step, out_step, kept, kept_dims = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for j in range(columns):
-            indices[target + j * out_step] = first_extreme(offset(x, first + j * x_step), walk)
+            indices[target + j * out_step] = first_extreme(offset(x, first + j * x_step), descriptor)
 
 
-def extreme_rows(x, values, indices, walk):
+def extreme_rows(x, values, indices, descriptor):
     """As index_rows, over one reduced dimension, with the values."""
-    step, columns, x_step, out_step, kept, kept_dims = walk[1], walk[2], walk[3], walk[4], walk[5], walk[6]
+    step, columns, x_step = descriptor[1], descriptor[2], descriptor[3]
+    out_step, kept, kept_dims = descriptor[4], descriptor[5], descriptor[6]
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for j in range(columns):
             a = offset(x, first + j * x_step)
-            at = first_extreme(a, walk)
+            at = first_extreme(a, descriptor)
             indices[target + j * out_step] = at
             values[target + j * out_step] = a[at * step]
 
@@ -186,59 +187,61 @@ def find_folded(x, best, index, width, n, fold):
         index[j] = start + find(offset(x, start * width + j), min(n - start, block), width, best[j])
 
 
-def find_columns(x, best, index, width, walk):
+def find_columns(x, best, index, width, descriptor):
     """The row-major index of the extreme of each column."""
-    n, step, x_step, reduced, reduced_dims, fold = walk[0], walk[1], walk[3], walk[7], walk[8], walk[9]
+    n, step, x_step = descriptor[0], descriptor[1], descriptor[3]
+    reduced, reduced_dims, fold = descriptor[7], descriptor[8], descriptor[9]
     if reduced == 1 and fold > 1 and (width <= 16 or n >= 4 * LONG_ROWS * fold):    # (64, 64): 1.4 us, folded 2.4
         find_folded(x, best, index, width, n, fold)
         return
     if reduced == 1 and n <= SHORT and x_step != 1:
         find_short(x, best, index, width, n, step, x_step)
         return
-    entry = HEADER + 3 * walk[6]
+    entry = HEADER + 3 * descriptor[6]
     for j in range(width):
         best[j] = T(load(x[j * x_step]))
         index[j] = 0
     for r in range(reduced):
-        a = offset(x, position(r, walk, entry, reduced_dims, 2, 1))
+        a = offset(x, position(r, descriptor, entry, reduced_dims, 2, 1))
         for i in range(n):
             replace(best, index, offset(a, i * step), width, x_step, r * n + i)
 
 
-def index_one(x, indices, walk):
+def index_one(x, indices, descriptor):
     """Where there is one element to choose from. `x` may be of any dtype."""
-    columns, out_step, kept, kept_dims = walk[2], walk[4], walk[5], walk[6]
+    columns, out_step, kept, kept_dims = descriptor[2], descriptor[4], descriptor[5], descriptor[6]
     for k in range(kept):
-        row = offset(indices, position(k, walk, HEADER, kept_dims, 3, 1))
+        row = offset(indices, position(k, descriptor, HEADER, kept_dims, 3, 1))
         for j in range(columns):
             row[j * out_step] = 0
 
 
-def index_columns(x, indices, walk):
-    columns, x_step, out_step, kept, kept_dims = walk[2], walk[3], walk[4], walk[5], walk[6]
+def index_columns(x, indices, descriptor):
+    columns, x_step, out_step, kept, kept_dims = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
     best = local_array(T, 512)
     index = local_array(int64, 512)
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for c in range(0, columns, 512):
             width = min(columns - c, 512)
-            find_columns(offset(x, first + c * x_step), best, index, width, walk)
+            find_columns(offset(x, first + c * x_step), best, index, width, descriptor)
             for j in range(width):
                 indices[target + (c + j) * out_step] = index[j]
 
 
-def extreme_columns(x, values, indices, walk):
-    step, columns, x_step, out_step, kept, kept_dims = walk[1], walk[2], walk[3], walk[4], walk[5], walk[6]
+def extreme_columns(x, values, indices, descriptor):
+    step, columns, x_step = descriptor[1], descriptor[2], descriptor[3]
+    out_step, kept, kept_dims = descriptor[4], descriptor[5], descriptor[6]
     best = local_array(T, 512)
     index = local_array(int64, 512)
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for c in range(0, columns, 512):
             width = min(columns - c, 512)
             a = offset(x, first + c * x_step)
-            find_columns(a, best, index, width, walk)
+            find_columns(a, best, index, width, descriptor)
             for j in range(width):
                 indices[target + (c + j) * out_step] = index[j]
                 values[target + (c + j) * out_step] = a[j * x_step + index[j] * step]
@@ -273,15 +276,15 @@ def _plan(kind, dtype, shape, strides, axes, out_strides, with_values):
     kept = [i for i in range(len(shape)) if i not in axes]
     extents, steps = merge([shape[i] for i in kept], [[t[i] for i in kept] for t in (out_strides, strides)])
     reduced = _in_order([shape[a] for a in axes], [strides[a] for a in axes])
-    walk = Nest([(n, *s) for n, s in zip(extents, steps)], reduced)
-    columns_form = walk.columns_form()
-    one = walk.reduction == 1 and not with_values
+    descriptor = Nest([(n, *s) for n, s in zip(extents, steps)], reduced)
+    columns_form = descriptor.columns_form()
+    one = descriptor.reduction == 1 and not with_values
     kernel = compile_kernel(index_one, ("int64*",) * 3) if one else _kernel(kind, dtype, columns_form, with_values)
     elements = math.prod(shape)
     parts = wanted_parts(elements)
-    shared = split_kept(walk, parts, columns_form) if parts > 1 else None
+    shared = split_kept(descriptor, parts, columns_form) if parts > 1 else None
     if not shared:
-        return prepare(kernel, [walk.descriptor()], release_lock=elements > WORTH_RELEASING)
+        return prepare(kernel, [descriptor.descriptor()], release_lock=elements > WORTH_RELEASING)
     sizes = (itemsize(dtype), 8) if with_values else (8,)
     return prepare(kernel, [part.descriptor() for part, *_ in shared],
                    [(x * itemsize(dtype), *[out * size for size in sizes]) for _, out, x in shared])

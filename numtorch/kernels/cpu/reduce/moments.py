@@ -105,17 +105,17 @@ def contiguous_moments(x, n):
     return mean, squares
 
 
-def moments_rows(x, out, walk):
-    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    kept, kept_dims, reduced, reduced_dims = walk[5], walk[6], walk[7], walk[8]
-    correction = float_of(walk[10])
+def moments_rows(x, out, descriptor):
+    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    kept, kept_dims, reduced, reduced_dims = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
+    correction = float_of(descriptor[10])
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for j in range(columns):
             count = mean = squares = W(0)
             for r in range(reduced):
-                a = offset(x, first + j * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                a = offset(x, first + j * x_step + position(r, descriptor, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
                 for i in range(0, n, BLOCK):
                     b = offset(a, i * step)
                     size = min(n - i, BLOCK)
@@ -124,18 +124,18 @@ def moments_rows(x, out, walk):
             write(out, target + j * out_step, count, mean, squares, correction)
 
 
-def moments_columns(x, out, walk):
-    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    kept, kept_dims, reduced, reduced_dims = walk[5], walk[6], walk[7], walk[8]
-    correction = float_of(walk[10])
+def moments_columns(x, out, descriptor):
+    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    kept, kept_dims, reduced, reduced_dims = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
+    correction = float_of(descriptor[10])
     center = local_array(T, 512)
     spread = local_array(T, 512)
     residual = local_array(T, 512)
     mean = local_array(W, 512)
     squares = local_array(W, 512)
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for c in range(0, columns, 512):
             width = min(columns - c, 512)
             for j in range(width):
@@ -143,7 +143,7 @@ def moments_columns(x, out, walk):
                 squares[j] = W(0)
             count = W(0)
             for r in range(reduced):
-                a = offset(x, first + c * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                a = offset(x, first + c * x_step + position(r, descriptor, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
                 for i in range(0, n, BLOCK_ROWS):
                     rows = min(n - i, BLOCK_ROWS)
                     block_columns(offset(a, i * step), center, spread, residual, rows, step, width, x_step)
@@ -223,14 +223,14 @@ def merge_wide_columns(x, mean, squares, count, rows, step, width, x_step):
         _, mean[j], squares[j] = merge_moments(count, mean[j], squares[j], W(rows), more_mean, more_squares)
 
 
-def merge_parts(x, out, walk):
+def merge_parts(x, out, descriptor):
     """The variance from partial results, a few for each output."""
-    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    kept, kept_dims = walk[5], walk[6]
-    correction = float_of(walk[10])
+    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    kept, kept_dims = descriptor[5], descriptor[6]
+    correction = float_of(descriptor[10])
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for j in range(columns):
             count = mean = squares = W(0)
             for i in range(n):

@@ -208,14 +208,14 @@ def rows_total(block, x, rows, step, n, exponent):
     return result
 
 
-def reduce_rows(x, out, walk):
-    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    kept, kept_dims, reduced, reduced_dims = walk[5], walk[6], walk[7], walk[8]
-    exponent, count = float_of(walk[10]), float_of(walk[11])
+def reduce_rows(x, out, descriptor):
+    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    kept, kept_dims, reduced, reduced_dims = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
+    exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
     block = local_array(T, 512)
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         if step == 1 and reduced == 1 and n <= SHORT_ROW:
             for c in range(0, columns, 512):
                 rows = min(columns - c, 512)
@@ -225,7 +225,7 @@ def reduce_rows(x, out, walk):
                     y[j * out_step] = store(OUT(finish(W(block[j]), exponent, count)))
             continue
         if step == 1 and reduced_dims == 1 and reduced >= 4 and n <= SHORT_ROW:
-            row_step = walk[HEADER + 3 * kept_dims + 1]
+            row_step = descriptor[HEADER + 3 * kept_dims + 1]
             for j in range(columns):
                 result = W(rows_total(block, offset(x, first + j * x_step), reduced, row_step, n, exponent))
                 out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
@@ -233,7 +233,7 @@ def reduce_rows(x, out, walk):
         for j in range(columns):
             result = W(IDENTITY)
             for r in range(reduced):
-                a = offset(x, first + j * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                a = offset(x, first + j * x_step + position(r, descriptor, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
                 for i in range(0, n, BLOCK):
                     result = W(combine(result, W(reduce_block(offset(a, i * step), min(n - i, BLOCK), step, exponent))))
             out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
@@ -245,16 +245,16 @@ def carry(block, wide, lanes):
         block[j] = T(IDENTITY)
 
 
-def many_columns(block, wide, x, width, walk, exponent):
+def many_columns(block, wide, x, width, descriptor, exponent):
     """All of what is reduced, into `wide`, by way of a block of accumulators. Rows that lie in one by `fold` are joined."""
-    n, step, x_step, fold, entry = walk[0], walk[1], walk[3], walk[9], HEADER + 3 * walk[6]
+    n, step, x_step, fold, entry = descriptor[0], descriptor[1], descriptor[3], descriptor[9], HEADER + 3 * descriptor[6]
     lanes = width * fold
     for j in range(lanes):
         block[j] = T(IDENTITY)
         wide[j] = W(IDENTITY)
     pending = 0
-    for r in range(walk[7]):
-        a = offset(x, position(r, walk, entry, walk[8], 2, 1))
+    for r in range(descriptor[7]):
+        a = offset(x, position(r, descriptor, entry, descriptor[8], 2, 1))
         whole = n // fold
         i = 0
         while i < whole:
@@ -273,18 +273,18 @@ def many_columns(block, wide, x, width, walk, exponent):
             wide[j] = W(combine(wide[j], part[j]))
 
 
-def reduce_columns(x, out, walk):
-    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    kept, kept_dims, reduced, reduced_dims, fold = walk[5], walk[6], walk[7], walk[8], walk[9]
-    exponent, count = float_of(walk[10]), float_of(walk[11])
+def reduce_columns(x, out, descriptor):
+    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    kept, kept_dims, reduced, reduced_dims, fold = descriptor[5], descriptor[6], descriptor[7], descriptor[8], descriptor[9]
+    exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
     block = local_array(T, 512)
     wide = local_array(W, 512)
     single = n * reduced == 1
     few = x_step == 1 and VECTOR_LANES <= columns <= FEW_COLUMNS and reduced == 1 and n <= CARRY_ROWS
     direct = fold == 1 and n * reduced <= CARRY_ROWS         # nothing to be carried
     for k in range(kept):
-        first = position(k, walk, HEADER, kept_dims, 3, 2)
-        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for c in range(0, columns, 512):
             width = min(columns - c, 512)
             a, y = offset(x, first + c * x_step), offset(out, target + c * out_step)
@@ -298,10 +298,10 @@ def reduce_columns(x, out, walk):
                 for j in range(width):
                     block[j] = T(IDENTITY)
                 for r in range(reduced):
-                    b = offset(a, position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                    b = offset(a, position(r, descriptor, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
                     add_rows(block, b, n, step, width, x_step, exponent)
             else:
-                many_columns(block, wide, a, width, walk, exponent)
+                many_columns(block, wide, a, width, descriptor, exponent)
                 for j in range(width):
                     y[j * out_step] = store(OUT(finish(wide[j], exponent, count)))
                 continue
@@ -428,9 +428,9 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     count = float(math.prod(shape[a] for a in axes))
     if count == 1 and kind in ("norm", "norm1", "norm2", "norm-inf"):
         kind = "norminf"                                 # the magnitude of a single element
-    walk = nest(shape, strides, axes, out_strides)
+    descriptor = nest(shape, strides, axes, out_strides)
     if kind == "var":
-        return plan_stages(walk, 2.0, itemsize(dtype), itemsize(out_dtype), moments_kernels(dtype, out_dtype),
+        return plan_stages(descriptor, 2.0, itemsize(dtype), itemsize(out_dtype), moments_kernels(dtype, out_dtype),
                            (float(correction), count))
-    return plan_stages(walk, _COSTS.get(kind, 1.0), itemsize(dtype), itemsize(out_dtype),
+    return plan_stages(descriptor, _COSTS.get(kind, 1.0), itemsize(dtype), itemsize(out_dtype),
                        _kernels(kind, dtype, out_dtype), (float(exponent), count))

@@ -34,13 +34,13 @@ THREAD_WORK = 50_000             # elements that make a thread worth waking
 WORTH_RELEASING = 30_000         # elements above which other Python threads may run during a call
 
 
-def _position(index, walk, entry, dims, width, column):
+def _position(index, descriptor, entry, dims, width, column):
     """Offset of the outer dimensions' index; their extents stand at `entry` in the descriptor, `width` apart."""
     at = 0
     for d in range(dims):
         e = entry + d * width
-        rest = index // walk[e]
-        at += (index - rest * walk[e]) * walk[e + column]
+        rest = index // descriptor[e]
+        at += (index - rest * descriptor[e]) * descriptor[e + column]
         index = rest
     return at
 
@@ -49,7 +49,7 @@ position = ScalarBody(_position, "int64", "float")       # as a scalar body it i
 
 
 class Nest(NamedTuple):
-    """A merged walk: kept dimensions (extent, out_step, x_step) and reduced ones (extent, step), outermost first."""
+    """A merged descriptor: kept dimensions (extent, out_step, x_step) and reduced ones (extent, step), outermost first."""
     kept: list
     reduced: list
 
@@ -112,23 +112,23 @@ def _cut(dims, axis, parts, grain):
         yield start, [*dims[:axis], (stop - start, *dims[axis][1:]), *dims[axis + 1:]]
 
 
-def split_kept(walk: Nest, parts, columns_form):
+def split_kept(descriptor: Nest, parts, columns_form):
     """One nest a part and the (out, x) steps it starts at, splitting the outputs; None where they are too few."""
-    for axis, (extent, out_step, x_step) in enumerate(walk.kept):
-        grain = 64 if columns_form and axis == len(walk.kept) - 1 else 1
+    for axis, (extent, out_step, x_step) in enumerate(descriptor.kept):
+        grain = 64 if columns_form and axis == len(descriptor.kept) - 1 else 1
         if extent >= parts * grain:
-            return [(Nest(kept, walk.reduced), start * out_step, start * x_step)
-                    for start, kept in _cut(walk.kept, axis, parts, grain)]
+            return [(Nest(kept, descriptor.reduced), start * out_step, start * x_step)
+                    for start, kept in _cut(descriptor.kept, axis, parts, grain)]
     return None
 
 
-def split_reduced(walk: Nest, parts):
+def split_reduced(descriptor: Nest, parts):
     """One nest a part and the x step it starts at, splitting what is reduced; None where no dimension is long."""
-    for axis, (extent, step) in enumerate(walk.reduced):
-        grain = 64 if axis == len(walk.reduced) - 1 and abs(step) == 1 else 1
+    for axis, (extent, step) in enumerate(descriptor.reduced):
+        grain = 64 if axis == len(descriptor.reduced) - 1 and abs(step) == 1 else 1
         if extent >= parts * grain:
-            return [(Nest(walk.kept, reduced), start * step)
-                    for start, reduced in _cut(walk.reduced, axis, parts, grain)]
+            return [(Nest(descriptor.kept, reduced), start * step)
+                    for start, reduced in _cut(descriptor.reduced, axis, parts, grain)]
     return None
 
 
@@ -144,11 +144,11 @@ def prepare_stages(first: Prepared, last: Prepared) -> Prepared:
     return program.prepare()
 
 
-def plan_stages(walk: Nest, cost, item, out_item, kernels, parameters=(0.0, 0.0)) -> Prepared:
+def plan_stages(descriptor: Nest, cost, item, out_item, kernels, parameters=(0.0, 0.0)) -> Prepared:
     """Prepare a reduction: one part, several over the outputs, or two stages over the threads.
 
     Args:
-        walk: the nest.
+        descriptor: the nest.
         cost: the work of an element relative to an addition.
         item, out_item: bytes of an input and an output element.
         kernels: `kernels(stage, columns_form)` gives the kernel of a stage: "whole", "first" (input to partial results)
@@ -156,24 +156,24 @@ def plan_stages(walk: Nest, cost, item, out_item, kernels, parameters=(0.0, 0.0)
             `kernels.partial` the bytes of a partial result.
         parameters: two floats for the kernel.
     """
-    elements = walk.outputs * walk.reduction
-    form = walk.columns_form(kernels.abreast("whole"))
+    elements = descriptor.outputs * descriptor.reduction
+    form = descriptor.columns_form(kernels.abreast("whole"))
     parts = wanted_parts(elements, cost)
     busy = elements * cost > WORTH_RELEASING
-    shared = split_kept(walk, parts, form) if parts > 1 else None
+    shared = split_kept(descriptor, parts, form) if parts > 1 else None
     if shared:
         rows = [part.descriptor(parameters) for part, *_ in shared]
         offsets = [(x * item, out * out_item) for _, out, x in shared]
         return prepare(kernels("whole", form), rows, offsets)
-    if parts > 1 and walk.outputs * parts <= PARTIALS:
-        shape = [k[0] for k in walk.kept]
+    if parts > 1 and descriptor.outputs * parts <= PARTIALS:
+        shape = [k[0] for k in descriptor.kept]
         steps = [math.prod(shape[i + 1:]) for i in range(len(shape))]
-        inner = Nest([(n, s, x) for (n, _, x), s in zip(walk.kept, steps)], walk.reduced)
+        inner = Nest([(n, s, x) for (n, _, x), s in zip(descriptor.kept, steps)], descriptor.reduced)
         shared = split_reduced(inner, parts)
         if shared:
             rows = [part.descriptor(parameters) for part, _ in shared]
-            offsets = [(x * item, i * walk.outputs * kernels.partial) for i, (_, x) in enumerate(shared)]
+            offsets = [(x * item, i * descriptor.outputs * kernels.partial) for i, (_, x) in enumerate(shared)]
             first = prepare(kernels("first", form), rows, offsets)
-            last = Nest([(n, out, s) for (n, out, _), s in zip(walk.kept, steps)], [(parts, walk.outputs)])
+            last = Nest([(n, out, s) for (n, out, _), s in zip(descriptor.kept, steps)], [(parts, descriptor.outputs)])
             return prepare_stages(first, prepare(kernels("last", last.columns_form()), [last.descriptor(parameters)]))
-    return prepare(kernels("whole", form), [walk.descriptor(parameters)], release_lock=busy)
+    return prepare(kernels("whole", form), [descriptor.descriptor(parameters)], release_lock=busy)

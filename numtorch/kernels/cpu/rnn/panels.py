@@ -23,9 +23,9 @@ GRAIN = 30_000
 PRODUCT_GRAIN = 200_000                                  # multiply-adds: two threads' halves take 1 µs, as does handing one over
 
 
-def lay_panels(weight, panels, walk):
+def lay_panels(weight, panels, descriptor):
     """panels[j // NR][k][j % NR] = weight[k * row + j * column], and 0 in what the last panel has beyond the columns."""
-    depth, columns, row, column = walk[0], walk[1], walk[2], walk[3]
+    depth, columns, row, column = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
     whole = columns // NR * NR
     if column == 1:                                      # along the rows, in which memory is read in order
         for k in range(depth):
@@ -55,11 +55,11 @@ def lay_panels(weight, panels, walk):
                 line[c] = T(0)
 
 
-def multiply_panels(a, panels, c, bias, workspace, walk):
+def multiply_panels(a, panels, c, bias, workspace, descriptor):
     """C = A @ weight for a weight in panels, and by `flags` what C was or a bias more; A and C are row-major, `pitch` is the length
     of C's rows. The addresses are a product's, the workspace is not used. As a batch of panels, each a planned product,
     16 x 512 x 128 took 16.8 us and 4 x 1024 x 256 21.8, and takes 11.4 and 14.7."""
-    rows, columns, depth, flags, pitch = walk[0], walk[1], walk[2], walk[3], walk[4]
+    rows, columns, depth, flags, pitch = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     sums = local_array(T, 256)                           # a tile at an edge, where lanes cannot be masked
     for j in range(0, columns, NR):
         panel = offset(panels, j * depth)
@@ -77,10 +77,10 @@ def multiply_panels(a, panels, c, bias, workspace, walk):
             i += height
 
 
-def turn_over(source, out, walk):
+def turn_over(source, out, descriptor):
     """out[j][i] = source[i][j] for `columns` of the source, whose rows are `pitch` long, block by block in registers; rows of `out`
     are finished before the next ones: along the source's rows, 128 x 512 from memory took 61 us on two threads, and takes 38."""
-    rows, columns, pitch = walk[0], walk[1], walk[2]
+    rows, columns, pitch = descriptor[0], descriptor[1], descriptor[2]
     block = local_array(T, 512)                          # W * W, and what `transpose_tile` writes beyond
     j = int64(0)
     while j < columns:

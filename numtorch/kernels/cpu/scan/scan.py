@@ -99,12 +99,12 @@ def scan_few(x, out, running, count, n, move):
     running[d] = total3
 
 
-# walk: outer, R, columns, step of R, step of outer, reverse.
-def scan(x, out, walk):
-    outer, n, columns, stride, outer_stride = walk[0], walk[1], walk[2], walk[3], walk[4]
+# descriptor: outer, R, columns, step of R, step of outer, reverse.
+def scan(x, out, descriptor):
+    outer, n, columns, stride, outer_stride = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     running = local_array(A, 256)
     first, move = int64(0), stride
-    if walk[5] != 0:
+    if descriptor[5] != 0:
         first, move = (n - 1) * stride, -stride
     done = int64(0)
     if columns == 1 and move == 1 and outer_stride == n and (n < SHORT or not EIGHTS):
@@ -147,15 +147,15 @@ def scan(x, out, walk):
 TIMES = False                    # whether each is multiplied by the product before it
 
 
-def recurrence(c, x, products, out, walk):
+def recurrence(c, x, products, out, descriptor):
     """s[r] = c[r] + x[r] s[r - 1]; from the end s[r] = c[r] + x[r + 1] s[r + 1].
 
     With TIMES, out is s[r] products[r - 1]: the gradient of running products. By sums of gradient times product over factor it took
     3.5 times as long, two scans of them for rows with a 0."""
-    outer, n, columns, stride, outer_stride = walk[0], walk[1], walk[2], walk[3], walk[4]
+    outer, n, columns, stride, outer_stride = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     running = local_array(A, 256)
     first, move, ahead = int64(0), stride, int64(0)
-    if walk[5] != 0:
+    if descriptor[5] != 0:
         first, move, ahead = (n - 1) * stride, -stride, stride
     for o in range(outer):
         base = o * outer_stride
@@ -237,9 +237,9 @@ def column_extreme(x, values, indices, n, move, word, at, first):
     return word, at
 
 
-def running_extreme(x, values, indices, walk):
+def running_extreme(x, values, indices, descriptor):
     """The extreme so far and the last place where it was met; a NaN is one from where it stands on."""
-    outer, n, columns, stride, outer_stride = walk[0], walk[1], walk[2], walk[3], walk[4]
+    outer, n, columns, stride, outer_stride = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     best = local_array(T, 256)
     place = local_array(int64, 256)
     if n == 0:
@@ -332,12 +332,12 @@ def log_row(x, out, n, move):
         done += count
 
 
-def log_scan(x, out, walk):
-    outer, n, columns, stride, outer_stride = walk[0], walk[1], walk[2], walk[3], walk[4]
+def log_scan(x, out, descriptor):
+    outer, n, columns, stride, outer_stride = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     shifts = local_array(T, 256)
     totals = local_array(T, 256)
     first, move = int64(0), stride
-    if walk[5] != 0:
+    if descriptor[5] != 0:
         first, move = (n - 1) * stride, -stride
     for o in range(outer):
         base = o * outer_stride + first

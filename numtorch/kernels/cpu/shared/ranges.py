@@ -14,9 +14,9 @@ store = same
 GRAIN = 16_000                   # two threads take 0.85 of the time at twice as many
 
 
-def count_evenly(start, end, step, out, walk):
+def count_evenly(start, end, step, out, descriptor):
     """Elements before `half` are counted from the start, the others back from the end, so that both ends are exact."""
-    n, first, half, last = walk[0], walk[1], walk[2], walk[3]
+    n, first, half, last = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
     low, high, apart = start[0], end[0], step[0]
     near = min(max(half - first, int64(0)), n)
     for i in range(near):
@@ -54,9 +54,9 @@ by_squaring = whole_power
 _BY_SQUARING = ScalarBody(whole_power, "float64")        # as written: a kernel's own sums may be rearranged
 
 
-def raise_base(base, exponents, out, walk):
+def raise_base(base, exponents, out, descriptor):
     """out = base ** exponents. Whole powers of ordinary size are made by squaring, the others by `power`."""
-    n, b = walk[0], base[0]
+    n, b = descriptor[0], base[0]
     for i in range(n):
         out[i] = power(b, exponents[i])
     for i in range(n):

@@ -54,10 +54,10 @@ def distance_sum(x, weight, n, shift, weighted):
 
 
 # ---------------------------------------------------------------- class indices
-# walk: N, C, S (columns here), ignore_index, number of the first position, whether there is a weight, smoothing, step of a
+# descriptor: N, C, S (columns here), ignore_index, number of the first position, whether there is a weight, smoothing, step of a
 # gradient (0: one number serves all), whether there is a divisor, S in memory. saved is (N, 2, S).
-def class_loss_rows(logits, target, weight, losses, weights, saved, status, walk):
-    rows, n, ignored, weighted, smoothing = walk[0], walk[1], walk[3], walk[5], T(float_of(walk[6]))
+def class_loss_rows(logits, target, weight, losses, weights, saved, status, descriptor):
+    rows, n, ignored, weighted, smoothing = descriptor[0], descriptor[1], descriptor[3], descriptor[5], T(float_of(descriptor[6]))
     spread = smoothing / T(n)
     everything = total_weight(weight, n, weighted)
     for row in range(rows):
@@ -67,7 +67,7 @@ def class_loss_rows(logits, target, weight, losses, weights, saved, status, walk
         if t == ignored:
             continue
         if t < 0 or t >= n:
-            status[0] = walk[4] + row + 1
+            status[0] = descriptor[4] + row + 1
             continue
         a = offset(logits, row * n)
         shift = row_maximum(a, n)
@@ -82,20 +82,20 @@ def class_loss_rows(logits, target, weight, losses, weights, saved, status, walk
         losses[row] = store(loss)
 
 
-def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logits, walk):
-    rows, n, weighted, smoothing = walk[0], walk[1], walk[5], T(float_of(walk[6]))
+def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
+    rows, n, weighted, smoothing = descriptor[0], descriptor[1], descriptor[5], T(float_of(descriptor[6]))
     spread = smoothing / T(n)
     everything = total_weight(weight, n, weighted)
     for row in range(rows):
         t = target[row]
         a = offset(logits, row * n)
         out = offset(grad_logits, row * n)
-        if t == walk[3]:
+        if t == descriptor[3]:
             for i in range(n):
                 out[i] = store(T(0))
             continue
-        incoming = load(grad[row * walk[7]])
-        if walk[8] != 0:
+        incoming = load(grad[row * descriptor[7]])
+        if descriptor[8] != 0:
             incoming = incoming / divisor[0]
         own = incoming * class_weight(weight, t, weighted)
         shift = saved[2 * row]
@@ -117,14 +117,14 @@ def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logi
         out[t] = store(exp(load(a[t]) - shift) * scale - share * class_weight(weight, t, weighted) - own)
 
 
-def class_loss_columns(logits, target, weight, losses, weights, saved, status, walk):
-    n, size, weighted, smoothing, step = walk[1], walk[2], walk[5], T(float_of(walk[6])), walk[9]
+def class_loss_columns(logits, target, weight, losses, weights, saved, status, descriptor):
+    n, size, weighted, smoothing, step = descriptor[1], descriptor[2], descriptor[5], T(float_of(descriptor[6])), descriptor[9]
     shift = local_array(T, 256)
     total = local_array(T, 256)
     far = local_array(T, 256)
     spread = smoothing / T(n)
     everything = total_weight(weight, n, weighted)
-    for image in range(walk[0]):
+    for image in range(descriptor[0]):
         for first in range(0, size, 256):
             width = min(int64(256), size - first)
             place = image * step + first
@@ -149,10 +149,10 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, w
                 t = target[place + j]
                 weights[place + j] = T(0)
                 losses[place + j] = store(T(0))
-                if t == walk[3]:
+                if t == descriptor[3]:
                     continue
                 if t < 0 or t >= n:
-                    status[0] = walk[4] + place + j + 1
+                    status[0] = descriptor[4] + place + j + 1
                     continue
                 factor = class_weight(weight, t, weighted)
                 weights[place + j] = factor
@@ -162,15 +162,15 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, w
                 losses[place + j] = store(loss)
 
 
-def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_logits, walk):
-    n, size, weighted, smoothing, step = walk[1], walk[2], walk[5], T(float_of(walk[6])), walk[9]
+def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
+    n, size, weighted, smoothing, step = descriptor[1], descriptor[2], descriptor[5], T(float_of(descriptor[6])), descriptor[9]
     own = local_array(T, 256)
     scale = local_array(T, 256)
     share = local_array(T, 256)
     shift = local_array(T, 256)
     spread = smoothing / T(n)
     everything = total_weight(weight, n, weighted)
-    for image in range(walk[0]):
+    for image in range(descriptor[0]):
         for first in range(0, size, 256):
             width = min(int64(256), size - first)
             place = image * step + first
@@ -182,9 +182,9 @@ def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_l
                 own[j] = T(0)
                 share[j] = T(0)
                 scale[j] = T(0)
-                if t != walk[3]:
-                    incoming = load(grad[(place + j) * walk[7]])
-                    if walk[8] != 0:
+                if t != descriptor[3]:
+                    incoming = load(grad[(place + j) * descriptor[7]])
+                    if descriptor[8] != 0:
                         incoming = incoming / divisor[0]
                     own[j] = incoming * class_weight(weight, t, weighted) * (T(1) - smoothing)
                     share[j] = incoming * spread
@@ -197,27 +197,27 @@ def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_l
                     out[j] = store(exp(load(row[j]) - shift[j]) * scale[j] - share[j] * factor)
             for j in range(width):
                 t = target[place + j]
-                if t != walk[3]:
+                if t != descriptor[3]:
                     at = base + t * step + j
                     spared = share[j] * class_weight(weight, t, weighted) + own[j]
                     grad_logits[at] = store(exp(load(logits[at]) - shift[j]) * scale[j] - spared)
 
 
 # ---------------------------------------------------------------- probabilities, along rows
-# walk: N, C, whether there is a weight, smoothing, step of a gradient, divisor of the gradient
-def probability_loss_rows(logits, target, weight, losses, saved, walk):
+# descriptor: N, C, whether there is a weight, smoothing, step of a gradient, divisor of the gradient
+def probability_loss_rows(logits, target, weight, losses, saved, descriptor):
     """saved: the maximum, 1 / sum of exponentials, and the sum of q."""
-    n, smoothing = walk[1], T(float_of(walk[3]))
+    n, smoothing = descriptor[1], T(float_of(descriptor[3]))
     keep = T(1) - smoothing
     spread = smoothing / T(n)
-    for row in range(walk[0]):
+    for row in range(descriptor[0]):
         a = offset(logits, row * n)
         p = offset(target, row * n)
         shift = row_maximum(a, n)
         total = row_exp_sum(a, n, shift)
         mass = T(0)
         far = T(0)
-        if walk[2] != 0:
+        if descriptor[2] != 0:
             for c in range(n):
                 q = (load(p[c]) * keep + spread) * load(weight[c])
                 mass += q
@@ -233,19 +233,19 @@ def probability_loss_rows(logits, target, weight, losses, saved, walk):
         losses[row] = store(mass * log(total) + far)
 
 
-def probability_loss_grad_rows(logits, saved, target, weight, grad, grad_logits, walk):
-    n, smoothing = walk[1], T(float_of(walk[3]))
-    share = T(W(1) / float_of(walk[5]))
-    for row in range(walk[0]):
+def probability_loss_grad_rows(logits, saved, target, weight, grad, grad_logits, descriptor):
+    n, smoothing = descriptor[1], T(float_of(descriptor[3]))
+    share = T(W(1) / float_of(descriptor[5]))
+    for row in range(descriptor[0]):
         a = offset(logits, row * n)
         p = offset(target, row * n)
         out = offset(grad_logits, row * n)
-        incoming = load(grad[row * walk[4]]) * share
+        incoming = load(grad[row * descriptor[4]]) * share
         shift = saved[3 * row]
         scale = saved[3 * row + 1] * saved[3 * row + 2] * incoming
         keep = incoming * (T(1) - smoothing)
         spread = incoming * smoothing / T(n)
-        if walk[2] != 0:
+        if descriptor[2] != 0:
             for c in range(n):
                 out[c] = store(exp(load(a[c]) - shift) * scale - (load(p[c]) * keep + spread) * load(weight[c]))
         else:
@@ -274,9 +274,9 @@ def pick_losses(x, target, weight, losses, weights, count, n, step, class_step, 
     return wrong
 
 
-def likelihood_losses(x, target, weight, losses, weights, status, walk):
-    """losses = -weight[t] * x[t]. The walk of class indices."""
-    images, n, size = walk[0], walk[1], walk[2]
+def likelihood_losses(x, target, weight, losses, weights, status, descriptor):
+    """losses = -weight[t] * x[t]. The descriptor of class indices."""
+    images, n, size = descriptor[0], descriptor[1], descriptor[2]
     count, step, class_step = size, int64(1), size
     if size == 1:
         count, step, class_step, images = images, n, int64(1), int64(1)
@@ -286,37 +286,37 @@ def likelihood_losses(x, target, weight, losses, weights, status, walk):
     for image in range(images):
         place = image * size
         wrong = pick_losses(offset(x, image * n * size), offset(target, place), weight, offset(losses, place),
-                            offset(weights, place), count, n, step, class_step, walk[3], walk[5])
+                            offset(weights, place), count, n, step, class_step, descriptor[3], descriptor[5])
         if wrong < count and status[0] == 0:
             status[0] = place + wrong + 1
 
 
-def likelihood_grad(target, weight, grad, divisor, grad_x, walk):
-    n, size = walk[1], walk[2]
-    for image in range(walk[0]):
+def likelihood_grad(target, weight, grad, divisor, grad_x, descriptor):
+    n, size = descriptor[1], descriptor[2]
+    for image in range(descriptor[0]):
         out = offset(grad_x, image * n * size)
         for i in range(n * size):
             out[i] = store(T(0))
         for j in range(size):
             t = target[image * size + j]
-            if t != walk[3]:
-                slope = -load(grad[(image * size + j) * walk[7]]) * class_weight(weight, t, walk[5])
-                if walk[8] != 0:
+            if t != descriptor[3]:
+                slope = -load(grad[(image * size + j) * descriptor[7]]) * class_weight(weight, t, descriptor[5])
+                if descriptor[8] != 0:
                     slope = slope / divisor[0]
                 out[t * size + j] = store(slope)
 
 
-def loss_total(losses, weights, total, divisor, walk):
-    """total = sum(losses) / divisor. walk: positions, whether the divisor is the sum of the weights, else the divisor."""
+def loss_total(losses, weights, total, divisor, descriptor):
+    """total = sum(losses) / divisor. descriptor: positions, whether the divisor is the sum of the weights, else the divisor."""
     loss = W(0)
     weight = W(0)
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         loss += W(load(losses[i]))
-    if walk[1] != 0:
-        for i in range(walk[0]):
+    if descriptor[1] != 0:
+        for i in range(descriptor[0]):
             weight += W(weights[i])
     else:
-        weight = float_of(walk[2])
+        weight = float_of(descriptor[2])
     divisor[0] = T(weight)
     total[0] = store(T(loss / weight))
 
@@ -392,8 +392,8 @@ def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bo
 def plan_likelihood_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool):
     """Negative log likelihood. Addresses: log-probabilities, target, weight, losses, weights, status as for `plan_class_loss`."""
     kernel = typed(likelihood_losses, dtype, ("element*", "int64*", "element*", "element*", "compute*", "int64*", "int64*"))
-    walk = _class_walk((0, batch, 0, size), classes, size, ignored, weighted, 0.0, 0, False)
-    return prepare_parts(kernel, [walk], None, batch * size)
+    descriptor = _class_walk((0, batch, 0, size), classes, size, ignored, weighted, 0.0, 0, False)
+    return prepare_parts(kernel, [descriptor], None, batch * size)
 
 
 def plan_likelihood_grad(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, each: bool, divided: bool):

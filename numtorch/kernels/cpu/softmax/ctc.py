@@ -55,21 +55,21 @@ def share_states(reached, left, loss, share, count):
         share[s] = exp(reached[s] + left[s] + loss)
 
 
-# walk: N (of this part), N (of all), T, C, W (states of a row), blank, whether infinite losses have no gradient
-def ctc_loss(log_probs, targets, starts, lengths, times, losses, alpha, states, skips, walk):
-    classes, width, step = walk[3], walk[4], walk[1] * walk[3]
-    for n in range(walk[0]):
+# descriptor: N (of this part), N (of all), T, C, W (states of a row), blank, whether infinite losses have no gradient
+def ctc_loss(log_probs, targets, starts, lengths, times, losses, alpha, states, skips, descriptor):
+    classes, width, step = descriptor[3], descriptor[4], descriptor[1] * descriptor[3]
+    for n in range(descriptor[0]):
         length, count = lengths[n], times[n]
         own, skip = offset(states, n * width), offset(skips, n * width)
-        extend(offset(targets, starts[n]), length, walk[5], own, skip)
+        extend(offset(targets, starts[n]), length, descriptor[5], own, skip)
         if count == 0:
             losses[n] = select(length == 0, T(0), T(inf))
             continue
         scores = offset(log_probs, n * classes)
-        row = offset(alpha, n * walk[2] * width)
+        row = offset(alpha, n * descriptor[2] * width)
         for s in range(width):
             row[s] = T(-inf)
-        row[2] = scores[walk[5]]
+        row[2] = scores[descriptor[5]]
         if length > 0:
             row[3] = scores[own[1]]
         for t in range(1, count):
@@ -87,17 +87,17 @@ def ctc_loss(log_probs, targets, starts, lengths, times, losses, alpha, states, 
         losses[n] = -log_sum(row[2 * length + 2], last, T(-inf))
 
 
-def ctc_loss_grad(log_probs, targets, starts, lengths, times, losses, alpha, states, skips, beta, grad, out, walk):
-    classes, width, step = walk[3], walk[4], walk[1] * walk[3]
-    for n in range(walk[0]):
+def ctc_loss_grad(log_probs, targets, starts, lengths, times, losses, alpha, states, skips, beta, grad, out, descriptor):
+    classes, width, step = descriptor[3], descriptor[4], descriptor[1] * descriptor[3]
+    for n in range(descriptor[0]):
         length, count, loss, scale = lengths[n], times[n], losses[n], grad[n]
         own, skip = offset(states, n * width), offset(skips, n * width)
-        extend(offset(targets, starts[n]), length, walk[5], own, skip)
+        extend(offset(targets, starts[n]), length, descriptor[5], own, skip)
         infinite = loss == T(inf)
         filled = T(0)
-        if infinite and walk[6] == 0:
+        if infinite and descriptor[6] == 0:
             filled = loss - loss                         # NaN, as nothing could be made more probable
-        for t in range(walk[2]):
+        for t in range(descriptor[2]):
             place = offset(out, t * step + n * classes)
             if t >= count or infinite:
                 for c in range(classes):
@@ -115,7 +115,7 @@ def ctc_loss_grad(log_probs, targets, starts, lengths, times, losses, alpha, sta
         for back in range(count):
             t = count - 1 - back
             scores = offset(log_probs, t * step + n * classes)
-            reached = offset(alpha, (n * walk[2] + t) * width + 2)
+            reached = offset(alpha, (n * descriptor[2] + t) * width + 2)
             place = offset(out, t * step + n * classes)
             if back == 0:
                 row[2 * length] = T(0)
@@ -149,7 +149,7 @@ def plan_ctc_loss(dtype: str, batch: int, steps: int, classes: int, width: int, 
     parts = _walks(batch, steps, classes, width, blank, 0)
     offsets = [(n * classes * size, 0, n * 8, n * 8, n * 8, n * size, n * steps * width * size, n * width * 8, n * width * size)
                for _, n in parts]
-    return prepare_parts(kernel, [walk for walk, _ in parts], offsets, batch * steps * width * 20)
+    return prepare_parts(kernel, [descriptor for descriptor, _ in parts], offsets, batch * steps * width * 20)
 
 
 def plan_ctc_loss_grad(dtype: str, batch: int, steps: int, classes: int, width: int, blank: int, zero_infinity: bool):
@@ -160,4 +160,4 @@ def plan_ctc_loss_grad(dtype: str, batch: int, steps: int, classes: int, width: 
     parts = _walks(batch, steps, classes, width, blank, int(zero_infinity))
     offsets = [(n * classes * size, 0, n * 8, n * 8, n * 8, n * size, n * steps * width * size, n * width * 8, n * width * size,
                 2 * n * width * size, n * size, n * classes * size) for _, n in parts]
-    return prepare_parts(kernel, [walk for walk, _ in parts], offsets, batch * steps * width * 20)
+    return prepare_parts(kernel, [descriptor for descriptor, _ in parts], offsets, batch * steps * width * 20)

@@ -22,9 +22,9 @@ def comes_before(x, a, b, width):
     return False
 
 
-def order_rows(x, order, scratch, walk):
-    """walk: rows, width. Rows that are equal keep their order."""
-    rows, width = walk[0], walk[1]
+def order_rows(x, order, scratch, descriptor):
+    """descriptor: rows, width. Rows that are equal keep their order."""
+    rows, width = descriptor[0], descriptor[1]
     for i in range(rows):
         order[i] = int64(i)
     source, target = order, scratch

@@ -18,9 +18,9 @@ GRAIN = 4_000
 
 
 # ---------------------------------------------------------------- runs
-def count_runs(x, count, walk):
-    """How many runs of equal neighbours x has. A NaN equals nothing. walk: elements."""
-    n = walk[0]
+def count_runs(x, count, descriptor):
+    """How many runs of equal neighbours x has. A NaN equals nothing. descriptor: elements."""
+    n = descriptor[0]
     total = int64(n > 0)
     behind = offset(x, 1)
     for i in range(n - 1):
@@ -28,12 +28,13 @@ def count_runs(x, count, walk):
     count[0] = total
 
 
-def write_runs(x, order, values, inverse, counts, walk):
-    """The runs' values, for each element the number of its run, and the runs' lengths. walk: elements, what to write of these.
+def write_runs(x, order, values, inverse, counts, descriptor):
+    """The runs' values, for each element the number of its run, and the runs' lengths. descriptor: elements, what to write of
+    these.
 
     `order` says where x's elements were before they were put in order.
     """
-    n, with_inverse, with_counts, ordered = walk[0], walk[1], walk[2], walk[3]
+    n, with_inverse, with_counts, ordered = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
     run = int64(-1)
     began = int64(0)
     for i in range(n):
@@ -50,9 +51,9 @@ def write_runs(x, order, values, inverse, counts, walk):
         counts[run] = n - began
 
 
-def longest_run(x, order, values, indices, walk):
-    """Of each row in order, the value of its first longest run, and where the last of it was. walk: rows, length."""
-    rows, n = walk[0], walk[1]
+def longest_run(x, order, values, indices, descriptor):
+    """Of each row in order, the value of its first longest run, and where the last of it was. descriptor: rows, length."""
+    rows, n = descriptor[0], descriptor[1]
     for row in range(rows):
         a = offset(x, row * n)
         longest = length = int64(0)
@@ -68,30 +69,31 @@ def longest_run(x, order, values, indices, walk):
 
 
 # ---------------------------------------------------------------- counting integers, and values in bins
-def limits(x, found, walk):
-    """The least and the greatest of integers. walk: elements, at least 1."""
+def limits(x, found, descriptor):
+    """The least and the greatest of integers. descriptor: elements, at least 1."""
     low = high = x[0]
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         low = min(low, x[i])
         high = max(high, x[i])
     found[0] = int64(low)
     found[1] = int64(high)
 
 
-def count_integers(x, counts, walk):
-    """counts[x[i]] += 1 for integers that are in range. walk: elements, size of `counts`."""
-    for place in range(walk[1]):
+def count_integers(x, counts, descriptor):
+    """counts[x[i]] += 1 for integers that are in range. descriptor: elements, size of `counts`."""
+    for place in range(descriptor[1]):
         counts[place] = 0
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         counts[int64(x[i])] += 1
 
 
-def count_bytes(x, counts, walk):
+def count_bytes(x, counts, descriptor):
     """How often each byte occurs. A count waits for the one before in its place, so four neighbours have tables of their own.
 
-    walk: elements, what is put over a byte by exclusive or to give its place (128 for signed ones, so that they are in order).
+    descriptor: elements, what is put over a byte by exclusive or to give its place (128 for signed ones, so that they are in
+    order).
     """
-    n, sign = walk[0], walk[1]
+    n, sign = descriptor[0], descriptor[1]
     a = local_array(int64, 1024)
     b, c, d = offset(a, 256), offset(a, 512), offset(a, 768)
     for i in range(1024):
@@ -107,29 +109,29 @@ def count_bytes(x, counts, walk):
         counts[byte ^ sign] = a[byte] + b[byte] + c[byte] + d[byte]
 
 
-def rank_bytes(x, ranks, out, walk):
+def rank_bytes(x, ranks, out, descriptor):
     """out[i] = ranks[x[i]], in the places of `count_bytes`."""
-    sign = walk[1]
-    for i in range(walk[0]):
+    sign = descriptor[1]
+    for i in range(descriptor[0]):
         out[i] = ranks[int64(x[i]) ^ sign]
 
 
-def add_weights(x, weights, sums, walk):
+def add_weights(x, weights, sums, descriptor):
     """sums[x[i]] += weights[i] for integers that are in range."""
-    for place in range(walk[1]):
+    for place in range(descriptor[1]):
         sums[place] = C(0)
-    for i in range(walk[0]):
+    for i in range(descriptor[0]):
         sums[int64(x[i])] += weights[i]
 
 
-def count_bins(x, out, walk):
+def count_bins(x, out, descriptor):
     """How many elements fall into each of equal bins from `low` to `high`, the last of which is closed.
 
-    walk: elements, bins, low and high as the bits of float64.
+    descriptor: elements, bins, low and high as the bits of float64.
     """
-    n, bins = walk[0], walk[1]
-    low = T(float_of(walk[2]))
-    high = T(float_of(walk[3]))
+    n, bins = descriptor[0], descriptor[1]
+    low = T(float_of(descriptor[2]))
+    high = T(float_of(descriptor[3]))
     scale = T(bins) / (high - low)
     for bin in range(bins):
         out[bin] = store(T(0))
@@ -141,12 +143,12 @@ def count_bins(x, out, walk):
 
 
 # ---------------------------------------------------------------- binary search
-def places(boundaries, x, out, walk):
+def places(boundaries, x, out, descriptor):
     """Where each element would be inserted into its row of sorted boundaries: before equal ones, or behind them if RIGHT.
 
-    walk: rows, elements of a row, boundaries of a row, step from row to row of boundaries.
+    descriptor: rows, elements of a row, boundaries of a row, step from row to row of boundaries.
     """
-    rows, n, m, step = walk[0], walk[1], walk[2], walk[3]
+    rows, n, m, step = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
     for row in range(rows):
         edges = offset(boundaries, row * step)
         a = offset(x, row * n)

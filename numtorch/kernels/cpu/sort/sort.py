@@ -256,7 +256,7 @@ def sort_lines(words, n):
 
 
 # ---------------------------------------------------------------- kernels
-# walk: outer, R, inner, columns, mask that complements the keys. The workspace holds three words an element of a row, and
+# descriptor: outer, R, inner, columns, mask that complements the keys. The workspace holds three words an element of a row, and
 # with columns a tile of elements.
 def sort_row(row, values, indices, keys, counts, n, step, mask):
     make_keys(row, keys, n, mask)
@@ -272,8 +272,8 @@ def by_lines(n, width):
     return width >= (2 if n <= RANKED else WIDE) and n <= LONGEST
 
 
-def sort(x, values, indices, workspace, walk):
-    outer, n, inner, columns, mask = walk[0], walk[1], walk[2], walk[3], uint64(walk[4])
+def sort(x, values, indices, workspace, descriptor):
+    outer, n, inner, columns, mask = descriptor[0], descriptor[1], descriptor[2], descriptor[3], uint64(descriptor[4])
     counts = local_array(int64, 1024)
     tile = as_pointer(address_of(workspace) + 24 * n, x)
     groups, rows, apart = outer, columns, int64(1)

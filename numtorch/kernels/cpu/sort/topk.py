@@ -133,9 +133,9 @@ def chosen_in_lines(source, words, c, n, step, apart, k, skip):
     return position_at(words, k, c)
 
 
-def kth(x, values, indices, workspace, walk):
-    """walk: outer, R, inner, columns, how many are before the wanted one (-1: the median), whether that skips NaN."""
-    outer, n, inner, columns, k, skip = walk[0], walk[1], walk[2], walk[3], walk[4], walk[5]
+def kth(x, values, indices, workspace, descriptor):
+    """descriptor: outer, R, inner, columns, how many are before the wanted one (-1: the median), whether that skips NaN."""
+    outer, n, inner, columns, k, skip = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4], descriptor[5]
     counts = local_array(int64, 2048)
     tile = as_pointer(address_of(workspace) + 16 * n, x)
     groups, rows, apart = outer, columns, int64(1)
@@ -239,9 +239,10 @@ def many_best(row, keys, positions, spare, counts, block, n, k, room, mask):
         cut_back(keys, positions, spare, counts, filled, k)
 
 
-def topk(x, values, indices, workspace, walk):
-    """walk: outer, R, inner, columns, k, room in the buffer, mask that complements the keys."""
-    outer, n, inner, columns, k, room, mask = walk[0], walk[1], walk[2], walk[3], walk[4], walk[5], uint64(walk[6])
+def topk(x, values, indices, workspace, descriptor):
+    """descriptor: outer, R, inner, columns, k, room in the buffer, mask that complements the keys."""
+    outer, n, inner, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    k, room, mask = descriptor[4], descriptor[5], uint64(descriptor[6])
     counts = local_array(int64, 2048)
     block = local_array(uint64, 64)
     positions = offset(workspace, room)

@@ -13,33 +13,33 @@ load = store = same
 GRAIN = 20_000
 
 
-def write_keys(indices, keys, unsorted, walk):
+def write_keys(indices, keys, unsorted, descriptor):
     """keys[i] = the row-major place of the i-th coordinates, and whether some key is not above the one before it.
 
-    walk: first, stop, coordinates, dimensions, the part's number, then what a step along each dimension adds.
+    descriptor: first, stop, coordinates, dimensions, the part's number, then what a step along each dimension adds.
     """
-    n, dims = walk[2], walk[3]
+    n, dims = descriptor[2], descriptor[3]
     before = int64(-1)
     found = int64(0)
-    for i in range(max(walk[0] - 1, int64(0)), walk[1]):
+    for i in range(max(descriptor[0] - 1, int64(0)), descriptor[1]):
         key = int64(0)
         for d in range(dims):
-            key += indices[d * n + i] * walk[5 + d]
-        if i >= walk[0]:
+            key += indices[d * n + i] * descriptor[5 + d]
+        if i >= descriptor[0]:
             keys[i] = key
         if key <= before:
             found = int64(1)
         before = key
-    unsorted[walk[4]] = found
+    unsorted[descriptor[4]] = found
 
 
-def sum_segments(x, order, starts, out, walk):
+def sum_segments(x, order, starts, out, descriptor):
     """out[s] = the sum of the rows of x that a segment of `order` names: from starts[s] on, to where the next one begins.
 
-    walk: first segment, stop, all segments, rows, width.
+    descriptor: first segment, stop, all segments, rows, width.
     """
-    count, n, width = walk[2], walk[3], walk[4]
-    for s in range(walk[0], walk[1]):
+    count, n, width = descriptor[2], descriptor[3], descriptor[4]
+    for s in range(descriptor[0], descriptor[1]):
         total = offset(out, s * width)
         stop = starts[s + 1] if s + 1 < count else n
         first = offset(x, order[starts[s]] * width)
@@ -51,9 +51,9 @@ def sum_segments(x, order, starts, out, walk):
                 total[j] = store(load(total[j]) + load(a[j]))
 
 
-def write_pointers(rows, pointers, walk):
-    """pointers[r] = how many of the sorted row numbers are below r. walk: row numbers, rows."""
-    n, count = walk[0], walk[1]
+def write_pointers(rows, pointers, descriptor):
+    """pointers[r] = how many of the sorted row numbers are below r. descriptor: row numbers, rows."""
+    n, count = descriptor[0], descriptor[1]
     r = int64(0)
     for i in range(n):
         while r <= rows[i]:
@@ -64,9 +64,9 @@ def write_pointers(rows, pointers, walk):
         r += 1
 
 
-def write_rows(pointers, rows, walk):
-    """rows[i] = the row of element i. walk: first row, stop."""
-    for r in range(walk[0], walk[1]):
+def write_rows(pointers, rows, descriptor):
+    """rows[i] = the row of element i. descriptor: first row, stop."""
+    for r in range(descriptor[0], descriptor[1]):
         for i in range(pointers[r], pointers[r + 1]):
             rows[i] = r
 

@@ -29,14 +29,15 @@ _fold_named_rows.__name__ = "fold_named_rows"
 fold_named_rows = Intrinsic(_fold_named_rows, module="numtorch.kernels.cpu.sparse.fold_ir")
 
 
-def multiply_rows(pointers, columns, places, values, table, out, walk):
-    """out[r] = the sum of the rows of `table` that row r's elements name, times these. walk: first row, stop, columns, from one
+def multiply_rows(pointers, columns, places, values, table, out, descriptor):
+    """out[r] = the sum of the rows of `table` that row r's elements name, times these. descriptor: first row, stop, columns, from
+    one
     row of the table to the next.
 
     Element i's value is values[places[i]].
     """
-    width, step = walk[2], walk[3]
-    for r in range(walk[0], walk[1]):
+    width, step = descriptor[2], descriptor[3]
+    for r in range(descriptor[0], descriptor[1]):
         first, stop = pointers[r], pointers[r + 1]
         target = offset(out, r * width)
         j = int64(0)
@@ -63,10 +64,10 @@ def multiply_rows(pointers, columns, places, values, table, out, walk):
                     target[k] += value * row[k]
 
 
-def multiply_rows_plainly(pointers, columns, places, values, table, out, walk):
+def multiply_rows_plainly(pointers, columns, places, values, table, out, descriptor):
     """The same for dtypes without vectors of their own, such as complex numbers."""
-    width, step = walk[2], walk[3]
-    for r in range(walk[0], walk[1]):
+    width, step = descriptor[2], descriptor[3]
+    for r in range(descriptor[0], descriptor[1]):
         target = offset(out, r * width)
         for k in range(width):
             target[k] = T(0)
@@ -77,11 +78,12 @@ def multiply_rows_plainly(pointers, columns, places, values, table, out, walk):
                 target[k] += value * row[k]
 
 
-def sample_products(rows, columns, a, b, out, walk):
-    """out[i] = row rows[i] of a times row columns[i] of b. walk: first element, stop, length of a row, steps from one row of a
+def sample_products(rows, columns, a, b, out, descriptor):
+    """out[i] = row rows[i] of a times row columns[i] of b. descriptor: first element, stop, length of a row, steps from one row of
+    a
     to the next and of b."""
-    n, a_step, b_step = walk[2], walk[3], walk[4]
-    for i in range(walk[0], walk[1]):
+    n, a_step, b_step = descriptor[2], descriptor[3], descriptor[4]
+    for i in range(descriptor[0], descriptor[1]):
         x, y = offset(a, rows[i] * a_step), offset(b, columns[i] * b_step)
         total = T(0)
         for k in range(n):

@@ -44,9 +44,9 @@ CELLS = LINES * TILE
 SUMS = 2 if SIMULATED else 8                             # columns that a thread has in registers
 
 
-def line_of(x, walk, place, batch, head, row):
+def line_of(x, descriptor, place, batch, head, row):
     """Where a row of a head begins."""
-    return offset(x, batch * walk[place] + head * walk[place + 1] + row * walk[place + 2])
+    return offset(x, batch * descriptor[place] + head * descriptor[place + 1] + row * descriptor[place + 2])
 
 
 def dot(a, b, count):
@@ -56,32 +56,33 @@ def dot(a, b, count):
     return total
 
 
-def masked(mask, q, walk, batch, head, query, key):
+def masked(mask, q, descriptor, batch, head, query, key):
     """What the mask adds to a score."""
-    at = (batch * walk[MASK_STRIDES] + head * walk[MASK_STRIDES + 1] + query * walk[MASK_STRIDES + 2]
-          + key * walk[MASK_STRIDES + 3])
-    if walk[MASK] == BOOL_MASK:
+    at = (batch * descriptor[MASK_STRIDES] + head * descriptor[MASK_STRIDES + 1] + query * descriptor[MASK_STRIDES + 2]
+          + key * descriptor[MASK_STRIDES + 3])
+    if descriptor[MASK] == BOOL_MASK:
         return select(mask[at] != 0, T(0), T(-inf))
     return T(load(as_pointer(address_of(mask), q)[at]))
 
 
-def score(q, k, mask, walk, batch, head, query, key):
+def score(q, k, mask, descriptor, batch, head, query, key):
     """The score of a query and a key; -inf where the one does not see the other."""
-    if query >= walk[QUERIES] or key >= walk[KEYS] or (walk[CAUSAL] and key > query):
+    if query >= descriptor[QUERIES] or key >= descriptor[KEYS] or (descriptor[CAUSAL] and key > query):
         return T(-inf)
-    total = dot(line_of(q, walk, Q, batch, head, query), line_of(k, walk, K, batch, head // walk[GROUP], key), walk[DEPTH])
-    total *= float_of(INT(walk[SCALE]))
-    return T(total + masked(mask, q, walk, batch, head, query, key)) if walk[MASK] else total
+    total = dot(line_of(q, descriptor, Q, batch, head, query), line_of(k, descriptor, K, batch, head // descriptor[GROUP], key),
+                descriptor[DEPTH])
+    total *= float_of(INT(descriptor[SCALE]))
+    return T(total + masked(mask, q, descriptor, batch, head, query, key)) if descriptor[MASK] else total
 
 
-def keys_of(walk, first):
+def keys_of(descriptor, first):
     """The keys that a block of queries sees."""
-    return min(walk[KEYS], first + LINES) if walk[CAUSAL] else walk[KEYS]
+    return min(descriptor[KEYS], first + LINES) if descriptor[CAUSAL] else descriptor[KEYS]
 
 
 # ---------------------------------------------------------------- forward
-def attention(q, k, v, mask, out, lse, walk):
-    heads, queries, width = walk[HEADS], walk[QUERIES], walk[WIDTH]
+def attention(q, k, v, mask, out, lse, descriptor):
+    heads, queries, width = descriptor[HEADS], descriptor[QUERIES], descriptor[WIDTH]
     cells = cuda.shared.array(CELLS, T)
     sums = local_array(T, SUMS)
     me = int64(cuda.threadIdx.x)
@@ -90,7 +91,7 @@ def attention(q, k, v, mask, out, lse, walk):
     mine = line * TILE
     blocks = (queries + LINES - 1) // LINES
     item = int64(cuda.blockIdx.x)
-    while item < walk[BATCH] * heads * blocks:
+    while item < descriptor[BATCH] * heads * blocks:
         place = item // blocks
         batch, head = place // heads, place % heads
         first = (item - place * blocks) * LINES
@@ -101,9 +102,9 @@ def attention(q, k, v, mask, out, lse, walk):
             for s in range(SUMS):
                 sums[s] = T(0)
             start = int64(0)
-            while start < keys_of(walk, first):
+            while start < keys_of(descriptor, first):
                 for c in range(lane, TILE, LANES):
-                    cells[mine + c] = score(q, k, mask, walk, batch, head, query, start + c)
+                    cells[mine + c] = score(q, k, mask, descriptor, batch, head, query, start + c)
                 cuda.syncthreads()
                 highest = best
                 for c in range(TILE):
@@ -117,10 +118,10 @@ def attention(q, k, v, mask, out, lse, walk):
                 total *= shrink
                 for s in range(SUMS):
                     sums[s] *= shrink
-                for c in range(min(int64(TILE), walk[KEYS] - start)):
+                for c in range(min(int64(TILE), descriptor[KEYS] - start)):
                     p = cells[mine + c]
                     total += p
-                    row = line_of(v, walk, V, batch, head // walk[GROUP], start + c)
+                    row = line_of(v, descriptor, V, batch, head // descriptor[GROUP], start + c)
                     for s in range(SUMS):
                         column = columns + s * LANES + lane
                         if column < width:
@@ -130,7 +131,7 @@ def attention(q, k, v, mask, out, lse, walk):
                 start += TILE
             if query < queries:
                 inverse = select(total == T(0), T(0), T(1) / total)
-                row = line_of(out, walk, OUT, batch, head, query)
+                row = line_of(out, descriptor, OUT, batch, head, query)
                 for s in range(SUMS):
                     column = columns + s * LANES + lane
                     if column < width:
@@ -142,20 +143,20 @@ def attention(q, k, v, mask, out, lse, walk):
 
 
 # ---------------------------------------------------------------- backward
-def slope_of_score(v, out, grad, walk, batch, head, query, key):
+def slope_of_score(v, out, grad, descriptor, batch, head, query, key):
     """What a score's probability is multiplied by in its gradient: grad . (V[key] - out)."""
-    line = line_of(grad, walk, GRAD, batch, head, query)
-    return dot(line, line_of(v, walk, V, batch, head // walk[GROUP], key), walk[WIDTH]) - dot(
-        line, line_of(out, walk, OUT, batch, head, query), walk[WIDTH])
+    line = line_of(grad, descriptor, GRAD, batch, head, query)
+    return dot(line, line_of(v, descriptor, V, batch, head // descriptor[GROUP], key), descriptor[WIDTH]) - dot(
+        line, line_of(out, descriptor, OUT, batch, head, query), descriptor[WIDTH])
 
 
-def probability(q, k, mask, lse, walk, batch, head, query, key):
-    s = score(q, k, mask, walk, batch, head, query, key)
-    return T(0) if s == T(-inf) else exp(s - lse[(batch * walk[HEADS] + head) * walk[QUERIES] + query])
+def probability(q, k, mask, lse, descriptor, batch, head, query, key):
+    s = score(q, k, mask, descriptor, batch, head, query, key)
+    return T(0) if s == T(-inf) else exp(s - lse[(batch * descriptor[HEADS] + head) * descriptor[QUERIES] + query])
 
 
-def attention_grad_q(q, k, v, mask, out, lse, grad, grad_q, walk):
-    heads, queries, depth = walk[HEADS], walk[QUERIES], walk[DEPTH]
+def attention_grad_q(q, k, v, mask, out, lse, grad, grad_q, descriptor):
+    heads, queries, depth = descriptor[HEADS], descriptor[QUERIES], descriptor[DEPTH]
     cells = cuda.shared.array(CELLS, T)
     sums = local_array(T, SUMS)
     me = int64(cuda.threadIdx.x)
@@ -164,7 +165,7 @@ def attention_grad_q(q, k, v, mask, out, lse, grad, grad_q, walk):
     mine = line * TILE
     blocks = (queries + LINES - 1) // LINES
     item = int64(cuda.blockIdx.x)
-    while item < walk[BATCH] * heads * blocks:
+    while item < descriptor[BATCH] * heads * blocks:
         place = item // blocks
         batch, head = place // heads, place % heads
         first = (item - place * blocks) * LINES
@@ -174,13 +175,14 @@ def attention_grad_q(q, k, v, mask, out, lse, grad, grad_q, walk):
             for s in range(SUMS):
                 sums[s] = T(0)
             start = int64(0)
-            while start < keys_of(walk, first):
+            while start < keys_of(descriptor, first):
                 for c in range(lane, TILE, LANES):
-                    p = probability(q, k, mask, lse, walk, batch, head, query, start + c)
-                    cells[mine + c] = p if p == T(0) else p * slope_of_score(v, out, grad, walk, batch, head, query, start + c)
+                    p = probability(q, k, mask, lse, descriptor, batch, head, query, start + c)
+                    cells[mine + c] = p if p == T(0) else p * slope_of_score(v, out, grad, descriptor, batch, head, query,
+                                                                             start + c)
                 cuda.syncthreads()
-                for c in range(min(int64(TILE), walk[KEYS] - start)):
-                    row = line_of(k, walk, K, batch, head // walk[GROUP], start + c)
+                for c in range(min(int64(TILE), descriptor[KEYS] - start)):
+                    row = line_of(k, descriptor, K, batch, head // descriptor[GROUP], start + c)
                     for s in range(SUMS):
                         column = columns + s * LANES + lane
                         if column < depth:
@@ -188,28 +190,28 @@ def attention_grad_q(q, k, v, mask, out, lse, grad, grad_q, walk):
                 cuda.syncthreads()
                 start += TILE
             if query < queries:
-                row = line_of(grad_q, walk, GRAD_Q, batch, head, query)
+                row = line_of(grad_q, descriptor, GRAD_Q, batch, head, query)
                 for s in range(SUMS):
                     column = columns + s * LANES + lane
                     if column < depth:
-                        row[column] = store(T(sums[s] * float_of(INT(walk[SCALE]))))
+                        row[column] = store(T(sums[s] * float_of(INT(descriptor[SCALE]))))
             columns += SUMS * LANES
         item += cuda.gridDim.x
 
 
-def attention_grad_kv(q, k, v, mask, out, lse, grad, grad_k, grad_v, walk):
+def attention_grad_kv(q, k, v, mask, out, lse, grad, grad_k, grad_v, descriptor):
     """Blocks of keys, through the queries of all heads that share them: first K's gradient by columns, then V's."""
-    queries, depth, width, group = walk[QUERIES], walk[DEPTH], walk[WIDTH], walk[GROUP]
-    sources = walk[HEADS] // group
+    queries, depth, width, group = descriptor[QUERIES], descriptor[DEPTH], descriptor[WIDTH], descriptor[GROUP]
+    sources = descriptor[HEADS] // group
     cells = cuda.shared.array(CELLS, T)
     sums = local_array(T, SUMS)
     me = int64(cuda.threadIdx.x)
     line = me // LANES
     lane = me - line * LANES
     mine = line * TILE
-    blocks = (walk[KEYS] + LINES - 1) // LINES
+    blocks = (descriptor[KEYS] + LINES - 1) // LINES
     item = int64(cuda.blockIdx.x)
-    while item < walk[BATCH] * sources * blocks:
+    while item < descriptor[BATCH] * sources * blocks:
         place = item // blocks
         batch, source = place // sources, place % sources
         first = (item - place * blocks) * LINES
@@ -222,27 +224,27 @@ def attention_grad_kv(q, k, v, mask, out, lse, grad, grad_k, grad_v, walk):
             for s in range(SUMS):
                 sums[s] = T(0)
             for head in range(source * group, (source + 1) * group):
-                start = first // TILE * TILE if walk[CAUSAL] else int64(0)
+                start = first // TILE * TILE if descriptor[CAUSAL] else int64(0)
                 while start < queries:
                     for c in range(lane, TILE, LANES):
-                        p = probability(q, k, mask, lse, walk, batch, head, start + c, key)
+                        p = probability(q, k, mask, lse, descriptor, batch, head, start + c, key)
                         if of_k and p != T(0):
-                            p *= slope_of_score(v, out, grad, walk, batch, head, start + c, key)
+                            p *= slope_of_score(v, out, grad, descriptor, batch, head, start + c, key)
                         cells[mine + c] = p
                     cuda.syncthreads()
                     for c in range(min(int64(TILE), queries - start)):
-                        row = line_of(q, walk, Q, batch, head, start + c) if of_k else \
-                            line_of(grad, walk, GRAD, batch, head, start + c)
+                        row = line_of(q, descriptor, Q, batch, head, start + c) if of_k else \
+                            line_of(grad, descriptor, GRAD, batch, head, start + c)
                         for s in range(SUMS):
                             column = begin + s * LANES + lane
                             if column < end:
                                 sums[s] += cells[mine + c] * load(row[column])
                     cuda.syncthreads()
                     start += TILE
-            if key < walk[KEYS]:
-                row = line_of(grad_k, walk, GRAD_K, batch, source, key) if of_k else \
-                    line_of(grad_v, walk, GRAD_V, batch, source, key)
-                factor = float_of(INT(walk[SCALE])) if of_k else T(1)
+            if key < descriptor[KEYS]:
+                row = line_of(grad_k, descriptor, GRAD_K, batch, source, key) if of_k else \
+                    line_of(grad_v, descriptor, GRAD_V, batch, source, key)
+                factor = float_of(INT(descriptor[SCALE])) if of_k else T(1)
                 for s in range(SUMS):
                     column = begin + s * LANES + lane
                     if column < end:
@@ -275,8 +277,8 @@ class _Forward:
     def __init__(self, kernel):
         self.kernel = kernel
 
-    def __call__(self, q, k, v, mask, state, out, lse, workspace, walk):
-        self.kernel.call(q, k, v, mask, out, lse, walk)
+    def __call__(self, q, k, v, mask, state, out, lse, workspace, descriptor):
+        self.kernel.call(q, k, v, mask, out, lse, descriptor)
 
 
 class _Backward:
@@ -287,9 +289,9 @@ class _Backward:
     def __init__(self, for_q, for_kv):
         self.for_q, self.for_kv = for_q, for_kv
 
-    def __call__(self, q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v, workspace, walk):
-        self.for_q.call(q, k, v, mask, out, lse, grad, grad_q, self.for_q.walk)
-        self.for_kv.call(q, k, v, mask, out, lse, grad, grad_k, grad_v, self.for_kv.walk)
+    def __call__(self, q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v, workspace, descriptor):
+        self.for_q.call(q, k, v, mask, out, lse, grad, grad_q, self.for_q.descriptor)
+        self.for_kv.call(q, k, v, mask, out, lse, grad, grad_k, grad_v, self.for_kv.descriptor)
 
 
 counters_used = host.counters_used
@@ -306,7 +308,7 @@ def plan_attention(dtype, batch, heads, group, queries, keys, depth, width, scal
         return _dropped(*sizes, dropout, device=device)
     blocks = batch * heads * -(-queries // LINES)
     made = prepare(_kernel(attention, "xxxbxc", dtype), _descriptor(*sizes), blocks, device)
-    return Prepared(_Forward(made), made.walk, 0, made)
+    return Prepared(_Forward(made), made.descriptor, 0, made)
 
 
 def plan_attention_grad(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
@@ -318,4 +320,4 @@ def plan_attention_grad(dtype, batch, heads, group, queries, keys, depth, width,
     row = _descriptor(*sizes)
     for_q = prepare(_kernel(attention_grad_q, "xxxbxcxx", dtype), row, batch * heads * -(-queries // LINES), device)
     for_kv = prepare(_kernel(attention_grad_kv, "xxxbxcxxx", dtype), row, batch * heads // group * -(-keys // LINES), device)
-    return Prepared(_Backward(for_q, for_kv), for_q.walk, 0, (for_q, for_kv))
+    return Prepared(_Backward(for_q, for_kv), for_q.descriptor, 0, (for_q, for_kv))

@@ -25,84 +25,86 @@ def takes_channels_last(dtype, x_shape, w_shape, stride, padding, dilation, grou
     return False
 
 
-def along_axis(place, extents, axis, walk):
+def along_axis(place, extents, axis, descriptor):
     """Which step of an axis a place or a tap is; `extents`: where in the descriptor its three sizes are."""
     if axis == 2:
-        return place % walk[extents + 2]
-    rest = place // walk[extents + 2]
-    return rest % walk[extents + 1] if axis == 1 else rest // walk[extents + 1]
+        return place % descriptor[extents + 2]
+    rest = place // descriptor[extents + 2]
+    return rest % descriptor[extents + 1] if axis == 1 else rest // descriptor[extents + 1]
 
 
-def under_tap(place, tap, walk):
+def under_tap(place, tap, descriptor):
     """The place in the image that is under a tap of a place of the result, or -1 outside of it."""
     at = 0
     for axis in range(3):
-        x = (along_axis(place, OUT, axis, walk) * walk[STRIDE + axis] - walk[PADDING + axis]
-             + along_axis(tap, KERNEL, axis, walk) * walk[DILATION + axis])
-        if x < 0 or x >= walk[SIZE + axis]:
+        x = (along_axis(place, OUT, axis, descriptor) * descriptor[STRIDE + axis] - descriptor[PADDING + axis]
+             + along_axis(tap, KERNEL, axis, descriptor) * descriptor[DILATION + axis])
+        if x < 0 or x >= descriptor[SIZE + axis]:
             return -1
-        at = at * walk[SIZE + axis] + x
+        at = at * descriptor[SIZE + axis] + x
     return at
 
 
-def seen_through(place, tap, walk):
+def seen_through(place, tap, descriptor):
     """The place of the result of which a tap is over a place of the image, or -1 for none."""
     at = 0
     for axis in range(3):
-        reach = (along_axis(place, SIZE, axis, walk) + walk[PADDING + axis]
-                 - along_axis(tap, KERNEL, axis, walk) * walk[DILATION + axis])
-        out = reach // walk[STRIDE + axis]
-        if reach < 0 or out * walk[STRIDE + axis] != reach or out >= walk[OUT + axis]:
+        reach = (along_axis(place, SIZE, axis, descriptor) + descriptor[PADDING + axis]
+                 - along_axis(tap, KERNEL, axis, descriptor) * descriptor[DILATION + axis])
+        out = reach // descriptor[STRIDE + axis]
+        if reach < 0 or out * descriptor[STRIDE + axis] != reach or out >= descriptor[OUT + axis]:
             return -1
-        at = at * walk[OUT + axis] + out
+        at = at * descriptor[OUT + axis] + out
     return at
 
 
 # ---------------------------------------------------------------- forward: features x places, over channels and taps
-def weight_row(a, image, i, k, walk):
-    return load(a[(image % walk[GROUPS] * walk[SIZE_M] + i) * walk[SIZE_K] + k])
+def weight_row(a, image, i, k, descriptor):
+    return load(a[(image % descriptor[GROUPS] * descriptor[SIZE_M] + i) * descriptor[SIZE_K] + k])
 
 
-def image_under(b, image, k, j, walk):
-    channel = k // walk[TAPS]
-    at = under_tap(j, k - channel * walk[TAPS], walk)
-    channels = walk[SIZE_K] // walk[TAPS]
-    return load(b[(image * channels + channel) * walk[INSIDE] + max(at, 0)]) * (at >= 0)
+def image_under(b, image, k, j, descriptor):
+    channel = k // descriptor[TAPS]
+    at = under_tap(j, k - channel * descriptor[TAPS], descriptor)
+    channels = descriptor[SIZE_K] // descriptor[TAPS]
+    return load(b[(image * channels + channel) * descriptor[INSIDE] + max(at, 0)]) * (at >= 0)
 
 
-def bias_of_group(image, i, walk):
-    return image % walk[GROUPS] * walk[SIZE_M] + i
+def bias_of_group(image, i, descriptor):
+    return image % descriptor[GROUPS] * descriptor[SIZE_M] + i
 
 
-def feature_place(image, i, j, walk):
-    return (image * walk[SIZE_M] + i) * walk[SIZE_N] + j
+def feature_place(image, i, j, descriptor):
+    return (image * descriptor[SIZE_M] + i) * descriptor[SIZE_N] + j
 
 
 # ---------------------------------------------------------------- for the input: channels x its places, over features and taps
-def weight_column(a, image, i, k, walk):
-    feature = k // walk[TAPS]
-    features = walk[SIZE_K] // walk[TAPS]
-    return load(a[((image % walk[GROUPS] * features + feature) * walk[SIZE_M] + i) * walk[TAPS] + (k - feature * walk[TAPS])])
+def weight_column(a, image, i, k, descriptor):
+    feature = k // descriptor[TAPS]
+    features = descriptor[SIZE_K] // descriptor[TAPS]
+    row = (image % descriptor[GROUPS] * features + feature) * descriptor[SIZE_M] + i
+    return load(a[row * descriptor[TAPS] + (k - feature * descriptor[TAPS])])
 
 
-def slope_through(b, image, k, j, walk):
-    feature = k // walk[TAPS]
-    at = seen_through(j, k - feature * walk[TAPS], walk)
-    features = walk[SIZE_K] // walk[TAPS]
-    return load(b[(image * features + feature) * walk[PLACES] + max(at, 0)]) * (at >= 0)
+def slope_through(b, image, k, j, descriptor):
+    feature = k // descriptor[TAPS]
+    at = seen_through(j, k - feature * descriptor[TAPS], descriptor)
+    features = descriptor[SIZE_K] // descriptor[TAPS]
+    return load(b[(image * features + feature) * descriptor[PLACES] + max(at, 0)]) * (at >= 0)
 
 
 # ---------------------------------------------------------------- for the weight: features x (channels, taps), over all places
-def slope_at(a, image, i, k, walk):
-    number = k // walk[PLACES]
-    return load(a[((number * walk[GROUPS] + image) * walk[SIZE_M] + i) * walk[PLACES] + (k - number * walk[PLACES])])
+def slope_at(a, image, i, k, descriptor):
+    number = k // descriptor[PLACES]
+    row = (number * descriptor[GROUPS] + image) * descriptor[SIZE_M] + i
+    return load(a[row * descriptor[PLACES] + (k - number * descriptor[PLACES])])
 
 
-def image_at(b, image, k, j, walk):
-    number, channel = k // walk[PLACES], j // walk[TAPS]
-    at = under_tap(k - number * walk[PLACES], j - channel * walk[TAPS], walk)
-    channels = walk[SIZE_N] // walk[TAPS]
-    return load(b[((number * walk[GROUPS] + image) * channels + channel) * walk[INSIDE] + max(at, 0)]) * (at >= 0)
+def image_at(b, image, k, j, descriptor):
+    number, channel = k // descriptor[PLACES], j // descriptor[TAPS]
+    at = under_tap(k - number * descriptor[PLACES], j - channel * descriptor[TAPS], descriptor)
+    channels = descriptor[SIZE_N] // descriptor[TAPS]
+    return load(b[((number * descriptor[GROUPS] + image) * channels + channel) * descriptor[INSIDE] + max(at, 0)]) * (at >= 0)
 
 
 # ---------------------------------------------------------------- planners
@@ -128,7 +130,7 @@ def _plan(dtype, shape, sizes, batch, elements, along, order, flags, device):
     row += [shape.groups, shape.images, shape.taps, inside, shape.places, *shape.size, *shape.kernel, *shape.out, *shape.stride,
             *shape.padding, *shape.dilation]
     made = prepare(tile_kernel(dtype, tile, elements, along), row, tiles, device)
-    return Prepared(_Ordered(made.call, order), made.walk, 0, made)
+    return Prepared(_Ordered(made.call, order), made.descriptor, 0, made)
 
 
 def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, activation=None, *,

@@ -11,16 +11,16 @@ from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, ac
 A_ROW, A_COLUMN, A_STEP, B_ROW, B_COLUMN, B_STEP, C_ROW, C_COLUMN, C_STEP = range(ELEMENTS, ELEMENTS + 9)
 
 
-def strided_a(a, image, i, k, walk):
-    return load(a[image * walk[A_STEP] + i * walk[A_ROW] + k * walk[A_COLUMN]])
+def strided_a(a, image, i, k, descriptor):
+    return load(a[image * descriptor[A_STEP] + i * descriptor[A_ROW] + k * descriptor[A_COLUMN]])
 
 
-def strided_b(b, image, k, j, walk):
-    return load(b[image * walk[B_STEP] + k * walk[B_ROW] + j * walk[B_COLUMN]])
+def strided_b(b, image, k, j, descriptor):
+    return load(b[image * descriptor[B_STEP] + k * descriptor[B_ROW] + j * descriptor[B_COLUMN]])
 
 
-def strided_c(image, i, j, walk):
-    return image * walk[C_STEP] + i * walk[C_ROW] + j * walk[C_COLUMN]
+def strided_c(image, i, j, descriptor):
+    return image * descriptor[C_STEP] + i * descriptor[C_ROW] + j * descriptor[C_COLUMN]
 
 
 def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch_strides=(0, 0, 0), bias=None, bias_stride=1,
@@ -44,7 +44,7 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     made = _in_tiles(problem, dtype, flags, alpha, beta, along, device)
     if tensorcores.takes(dtype, problem):
         made = _Aligned(_by_warps(problem, dtype, flags, alpha, beta, device), made)
-    return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.walk, 0, made)
+    return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.descriptor, 0, made)
 
 
 def _strides(problem):
@@ -74,16 +74,16 @@ def _by_warps(problem, dtype, flags, alpha, beta, device):
 class _Aligned:
     """A product by tensor cores, or in tiles where a call's addresses are no multiples of 16 bytes."""
 
-    __slots__ = ("tiles", "walk", "warps")
+    __slots__ = ("tiles", "descriptor", "warps")
 
     def __init__(self, warps, tiles):
-        self.warps, self.tiles, self.walk = warps, tiles, warps.walk
+        self.warps, self.tiles, self.descriptor = warps, tiles, warps.descriptor
 
-    def call(self, a, b, c, bias, walk):
+    def call(self, a, b, c, bias, descriptor):
         if (a | b) & 15:
-            self.tiles.call(a, b, c, bias, self.tiles.walk)
+            self.tiles.call(a, b, c, bias, self.tiles.descriptor)
         else:
-            self.warps.call(a, b, c, bias, walk)
+            self.warps.call(a, b, c, bias, descriptor)
 
 
 class _Direct:
@@ -94,8 +94,8 @@ class _Direct:
     def __init__(self, call):
         self.call = call
 
-    def __call__(self, a, b, c, bias, workspace, walk):
-        self.call(a, b, c, bias, walk)
+    def __call__(self, a, b, c, bias, workspace, descriptor):
+        self.call(a, b, c, bias, descriptor)
 
 
 class _Swapped(_Direct):
@@ -103,5 +103,5 @@ class _Swapped(_Direct):
 
     __slots__ = ()
 
-    def __call__(self, a, b, c, bias, workspace, walk):
-        self.call(b, a, c, bias, walk)
+    def __call__(self, a, b, c, bias, workspace, descriptor):
+        self.call(b, a, c, bias, descriptor)

@@ -84,13 +84,13 @@ def _source(warps, a_along, b_along, threads):
         for name, along, edge, lines_of, line, size, end in (("a", a_along, "top", a_lines, a_line, a_size, "SIZE_M"),
                                                              ("b", b_along, "left", b_lines, b_line, b_size, "SIZE_N")):
             outer, inner = (edge, first) if along else (first, edge)
-            ends = (f"walk[{end}]", "walk[SIZE_K]") if along else ("walk[SIZE_K]", f"walk[{end}]")
+            ends = (f"descriptor[{end}]", "descriptor[SIZE_K]") if along else ("descriptor[SIZE_K]", f"descriptor[{end}]")
             for e in range(0, lines_of * line // CHUNK, threads):
-                lines.append(f"copy_line({name}, {name}_start, walk[{name.upper()}_STEP], {name}_tile, {turn} * {size}, me + {e}, "
-                             f"{outer}, {inner}, {ends[0]}, {ends[1]}, {line})")
+                lines.append(f"copy_line({name}, {name}_start, descriptor[{name.upper()}_STEP], {name}_tile, {turn} * {size}, "
+                             f"me + {e}, {outer}, {inner}, {ends[0]}, {ends[1]}, {line})")
         return lines
 
-    lines = ["def product_warps(a, b, c, bias, walk):",
+    lines = ["def product_warps(a, b, c, bias, descriptor):",
              f"    a_tile = cuda.shared.array({2 * a_size}, uint16)",
              f"    b_tile = cuda.shared.array({2 * b_size}, uint16)",
              "    me = int64(cuda.threadIdx.x)",
@@ -98,18 +98,18 @@ def _source(warps, a_along, b_along, threads):
              f"    down, across = warp // {warps.across} * {16 * warps.rows}, warp % {warps.across} * {8 * warps.columns}",
              "    eight, matrix = lane & 7, lane >> 3",
              "    tile = int64(cuda.blockIdx.x)",
-             "    while tile < walk[ALL_TILES]:",
-             "        image = tile // walk[TILES]",
-             "        place = tile - image * walk[TILES]",
-             f"        top, left = place // walk[TILES_N] * {tall}, place % walk[TILES_N] * {wide}",
-             "        a_start, b_start = image * walk[A_BATCH], image * walk[B_BATCH]",
+             "    while tile < descriptor[ALL_TILES]:",
+             "        image = tile // descriptor[TILES]",
+             "        place = tile - image * descriptor[TILES]",
+             f"        top, left = place // descriptor[TILES_N] * {tall}, place % descriptor[TILES_N] * {wide}",
+             "        a_start, b_start = image * descriptor[A_BATCH], image * descriptor[B_BATCH]",
              *[f"        s{r}_{s} = ZEROS" for r, s in sums],
              "        first, turn = int64(0), int64(0)",
              *["        " + line for line in copies("first", "turn")],
              "        commit_copies()",
-             "        while first < walk[SIZE_K]:",
+             "        while first < descriptor[SIZE_K]:",
              f"            ahead = first + {depth}",
-             "            if ahead < walk[SIZE_K]:",
+             "            if ahead < descriptor[SIZE_K]:",
              *["                " + line for line in copies("ahead", "(1 - turn)")],
              "            commit_copies()",
              "            await_groups_but_one()",
@@ -134,7 +134,7 @@ def _source(warps, a_along, b_along, threads):
     for r, s in sums:
         for q in range(4):
             lines.append(f"        put(s{r}_{s}[{q}], c, bias, image, top + down + {16 * r + 8 * (q // 2)} + group, "
-                         f"left + across + {8 * s + q % 2} + pair, walk)")
+                         f"left + across + {8 * s + q % 2} + pair, descriptor)")
     lines.append("        tile += cuda.gridDim.x")
     return "\n".join(lines) + "\n"
 

@@ -34,16 +34,16 @@ A_WORDS, B_WORDS = 2 * DEPTH * TILE_M, 2 * DEPTH * TILE_N
 A_ALONG = B_ALONG = True
 
 
-def float_scalar(walk, at):
-    return float_of(INT(walk[at]))
+def float_scalar(descriptor, at):
+    return float_of(INT(descriptor[at]))
 
 
-def integer_scalar(walk, at):
-    return W(walk[at])
+def integer_scalar(descriptor, at):
+    return W(descriptor[at])
 
 
-def complex_scalar(walk, at):
-    return W(complex(float_of(INT(walk[at])), float_of(INT(walk[at + 1]))))
+def complex_scalar(descriptor, at):
+    return W(complex(float_of(INT(descriptor[at])), float_of(INT(descriptor[at + 1]))))
 
 
 def bits(value, kind):
@@ -95,16 +95,16 @@ def tile_for(m, n, batch):
     return TILES_OF[-1]
 
 
-def element_a(a, image, i, k, walk):
-    return load(a[i * walk[ELEMENTS] + k])
+def element_a(a, image, i, k, descriptor):
+    return load(a[i * descriptor[ELEMENTS] + k])
 
 
-def element_b(b, image, k, j, walk):
-    return load(b[k * walk[ELEMENTS] + j])
+def element_b(b, image, k, j, descriptor):
+    return load(b[k * descriptor[ELEMENTS] + j])
 
 
-def place_c(image, i, j, walk):
-    return i * walk[SIZE_N] + j
+def place_c(image, i, j, descriptor):
+    return i * descriptor[SIZE_N] + j
 
 
 def row_and_step(e, tall, along):
@@ -116,20 +116,20 @@ def row_and_step(e, tall, along):
     return e - step * tall, step
 
 
-def fetch_a(a, e, image, top, first, walk):
+def fetch_a(a, e, image, top, first, descriptor):
     """Element number `e` of A's slice that begins at depth `first`; 0 outside of A."""
     row, step = row_and_step(e, TILE_M, A_ALONG)
     i, k = top + row, first + step
-    inside = i < walk[SIZE_M] and k < walk[SIZE_K] and step < DEPTH and row < TILE_M
-    return W(element_a(a, image, i, k, walk)) if inside else W(0)
+    inside = i < descriptor[SIZE_M] and k < descriptor[SIZE_K] and step < DEPTH and row < TILE_M
+    return W(element_a(a, image, i, k, descriptor)) if inside else W(0)
 
 
-def fetch_b(b, e, image, left, first, walk):
+def fetch_b(b, e, image, left, first, descriptor):
     """The same of B's."""
     column, step = row_and_step(e, TILE_N, B_ALONG)
     j, k = left + column, first + step
-    inside = j < walk[SIZE_N] and k < walk[SIZE_K] and step < DEPTH and column < TILE_N
-    return W(element_b(b, image, k, j, walk)) if inside else W(0)
+    inside = j < descriptor[SIZE_N] and k < descriptor[SIZE_K] and step < DEPTH and column < TILE_N
+    return W(element_b(b, image, k, j, descriptor)) if inside else W(0)
 
 
 def place_a(e, turn):
@@ -143,33 +143,33 @@ def place_b(e, turn):
     return (turn * DEPTH + step) * TILE_N + column if step < DEPTH and column < TILE_N else B_WORDS
 
 
-def bias_row(image, i, walk):
+def bias_row(image, i, descriptor):
     """Which row of the bias is added to row i of a batch's number."""
     return i
 
 
-def finish(total, c, at, bias, image, i, j, walk):
+def finish(total, c, at, bias, image, i, j, descriptor):
     """What is written for a sum: alpha * sum + beta * C + bias, rectified."""
-    flags = walk[EPILOGUE]
+    flags = descriptor[EPILOGUE]
     x = total
     if flags & SCALED:
-        x = W(x * scalar(walk, ALPHA))
+        x = W(x * scalar(descriptor, ALPHA))
     if flags & ADDED:
-        x = W(x + W(scalar(walk, BETA) * load(c[at])))
+        x = W(x + W(scalar(descriptor, BETA) * load(c[at])))
     if flags & COLUMN_BIAS:
-        x = W(x + load(bias[j * walk[BIAS_STEP]]))
+        x = W(x + load(bias[j * descriptor[BIAS_STEP]]))
     if flags & ROW_BIAS:
-        x = W(x + load(bias[bias_row(image, i, walk) * walk[BIAS_STEP]]))
+        x = W(x + load(bias[bias_row(image, i, descriptor) * descriptor[BIAS_STEP]]))
     if flags & RECTIFIED:
         x = rectify(x)
     return x
 
 
-def put(total, c, bias, image, i, j, walk):
+def put(total, c, bias, image, i, j, descriptor):
     """Write an element of C, if it is one."""
-    if i < walk[SIZE_M] and j < walk[SIZE_N]:
-        at = place_c(image, i, j, walk)
-        c[at] = store(T(finish(total, c, at, bias, image, i, j, walk)))
+    if i < descriptor[SIZE_M] and j < descriptor[SIZE_N]:
+        at = place_c(image, i, j, descriptor)
+        c[at] = store(T(finish(total, c, at, bias, image, i, j, descriptor)))
 
 
 def _source(tile):
@@ -180,32 +180,32 @@ def _source(tile):
     sums = [(r, s) for r in range(tile.rows) for s in range(tile.columns)]
 
     def fetched(depth):
-        a = [f"            a{e} = fetch_a(a, me + {e} * THREADS, image, top, {depth}, walk)" for e in loads_a]
-        return a + [f"            b{e} = fetch_b(b, me + {e} * THREADS, image, left, {depth}, walk)" for e in loads_b]
+        a = [f"            a{e} = fetch_a(a, me + {e} * THREADS, image, top, {depth}, descriptor)" for e in loads_a]
+        return a + [f"            b{e} = fetch_b(b, me + {e} * THREADS, image, left, {depth}, descriptor)" for e in loads_b]
 
-    lines = ["def product_tiles(a, b, c, bias, walk):",
+    lines = ["def product_tiles(a, b, c, bias, descriptor):",
              "    a_tile = cuda.shared.array(A_SHARED, W)",
              "    b_tile = cuda.shared.array(B_SHARED, W)",
              "    me = int64(cuda.threadIdx.x)",
              "    down = me // COLUMN_THREADS",
              "    across = me - down * COLUMN_THREADS",
              "    tile = int64(cuda.blockIdx.x)",
-             "    while tile < walk[ALL_TILES]:",
-             "        image = tile // walk[TILES]",
-             "        place = tile - image * walk[TILES]",
-             "        top = place // walk[TILES_N] * TILE_M",
-             "        left = place % walk[TILES_N] * TILE_N",
+             "    while tile < descriptor[ALL_TILES]:",
+             "        image = tile // descriptor[TILES]",
+             "        place = tile - image * descriptor[TILES]",
+             "        top = place // descriptor[TILES_N] * TILE_M",
+             "        left = place % descriptor[TILES_N] * TILE_N",
              *[f"        s{r}_{s} = W(0)" for r, s in sums],
              "        first = int64(0)",
-             "        if first < walk[SIZE_K]:",
+             "        if first < descriptor[SIZE_K]:",
              *fetched("first"),
              "        turn = int64(0)",
-             "        while first < walk[SIZE_K]:",
+             "        while first < descriptor[SIZE_K]:",
              *[f"            a_tile[place_a(me + {e} * THREADS, turn)] = a{e}" for e in loads_a],
              *[f"            b_tile[place_b(me + {e} * THREADS, turn)] = b{e}" for e in loads_b],
              "            cuda.syncthreads()",
              "            first += DEPTH",
-             "            if first < walk[SIZE_K]:",
+             "            if first < descriptor[SIZE_K]:",
              *["    " + line for line in fetched("first")],
              "            for step in range(DEPTH):",
              "                a_at = (turn * DEPTH + step) * TILE_M + down",
@@ -215,7 +215,8 @@ def _source(tile):
              *[f"                s{r}_{s} = W(s{r}_{s} + r{r} * c{s})" for r, s in sums],
              "            turn = 1 - turn",
              "        cuda.syncthreads()",                # before the next tile's slices go where this one's were
-             *[f"        put(s{r}_{s}, c, bias, image, top + down + {r} * ROW_THREADS, left + across + {s} * COLUMN_THREADS, walk)"
+             *[f"        put(s{r}_{s}, c, bias, image, top + down + {r} * ROW_THREADS, left + across + {s} * COLUMN_THREADS, "
+               "descriptor)"
                for r, s in sums],
              "        tile += cuda.gridDim.x"]
     return "\n".join(lines) + "\n"

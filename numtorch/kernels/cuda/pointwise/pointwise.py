@@ -31,8 +31,8 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
     strided = "s" in pattern
     place = {name: f"p{k}" if strided else "0" if pattern[k] == "b" else "i" for k, name in enumerate(names)}
     loaded = [load_source(f"x{k}[{place[f'x{k}']}]", inputs[k], compute[k]).replace("C(", f"C{k}(") for k in range(count)]
-    line = ["def kernel(" + ", ".join(names) + ", walk):",
-            "    n = walk[0]",
+    line = ["def kernel(" + ", ".join(names) + ", descriptor):",
+            "    n = descriptor[0]",
             "    i = np_int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x",
             "    step = np_int64(cuda.gridDim.x) * cuda.blockDim.x"]
     for k in range(count):
@@ -43,9 +43,9 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
     if strided:
         line += ["        r = i"]
         line += [f"        p{k} = np_int64(0)" for k in range(operands)]
-        line += ["        for d in range(walk[1]):", f"            e = {HEADER} + d * {1 + operands}",
-                 "            q = r // walk[e]", "            j = r - q * walk[e]", "            r = q"]
-        line += [f"            p{k} += j * walk[e + {1 + k}]" for k in range(operands)]
+        line += ["        for d in range(descriptor[1]):", f"            e = {HEADER} + d * {1 + operands}",
+                 "            q = r // descriptor[e]", "            j = r - q * descriptor[e]", "            r = q"]
+        line += [f"            p{k} += j * descriptor[e + {1 + k}]" for k in range(operands)]
     line.append(f"        r_ = fn({', '.join(loaded)})")
     for position, (target, dtype) in enumerate(zip(targets, outputs)):
         value = "r_" if results is None else f"r_[{results[position]}]"

@@ -23,42 +23,42 @@ W = float64
 load = store = same
 
 
-def element(x, q, walk):
+def element(x, q, descriptor):
     """Element number `q` of those that an output is made of, where `x` is at the first."""
-    n = walk[0]
+    n = descriptor[0]
     r = q // n
-    return W(T(load(x[position(r, walk, HEADER + 3 * walk[6], walk[8], 2, 1) + (q - r * n) * walk[1]])))
+    return W(T(load(x[position(r, descriptor, HEADER + 3 * descriptor[6], descriptor[8], 2, 1) + (q - r * n) * descriptor[1]])))
 
 
-def moments_of_share(x, start, count, walk):
+def moments_of_share(x, start, count, descriptor):
     """How many elements a thread has, their mean and their squared deviations from it."""
     mine, total, squares = W(0), W(0), W(0)
     q = start
     while q < count:
         mine += W(1)
-        total += element(x, q, walk)
+        total += element(x, q, descriptor)
         q += THREADS
     mean = total / max(mine, W(1))
     q = start
     while q < count:
-        deviation = element(x, q, walk) - mean
+        deviation = element(x, q, descriptor) - mean
         squares += deviation * deviation
         q += THREADS
     return mine, mean, squares
 
 
-def variance_blocks(x, out, walk):
-    columns, count, correction = walk[2], walk[7] * walk[0], float_of(walk[10])
+def variance_blocks(x, out, descriptor):
+    columns, count, correction = descriptor[2], descriptor[7] * descriptor[0], float_of(descriptor[10])
     counts = cuda.shared.array(THREADS, W)
     means = cuda.shared.array(THREADS, W)
     squares = cuda.shared.array(THREADS, W)
     me = int64(cuda.threadIdx.x)
     o = int64(cuda.blockIdx.x)
-    while o < walk[5] * columns:
+    while o < descriptor[5] * columns:
         k = o // columns
-        first = position(k, walk, HEADER, walk[6], 3, 2) + (o - k * columns) * walk[3]
-        target = position(k, walk, HEADER, walk[6], 3, 1) + (o - k * columns) * walk[4]
-        counts[me], means[me], squares[me] = moments_of_share(offset(x, first), me, count, walk)
+        first = position(k, descriptor, HEADER, descriptor[6], 3, 2) + (o - k * columns) * descriptor[3]
+        target = position(k, descriptor, HEADER, descriptor[6], 3, 1) + (o - k * columns) * descriptor[4]
+        counts[me], means[me], squares[me] = moments_of_share(offset(x, first), me, count, descriptor)
         cuda.syncthreads()
         half = THREADS // 2
         while half > 0:

@@ -38,15 +38,15 @@ def combine(a, b):
     return a + b
 
 
-def accumulate(x, start, count, stride, walk, exponent):
+def accumulate(x, start, count, stride, descriptor, exponent):
     """Every stride-th of `count` elements from number `start` on, where `x` is at the first of them all."""
-    n, step = walk[0], walk[1]
-    entry, dims = HEADER + 3 * walk[6], walk[8]
+    n, step = descriptor[0], descriptor[1]
+    entry, dims = HEADER + 3 * descriptor[6], descriptor[8]
     wide, part, pending = W(IDENTITY), T(IDENTITY), 0
     q = start
     while q < count:
         r = q // n
-        part = T(combine(part, value(x[position(r, walk, entry, dims, 2, 1) + (q - r * n) * step], exponent)))
+        part = T(combine(part, value(x[position(r, descriptor, entry, dims, 2, 1) + (q - r * n) * step], exponent)))
         pending += 1
         if pending == BLOCK:
             wide, part, pending = W(combine(wide, W(part))), T(IDENTITY), 0
@@ -54,41 +54,42 @@ def accumulate(x, start, count, stride, walk, exponent):
     return W(combine(wide, W(part)))
 
 
-def first_of(o, walk):
+def first_of(o, descriptor):
     """Where output `o` starts in the input."""
-    columns = walk[2]
+    columns = descriptor[2]
     k = o // columns
-    return position(k, walk, HEADER, walk[6], 3, 2) + (o - k * columns) * walk[3]
+    return position(k, descriptor, HEADER, descriptor[6], 3, 2) + (o - k * columns) * descriptor[3]
 
 
-def target_of(o, walk):
+def target_of(o, descriptor):
     """Where output `o` goes."""
-    columns = walk[2]
+    columns = descriptor[2]
     k = o // columns
-    return position(k, walk, HEADER, walk[6], 3, 1) + (o - k * columns) * walk[4]
+    return position(k, descriptor, HEADER, descriptor[6], 3, 1) + (o - k * columns) * descriptor[4]
 
 
-def reduce_rows(x, out, walk):
-    outputs, count = walk[5] * walk[2], walk[7] * walk[0]
-    exponent, divisor = float_of(walk[10]), float_of(walk[11])
+def reduce_rows(x, out, descriptor):
+    outputs, count = descriptor[5] * descriptor[2], descriptor[7] * descriptor[0]
+    exponent, divisor = float_of(descriptor[10]), float_of(descriptor[11])
     step = int64(cuda.gridDim.x) * cuda.blockDim.x
     o = int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while o < outputs:
-        result = accumulate(offset(x, first_of(o, walk)), 0, count, 1, walk, exponent)
-        out[target_of(o, walk)] = store(OUT(finish(result, exponent, divisor)))
+        result = accumulate(offset(x, first_of(o, descriptor)), 0, count, 1, descriptor, exponent)
+        out[target_of(o, descriptor)] = store(OUT(finish(result, exponent, divisor)))
         o += step
 
 
-def reduce_blocks(x, out, walk):
-    outputs, count, parts = walk[5] * walk[2], walk[7] * walk[0], walk[PARTS]
-    exponent, divisor = float_of(walk[10]), float_of(walk[11])
+def reduce_blocks(x, out, descriptor):
+    outputs, count, parts = descriptor[5] * descriptor[2], descriptor[7] * descriptor[0], descriptor[PARTS]
+    exponent, divisor = float_of(descriptor[10]), float_of(descriptor[11])
     results = cuda.shared.array(THREADS, W)
     me = int64(cuda.threadIdx.x)
     b = int64(cuda.blockIdx.x)
     while b < outputs * parts:
         o = b // parts
         part = b - o * parts
-        results[me] = accumulate(offset(x, first_of(o, walk)), part * THREADS + me, count, parts * THREADS, walk, exponent)
+        results[me] = accumulate(offset(x, first_of(o, descriptor)), part * THREADS + me, count, parts * THREADS, descriptor,
+                                 exponent)
         cuda.syncthreads()
         half = THREADS // 2
         while half > 0:
@@ -97,7 +98,7 @@ def reduce_blocks(x, out, walk):
             cuda.syncthreads()
             half //= 2
         if me == 0:
-            out[target_of(o, walk) + part] = store(OUT(finish(results[0], exponent, divisor)))
+            out[target_of(o, descriptor) + part] = store(OUT(finish(results[0], exponent, divisor)))
         cuda.syncthreads()
         b += cuda.gridDim.x
 
@@ -114,17 +115,17 @@ class CudaKernels(_Kernels):
 cuda_kernels = functools.cache(CudaKernels)
 
 
-def _row(walk: Nest, parameters, parts=1):
-    row = walk.descriptor(parameters)
+def _row(descriptor: Nest, parameters, parts=1):
+    row = descriptor.descriptor(parameters)
     row[PARTS] = parts
     return row
 
 
-def _plan(kernels, stage, walk, parameters, device):
+def _plan(kernels, stage, descriptor, parameters, device):
     """One launch: a thread an output, or a block."""
-    blocks = walk.reduction > SHORT
-    work = walk.outputs if blocks else -(-walk.outputs // THREADS)
-    return prepare(kernels(stage, blocks), _row(walk, parameters), work, device)
+    blocks = descriptor.reduction > SHORT
+    work = descriptor.outputs if blocks else -(-descriptor.outputs // THREADS)
+    return prepare(kernels(stage, blocks), _row(descriptor, parameters), work, device)
 
 
 class TwoStages:
@@ -135,10 +136,10 @@ class TwoStages:
     def __init__(self, first, last, nbytes, device):
         self.first, self.last, self.nbytes, self.device = first, last, nbytes, device
 
-    def __call__(self, x, out, walk):
+    def __call__(self, x, out, descriptor):
         owner, scratch = runtime().allocate(self.nbytes, self.device)
-        self.first.call(x, scratch, walk)
-        self.last.call(scratch, out, self.last.walk)     # the owner gives the scratch back after this in stream order
+        self.first.call(x, scratch, descriptor)
+        self.last.call(scratch, out, self.last.descriptor)     # the owner gives the scratch back after this in stream order
 
 
 def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,
@@ -147,8 +148,8 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if kind == "norm":
         kind = NORMS.get(float(exponent), kind)
     if kind == "var":
-        walk = nest(shape, strides, axes, out_strides)
-        return prepare(variance_kernel(dtype, out_dtype), _row(walk, (float(correction), 0.0)), walk.outputs, device)
+        descriptor = nest(shape, strides, axes, out_strides)
+        return prepare(variance_kernel(dtype, out_dtype), _row(descriptor, (float(correction), 0.0)), descriptor.outputs, device)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
         part = "float32" if dtype == "complex64" else "float64"    # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
@@ -156,14 +157,14 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if out_dtype == "bool":
         kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
     parameters = (float(exponent), float(math.prod(shape[a] for a in axes)))
-    walk, kernels = nest(shape, strides, axes, out_strides), cuda_kernels(kind, dtype, out_dtype)
-    parts = min(MAX_BLOCKS // max(walk.outputs, 1), walk.reduction // (THREADS * GRAIN))
+    descriptor, kernels = nest(shape, strides, axes, out_strides), cuda_kernels(kind, dtype, out_dtype)
+    parts = min(MAX_BLOCKS // max(descriptor.outputs, 1), descriptor.reduction // (THREADS * GRAIN))
     if parts < 2:
-        return _plan(kernels, "whole", walk, parameters, device)
-    dense = [parts * math.prod(k[0] for k in walk.kept[i + 1:]) for i in range(len(walk.kept))]
-    partial = Nest([(n, s, x) for (n, _, x), s in zip(walk.kept, dense)], walk.reduced)
-    first = prepare(kernels("first", True), _row(partial, parameters, parts), walk.outputs * parts, device)
-    rest = Nest([(n, out, s) for (n, out, _), s in zip(walk.kept, dense)], [(parts, 1)])
+        return _plan(kernels, "whole", descriptor, parameters, device)
+    dense = [parts * math.prod(k[0] for k in descriptor.kept[i + 1:]) for i in range(len(descriptor.kept))]
+    partial = Nest([(n, s, x) for (n, _, x), s in zip(descriptor.kept, dense)], descriptor.reduced)
+    first = prepare(kernels("first", True), _row(partial, parameters, parts), descriptor.outputs * parts, device)
+    rest = Nest([(n, out, s) for (n, out, _), s in zip(descriptor.kept, dense)], [(parts, 1)])
     last = _plan(kernels, "last", rest, parameters, device)
-    stages = TwoStages(first, last, walk.outputs * parts * kernels.partial, device)
-    return Prepared(stages, first.walk, 0, (first, last))
+    stages = TwoStages(first, last, descriptor.outputs * parts * kernels.partial, device)
+    return Prepared(stages, first.descriptor, 0, (first, last))

@@ -85,9 +85,9 @@ def shift_and_total(x, cells, present, n, step, me, lane):
     return shift, total
 
 
-def softmax_lines(x, out, walk):
+def softmax_lines(x, out, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    lines, n, inner = walk[0], walk[1], walk[2]
+    lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -103,9 +103,9 @@ def softmax_lines(x, out, walk):
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
-def logsumexp_lines(x, out, walk):
+def logsumexp_lines(x, out, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    lines, n, inner = walk[0], walk[1], walk[2]
+    lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -118,9 +118,9 @@ def logsumexp_lines(x, out, walk):
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
-def softmax_grad_lines(grad, out, grad_x, walk):
+def softmax_grad_lines(grad, out, grad_x, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    lines, n, inner = walk[0], walk[1], walk[2]
+    lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -141,9 +141,9 @@ def softmax_grad_lines(grad, out, grad_x, walk):
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
-def logsumexp_grad_elements(grad, x, out, grad_x, walk):
+def logsumexp_grad_elements(grad, x, out, grad_x, descriptor):
     """grad_x = grad * exp(x - out), and 0 where nothing was summed but exp(-inf): a thread an element."""
-    lines, n, inner = walk[0], walk[1], walk[2]
+    lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
     e = int64(cuda.blockIdx.x) * THREADS + int64(cuda.threadIdx.x)
     while e < lines * n:
         place = e // (n * inner)
