@@ -35,8 +35,8 @@ class _Blocks(dict):
     def __missing__(self, nbytes):
         if len(self) >= 1024:
             self.clear()
-        found = self[nbytes] = type("Block", (SharedMemory, ctypes.Array), {"_length_": nbytes, "_type_": ctypes.c_char})
-        return found
+        result = self[nbytes] = type("Block", (SharedMemory, ctypes.Array), {"_length_": nbytes, "_type_": ctypes.c_char})
+        return result
 
 
 _blocks = _Blocks()

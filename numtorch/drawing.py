@@ -42,10 +42,10 @@ class Drawing:
             file.write(text)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        found = {"text/plain": self.source}
+        result = {"text/plain": self.source}
         if shutil.which("dot") is not None:
-            found["image/svg+xml"] = self.svg()
-        return found
+            result["image/svg+xml"] = self.svg()
+        return result
 
     def __repr__(self):
         return self.source

@@ -80,8 +80,8 @@ def _layout_of(array):
         layout = layout.dense()
     if len(_layouts) >= 1024:
         _layouts.clear()
-    found = _layouts[array.dtype, array.shape, array.strides] = layout, min(itemsize, 8) - 1
-    return found
+    result = _layouts[array.dtype, array.shape, array.strides] = layout, min(itemsize, 8) - 1
+    return result
 
 
 def _not_whole(array, itemsize):
@@ -123,12 +123,12 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
         (torch.Size([2]), [7.0, 7.0])
     """
     if isinstance(ext_tensor, Tensor):
-        found = alias(ext_tensor)
+        result = alias(ext_tensor)
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(ext_tensor).__name__}")
     else:
         try:
-            found = from_numpy(np.from_dlpack(ext_tensor))
+            result = from_numpy(np.from_dlpack(ext_tensor))
         except RuntimeError:                             # a dtype that NumPy has not
             integers = Integers(ext_tensor)
             if not integers.found:
@@ -136,10 +136,10 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
             array = np.from_dlpack(integers)
             first, stop = np.lib.array_utils.byte_bounds(array)
             layout = Layout.of(dtype.by_name["bfloat16"], array.shape, tuple([step // 2 for step in array.strides]))
-            found = tensor_over(foreign_storage(first, stop - first, array), array.__array_interface__["data"][0], layout)
+            result = tensor_over(foreign_storage(first, stop - first, array), array.__array_interface__["data"][0], layout)
     if copy:
-        found = make(found)
-    return found if device is None else found.to(device)
+        result = make(result)
+    return result if device is None else result.to(device)
 
 
 def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -375,10 +375,10 @@ def _common_dtype(data):
     if isinstance(data, (np.ndarray, np.generic)):
         return dtypes.from_numpy(data.dtype)
     if isinstance(data, (list, tuple)):
-        found = None
+        result = None
         for kind in map(_common_dtype, data):
-            found = kind if found is None else dtypes.promote_types(found, kind)
-        return found or dtypes.get_default_dtype()
+            result = kind if result is None else dtypes.promote_types(result, kind)
+        return result or dtypes.get_default_dtype()
     if isinstance(data, int):                            # a bool is one
         return dtypes.bool_ if isinstance(data, bool) else int64
     default = dtypes.get_default_dtype()

@@ -72,10 +72,10 @@ def _hubconf(function: str, repo_or_dir, source: str):
 def _entry(module, model):
     if not isinstance(model, str):
         raise ValueError("Invalid input: model should be a string of function name")
-    found = getattr(module, model, None)
-    if not callable(found):
+    result = getattr(module, model, None)
+    if not callable(result):
         raise RuntimeError(f"Cannot find callable {model} in hubconf")
-    return found
+    return result
 
 
 def load(repo_or_dir, model: str, *args, source: str = "github", trust_repo="check", force_reload: bool = False,

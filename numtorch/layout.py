@@ -50,8 +50,8 @@ class Size(tuple[int, ...]):
         return f"torch.Size({list(self)})"
 
     def __getitem__(self, index):
-        found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        result = tuple.__getitem__(self, index)
+        return Size(result) if isinstance(index, slice) else result
 
     def __add__(self, other):
         return Size(tuple(self) + tuple(other))
@@ -377,8 +377,8 @@ def shared_strides(layouts, shape) -> tuple | None:
     for d in order:
         strides[d] = step
         step *= max(shape[d], 1)
-    found = tuple(strides)
-    return None if found == contiguous_strides(shape) else found
+    result = tuple(strides)
+    return None if result == contiguous_strides(shape) else result
 
 
 def broadcast_strides(layout, shape) -> tuple:

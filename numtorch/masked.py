@@ -74,10 +74,10 @@ def _dims(dim, ndim):
     """Dimensions to reduce over as an ascending tuple; all of them for None and ()."""
     if dim is None or dim == ():
         return tuple(range(ndim))
-    found = [wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
-    if len(set(found)) != len(found):
+    result = [wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    if len(set(result)) != len(result):
         raise RuntimeError(f"dim={dim} appears multiple times in the list of dims")
-    return tuple(sorted(found))
+    return tuple(sorted(result))
 
 
 def _converted(result, dtype):
@@ -202,8 +202,8 @@ def argmax(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> 
         >>> torch.masked.argmax(torch.tensor([1, 5, 3]), mask=torch.tensor([True, False, True]))
         tensor(2)
     """
-    found = dense_argmax(_filled("masked.argmax", input, mask, _least(input.dtype)), dim, bool(keepdim))
-    return found.to(dtype or input.dtype)
+    result = dense_argmax(_filled("masked.argmax", input, mask, _least(input.dtype)), dim, bool(keepdim))
+    return result.to(dtype or input.dtype)
 
 
 def argmin(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
@@ -217,8 +217,8 @@ def argmin(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> 
         >>> torch.masked.argmin(torch.tensor([1, 5, 3]), mask=torch.tensor([False, True, True]))
         tensor(2)
     """
-    found = dense_argmin(_filled("masked.argmin", input, mask, _most(input.dtype)), dim, bool(keepdim))
-    return found.to(dtype or input.dtype)
+    result = dense_argmin(_filled("masked.argmin", input, mask, _most(input.dtype)), dim, bool(keepdim))
+    return result.to(dtype or input.dtype)
 
 
 # ---------------------------------------------------------------- means and norms
@@ -265,12 +265,12 @@ def median(input, dim: int = -1, *, keepdim: bool = False, dtype=None, mask=None
     """
     floats = input.dtype.category >= 2
     filled = _filled("masked.median", input if floats else input.float(), mask, nan)
-    found = nanmedian(filled, *_dims(dim, input.ndim), bool(keepdim)).values
+    result = nanmedian(filled, *_dims(dim, input.ndim), bool(keepdim)).values
     if floats:
-        return found
-    if any_of(found.isnan()):
+        return result
+    if any_of(result.isnan()):
         raise ValueError("masked median expected no fully masked out rows if dtype is not floating point")
-    return found.to(dtype or input.dtype)
+    return result.to(dtype or input.dtype)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
@@ -391,8 +391,8 @@ def logsumexp(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) 
         tensor(0.6931)
     """
     least = -inf if input.dtype.category >= 2 else _least(input.dtype)
-    found = dense_logsumexp(_filled("masked.logsumexp", input, mask, least), _dims(dim, input.ndim), keepdim=bool(keepdim))
-    return found.to(dtype or input.dtype)
+    result = dense_logsumexp(_filled("masked.logsumexp", input, mask, least), _dims(dim, input.ndim), keepdim=bool(keepdim))
+    return result.to(dtype or input.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> Tensor:
@@ -406,9 +406,9 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> 
         >>> torch.masked.logaddexp(torch.tensor([0., 1.]), torch.tensor([0., 9.]), other_mask=torch.tensor([True, False]))
         tensor([0.6931, 1.0000])
     """
-    found = dense_logaddexp(_filled("masked.logaddexp", input, input_mask, _least(input.dtype)),
+    result = dense_logaddexp(_filled("masked.logaddexp", input, input_mask, _least(input.dtype)),
                             _filled("masked.logaddexp", other, other_mask, _least(other.dtype)))
-    return found.to(dtype or input.dtype)
+    return result.to(dtype or input.dtype)
 
 
 def normalize(input, ord, dim, *, eps: float = 1e-12, dtype=None, mask=None) -> Tensor:

@@ -23,14 +23,14 @@ class Family:
         self.module = module
 
     def __getattr__(self, name):
-        found = getattr(self.module, name)
+        result = getattr(self.module, name)
         if not name.startswith("plan_"):
-            return found
+            return result
 
-        @functools.wraps(found)
+        @functools.wraps(result)
         def plan(*args, **kwargs):
             with without_memory():
-                return found(*args, **kwargs)
+                return result(*args, **kwargs)
         return plan
 
 

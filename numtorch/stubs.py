@@ -75,15 +75,15 @@ class Stub:
 
     def _argument(self, function, name, parameter) -> str:
         if parameter.annotation is not parameter.empty:
-            found = self.type(parameter.annotation, inspect.unwrap(function).__globals__)
+            result = self.type(parameter.annotation, inspect.unwrap(function).__globals__)
         else:
             meaning = MEANS.get(f"{name}.{parameter.name}") or MEANS.get(parameter.name)
             if isinstance(parameter.default, (bool, str)) and meaning is None:
                 meaning = type(parameter.default).__name__
             if parameter.kind is parameter.VAR_POSITIONAL and meaning == "Sequence[Tensor]":
                 meaning = "TensorOrTensors"              # `f(a, b)` and `f([a, b])`
-            found = self.type(meaning or "Any", vars(numtorch))
-        return f"{found} | None" if parameter.default is None and found != "_Any" and not found.endswith("None") else found
+            result = self.type(meaning or "Any", vars(numtorch))
+        return f"{result} | None" if parameter.default is None and result != "_Any" and not result.endswith("None") else result
 
     def _result(self, function, name) -> str:
         if name in RETURNS:
@@ -132,12 +132,12 @@ class Stub:
         if not flags:
             return [self._signature(function, name, parameters, self._result(function, name), of_class)]
         without, given = [self.type(text) for text in FLAGS[flags[0].name]]
-        found = [self._signature(function, name, parameters, without, of_class, {p.name: "_Literal[False]" for p in flags})]
+        result = [self._signature(function, name, parameters, without, of_class, {p.name: "_Literal[False]" for p in flags})]
         if len(flags) == 1:
             flag = flags[0].replace(kind=inspect.Parameter.KEYWORD_ONLY, default=inspect.Parameter.empty)
             others = sorted([*[p for p in parameters if p.name != flag.name], flag], key=lambda p: p.kind)
-            found.append(self._signature(function, name, others, given, of_class, {flag.name: "_Literal[True]"}))
-        return [*found, self._signature(function, name, parameters, "_Any", of_class)]
+            result.append(self._signature(function, name, others, given, of_class, {flag.name: "_Literal[True]"}))
+        return [*result, self._signature(function, name, parameters, "_Any", of_class)]
 
     # ---------------------------------------------------------------- what is written
     def function(self, function, name, of_class=False) -> None:

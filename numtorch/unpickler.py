@@ -44,13 +44,13 @@ def _of_pytorch(path, name):
     """
     place = ".".join(part for part in (__package__, _BUILTIN.get(path, path)) if part)
     try:
-        found = importlib.import_module(place)
+        result = importlib.import_module(place)
         for part in name.split("."):
-            found = getattr(found, part)
+            result = getattr(result, part)
     except (ImportError, AttributeError) as error:
         raise pickle.UnpicklingError(f"load: the file holds a torch{'.' * bool(path)}{path}.{name}, which has nothing here: "
                                      f"{error}. Save the state_dict instead, and load it into a module made here.") from None
-    return found
+    return result
 
 
 class Unpickler(pickle._Unpickler):                      # the one in Python, whose steps can be watched

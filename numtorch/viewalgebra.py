@@ -28,11 +28,11 @@ def view_function(function):
             key, args = (name, *plain), plain
         if layout.handler is not None:                   # a special layout brings its own algebra
             return layout.handler.view(function, layout, *args)
-        found = function(layout, *args)
+        result = function(layout, *args)
         if len(layout.views) >= _MEMO_LIMIT:
             layout.views.clear()
-        layout.views[key] = found
-        return found
+        layout.views[key] = result
+        return result
 
     def of_one(layout, argument):
         key = (name, argument)

@@ -35,13 +35,13 @@ STARTUP = str(Path(__file__).parent / "startup")
 # ---------------------------------------------------------------- from the table to a module
 def _object(path: str):
     """What a dotted path from the package leads to: a module, or a member of one."""
-    found = importlib.import_module(PACKAGE)
+    result = importlib.import_module(PACKAGE)
     for part in path.split("."):
         try:
-            found = getattr(found, part)
+            result = getattr(result, part)
         except AttributeError:
-            found = importlib.import_module(f"{found.__name__}.{part}")
-    return found
+            result = importlib.import_module(f"{result.__name__}.{part}")
+    return result
 
 
 def _members(sources: str) -> dict:

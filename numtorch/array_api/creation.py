@@ -24,10 +24,10 @@ __all__ = ["arange", "asarray", "astype", "can_cast", "empty", "empty_like", "ey
 def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Tensor:
     """An array of numbers, sequences, buffers or of another array, which is copied if `copy` is True, and never where False."""
     if isinstance(obj, Tensor):
-        found = to(obj, *[a for a in (dtype, device) if a is not None]) if dtype is not None or device is not None else obj
-        if copy is False and found.storage is not obj.storage:
+        result = to(obj, *[a for a in (dtype, device) if a is not None]) if dtype is not None or device is not None else obj
+        if copy is False and result.storage is not obj.storage:
             raise ValueError("asarray: this dtype or device takes a copy, and copy=False allows none")
-        return clone(found) if copy and found.storage is obj.storage else found
+        return clone(result) if copy and result.storage is obj.storage else result
     if copy is False and not hasattr(obj, "__dlpack__") and not hasattr(obj, "__array_interface__"):
         raise ValueError(f"asarray: a {type(obj).__name__} has to be copied, and copy=False allows no copy")
     return fill.asarray(obj, dtype=dtype, device=device, copy=copy)
@@ -128,8 +128,8 @@ def astype(x, dtype, /, *, copy: bool = True, device=None) -> Tensor:
     """
     if x.dtype.category == 3 and dtype.category not in (0, 3):
         raise TypeError(f"astype: {x.dtype} into {dtype} would drop the imaginary parts; take real(x)")
-    found = to(x, dtype) if device is None else to(x, device, dtype)
-    return clone(found) if copy and found.storage is x.storage else found
+    result = to(x, dtype) if device is None else to(x, device, dtype)
+    return clone(result) if copy and result.storage is x.storage else result
 
 
 def can_cast(from_, to, /) -> bool:
@@ -164,15 +164,15 @@ class IntegerLimits(NamedTuple):
 def finfo(type, /) -> FloatLimits:
     """The limits of a dtype of floats, or of an array's."""
     kind = type.dtype if isinstance(type, Tensor) else type
-    found = dtypes.finfo(kind)
-    return FloatLimits(found.bits, found.eps, found.max, found.min, found.smallest_normal, dtype_type.by_name[found.dtype])
+    result = dtypes.finfo(kind)
+    return FloatLimits(result.bits, result.eps, result.max, result.min, result.smallest_normal, dtype_type.by_name[result.dtype])
 
 
 def iinfo(type, /) -> IntegerLimits:
     """The limits of a dtype of integers, or of an array's."""
     kind = type.dtype if isinstance(type, Tensor) else type
-    found = dtypes.iinfo(kind)
-    return IntegerLimits(found.bits, found.max, found.min, kind)
+    result = dtypes.iinfo(kind)
+    return IntegerLimits(result.bits, result.max, result.min, kind)
 
 
 def device(name) -> device_type:

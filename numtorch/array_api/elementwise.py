@@ -75,11 +75,11 @@ def round(x, /) -> Tensor:
 def floor_divide(x1, x2, /) -> Tensor:
     """The greatest integer up to x1 / x2; beside infinities that of the quotient, which PyTorch's is not."""
     x1, x2 = arrays(x1, x2)
-    found = arithmetic.floor_divide(x1, x2)
+    result = arithmetic.floor_divide(x1, x2)
     if x1.dtype.category < 2:
-        return found
+        return result
     endless = comparison.logical_or(comparison.isinf(x1), comparison.isinf(x2))
-    return functions.where(endless, rounding.floor(functions.div(x1, x2)), found)
+    return functions.where(endless, rounding.floor(functions.div(x1, x2)), result)
 
 
 def _of_parts(function, x) -> Tensor:
@@ -91,8 +91,8 @@ def sign(x, /) -> Tensor:
     """-1, 0 or 1; of a complex number x / |x|; NaN of NaN."""
     if isdtype(x.dtype, "complex floating"):
         return arithmetic.sgn(x)
-    found = arithmetic.sign(x)
-    return functions.where(comparison.isnan(x), x, found) if x.dtype.category == 2 else found
+    result = arithmetic.sign(x)
+    return functions.where(comparison.isnan(x), x, result) if x.dtype.category == 2 else result
 
 
 def clip(x, /, min=None, max=None) -> Tensor:

@@ -198,12 +198,13 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> Tensor:
 def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Tensor:
     """(sum |x|^ord)^(1/ord) over axes; over all elements when None."""
     if axis is None:
-        found = numtorch_linalg.vector_norm(reshape(x, -1), ord)
-        return reshape(found, [1] * x.ndim) if keepdims else found
+        result = numtorch_linalg.vector_norm(reshape(x, -1), ord)
+        return reshape(result, [1] * x.ndim) if keepdims else result
     axes = tuple(sorted({wrap_dim(a, x.ndim) for a in ((axis,) if isinstance(axis, int) else axis)}))
     if not axes:
         return numtorch_linalg.vector_norm(reshape(x, [*x.shape, 1]), ord, -1)
     rest = [d for d in range(x.ndim) if d not in axes]
     moved = movedim(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
-    found = numtorch_linalg.vector_norm(reshape(moved, [*[x.shape[d] for d in rest], math.prod(x.shape[a] for a in axes)]), ord, -1)
-    return reshape(found, [1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else found
+    rows = reshape(moved, [*[x.shape[d] for d in rest], math.prod(x.shape[a] for a in axes)])
+    result = numtorch_linalg.vector_norm(rows, ord, -1)
+    return reshape(result, [1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result

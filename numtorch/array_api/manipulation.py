@@ -110,8 +110,8 @@ def reshape(x, /, shape, *, copy=None) -> Tensor:
             return views.view(x, shape)
         except RuntimeError as error:
             raise ValueError(f"reshape: {error}") from None
-    found = views.reshape(x, shape)
-    return clone(found) if copy and found.storage is x.storage else found
+    result = views.reshape(x, shape)
+    return clone(result) if copy and result.storage is x.storage else result
 
 
 def tile(x, repetitions, /) -> Tensor:
@@ -140,8 +140,8 @@ def take(x, indices, /, *, axis=None) -> Tensor:
     if indices.ndim == 1:
         return index_select.index_select(x, axis, indices)
     axis = wrap_dim(axis, x.ndim)
-    found = index_select.index_select(x, axis, views.reshape(indices, -1))
-    return views.reshape(found, [*x.shape[:axis], *indices.shape, *x.shape[axis + 1:]])
+    result = index_select.index_select(x, axis, views.reshape(indices, -1))
+    return views.reshape(result, [*x.shape[:axis], *indices.shape, *x.shape[axis + 1:]])
 
 
 def take_along_axis(x, indices, /, *, axis: int = -1) -> Tensor:

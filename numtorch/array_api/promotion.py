@@ -60,14 +60,14 @@ def promoted_dtype(*kinds) -> dtype:
     Raises:
         TypeError: dtypes of different kinds, which the standard leaves undefined, but for floats and complex numbers.
     """
-    found = kinds[0]
+    result = kinds[0]
     for kind in kinds[1:]:
-        if kind is found:
+        if kind is result:
             continue
-        if found.category != kind.category and {found.category, kind.category} != {2, 3}:
-            raise TypeError(f"promotion: {found} and {kind} are of different kinds; convert one with astype")
-        found = _unsigned(found, kind) or promote_types(found, kind)
-    return found
+        if result.category != kind.category and {result.category, kind.category} != {2, 3}:
+            raise TypeError(f"promotion: {result} and {kind} are of different kinds; convert one with astype")
+        result = _unsigned(result, kind) or promote_types(result, kind)
+    return result
 
 
 def _unsigned(one, other):
@@ -132,11 +132,11 @@ def result_type(*arrays_and_dtypes) -> dtype:
     kinds = [x.dtype if isinstance(x, Tensor) else x for x in arrays_and_dtypes if isinstance(x, (Tensor, dtype))]
     if not kinds:
         raise TypeError("result_type: expected an array or a dtype among the arguments")
-    found = promoted_dtype(*kinds)
+    result = promoted_dtype(*kinds)
     for x in arrays_and_dtypes:
         if not isinstance(x, (Tensor, dtype)):
-            found = promoted_dtype(found, of_scalar(x, found))
-    return found
+            result = promoted_dtype(result, of_scalar(x, result))
+    return result
 
 
 def default_of(kind: dtype) -> dtype:

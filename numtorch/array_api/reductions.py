@@ -103,11 +103,11 @@ def _running(op, neutral):
                 raise ValueError("cumulative sums and products: expected an axis for an array that is not one-dimensional")
             axis = 0
         kind = dtype or default_of(x.dtype)
-        found = to_dtype(op(to_dtype(x, kind), axis), kind)
+        result = to_dtype(op(to_dtype(x, kind), axis), kind)
         if not include_initial:
-            return found
+            return result
         shape = [1 if d == wrap_dim(axis, x.ndim) else n for d, n in enumerate(x.shape)]
-        return cat([full(shape, neutral, dtype=kind, device=x.device), found], axis)
+        return cat([full(shape, neutral, dtype=kind, device=x.device), result], axis)
     return cumulative
 
 

@@ -163,13 +163,13 @@ class FunctionCtx(Node):
         """
         if self.saved is None:
             raise freed_error()
-        found = []
+        result = []
         for kept, version in zip(self.saved, self.versions):
             if isinstance(kept, _OwnOutput):
-                found.append(kept.rebuild(self))
+                result.append(kept.rebuild(self))
             else:
-                found.append(None if kept is None else restore(kept, version, self))
-        return tuple(found)
+                result.append(None if kept is None else restore(kept, version, self))
+        return tuple(result)
 
     def name(self):
         return self.function.__name__ + "Backward"

@@ -123,8 +123,8 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         inputs = _prepared(inputs, create_graph)
         outputs, outputs_tuple = _run(func, inputs, "vjp", strict)
         v = _vector(v, outputs, "vjp", "the user-provided function returns")
-        found = _gradients(outputs, inputs, v, create_graph, strict, _UNUSED)
-    return _finished(outputs, outputs_tuple, create_graph), _finished(found, is_tuple, create_graph)
+        result = _gradients(outputs, inputs, v, create_graph, strict, _UNUSED)
+    return _finished(outputs, outputs_tuple, create_graph), _finished(result, is_tuple, create_graph)
 
 
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
@@ -152,8 +152,8 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         outputs, outputs_tuple = _run(func, inputs, "jvp", strict)
         starts = tuple([arithmetic.zeros_like(o.detach()).requires_grad_() for o in outputs])
         turned = _gradients(outputs, inputs, starts, True, strict, _UNUSED)
-        found = _gradients(turned, starts, v, create_graph, False, _UNUSED)
-    return _finished(outputs, outputs_tuple, create_graph), _finished(found, outputs_tuple, create_graph)
+        result = _gradients(turned, starts, v, create_graph, False, _UNUSED)
+    return _finished(outputs, outputs_tuple, create_graph), _finished(result, outputs_tuple, create_graph)
 
 
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
@@ -178,8 +178,8 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         inputs = _prepared(inputs, create_graph)
         output = _scalar(func, inputs, "vhp", strict)
         first = _gradients((output,), inputs, (arithmetic.ones_like(output.detach()),), True, strict, _UNUSED)
-        found = _gradients(first, inputs, v, create_graph, strict, _UNUSED_TWICE)
-    return _finished((output,), False, create_graph), _finished(found, is_tuple, create_graph)
+        result = _gradients(first, inputs, v, create_graph, strict, _UNUSED_TWICE)
+    return _finished((output,), False, create_graph), _finished(result, is_tuple, create_graph)
 
 
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
@@ -206,8 +206,8 @@ def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         first = _gradients((output,), inputs, (arithmetic.ones_like(output.detach()),), True, strict, _UNUSED)
         starts = tuple([arithmetic.zeros_like(x.detach()).requires_grad_() for x in inputs])
         turned = _gradients(first, inputs, starts, True, strict, _UNUSED_TWICE)
-        found = _gradients(turned, starts, v, create_graph, False, _UNUSED)
-    return _finished((output,), False, create_graph), _finished(found, is_tuple, create_graph)
+        result = _gradients(turned, starts, v, create_graph, False, _UNUSED)
+    return _finished((output,), False, create_graph), _finished(result, is_tuple, create_graph)
 
 
 # ---------------------------------------------------------------- whole matrices
@@ -274,8 +274,8 @@ def jacobian(func, inputs, create_graph: bool = False, strict: bool = False, vec
         inputs, is_tuple = _as_tensors(inputs, "inputs", "jacobian")
         inputs = _prepared(inputs, create_graph)
         outputs, outputs_tuple = _run(func, inputs, "jacobian", strict)
-        found = tuple([_finished(_rows(o, inputs, create_graph, strict), is_tuple, create_graph) for o in outputs])
-    return found if outputs_tuple else found[0]
+        result = tuple([_finished(_rows(o, inputs, create_graph, strict), is_tuple, create_graph) for o in outputs])
+    return result if outputs_tuple else result[0]
 
 
 def hessian(func, inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
@@ -303,8 +303,8 @@ def hessian(func, inputs, create_graph: bool = False, strict: bool = False, vect
         output = _scalar(func, points, "hessian", strict)
         return tuple(_gradients((output,), points, (arithmetic.ones_like(output.detach()),), True, strict, _UNUSED))
 
-    found = jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return found if is_tuple else found[0][0]
+    result = jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return result if is_tuple else result[0][0]
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

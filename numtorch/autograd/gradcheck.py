@@ -251,8 +251,8 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: f
                       for i, a in enumerate(args[:count])]
             results = _as_outputs(func(*primal))
             wanted = [p for i, p in enumerate(primal) if isinstance(inputs[i], Tensor) and inputs[i].node is not None]
-            found = grad(results, wanted, args[count:], create_graph=True, allow_unused=True)
-        return tuple(f for f in found if f is not None)
+            result = grad(results, wanted, args[count:], create_graph=True, allow_unused=True)
+        return tuple(f for f in result if f is not None)
 
     return gradcheck(first_gradients, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
                      fast_mode=fast_mode, seed=seed)

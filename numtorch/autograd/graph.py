@@ -380,13 +380,13 @@ class GraphNode(Node):
         """The saved tensors, checked against in-place changes."""
         if self.saved is None:
             raise freed_error()
-        found = []
+        result = []
         for kept, version in zip(*self.saved[:2]):
             if kept is None or (type(kept) is not _Packed and kept.storage.version == version):
-                found.append(kept)
+                result.append(kept)
             else:
-                found.append(restore(kept, version, self))
-        return found
+                result.append(restore(kept, version, self))
+        return result
 
     def save_results(self, tensors) -> None:
         """Save this node's own outputs: their memory, from which `result_tensors` makes tensors that lead back here."""

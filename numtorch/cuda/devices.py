@@ -34,10 +34,10 @@ def _index(which, optional=True) -> int:
     """The index that a device, a string, an int or None (the current device) stands for."""
     if which is None and optional:
         return _current.index
-    found = _device(which)
-    if found.type != "cuda":
-        raise ValueError(f"Expected a cuda device, but got: {found}")
-    return _current.index if found.index is None else found.index
+    result = _device(which)
+    if result.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {result}")
+    return _current.index if result.index is None else result.index
 
 
 def _existing(index) -> int:

@@ -290,20 +290,20 @@ def _from_mirrors(urls, path, md5):
 
 def _from_archive(kind, path, members):
     """[(where it is, bytes), ...] of files in an archive, which is not unpacked."""
-    found = {}
+    result = {}
     try:
         with tarfile.open(path, "r:*") as archive:
             for member in archive:
                 if member.isfile() and member.name in members:
                     if member.size > LARGEST:
                         raise tarfile.TarError(f"{member.name} has {member.size} bytes")
-                    found[member.name] = archive.extractfile(member).read()       # type: ignore[union-attr]
+                    result[member.name] = archive.extractfile(member).read()       # type: ignore[union-attr]
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
         raise ValueError(f"{kind}: {path} is damaged: {error}") from None
-    missing = [name for name in members if name not in found]
+    missing = [name for name in members if name not in result]
     if missing:
         raise ValueError(f"{kind}: {path} has no {missing[0]}")
-    return [(f"{path}: {name}", found[name]) for name in members]
+    return [(f"{path}: {name}", result[name]) for name in members]
 
 
 class _Plain(pickle.Unpickler):

@@ -158,8 +158,8 @@ class ContinuousBernoulli(ByProbabilities, ExponentialFamily):
 
     def cdf(self, value):
         self._validate(value)
-        found = self._by(lambda p: (p.pow(value) * (1.0 - p).pow(1.0 - value) + p - 1.0) / (2.0 * p - 1.0), lambda d: value)
-        return where(value <= 0.0, zeros_like(value), where(value >= 1.0, ones_like(value), found))
+        result = self._by(lambda p: (p.pow(value) * (1.0 - p).pow(1.0 - value) + p - 1.0) / (2.0 * p - 1.0), lambda d: value)
+        return where(value <= 0.0, zeros_like(value), where(value >= 1.0, ones_like(value), result))
 
     def icdf(self, value):
         return self._by(lambda p: ((value * (2.0 * p - 1.0) - p).log1p() - (-p).log1p()) / (p.log() - (-p).log1p()),

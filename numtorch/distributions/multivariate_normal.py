@@ -28,8 +28,8 @@ def mahalanobis(factor, x):
     """x^T (L L^T)^-1 x for factors L (batch, n, n) and vectors (*, batch, n): what is before the batch becomes columns."""
     own = x.ndim - 1 - (factor.ndim - 2)
     columns = x.reshape((-1,) + x.shape[own:]).movedim(0, -1)
-    found = solve_triangular(factor, columns, upper=False).square().sum(-2)
-    return found.movedim(-1, 0).reshape(x.shape[:-1])
+    result = solve_triangular(factor, columns, upper=False).square().sum(-2)
+    return result.movedim(-1, 0).reshape(x.shape[:-1])
 
 
 def half_log_det(factor):
@@ -129,8 +129,8 @@ class MultivariateNormal(Distribution):
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + far) - half_log_det(factor)
 
     def entropy(self):
-        found = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det(self._unbroadcasted_scale_tril)
-        return found.expand(self._batch_shape)
+        result = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det(self._unbroadcasted_scale_tril)
+        return result.expand(self._batch_shape)
 
 
 _MATRICES = ("covariance_matrix", "precision_matrix", "scale_tril")
@@ -214,8 +214,8 @@ class LowRankMultivariateNormal(Distribution):
 
     @lazy_property
     def variance(self):
-        found = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
-        return found.expand(self._batch_shape + self._event_shape)
+        result = self._unbroadcasted_cov_factor.square().sum(-1) + self._unbroadcasted_cov_diag
+        return result.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def scale_tril(self) -> Tensor:
@@ -262,8 +262,8 @@ class LowRankMultivariateNormal(Distribution):
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + far)
 
     def entropy(self):
-        found = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
-        return found.expand(self._batch_shape)
+        result = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
+        return result.expand(self._batch_shape)
 
 
 def _scaled(factor, diagonal):

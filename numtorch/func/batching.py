@@ -269,8 +269,8 @@ def _as_numbers(op, values, numbers):
         return values
     layouts = [Layout.of(v.layout.dtype, () if i in numbers else v.layout.shape, None, v.layout.device, v.layout.weak)
                for i, (n, v) in enumerate(zip(op.parameters, values)) if n not in op.bool_operands]
-    found = result_dtype(layouts)
-    return [to_dtype(v, found) if i in numbers and op.parameters[i] not in op.bool_operands else v for i, v in enumerate(values)]
+    result = result_dtype(layouts)
+    return [to_dtype(v, result) if i in numbers and op.parameters[i] not in op.bool_operands else v for i, v in enumerate(values)]
 
 
 # ---------------------------------------------------------------- without a rule

@@ -96,11 +96,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         RuntimeError: there is no level, or the tangent does not fit.
         ValueError: integers.
     """
-    found = _open_level()
-    if found is None:
+    result = _open_level()
+    if result is None:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but " + _NO_LEVEL)
     check_tangent(tensor, tangent)
-    return dual_of(tensor, tangent, found)
+    return dual_of(tensor, tangent, result)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -110,10 +110,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         tensor: with or without a tangent.
         level: what `enter_dual_level` returned; may be left out.
     """
-    found = _open_level()
-    if found is None:
+    result = _open_level()
+    if result is None:
         while isinstance(getattr(tensor.layout, "handler", None), DualLevel) and tensor.layout.handler.over:
             tensor = tensor.layout.value                 # of a level that has ended
         return UnpackedDualTensor(tensor, None)
     check_known(tensor)
-    return UnpackedDualTensor(*parts_at(tensor, found))
+    return UnpackedDualTensor(*parts_at(tensor, result))

@@ -114,9 +114,10 @@ def _batch_size(leaves, dims):
 def _run(func, level, leaves, dims, form, out_dims, kwargs):
     with level:
         inside = [leaf if dim is None else batched(leaf.movedim(dim, 0) if dim else leaf, level) for leaf, dim in zip(leaves, dims)]
-        found = func(*unflatten(inside, form), **kwargs)
-    results, out_form = flatten(found)
-    return unflatten([_taken_out(func, level, r, d) for r, d in zip(results, _out_dims(func, out_dims, found, out_form))], out_form)
+        result = func(*unflatten(inside, form), **kwargs)
+    results, out_form = flatten(result)
+    out_dims = _out_dims(func, out_dims, result, out_form)
+    return unflatten([_taken_out(func, level, r, d) for r, d in zip(results, out_dims)], out_form)
 
 
 def _out_dims(func, out_dims, found, form):

@@ -91,13 +91,13 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
 
 
 def _stacked(dicts):
-    found = {}
+    result = {}
     for name in dicts[0]:
         each = [d[name] for d in dicts]
         if len({t.requires_grad for t in each}) > 1:
             raise RuntimeError(f"Expected {name} to have consistent .requires_grad state. Got a mix of .requires_grad states.")
-        found[name] = stack([t.detach() for t in each]).requires_grad_(each[0].requires_grad)
-    return found
+        result[name] = stack([t.detach() for t in each]).requires_grad_(each[0].requires_grad)
+    return result
 
 
 def _merged(dicts):
@@ -129,11 +129,11 @@ def _tied(given, places):
     names: dict = {}
     for full, (table, name) in places.items():
         names.setdefault(id(table[name]), []).append(full)
-    found = dict(given)
+    result = dict(given)
     for same in names.values():
         tensors = [given[full] for full in same if full in given]
         if any(tensor is not tensors[0] for tensor in tensors[1:]):
             raise ValueError(f"functional_call got multiple values for keys {sorted(same)}, which are tied. Consider using "
                              f"tie_weights=False")
-        found.update((full, tensors[0]) for full in same if tensors)
-    return found
+        result.update((full, tensors[0]) for full in same if tensors)
+    return result

@@ -36,23 +36,23 @@ def linear_of_each(primitive, primals, tangents, attributes):
     """By the op's own call, which finds its plan in a third of the time: small networks are made of these."""
     (x, weight, bias), (x_tangent, weight_tangent, bias_tangent) = primals, tangents
     out = linear_map(x, weight, bias)
-    found = None if x_tangent is None else linear_map(x_tangent, weight, None if weight_tangent is not None else bias_tangent)
+    result = None if x_tangent is None else linear_map(x_tangent, weight, None if weight_tangent is not None else bias_tangent)
     if weight_tangent is not None:
         by_weight = linear_map(x, weight_tangent, bias_tangent)
-        found = by_weight if found is None else found + by_weight
-    elif found is None:
-        found = zeros_like(detach(out)) + bias_tangent
-    return out, found
+        result = by_weight if result is None else result + by_weight
+    elif result is None:
+        result = zeros_like(detach(out)) + bias_tangent
+    return out, result
 
 
 @push("convolution", "convolution_input_grad")
 def with_bias(primitive, primals, tangents, attributes):
     out = miss(primitive, tuple(primals), attributes)
-    found = _with_each(primitive, tuple(primals[:2]), (None,), attributes, tangents[:2])
+    result = _with_each(primitive, tuple(primals[:2]), (None,), attributes, tangents[:2])
     bias = tangents[2]
     if bias is not None:
-        found = (zeros_like(detach(out)) if found is None else found) + bias.reshape(-1, *(1,) * (out.layout.ndim - 2))
-    return out, found
+        result = (zeros_like(detach(out)) if result is None else result) + bias.reshape(-1, *(1,) * (out.layout.ndim - 2))
+    return out, result
 
 
 @push("softmax")

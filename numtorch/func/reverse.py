@@ -150,8 +150,8 @@ def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> C
             raise RuntimeError(f"{title}: Expected f(*args) to return a scalar Tensor, got tensor with {value.layout.ndim} dims. "
                                f"Maybe you "
                                f"wanted to use the vjp or jacrev APIs instead?")
-        found = run.gradients([value], [ones_like(detach(value))])
-        return found, run.given_out((value, run.aux) if has_aux else value)
+        result = run.gradients([value], [ones_like(detach(value))])
+        return result, run.given_out((value, run.aux) if has_aux else value)
     return both
 
 

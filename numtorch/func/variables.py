@@ -70,14 +70,14 @@ def leads_on(roots, variables) -> bool:
 
 def places(tensors) -> list:
     """The places in the graph of tensors and of all that they are made of."""
-    found = []
+    result = []
     pending = list(tensors)
     for x in pending:
         if isinstance(x.layout, Wrapping):
             pending += x.layout.parts()
         elif x.node is not None:
-            found.append(x.node)
-    return found
+            result.append(x.node)
+    return result
 
 
 # ---------------------------------------------------------------- the gradients of special tensors
@@ -112,13 +112,13 @@ def _dual_gradients(level, outputs, variables, grads, create_graph):
     """The gradient's tangent is the gradient of the outputs' tangents, and what the tangents of their gradients give."""
     outputs, grads = [parts_at(o, level) for o in outputs], [parts_at(g, level) for g in grads]
     variables = [parts_at(v, level)[0] for v in variables]
-    found = gradients([o for o, _ in outputs], variables, [g for g, _ in grads], create_graph)
+    result = gradients([o for o, _ in outputs], variables, [g for g, _ in grads], create_graph)
     pairs = [(tangent, grad) for (_, tangent), (grad, _) in zip(outputs, grads) if tangent is not None]
     pairs += [(output, tangent) for (output, _), (_, tangent) in zip(outputs, grads) if tangent is not None]
     if not pairs:
-        return found
+        return result
     tangents = gradients([o for o, _ in pairs], variables, [g for _, g in pairs], create_graph)
-    return [dual_of(g, t, level) for g, t in zip(found, tangents)]
+    return [dual_of(g, t, level) for g, t in zip(result, tangents)]
 
 
 def without(x, level):

@@ -193,16 +193,16 @@ class Graph:
         match = re.fullmatch(r"(.*)_(\d+)", wanted)
         base = match[1] if match and match[1] else wanted
         number = int(match[2]) if match and match[1] else None
-        found = wanted
+        result = wanted
         if number is None and (hasattr(builtins, base) or keyword.iskeyword(base) or base in ("self", "torch")):
-            found, number = f"{base}_1", 1
+            result, number = f"{base}_1", 1
         used = self._names
-        while found in used:
+        while result in used:
             number = used.get(f"#{base}", 0) + 1 if number is None else number + 1
-            found = f"{base}_{number}"
-        used[found] = 1
+            result = f"{base}_{number}"
+        used[result] = 1
         used[f"#{base}"] = number or 0
-        return found
+        return result
 
     def _neighbour(self, node, step):
         place = self._nodes.index(node) + step
@@ -341,8 +341,8 @@ class Graph:
             if node in val_map:
                 continue
             if node.op == "output":
-                found = map_arg(node.args[0], lambda each: val_map[each])
-                return (found, node) if return_output_node else found
+                result = map_arg(node.args[0], lambda each: val_map[each])
+                return (result, node) if return_output_node else result
             val_map[node] = self.node_copy(node, lambda each: val_map[each])
         return None
 

@@ -116,12 +116,12 @@ class Interpreter:
         Raises:
             RuntimeError: nowhere.
         """
-        found = self.module
+        result = self.module
         for part in target.split("."):
-            if not hasattr(found, part):
+            if not hasattr(result, part):
                 raise RuntimeError(f"Node referenced nonexistent target {target}")
-            found = getattr(found, part)
-        return found
+            result = getattr(result, part)
+        return result
 
     # ------------------------------------------------------------ what each kind does
     def placeholder(self, target: Target, args: tuple, kwargs: dict) -> Any:

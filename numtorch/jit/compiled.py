@@ -84,13 +84,13 @@ class Compiled:
                 if not replay.running and replay.fits(tensors):          # else a destructor calls it within its own replay
                     replay.running = True
                     try:
-                        found = replay.run(tensors)
+                        result = replay.run(tensors)
                     finally:
                         replay.running = False
-                    if found is not None:
+                    if result is not None:
                         if number:
                             kind.replays.insert(0, kind.replays.pop(number))
-                        return found[0]
+                        return result[0]
         return self._first_calls(kind, tensors, args, kwargs)
 
     def __get__(self, instance, owner=None):

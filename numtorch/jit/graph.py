@@ -113,14 +113,14 @@ class Graph:
         if wanted is None:
             while str(self._numbers) in self._names:
                 self._numbers += 1
-            found = str(self._numbers)
+            result = str(self._numbers)
         else:
-            stem = found = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted) or "_"
+            stem = result = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted) or "_"
             number = 1
-            while found in self._names:
-                found, number = f"{stem}_{number}", number + 1
-        self._names.add(found)
-        return found
+            while result in self._names:
+                result, number = f"{stem}_{number}", number + 1
+        self._names.add(result)
+        return result
 
     def input(self, layout: Layout, name: str | None = None) -> Value:
         """A further input.

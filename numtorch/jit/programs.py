@@ -168,10 +168,10 @@ class Held:
     def __getitem__(self, name):
         if name in self.others:
             return self.others[name]
-        found = self.module
+        result = self.module
         for part in name.split("."):
-            found = getattr(found, part)
-        return found
+            result = getattr(result, part)
+        return result
 
 
 def module_of(tensors: dict, name: str) -> ScriptModule:

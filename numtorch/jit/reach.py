@@ -96,9 +96,9 @@ class Reach:
     def _of_code(self, code, scope):
         names, modules = global_names(code)
         where = f"{code.co_filename}:{code.co_firstlineno}"
-        found = []
+        result = []
         for module in modules:
-            found += self._of_module(code, where, module, sys.modules.get(module))
+            result += self._of_module(code, where, module, sys.modules.get(module))
         read = {name: scope.get(name, MISSING) for name in names}
         if read:
             self._hold(f"globals of {code.co_name}", functools.partial(_values, scope, names), names,
@@ -109,10 +109,10 @@ class Reach:
             if said:
                 raise Unfollowed(f"{code.co_name} ({where}) uses {said}")
             if isinstance(actual, types.ModuleType):
-                found += self._of_module(code, where, name, actual)
+                result += self._of_module(code, where, name, actual)
             elif value is not MISSING:
-                found.append((name, value))
-        return found
+                result.append((name, value))
+        return result
 
     def _of_module(self, code, where, name, module):
         """What a code object may read of a module."""
@@ -210,39 +210,39 @@ class Reach:
     def _of_class(self, name, kind):
         if is_ours(kind.__module__) or kind.__module__ in ("builtins", "typing"):
             return ()
-        found = []
+        result = []
         for base in kind.__mro__:
             if is_ours(base.__module__) or base is object:
                 continue
             own = {key: each for key, each in vars(base).items() if not key.startswith("__")}
             keys = list(own)
             self._hold(f"class {base.__name__}", functools.partial(_values, vars(base), keys), keys)
-            found += [(f"{base.__name__}.{key}", each.__func__ if isinstance(each, (staticmethod, classmethod)) else
+            result += [(f"{base.__name__}.{key}", each.__func__ if isinstance(each, (staticmethod, classmethod)) else
                        each.fget if isinstance(each, property) else each) for key, each in own.items()]
-        return found
+        return result
 
     def _of_object(self, name, value):
         kind = type(value)
-        found = list(self._of_class(name, kind))
+        result = list(self._of_class(name, kind))
         own = getattr(value, "__dict__", None)
         if own is not None:
             self._hold(name, lambda: [vars(value)], None, lambda: guards.of_own_dict(value))     # it may be exchanged itself
             skip = next((names for c, names in self.ignored if isinstance(value, c)), ())
             if isinstance(value, RuleOptimizer) and not any("param_groups" in code.co_names for code in self.codes):
                 skip = {*skip, "param_groups"}           # a replayed step reads its options, as an eager one does
-                found += self._of_groups(name, own["param_groups"])
+                result += self._of_groups(name, own["param_groups"])
             keys = [key for key in own if key not in skip]
             self._hold(name, lambda: [own.get(key, MISSING) for key in keys] + [sum(key not in skip for key in own)], keys,
                        lambda: guards.of_dict(own, frozenset(keys)))
-            found += [(f"{name}.{key}", own[key]) for key in keys]
+            result += [(f"{name}.{key}", own[key]) for key in keys]
         slots = [slot for c in kind.__mro__ for slot in _slots(c)]
         if slots:
             self._hold(name, lambda: [getattr(value, slot, MISSING) for slot in slots], slots,
                        lambda: [guards.of_slot(value, slot) for slot in slots])
-            found += [(f"{name}.{slot}", getattr(value, slot, None)) for slot in slots]
+            result += [(f"{name}.{slot}", getattr(value, slot, None)) for slot in slots]
         if own is None and not slots and not _is_plain(value):
             raise Unfollowed(f"{name} is {_article(kind)}, which cannot be compared")
-        return found
+        return result
 
     def _of_groups(self, name, groups):
         """The parameters of an optimiser's groups."""

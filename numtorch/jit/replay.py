@@ -436,8 +436,8 @@ class Replay:
             leaf.grad = grad
         for leaf in self.dropped:
             leaf.grad = None
-        found = iter([self._result(each, storages, tensors) for each in self.results])
-        return (_filled(self.structure, found),)
+        result = iter([self._result(each, storages, tensors) for each in self.results])
+        return (_filled(self.structure, result),)
 
     def _result(self, each, storages, tensors):
         kind, which, offset, layout, node = each

@@ -65,9 +65,9 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         traced: Any = module_of(held, type(func).__name__)
 
         def again(given):
-            found = graph_of(given)
-            others.update((name, tensor) for name, tensor in found.constants.items() if name not in held)
-            return found
+            result = graph_of(given)
+            others.update((name, tensor) for name, tensor in result.constants.items() if name not in held)
+            return result
         traced._program = Program(graph, structure_of(args), again, Held(traced, others))
         traced.training = func.training
         for name, module in traced.named_modules():

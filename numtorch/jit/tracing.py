@@ -311,8 +311,8 @@ class Trace(Level):
         parts = list(made) if isinstance(made, (tuple, list)) else [made]
         values = self.emit(name, [value], args, [part.layout for part in parts])
         layout.cell.parts.update({(part.layout, part.address): v for part, v in zip(parts, values)})
-        found = tuple([(self.traced(p, layout.cell, v, layout.cell.version).layout, 0) for p, v in zip(parts, values)])
-        return found if isinstance(made, (tuple, list)) else found[0]
+        result = tuple([(self.traced(p, layout.cell, v, layout.cell.version).layout, 0) for p, v in zip(parts, values)])
+        return result if isinstance(made, (tuple, list)) else result[0]
 
     def viewed(self, x, layout):
         out = tensor_of(layout)

@@ -137,18 +137,18 @@ def _check_places(function, names):
 
 def _references(function, names):
     """What a function's global names and free variables stand for, `names` first."""
-    found = {}
+    result = {}
     for name in function.__code__.co_names:
         if name in names:
-            found[name] = names[name]
+            result[name] = names[name]
             if type(names) is Names and name in function.__globals__:
                 names.check(name, function)
         elif name in function.__globals__:
-            found[name] = function.__globals__[name]
+            result[name] = function.__globals__[name]
     cells = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         cells[name] = names[name] if name in names else cell.cell_contents
-    return found, cells
+    return result, cells
 
 
 def _taken_from(module, code):

@@ -212,15 +212,15 @@ def pack_name(baseline: str) -> str:
 
 def load_installed(key: str, baseline: str) -> bytes | None:
     """The payload under `key` in the installed pack of a baseline, or None where there is none or it is damaged."""
-    found = _installed(baseline)
-    return None if found is None else _unseal(found.get(key))
+    result = _installed(baseline)
+    return None if result is None else _unseal(result.get(key))
 
 
 def _files(root: str, where: str, ending: str) -> list[str]:
-    found = []
+    result = []
     for folder, _, names in os.walk(os.path.join(root, where)):
-        found += [os.path.join(folder, n) for n in names if n.endswith(ending)]
-    return sorted(found)
+        result += [os.path.join(folder, n) for n in names if n.endswith(ending)]
+    return sorted(result)
 
 
 def _loose(root: str) -> list[str]:

@@ -17,15 +17,15 @@ def descent_direction(gradient, state):
         state: with `old_stps`, `old_dirs`, `ro` and `H_diag`, as `remember` leaves them.
     """
     steps, changes, ro = state["old_stps"], state["old_dirs"], state["ro"]
-    found, shares = gradient.neg(), [None] * len(steps)
+    result, shares = gradient.neg(), [None] * len(steps)
     state["al"] = shares
     for i in range(len(steps) - 1, -1, -1):
-        shares[i] = steps[i].dot(found) * ro[i]
-        found.add_(changes[i], alpha=-shares[i].item())
-    found = found * state["H_diag"]
+        shares[i] = steps[i].dot(result) * ro[i]
+        result.add_(changes[i], alpha=-shares[i].item())
+    result = result * state["H_diag"]
     for i in range(len(steps)):
-        found.add_(steps[i], alpha=(shares[i] - changes[i].dot(found) * ro[i]).item())
-    return found
+        result.add_(steps[i], alpha=(shares[i] - changes[i].dot(result) * ro[i]).item())
+    return result
 
 
 def remember(gradient, state, size) -> None:

@@ -11,8 +11,8 @@ ELEMENTWISE = frozenset("add sub mul div rsub truediv pow sqrt exp log tanh sigm
 
 
 def _shape(shapes, place):
-    found = shapes[place] if len(shapes) > place else None
-    return found if found and not isinstance(found[0], list) else None
+    result = shapes[place] if len(shapes) > place else None
+    return result if result and not isinstance(result[0], list) else None
 
 
 def flops_of(name: str, shapes: list, out: list | None) -> int:

@@ -61,13 +61,13 @@ def allocate(nbytes: int) -> Block:
         return home.critical(_take_large, home, nbytes)
     size = size_class(nbytes)
     while True:
-        found = home.alone(_take, home, size, nbytes)
-        if found is not None:
+        result = home.alone(_take, home, size, nbytes)
+        if result is not None:
             break
         home.critical(_refill, home, size)
     if home.dropped or home.wants_sweep:
         home.tidy()
-    return found
+    return result
 
 
 def allocate_copy(address: int, nbytes: int) -> Block:

@@ -53,8 +53,8 @@ class Bell:
         """Wait until it rings (False), or will never ring again (True), for so many seconds at most."""
         poller = select.poll()
         poller.register(self.ends[0], select.POLLIN)
-        found = poller.poll(None if timeout is None else max(0, timeout * 1000))
-        return bool(found) and not found[0][1] & select.POLLIN
+        result = poller.poll(None if timeout is None else max(0, timeout * 1000))
+        return bool(result) and not result[0][1] & select.POLLIN
 
     def __del__(self, close=os.close):                   # the module may be gone before its last bell
         for end in getattr(self, "ends", ()):
@@ -136,8 +136,8 @@ class Channel:
             if not 0 < number < BLOCKS or records[record + KIND] != CHANNEL or records[record + GENERATION] != generation:
                 return None
             return held(home, number)
-        found = home.critical(hold)
-        return found and cls.found(number, bell, None)
+        result = home.critical(hold)
+        return result and cls.found(number, bell, None)
 
     def beside(self, bell: Bell) -> Channel:
         """The same channel with another end of its bell."""

@@ -282,9 +282,9 @@ class Heap:
         """The blocks that a letter refers to."""
         mapping, address = self.mapping_of(letter)
         count = ctypes.c_int64.from_address(address).value
-        found = list((ctypes.c_int64 * count).from_address(address + 8))
+        result = list((ctypes.c_int64 * count).from_address(address + 8))
         del mapping                                      # not before: the memory goes with it
-        return found
+        return result
 
     def used(self, count):
         """For each block whether it is in use. Runs in `critical`."""

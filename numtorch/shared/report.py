@@ -33,13 +33,13 @@ from .system import Mapping
 
 def families() -> list[str]:
     """A path to the file of each family that this user may look at, by its number."""
-    found = {}
+    result = {}
     for path in glob.glob("/proc/[0-9]*/fd/*"):
         with contextlib.suppress(OSError):               # another user's, or gone meanwhile
             if "memfd:numtorch" in os.readlink(path):
                 status = os.stat(path)
-                found.setdefault((status.st_dev, status.st_ino), path)
-    return list(found.values())
+                result.setdefault((status.st_dev, status.st_ino), path)
+    return list(result.values())
 
 
 def describe(path: str) -> str:

@@ -197,8 +197,8 @@ def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
         >>> torch.sparse_coo_tensor([[1]], [5.], (3,)).to_dense()
         tensor([0., 5., 0.])
     """
-    found = coo.to_dense(self)
-    return found if dtype is None else to_dtype(found, dtype)
+    result = coo.to_dense(self)
+    return result if dtype is None else to_dtype(result, dtype)
 
 
 @method
@@ -231,8 +231,8 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
         return coo.to_dense(self)
     if isinstance(self.layout, SparseLayout):
         return alias(self) if kind == self.layout.kind else compressed.as_kind(self, kind)
-    found = coo.dense_to_coo(self, sparse_dim)
-    return compressed.as_kind(found, kind)
+    result = coo.dense_to_coo(self, sparse_dim)
+    return compressed.as_kind(result, kind)
 
 
 @method
@@ -286,15 +286,15 @@ def _resized(x, size, sparse_dim, dense_dim, cleared):
                            f"{sparse_dim}, dense_dim = {dense_dim}")
     indices, values = x.storage.parts
     if cleared or not values.layout.shape[0]:
-        found = coo.empty_coo(x.layout.dtype, size, sparse_dim, x.layout.device)
+        result = coo.empty_coo(x.layout.dtype, size, sparse_dim, x.layout.device)
     else:
         if sparse_dim != x.layout.sparse_dim or size[sparse_dim:] != x.layout.shape[sparse_dim:]:
             raise RuntimeError("changing the number of dimensions or the dense sizes of a non-empty sparse tensor is not supported")
         if any(n < m for n, m in zip(size, x.layout.shape)):
             raise RuntimeError("shrinking the size of sparse dimensions on a non-empty sparse tensor is not supported.")
-        found = coo.coo(indices, values, size, x.storage.coalesced)
-    x.layout = found.layout
-    return replace(x, found, "sparse_resize_")
+        result = coo.coo(indices, values, size, x.storage.coalesced)
+    x.layout = result.layout
+    return replace(x, result, "sparse_resize_")
 
 
 @method

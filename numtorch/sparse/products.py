@@ -204,31 +204,31 @@ def _matmul(primitive, a, b):
     """A sparse matrix times a batch of dense ones, or these times it: one product."""
     if is_sparse(a) and a.layout.ndim == 2 and not is_sparse(b):
         across = movedim(b, -2, 0)
-        found = multiplied(a, reshape(across, (b.layout.shape[-2], -1)))
-        return movedim(reshape(found, (a.layout.shape[0], *across.layout.shape[1:])), 0, -2)
+        result = multiplied(a, reshape(across, (b.layout.shape[-2], -1)))
+        return movedim(reshape(result, (a.layout.shape[0], *across.layout.shape[1:])), 0, -2)
     if is_sparse(b) and b.layout.ndim == 2 and not is_sparse(a):
-        found = multiplied(reshape(a, (-1, a.layout.shape[-1])), b)
-        return reshape(found, (*a.layout.shape[:-1], b.layout.shape[1]))
+        result = multiplied(reshape(a, (-1, a.layout.shape[-1])), b)
+        return reshape(result, (*a.layout.shape[:-1], b.layout.shape[1]))
     raise refusal("matmul of batches", a, b)
 
 
 @rule("addmm")
 def _addmm(primitive, input, a, b, beta=1, alpha=1, kind=_MM):
-    found = multiplied(a, b, kind)
+    result = multiplied(a, b, kind)
     if alpha != 1:
-        found = arithmetic.mul(found, alpha)
+        result = arithmetic.mul(result, alpha)
     if input is None or beta == 0:
-        return found
+        return result
     added_to = input if beta == 1 else arithmetic.mul(input, beta)
-    if is_sparse(added_to) and not is_sparse(found):
+    if is_sparse(added_to) and not is_sparse(result):
         raise RuntimeError(f"addmm: expected a strided tensor to add, got one with layout {input.layout}")
-    return arithmetic.add(added_to, found)
+    return arithmetic.add(added_to, result)
 
 
 @rule("addmv")
 def _addmv(primitive, input, a, x, beta=1, alpha=1):
-    found = arithmetic.mul(_mv(primitive, a, x), alpha)
-    return found if beta == 0 else arithmetic.add(arithmetic.mul(input, beta), found)
+    result = arithmetic.mul(_mv(primitive, a, x), alpha)
+    return result if beta == 0 else arithmetic.add(arithmetic.mul(input, beta), result)
 
 
 @rule("bmm")
@@ -260,16 +260,16 @@ def _bmm_vjp(node, grad):
 def _linear(primitive, input, weight, bias=None):
     if is_sparse(weight):
         flat = input if input.layout.ndim == 2 or is_sparse(input) else reshape(input, (-1, input.layout.shape[-1]))
-        found = multiplied(flat, transpose(weight, 0, 1)) if is_sparse(flat) else transpose(
+        result = multiplied(flat, transpose(weight, 0, 1)) if is_sparse(flat) else transpose(
             multiplied(weight, transpose(flat, 0, 1)), 0, 1)
-        found = found if flat is input else reshape(found, (*input.layout.shape[:-1], weight.layout.shape[0]))
+        result = result if flat is input else reshape(result, (*input.layout.shape[:-1], weight.layout.shape[0]))
     else:
-        found = multiplied(input, transpose(weight, 0, 1))
+        result = multiplied(input, transpose(weight, 0, 1))
     if bias is None:
-        return found
-    if is_sparse(found):
-        raise refusal("linear with a bias", found)
-    return arithmetic.add(bias, found)
+        return result
+    if is_sparse(result):
+        raise refusal("linear with a bias", result)
+    return arithmetic.add(bias, result)
 
 
 # ---------------------------------------------------------------- public
@@ -349,8 +349,8 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
                            f"{shapes[1][0]}x{shapes[1][1]}) into {list(input.layout.shape)}")
     if not input.layout.dtype is mat1.layout.dtype is mat2.layout.dtype:
         raise RuntimeError(f"sampled_addmm: expected one dtype, got {input.layout.dtype}, {mat1.layout.dtype}, {mat2.layout.dtype}")
-    found = arithmetic.mul(sampled(input, mat1, transpose(arithmetic.conj(mat2), 0, 1)), alpha)
-    return added(arithmetic.mul(input, beta), found) if beta else found
+    result = arithmetic.mul(sampled(input, mat1, transpose(arithmetic.conj(mat2), 0, 1)), alpha)
+    return added(arithmetic.mul(input, beta), result) if beta else result
 
 
 def spdiags(diagonals, offsets, shape, layout=None) -> Tensor:
@@ -384,8 +384,8 @@ def spdiags(diagonals, offsets, shape, layout=None) -> Tensor:
         columns += range(first, max(stop, first))
         taken_from += [number * diagonals.layout.shape[1] + j for j in range(first, max(stop, first))]
     made = [make(part, dtype=int64) for part in (rows, columns, taken_from)]
-    found = coo(stacked(made[:2]), index_select(reshape(diagonals, -1), 0, made[2]), tuple(shape))
-    return as_kind(found, "sparse_coo" if layout is None else layout.name)
+    result = coo(stacked(made[:2]), index_select(reshape(diagonals, -1), 0, made[2]), tuple(shape))
+    return as_kind(result, "sparse_coo" if layout is None else layout.name)
 
 
 # ---------------------------------------------------------------- values at the places of another

@@ -50,8 +50,8 @@ def sum_of(primitive, x, dims=None, keepdim=False, options=()):
         _, values = entries(x)
         return reductions.sum(values)
     if layout.kind != "sparse_coo":
-        found = sum_of(primitive, to_coo(x), dims, keepdim)
-        return as_kind(found, layout.kind) if keepdim else found
+        result = sum_of(primitive, to_coo(x), dims, keepdim)
+        return as_kind(result, layout.kind) if keepdim else result
     x, values = entries(coalesce(x))
     inside = [d for d in axes if d < layout.sparse_dim]
     dense = tuple([1 + d - layout.sparse_dim for d in axes if d >= layout.sparse_dim])

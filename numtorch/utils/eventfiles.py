@@ -55,8 +55,8 @@ def _tensor_proto(kind, field, values, shape):
 
 def host(value: Any) -> Tensor:
     """Anything that a program logs as a tensor without a graph, on the host: tensors, numbers, NumPy's arrays, lists."""
-    found = value if isinstance(value, Tensor) else as_tensor(np.asarray(value))
-    return found.detach().cpu()
+    result = value if isinstance(value, Tensor) else as_tensor(np.asarray(value))
+    return result.detach().cpu()
 
 
 # ---------------------------------------------------------------- numbers
@@ -77,14 +77,14 @@ def scalar(tag: str, value: Any, new_style: bool = False, double_precision: bool
 
 def tensor(tag: str, value: Tensor) -> Any:
     """All of a tensor. Raises ValueError for a dtype that TensorBoard has not."""
-    found = host(value)
-    if found.dtype.name not in DTYPES:
-        raise ValueError(f"{tag} has unsupported tensor dtype {found.dtype}")
-    kind, field = DTYPES[found.dtype.name]
-    flat = found.reshape(-1)
+    result = host(value)
+    if result.dtype.name not in DTYPES:
+        raise ValueError(f"{tag} has unsupported tensor dtype {result.dtype}")
+    kind, field = DTYPES[result.dtype.name]
+    flat = result.reshape(-1)
     if field == "half_val":                              # 16 bits each, as an integer
         flat = flat.view(uint16).int()
-    return _summary(tag=tag, tensor=_tensor_proto(kind, field, flat.tolist(), found.shape), metadata=_metadata("tensor"))
+    return _summary(tag=tag, tensor=_tensor_proto(kind, field, flat.tolist(), result.shape), metadata=_metadata("tensor"))
 
 
 def _default_edges():
@@ -108,19 +108,19 @@ def histogram(tag: str, values: Any, bins: Any = "tensorflow", max_bins: int | N
     Raises:
         ValueError: there are no values, or bins of another kind.
     """
-    found = host(values).double().reshape(-1)
-    if not found.numel():
+    result = host(values).double().reshape(-1)
+    if not result.numel():
         raise ValueError("The input has no element.")
     if isinstance(bins, str):
         if bins != "tensorflow":
             raise ValueError(f"add_histogram: expected bins to be 'tensorflow', a number or edges, got '{bins}'")
         bins = _default_edges()
-    low, high = min_of(found).item(), max_of(found).item()
+    low, high = min_of(result).item(), max_of(result).item()
     if isinstance(bins, int):
         spread = (low, high) if low < high else (low - 0.5, high + 0.5)
-        counted, edges = histogram_of(found, bins, range=spread)
+        counted, edges = histogram_of(result, bins, range=spread)
     else:
-        counted, edges = histogram_of(found, as_tensor([float(e) for e in bins], dtype=float64))
+        counted, edges = histogram_of(result, as_tensor([float(e) for e in bins], dtype=float64))
     counts, limits = counted.tolist(), edges.tolist()
     if max_bins is not None and len(counts) > max_bins:
         step = len(counts) // max_bins
@@ -130,8 +130,8 @@ def histogram(tag: str, values: Any, bins: Any = "tensorflow", max_bins: int | N
     first, last = (filled[0], filled[-1] + 1) if filled else (0, 1)
     # a bin is named by its upper limit: an empty one before the first says where that begins
     shown = counts[first - 1:last] if first else [0, *counts[:last]]
-    return histogram_raw(tag, low, high, found.numel(), sum_of(found).item(), sum_of(found * found).item(), limits[first:last + 1],
-                         shown)
+    return histogram_raw(tag, low, high, result.numel(), sum_of(result).item(), sum_of(result * result).item(),
+                         limits[first:last + 1], shown)
 
 
 def histogram_raw(tag: str, low: float, high: float, num: int, total: float, sum_squares: float, bucket_limits: Any,
@@ -146,20 +146,20 @@ def histogram_raw(tag: str, low: float, high: float, num: int, total: float, sum
 # ---------------------------------------------------------------- pictures and sounds
 def _rows_of(value, dataformats):
     """An image, or several side by side, as (H, W, C) of uint8."""
-    found = host(value)
+    result = host(value)
     order = dataformats.upper()
-    if found.ndim != len(order) or set(order) - set("NCHW") or len(set(order)) != len(order):
-        raise AssertionError(f"size of input tensor and input format are different: {tuple(found.shape)} and {dataformats}")
-    scale = 1.0 if found.dtype.name == "uint8" else 255.0
+    if result.ndim != len(order) or set(order) - set("NCHW") or len(set(order)) != len(order):
+        raise AssertionError(f"size of input tensor and input format are different: {tuple(result.shape)} and {dataformats}")
+    scale = 1.0 if result.dtype.name == "uint8" else 255.0
     if "C" not in order:
-        found, order = found.unsqueeze(-1), order + "C"
+        result, order = result.unsqueeze(-1), order + "C"
     if "N" in order:
-        found = _grid(found.permute(*[order.index(axis) for axis in "NHWC"]))
+        result = _grid(result.permute(*[order.index(axis) for axis in "NHWC"]))
     else:
-        found = found.permute(*[order.index(axis) for axis in "HWC"])
-    if found.shape[-1] == 1:
-        found = found.expand(*found.shape[:2], 3)
-    return clamp(found.float() * scale, 0, 255).byte().contiguous()
+        result = result.permute(*[order.index(axis) for axis in "HWC"])
+    if result.shape[-1] == 1:
+        result = result.expand(*result.shape[:2], 3)
+    return clamp(result.float() * scale, 0, 255).byte().contiguous()
 
 
 def _grid(images, most=8):

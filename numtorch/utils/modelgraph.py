@@ -15,11 +15,11 @@ __all__ = ["graph"]
 
 def _scopes(model) -> dict:
     """Where each module stands, as PyTorch names it: the classes on the way, with the attributes they are under."""
-    found = {model: type(model).__name__}
+    result = {model: type(model).__name__}
     for module in model.modules():                       # each before those in it
         for name, child in module.named_children():
-            found.setdefault(child, f"{found[module]}/{type(child).__name__}[{name}]")
-    return found
+            result.setdefault(child, f"{result[module]}/{type(child).__name__}[{name}]")
+    return result
 
 
 def _call_of(node):

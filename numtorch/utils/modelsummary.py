@@ -104,8 +104,8 @@ def _shape_text(size):
 
 def _sizes(value):
     """The shapes in what a module is given or returns."""
-    found = [list(t.shape) for t in ([value] if isinstance(value, Tensor) else tensors_in(value))]
-    return None if not found else found[0] if len(found) == 1 else found
+    result = [list(t.shape) for t in ([value] if isinstance(value, Tensor) else tensors_in(value))]
+    return None if not result else result[0] if len(result) == 1 else result
 
 
 def _inputs(input_data, input_size, kind, device):

@@ -142,10 +142,10 @@ class _IndependentConstraint(Constraint):
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value):
-        found = self.base_constraint.check(value)
-        if found.ndim < self.reinterpreted_batch_ndims:
+        result = self.base_constraint.check(value)
+        if result.ndim < self.reinterpreted_batch_ndims:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.ndim}")
-        return found.reshape(found.shape[:found.ndim - self.reinterpreted_batch_ndims] + (-1,)).all(-1)
+        return result.reshape(result.shape[:result.ndim - self.reinterpreted_batch_ndims] + (-1,)).all(-1)
 
     def __repr__(self):
         return f"{type(self).__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
@@ -184,8 +184,8 @@ class MixtureSameFamilyConstraint(Constraint):
         """
         if value.ndim < self.event_dim:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.ndim}")
-        found = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        return found.reshape(found.shape[:value.ndim - self.event_dim] + (-1,)).all(-1)
+        result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        return result.reshape(result.shape[:value.ndim - self.event_dim] + (-1,)).all(-1)
 
     def __repr__(self):
         return f"{type(self).__name__}({self.base_constraint!r})"

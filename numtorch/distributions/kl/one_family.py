@@ -55,8 +55,8 @@ def _kl_beta_beta(p, q):
 def _kl_binomial_binomial(p, q):
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
-    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return where(p.total_count > q.total_count, math.inf, found)
+    result = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return where(p.total_count > q.total_count, math.inf, result)
 
 
 @register_kl(Categorical, Categorical)
@@ -134,8 +134,8 @@ def _kl_halfnormal_halfnormal(p, q):
 @register_kl(Pareto, Pareto)
 def _kl_pareto_pareto(p, q):
     ratio = q.alpha / p.alpha
-    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
-    return where(p.scale < q.scale, math.inf, found)
+    result = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return where(p.scale < q.scale, math.inf, result)
 
 
 @register_kl(Poisson, Poisson)
@@ -145,5 +145,5 @@ def _kl_poisson_poisson(p, q):
 
 @register_kl(Uniform, Uniform)
 def _kl_uniform_uniform(p, q):
-    found = ((q.high - q.low) / (p.high - p.low)).log()
-    return where((q.low > p.low) | (q.high < p.high), math.inf, found)
+    result = ((q.high - q.low) / (p.high - p.low)).log()
+    return where((q.low > p.low) | (q.high < p.high), math.inf, result)

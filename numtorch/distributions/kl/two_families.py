@@ -125,15 +125,15 @@ def _kl_gamma_gumbel(p, q):
 @register_kl(Pareto, Exponential)
 def _kl_pareto_exponential(p, q):
     product = p.scale * q.rate
-    found = (p.alpha / product).log() - p.alpha.reciprocal() + p.alpha * product / (p.alpha - 1) - 1
-    return where(p.alpha <= 1, math.inf, found)
+    result = (p.alpha / product).log() - p.alpha.reciprocal() + p.alpha * product / (p.alpha - 1) - 1
+    return where(p.alpha <= 1, math.inf, result)
 
 
 @register_kl(Pareto, Gamma)
 def _kl_pareto_gamma(p, q):
     mean = p.alpha * p.scale / (p.alpha - 1)
-    found = _against_gamma(p.entropy(), mean, p.scale.log() + p.alpha.reciprocal(), q)
-    return where(p.alpha <= 1, math.inf, found)
+    result = _against_gamma(p.entropy(), mean, p.scale.log() + p.alpha.reciprocal(), q)
+    return where(p.alpha <= 1, math.inf, result)
 
 
 @register_kl(Pareto, Normal)
@@ -167,16 +167,16 @@ def _mean_log(low, high):
 @register_kl(Uniform, Beta)
 def _kl_uniform_beta(p, q):
     a, b = q.concentration1, q.concentration0
-    found = (a.lgamma() + b.lgamma() - (a + b).lgamma() - p.entropy() - (a - 1) * _mean_log(p.low, p.high)
+    result = (a.lgamma() + b.lgamma() - (a + b).lgamma() - p.entropy() - (a - 1) * _mean_log(p.low, p.high)
              - (b - 1) * _mean_log(1 - p.high, 1 - p.low))
-    return where((p.high > 1) | (p.low < 0), math.inf, found)
+    return where((p.high > 1) | (p.low < 0), math.inf, result)
 
 
 @register_kl(Uniform, ContinuousBernoulli)
 def _kl_uniform_continuous_bernoulli(p, q):
     """Infinite as in PyTorch: for a uniform distribution that begins or ends where q does, too."""
-    found = -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
-    return where((p.high >= 1) | (p.low <= 0), math.inf, found)
+    result = -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
+    return where((p.high >= 1) | (p.low <= 0), math.inf, result)
 
 
 @register_kl(Uniform, Exponential)
@@ -197,5 +197,5 @@ def _kl_uniform_gumbel(p, q):
 
 @register_kl(Uniform, Pareto)
 def _kl_uniform_pareto(p, q):
-    found = (q.alpha + 1) * _mean_log(p.low, p.high) - (q.alpha * q.scale.pow(q.alpha) * (p.high - p.low)).log()
-    return where(p.low < q.scale, math.inf, found)
+    result = (q.alpha + 1) * _mean_log(p.low, p.high) - (q.alpha * q.scale.pow(q.alpha) * (p.high - p.low)).log()
+    return where(p.low < q.scale, math.inf, result)

@@ -245,11 +245,11 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         shape, scale = x.shape, self.scale
-        found = full_like(x, math.log(abs(scale))) if isinstance(scale, Number) else scale.abs().log()
+        result = full_like(x, math.log(abs(scale))) if isinstance(scale, Number) else scale.abs().log()
         if self.event_dim:
-            found = found.reshape(found.shape[:-self.event_dim] + (-1,)).sum(-1)
+            result = result.reshape(result.shape[:-self.event_dim] + (-1,)).sum(-1)
             shape = shape[:-self.event_dim]
-        return found.expand(shape)
+        return result.expand(shape)
 
     def forward_shape(self, shape):
         return broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))

@@ -120,10 +120,10 @@ class CatTransform(StackTransform):
         return cat(pieces, self.dim)
 
     def log_abs_det_jacobian(self, x, y):
-        found = [_sum_rightmost(t.log_abs_det_jacobian(*pair), self.event_dim - t.event_dim)
+        result = [_sum_rightmost(t.log_abs_det_jacobian(*pair), self.event_dim - t.event_dim)
                  for t, *pair in zip(self.transforms, self._pieces(x), self._pieces(y))]
         dim = (self.dim - x.ndim if self.dim >= 0 else self.dim) + self.event_dim
-        return cat(found, dim) if dim < 0 else sum(found)
+        return cat(result, dim) if dim < 0 else sum(result)
 
     @constraints.dependent_property
     def domain(self):

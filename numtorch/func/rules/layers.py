@@ -157,8 +157,8 @@ def embedding_bag(level, primitive, values, has, attributes):
         rows = weight.layout.shape[1]
         check_indices(indices, rows)
         weight, indices = joined(weight), indices + first * rows
-    found = call(primitive, (weight, indices.reshape(-1), (offsets + first * indices.layout.shape[1]).reshape(-1)), attributes)
-    return found.reshape(size, bags, found.layout.shape[1])
+    result = call(primitive, (weight, indices.reshape(-1), (offsets + first * indices.layout.shape[1]).reshape(-1)), attributes)
+    return result.reshape(size, bags, result.layout.shape[1])
 
 
 @rule("one_hot")

@@ -53,8 +53,8 @@ def joined_along(level, primitive, values, has, attributes):
 @rule("stack")
 def stacked(level, primitive, values, has, attributes):
     dim, = attributes
-    found = all_batched(level, values, has)
-    return stack(found, wrap_dim(dim, found[0].layout.ndim) + 1)
+    result = all_batched(level, values, has)
+    return stack(result, wrap_dim(dim, result[0].layout.ndim) + 1)
 
 
 @rule("block_diag")

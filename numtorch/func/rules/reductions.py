@@ -12,10 +12,10 @@ from .sizes import all_batched, along, call, dims_behind
 def reduction(level, primitive, values, has, attributes):
     value, (dims, keepdim, *options) = values[0], attributes
     ndim = value.layout.ndim - 1
-    found = dims_behind(dims, ndim)
+    result = dims_behind(dims, ndim)
     if not ndim:
         return call(primitive, (value.unsqueeze(1),), (1, False, *options))
-    return call(primitive, (value,), (found, keepdim, *options))
+    return call(primitive, (value,), (result, keepdim, *options))
 
 
 def _along(first):
@@ -41,8 +41,8 @@ def place_of(level, primitive, values, has, attributes):
     value, (dim, keepdim) = values[0], attributes
     if dim is not None or value.layout.ndim == 1:
         return _along(0)(level, primitive, values, has, (0 if dim is None else dim, keepdim))
-    found = call(primitive, (value.flatten(1),), (1, False))
-    return found.reshape(-1, *(1,) * (value.layout.ndim - 1)) if keepdim else found
+    result = call(primitive, (value.flatten(1),), (1, False))
+    return result.reshape(-1, *(1,) * (value.layout.ndim - 1)) if keepdim else result
 
 
 @rule("median")

@@ -54,8 +54,8 @@ def index(level, primitive, values, has, attributes):
         return _moved(call(primitive, (x, *each), ((0, *[d + 1 for d in dims]), kind)), rank, _first(dims))
     dims = tuple([wrap_dim(d, x.layout.ndim) for d in dims])
     rank = len(_shapes(indices, has[1:]))
-    found = call(primitive, (x, *[aligned(i, rank) if h else i for i, h in zip(indices, has[1:])]), (dims, kind))
-    return found.movedim(_first(dims), 0)
+    result = call(primitive, (x, *[aligned(i, rank) if h else i for i, h in zip(indices, has[1:])]), (dims, kind))
+    return result.movedim(_first(dims), 0)
 
 
 @rule("index_backward")
@@ -77,8 +77,8 @@ def index_select(level, primitive, values, has, attributes):
         places = places if places.layout.ndim > 1 else places.unsqueeze(1)
         return index(level, _INDEX, [x, places], has, ((wrap_dim(dim, ndim),), "index_select"))
     x, dim, added = along(x, dim)
-    found = call(primitive, (x, places), (dim,))
-    return found.squeeze(1) if added else found
+    result = call(primitive, (x, places), (dim,))
+    return result.squeeze(1) if added else result
 
 
 @writing("index_fill")

@@ -16,8 +16,8 @@ def recurrent(level, primitive, values, has, attributes):
         return sample_by_sample(level, primitive, values, has, attributes)
     size, (sizes, *options) = level.size, attributes
     states = [None if t is None else t.transpose(0, 1).flatten(0, 1).contiguous() for t in all_batched(level, values[:3], has[:3])]
-    found = call(primitive, (*states, *values[3:]), (tuple([n * size for n in sizes]), *options))
-    return tuple([None if t is None else t.unflatten(-2, (-1, size)).movedim(-2, 0) for t in found])
+    result = call(primitive, (*states, *values[3:]), (tuple([n * size for n in sizes]), *options))
+    return tuple([None if t is None else t.unflatten(-2, (-1, size)).movedim(-2, 0) for t in result])
 
 
 @rule("steps_of_sequences")

@@ -15,8 +15,8 @@ def along(value, dim):
         The tensor, the dimension, whether there was none.
     """
     ndim = value.layout.ndim - 1
-    found = wrap_dim(dim, ndim) + 1
-    return (value.unsqueeze(1), 1, True) if not ndim else (value, found, False)
+    result = wrap_dim(dim, ndim) + 1
+    return (value.unsqueeze(1), 1, True) if not ndim else (value, result, False)
 
 
 def dims_behind(dims, ndim):

@@ -16,31 +16,31 @@ def simpler(node: Node) -> Value | None:
     """
     out, inputs = node.outputs[0], node.inputs
     first = inputs[0] if inputs and isinstance(inputs[0], Value) else None
-    found = None
+    result = None
     if node.op == "copy" and node.writes == (0,) and isinstance(inputs[1], Value):
-        found = inputs[1]                                # all of the target is written
+        result = inputs[1]                                # all of the target is written
     elif node.op == "put_part" and isinstance(inputs[1], Value):
         part = inputs[1].node
         if part is not None and part.op == "part" and part.inputs[0] is first and part.attributes == node.attributes:
-            found = first                                # what lies there already
+            result = first                                # what lies there already
         elif inputs[1].layout is out.layout and node.attributes == (out.layout.shape, out.layout.strides, 0):
-            found = inputs[1]                            # all of it
+            result = inputs[1]                            # all of it
     elif node.op == "part" and first is not None and first.node is not None and first.node.op == "put_part" \
             and first.node.attributes == node.attributes:
-        found = first.node.inputs[1]                     # what was put there
+        result = first.node.inputs[1]                     # what was put there
     elif node.op in ("mul", "div", "pow") and len(inputs) == 2 and first is not None and _one(inputs[1]) and not node.writes:
-        found = first
+        result = first
     elif node.op == "neg" and first is not None and first.node is not None and first.node.op == "neg":
-        found = first.node.inputs[0]
+        result = first.node.inputs[0]
     elif node.op.startswith("view.") and len(node.outputs) == 1 and first is not None:
         before = first.node
         if node.op == "view.transpose" and before is not None and before.op == node.op \
                 and sorted(before.attributes) == sorted(node.attributes):
-            found = before.inputs[0]
+            result = before.inputs[0]
         elif node.op in ("view.try_view", "view.expand", "view.permute", "view.slice_dim") and first.layout is out.layout \
                 and (node.op != "view.permute" or tuple(node.attributes[0]) == tuple(range(out.layout.ndim))):
-            found = first
-    return found if isinstance(found, Value) and found.layout is out.layout else None
+            result = first
+    return result if isinstance(result, Value) and result.layout is out.layout else None
 
 
 def simplify(graph: Graph) -> int:

@@ -91,15 +91,15 @@ def groups_of(graph: Graph) -> list[list[Node]]:
             groups.append(group)
         group.nodes.append(node)
         member[node] = group
-    found = []
+    result = []
     for group in groups:
         inside = set(group.nodes)
         outs = [v for n in group.nodes for v in n.outputs if v in ends or any(u not in inside for u in users[v])]
         if len(group.nodes) > 1 and outs and all(v.layout.dtype is group.dtype for v in outs) \
                 and len(outs) + len(group.inputs()) <= MOST_TENSORS \
                 and broadcast_shapes(*[v.layout.shape for v in group.inputs()], group.shape) == group.shape:
-            found.append(group.nodes)
-    return found
+            result.append(group.nodes)
+    return result
 
 
 def fuse(graph: Graph) -> int:

@@ -58,8 +58,8 @@ class Container(Module):
             func(module)
 
     def parameters(self):
-        found = [pair for module in self.modules if (pair := module.parameters()) is not None]
-        return tuple([tensor for pair in found for tensor in pair[side]] for side in (0, 1)) if found else None
+        result = [pair for module in self.modules if (pair := module.parameters()) is not None]
+        return tuple([tensor for pair in result for tensor in pair[side]] for side in (0, 1)) if result else None
 
     def zeroGradParameters(self):
         self.applyToModules(lambda module: module.zeroGradParameters())

@@ -156,8 +156,8 @@ class Module(Convertible):
 
     def parameters(self):
         """A list of the parameters and a list of their gradients; None where there are no parameters."""
-        found = self._parameters()
-        return (list(found.values()), [getattr(self, gradient_name(name)) for name in found]) if found else None
+        result = self._parameters()
+        return (list(result.values()), [getattr(self, gradient_name(name)) for name in result]) if result else None
 
     def zeroGradParameters(self):
         """Set the gradients of the parameters to zero."""
@@ -263,11 +263,11 @@ class Module(Convertible):
         Returns:
             A list of modules, and a list of what each is in.
         """
-        found = ([self], [container]) if isinstance(self, cls) else ([], [])
+        result = ([self], [container]) if isinstance(self, cls) else ([], [])
         for module in getattr(self, "modules", ()):
-            for kind, more in zip(found, module.findModules(cls, self)):
+            for kind, more in zip(result, module.findModules(cls, self)):
                 kind.extend(more)
-        return found
+        return result
 
     def replace(self, callback):
         """Put `callback(module)` in the place of each module below.

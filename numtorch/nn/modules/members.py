@@ -153,14 +153,14 @@ class Members:
             >>> torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU())).get_submodule("0.0")
             ReLU()
         """
-        found = self
+        result = self
         for name in target.split(".") if target else ():
-            if not hasattr(found, name):
-                raise AttributeError(f"{found._get_name()} has no attribute `{name}`")
-            found = getattr(found, name)
-            if not isinstance(found, Members):
+            if not hasattr(result, name):
+                raise AttributeError(f"{result._get_name()} has no attribute `{name}`")
+            result = getattr(result, name)
+            if not isinstance(result, Members):
                 raise AttributeError(f"`{name}` is not an nn.Module")
-        return found
+        return result
 
     def set_submodule(self, target: str, module: Members, strict: bool = False) -> None:
         """Put a module at a dotted name.

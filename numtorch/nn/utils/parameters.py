@@ -62,8 +62,8 @@ _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16", "complex64", "
 
 
 def _fits(layout):
-    found = layout.device is cpu and layout.dtype.name in _DTYPES and (layout.contiguous or layout.non_overlapping_and_dense())
-    return _fitting.keep(layout, found)
+    result = layout.device is cpu and layout.dtype.name in _DTYPES and (layout.contiguous or layout.non_overlapping_and_dense())
+    return _fitting.keep(layout, result)
 
 
 def _tables(tensors, order):

@@ -174,11 +174,11 @@ class _Orthogonal(Module):
             x = cat([x, x.new_zeros(*x.shape[:-1], n - k)], -1)
         skew = x - x.mH
         if self.orthogonal_map == "matrix_exp":
-            found = matrix_exp(skew)
+            result = matrix_exp(skew)
         else:
             one = eye(n, dtype=skew.dtype, device=skew.device)
-            found = solve(one - skew / 2, one + skew / 2)
-        return found[..., :k]
+            result = solve(one - skew / 2, one + skew / 2)
+        return result[..., :k]
 
     @no_grad()
     def right_inverse(self, value):

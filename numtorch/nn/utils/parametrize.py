@@ -130,10 +130,10 @@ class ParametrizationList(ModuleList):
 
     def forward(self):
         first, *others = self
-        found = first(*self._originals())
+        result = first(*self._originals())
         for each in others:
-            found = each(found)
-        return found
+            result = each(result)
+        return result
 
 
 def is_parametrized(module, tensor_name=None) -> bool:

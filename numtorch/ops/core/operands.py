@@ -57,12 +57,12 @@ def as_operand(name, value) -> Tensor:
     """An argument of an op as a tensor: tensors, numbers, and copies of NumPy's arrays. Raises TypeError for anything else."""
     if isinstance(value, Tensor):
         return value
-    found = number(value)
-    if found is None:
+    result = number(value)
+    if result is None:
         if isinstance(value, np.ndarray):
             return make(value)
         raise TypeError(f"{name}(): expected a Tensor or a number, not {class_of(value)}")
-    return found
+    return result
 
 
 def no_tensor_among(name, **arguments) -> TypeError:
@@ -96,16 +96,16 @@ def apply_formula(op, args):
 
 def common_device(name, layouts):
     """The device of a call; 0-dim CPU tensors may go along with any. Raises RuntimeError for two."""
-    found = None
+    result = None
     for layout in layouts:
         if layout.device is cpu and layout.ndim == 0:
             continue
-        if found is None:
-            found = layout.device
-        elif layout.device is not found:
-            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {found} and "
+        if result is None:
+            result = layout.device
+        elif layout.device is not result:
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {result} and "
                                f"{layout.device}! (when checking arguments for {name})")
-    return found or cpu
+    return result or cpu
 
 
 # ---------------------------------------------------------------- names on Tensor

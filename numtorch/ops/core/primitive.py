@@ -307,12 +307,12 @@ def miss(primitive, tensors, attributes=()):
 
 def handler_of(tensors):
     """What takes over a call on these tensors: of special layouts among them, the handler of the highest rank; None as a rule."""
-    found = None
+    result = None
     for tensor in tensors:
         handler = getattr(getattr(tensor, "layout", None), "handler", None)
-        if handler is not None and (found is None or handler.rank > found.rank):
-            found = handler
-    return found
+        if handler is not None and (result is None or handler.rank > result.rank):
+            result = handler
+    return result
 
 
 def not_a_tensor(name, value, argument="input", position=1) -> TypeError:

@@ -78,18 +78,18 @@ def run_finding(prepared, parts, *tensors) -> bool:
     """Run a kernel of which each part leaves whether it has found anything, and return whether any has."""
     words, status = call_words.words
     prepared.call(*[x.address for x in tensors], status, prepared.descriptor)
-    found = any(words[:parts]) if parts > 1 else words[0] != 0
+    result = any(words[:parts]) if parts > 1 else words[0] != 0
     words[0] = 0
-    return found
+    return result
 
 
 def run_comparing(prepared, parts, x, y) -> bool:
     """`run_finding` of two tensors, without a list of them."""
     words, status = call_words.words
     prepared.call(x.address, y.address, status, prepared.descriptor)
-    found = any(words[:parts]) if parts > 1 else words[0] != 0
+    result = any(words[:parts]) if parts > 1 else words[0] != 0
     words[0] = 0
-    return found
+    return result
 
 
 def run_measuring(prepared, x):
@@ -97,6 +97,6 @@ def run_measuring(prepared, x):
     check_values(x)
     words, status = call_words.words
     prepared.call(x.address, status, prepared.descriptor)
-    found = words[0], words[1]
+    result = words[0], words[1]
     words[0] = 0
-    return found
+    return result

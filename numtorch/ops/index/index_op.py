@@ -109,12 +109,12 @@ def run_through(prepared, tensors, index, bounds, complaint):
     """
     words, status = call_words.words
     prepared.call(*[x.address for x in tensors], status, prepared.descriptor)
-    found = words[0]
-    if found:
+    result = words[0]
+    if result:
         words[0] = 0
-        if found > 0:
+        if result > 0:
             raise complaint(*_first_bad((index,), bounds))
-    return found < 0
+    return result < 0
 
 
 def _first_bad(indices, bounds):

@@ -78,12 +78,12 @@ def nonzero(input, *, as_tuple: bool = False, out=None):
     mask = _as_mask(input)
     if as_tuple and not mask.layout.ndim:
         mask = reshape(mask, 1)
-    found = _coordinates(mask)
+    result = _coordinates(mask)
     if not as_tuple:
-        return found if out is None else into(out, found)
-    count, ndim = found.layout.shape
-    column = Layout.of(int64, (count,), (ndim,), found.layout.device)
-    return tuple([view_of(found, column, d) for d in range(ndim)])
+        return result if out is None else into(out, result)
+    count, ndim = result.layout.shape
+    column = Layout.of(int64, (count,), (ndim,), result.layout.device)
+    return tuple([view_of(result, column, d) for d in range(ndim)])
 
 
 @_NONZERO.planned

@@ -164,10 +164,10 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Ten
     """
     if output_size is not None:
         output_size, = ints((output_size,), "repeat_interleave: output_size")
-        found = repeat_interleave(input, repeats, dim)
-        if found.layout.shape[0 if repeats is None or dim is None else dim] != output_size:
+        result = repeat_interleave(input, repeats, dim)
+        if result.layout.shape[0 if repeats is None or dim is None else dim] != output_size:
             raise RuntimeError("repeat_interleave: allocated size does not match required size")
-        return found
+        return result
     if repeats is None:
         return _positions(input)
     if dim is None:

@@ -202,8 +202,8 @@ def _slopes(x, grad, distances, p):
     else:
         size = where(differences == 0, 1.0, abs(differences))
         slope = differences.sign() * size ** (p - 1)
-    found = share * slope
-    return zeros_like(x).index_add(0, first, found).index_add(0, second, -found)
+    result = share * slope
+    return zeros_like(x).index_add(0, first, result).index_add(0, second, -result)
 
 
 @method

@@ -373,11 +373,11 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None) -> Lstsq:
     rows, columns = A.layout.shape[-2:]
     inverse, s, keep = _pinv(A, None, rcond)
     solution, rank = inverse @ B, keep.sum(-1)
-    found = A.new_empty((0,), dtype=s.layout.dtype)
+    result = A.new_empty((0,), dtype=s.layout.dtype)
     if driver != "gelsy" and rows > columns and (rank == columns).all():
         rest = norm(A @ solution - B, 2, -2)
-        found = rest * rest
-    return into_all(out, Lstsq(solution, found, rank.new_empty((0,)) if driver == "gels" else rank,
+        result = rest * rest
+    return into_all(out, Lstsq(solution, result, rank.new_empty((0,)) if driver == "gels" else rank,
                                s if driver in ("gelss", "gelsd") else s.new_empty((0,))))
 
 

@@ -47,15 +47,15 @@ def _lengths(name, given, batch, highest=None):
         if given.layout.dtype.category != 1:
             raise RuntimeError(f"{name} must be integral")
         given = given.tolist()
-    found = [int(n) for n in given] if isinstance(given, (list, tuple)) else [int(given)]
-    if len(found) != batch:
+    result = [int(n) for n in given] if isinstance(given, (list, tuple)) else [int(given)]
+    if len(result) != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
-    for n in found:
+    for n in result:
         if n < 0:
             raise RuntimeError(f"Expected {name} to have value at least 0, but got value {n} {_CHECKING}")
         if highest is not None and n > highest:
             raise RuntimeError(f"Expected {name} to have value at most {highest}, but got value {n} {_CHECKING}")
-    return found
+    return result
 
 
 def _labels(targets, lengths, classes):

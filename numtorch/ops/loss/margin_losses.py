@@ -65,8 +65,8 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
     if weight is not None:
         terms = terms * weight[classes.reshape(-1)].unsqueeze(1)
     others = replace_where(terms, eq(arange(rows.layout.shape[1], device=rows.layout.device), classes), 0)
-    found = others.sum(1) / rows.layout.shape[1]
-    return reduced(found.squeeze(0) if single else found, reduction)
+    result = others.sum(1) / rows.layout.shape[1]
+    return reduced(result.squeeze(0) if single else result, reduction)
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
@@ -102,8 +102,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     is_target = ((eq(arange(count, device=rows.layout.device), places.unsqueeze(2)) & given.unsqueeze(2)).sum(1)) > 0
     terms = relu(1 - gather(rows, 1, places).unsqueeze(2) + rows.unsqueeze(1))
     terms = replace_where(terms, ~given.unsqueeze(2) | is_target.unsqueeze(1), 0)
-    found = terms.sum((1, 2)) / count
-    return reduced(found.squeeze(0) if single else found, reduction)
+    result = terms.sum((1, 2)) / count
+    return reduced(result.squeeze(0) if single else result, reduction)
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:

@@ -180,11 +180,11 @@ def _parameters_of(kind, params, has_biases, layers, directions):
     if len(params) != each * layers * directions:
         raise RuntimeError(f"expected {each * layers * directions} weights for {layers} layers in {directions} directions, got "
                            f"{len(params)}")
-    found = []
+    result = []
     for start in range(0, len(params), each):
         part = params[start:start + each]
-        found.append((*part[:2], *(part[2:4] if has_biases else (None, None)), part[-1] if projected else None))
-    return found
+        result.append((*part[:2], *(part[2:4] if has_biases else (None, None)), part[-1] if projected else None))
+    return result
 
 
 def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):

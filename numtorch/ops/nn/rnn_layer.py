@@ -239,8 +239,8 @@ class _Layer:
         if not self.uniform:
             return [(self.rows, 0, 0)]                   # gathered: `states_before`
         rest = self.rows - self.batch
-        found = [(rest, 0, self.batch) if self.reverse else (rest, self.batch, 0)] if rest else []
-        return found if self.from_zeros else [*found, (self.batch, rest if self.reverse else 0, None)]
+        result = [(rest, 0, self.batch) if self.reverse else (rest, self.batch, 0)] if rest else []
+        return result if self.from_zeros else [*result, (self.batch, rest if self.reverse else 0, None)]
 
     def states_before(self, before, hidden):
         """The hidden state before each row, where sequences end at different steps."""
@@ -436,8 +436,8 @@ def _formula_vjp(node, grads):
     outputs = [o for o in ((hidden, cell) if plan.single else (hidden, last, cell)) if o is not None]
     pairs = [(out, view_as(grad, out)) for out, grad in zip(outputs, grads) if grad is not None]
     wanted = [t for t, edge in zip(inputs, node.edges) if edge is not None]
-    found = iter(gradients([out for out, _ in pairs], wanted, [grad for _, grad in pairs], create_graph=True, allow_unused=True))
-    return tuple([None if edge is None else next(found) for edge in node.edges])
+    result = iter(gradients([out for out, _ in pairs], wanted, [grad for _, grad in pairs], create_graph=True, allow_unused=True))
+    return tuple([None if edge is None else next(result) for edge in node.edges])
 
 
 # ---------------------------------------------------------------- the same in ops

@@ -133,13 +133,13 @@ def _written(expression, names, level=0):
 def _sections(doc):
     """The lines of a docstring by section, the opening ones under ""."""
     lines = []
-    found = {"": lines}
+    result = {"": lines}
     for line in inspect.cleandoc(doc or "").split("\n"):
         if line in _SECTIONS:
-            lines = found[line] = []
+            lines = result[line] = []
         else:
             lines.append(line)
-    return {title: lines[:-1] if lines and not lines[-1] else lines for title, lines in found.items()}
+    return {title: lines[:-1] if lines and not lines[-1] else lines for title, lines in result.items()}
 
 
 def _arguments(op, refused, said):

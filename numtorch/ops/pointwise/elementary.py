@@ -403,9 +403,9 @@ def trigamma(x):
     z = v * v
     series = 1 / 6 - z * (1 / 30 - z * (1 / 42 - z * (1 / 30 - z * (5 / 66 - z * (691 / 2730 - z * (7 / 6 - z * (
         3617 / 510 - z * (43867 / 798))))))))
-    found = where(near, above, 0) + (v + z * (0.5 + v * series))
+    result = where(near, above, 0) + (v + z * (0.5 + v * series))
     slope = PI / sin(PI * (x - round_(x)))
-    return where(x < 0.5, slope * slope - found, found)
+    return where(x < 0.5, slope * slope - result, result)
 
 
 @trigamma.derivative

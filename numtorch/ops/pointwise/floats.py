@@ -120,11 +120,11 @@ def _next_word(x, y, infinity, sign):
     """The word of the number after x on the way to y. Words without their sign are in the order of the numbers."""
     here = select(x < 0, sign - x, x)
     goal = select(y < 0, sign - y, y)
-    found = here + select(goal > here, 1, -1)
-    stepped = select((found < 0) | ((found == 0) & (here < 0)), sign - found, found)
-    found = select(here == goal, y, stepped)
-    found = select((goal > infinity) | (goal < -infinity), y, found)
-    return select((here > infinity) | (here < -infinity), x, found)
+    result = here + select(goal > here, 1, -1)
+    stepped = select((result < 0) | ((result == 0) & (here < 0)), sign - result, result)
+    result = select(here == goal, y, stepped)
+    result = select((goal > infinity) | (goal < -infinity), y, result)
+    return select((here > infinity) | (here < -infinity), x, result)
 
 
 @_NEXTAFTER.planned

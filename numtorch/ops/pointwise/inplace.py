@@ -44,11 +44,11 @@ def _copied_back(function, name, given, arguments, found, dtype=""):
 
 def _checked_power(input, exponent) -> Tensor:
     """`float_power` of a tensor that can hold the result."""
-    found = float_power(input, exponent)
-    if found.layout.dtype is not input.layout.dtype:
+    result = float_power(input, exponent)
+    if result.layout.dtype is not input.layout.dtype:
         raise RuntimeError(f"the base given to float_power_ has dtype {input.layout.dtype.title} but the operation's result "
-                           f"requires dtype {found.layout.dtype.title}")
-    return found
+                           f"requires dtype {result.layout.dtype.title}")
+    return result
 
 
 float_power_ = _copied_back(_checked_power, "float_power", "2., 3.", "2", "4., 9.", ", dtype=torch.float64")

@@ -47,14 +47,14 @@ from .tape import BackwardPlan, Recipe
 
 # ---------------------------------------------------------------- dtypes
 def _arithmetic(op, layouts):
-    found = result_dtype(layouts)
-    return found, found
+    result = result_dtype(layouts)
+    return result, result
 
 
 def _float(op, layouts):
-    found = result_dtype(layouts)
-    found = found if found.category >= 2 else get_default_dtype()
-    return found, found
+    result = result_dtype(layouts)
+    result = result if result.category >= 2 else get_default_dtype()
+    return result, result
 
 
 def _comparison(op, layouts):
@@ -66,15 +66,15 @@ def _logical(op, layouts):
 
 
 def _bitwise(op, layouts):
-    found = result_dtype(layouts)
-    if found.category > 1:
-        raise NotImplementedError(f'"{op.name}" not implemented for \'{found.title}\': expected integers or bools')
-    return found, found
+    result = result_dtype(layouts)
+    if result.category > 1:
+        raise NotImplementedError(f'"{op.name}" not implemented for \'{result.title}\': expected integers or bools')
+    return result, result
 
 
 def _real(op, layouts):
-    found = result_dtype(layouts)
-    return found, found.to_real()
+    result = result_dtype(layouts)
+    return result, result.to_real()
 
 
 def _as_expression(op, layouts):
@@ -83,13 +83,13 @@ def _as_expression(op, layouts):
     expression = op.expression
     if expression is None:
         return _float(op, layouts)
-    found = result_dtype(layouts)
+    result = result_dtype(layouts)
     seen = []
     out = _layout_in(expression, dict(zip(op.parameters, layouts)), seen).dtype
     if out.category >= 2:
-        return promote_types(found, out), out
-    through_floats = found.category < 2 and any(dtype.category >= 2 for dtype in seen)
-    return float64 if through_floats else found, out
+        return promote_types(result, out), out
+    through_floats = result.category < 2 and any(dtype.category >= 2 for dtype in seen)
+    return float64 if through_floats else result, out
 
 
 def _layout_in(expression, layouts, seen):
@@ -105,9 +105,9 @@ def _layout_in(expression, layouts, seen):
 
 
 def _power(op, layouts):
-    found = result_dtype(layouts)
-    found = found if found.category else int64
-    return found, found
+    result = result_dtype(layouts)
+    result = result if result.category else int64
+    return result, result
 
 
 # what kind of dtype an op computes in and returns, given its inputs' layouts
@@ -293,21 +293,21 @@ class PointwiseOp(Primitive):
             if i >= len(self.gradients):
                 raise NotImplementedError(f"the derivative for '{self.name}' by '{self.parameters[i]}' is not implemented: let "
                                           f"@{self.name}.derivative return it behind those of {self.operands}")
-        found = Recipe()
-        found.op, found.inputs, found.out = self, plan.inputs, plan.out
-        found.wanted = wanted
-        found.expressions = [self.gradients[i] for i in wanted]
-        needed = frozenset().union(*[symbols(e) for e in found.expressions])
-        found.saves = tuple(i for i, n in enumerate(self.parameters) if n in needed)
-        found.saves_out = "out" in needed
-        found.passed = tuple(isinstance(e, Symbol) and e.name == "grad" for e in found.expressions)
-        found.computed = tuple(i for i, passed in zip(wanted, found.passed) if not passed)
-        found.shapes = tuple(plan.inputs[i].shape for i in wanted)
-        found.dtypes = tuple(plan.inputs[i].dtype for i in wanted)
-        found.fits = tuple(s == plan.out.shape and d is plan.out.dtype for s, d in zip(found.shapes, found.dtypes))
-        found.plans = PlanTable()                        # goes with its plan, so nobody else needs to know of it
-        found.finish(len(plan.inputs))
-        return found
+        result = Recipe()
+        result.op, result.inputs, result.out = self, plan.inputs, plan.out
+        result.wanted = wanted
+        result.expressions = [self.gradients[i] for i in wanted]
+        needed = frozenset().union(*[symbols(e) for e in result.expressions])
+        result.saves = tuple(i for i, n in enumerate(self.parameters) if n in needed)
+        result.saves_out = "out" in needed
+        result.passed = tuple(isinstance(e, Symbol) and e.name == "grad" for e in result.expressions)
+        result.computed = tuple(i for i, passed in zip(wanted, result.passed) if not passed)
+        result.shapes = tuple(plan.inputs[i].shape for i in wanted)
+        result.dtypes = tuple(plan.inputs[i].dtype for i in wanted)
+        result.fits = tuple(s == plan.out.shape and d is plan.out.dtype for s, d in zip(result.shapes, result.dtypes))
+        result.plans = PlanTable()                        # goes with its plan, so nobody else needs to know of it
+        result.finish(len(plan.inputs))
+        return result
 
     def make_backward_plan(self, recipe, grad):
         """The fused kernel of the gradients that must be computed: (prepared, result layouts)."""

@@ -19,14 +19,14 @@ def chebyshev_sum(x, n, before):
         return x * 0
     if not n < 1048576:
         return (n - n) / (n - n)
-    found = x * 0 + 1
+    result = x * 0 + 1
     k = 1
-    while k <= n and found == found:
-        after = 2 * x * found - before
-        before = found
-        found = after
+    while k <= n and result == result:
+        after = 2 * x * result - before
+        before = result
+        result = after
         k += 1
-    return found
+    return result
 
 
 @Subfunction
@@ -38,14 +38,14 @@ def gegenbauer_sum(x, n, parameter):
     if not n < 1048576:
         return (n - n) / (n - n)
     before = x * 0
-    found = before + 1
+    result = before + 1
     k = 1
-    while k <= n and found == found:
-        after = (2 * x * (k + parameter - 1) * found - (k + 2 * parameter - 2) * before) / k
-        before = found
-        found = after
+    while k <= n and result == result:
+        after = (2 * x * (k + parameter - 1) * result - (k + 2 * parameter - 2) * before) / k
+        before = result
+        result = after
         k += 1
-    return found
+    return result
 
 
 @Subfunction
@@ -55,14 +55,14 @@ def laguerre_sum(x, n, parameter):
     if not n < 1048576:
         return (n - n) / (n - n)
     before = x * 0
-    found = before + 1
+    result = before + 1
     k = 1
-    while k <= n and found == found:
-        after = ((2 * k - 1 + parameter - x) * found - (k - 1 + parameter) * before) / k
-        before = found
-        found = after
+    while k <= n and result == result:
+        after = ((2 * k - 1 + parameter - x) * result - (k - 1 + parameter) * before) / k
+        before = result
+        result = after
         k += 1
-    return found
+    return result
 
 
 @Subfunction
@@ -72,14 +72,14 @@ def hermite_sum(x, n, scale):
     if not n < 1048576:
         return (n - n) / (n - n)
     before = x * 0
-    found = before + 1
+    result = before + 1
     k = 1
-    while k <= n and found == found:
-        after = scale * (x * found - (k - 1) * before)
-        before = found
-        found = after
+    while k <= n and result == result:
+        after = scale * (x * result - (k - 1) * before)
+        before = result
+        result = after
         k += 1
-    return found
+    return result
 
 
 @pointwise(kind="float", cost=40, refuses=UNORDERED, methods=False)

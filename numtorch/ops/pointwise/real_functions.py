@@ -353,8 +353,8 @@ def lcm(x, y):
 
 def common_multiple(x, y):
     divisor = common_divisor(x, y)
-    found = x if divisor == 0 else x // divisor * y
-    return -found if found < 0 else found
+    result = x if divisor == 0 else x // divisor * y
+    return -result if result < 0 else result
 
 
 def rsub(input, other, *, alpha=1) -> Tensor:

@@ -304,8 +304,8 @@ def ndtri(x):
     share = where(q < 0, x, 1 - x)
     r = sqrt(-log(where(share > 0, share, 0.5)))
     tail = where(r <= 5, ratio_middle(r - 1.6), ratio_far(r - 5))
-    found = where(abs(q) <= 0.425, q * ratio_near(0.180625 - q * q), where(q < 0, -tail, tail))
-    return where(share > 0, found, where(share == 0, q / abs(share), (share - share) / (share - share)))
+    result = where(abs(q) <= 0.425, q * ratio_near(0.180625 - q * q), where(q < 0, -tail, tail))
+    return where(share > 0, result, where(share == 0, q / abs(share), (share - share) / (share - share)))
 
 
 @ndtri.derivative

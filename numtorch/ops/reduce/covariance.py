@@ -95,10 +95,10 @@ def corrcoef(input) -> Tensor:
     if not matrix.layout.ndim:
         return matrix / matrix
     deviation = elementary.sqrt(diagonal(matrix))
-    found = matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0)
-    if found.layout.dtype.category == 3:
-        return complexparts.complex(_clipped(complexparts.real(found)), _clipped(complexparts.imag(found)))
-    return _clipped(found)
+    result = matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0)
+    if result.layout.dtype.category == 3:
+        return complexparts.complex(_clipped(complexparts.real(result)), _clipped(complexparts.imag(result)))
+    return _clipped(result)
 
 
 def _clipped(x):

@@ -147,8 +147,8 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
             raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
                                f"dim with the 'dim' argument.")
         return into(out, total.run(input))
-    found = _along[kind](input, dim, keepdim)
-    return found if out is None else type(found)(*[into(o, t) for o, t in zip(out, found)])
+    result = _along[kind](input, dim, keepdim)
+    return result if out is None else type(result)(*[into(o, t) for o, t in zip(out, result)])
 
 
 @method
@@ -229,8 +229,8 @@ def unravel_index(indices, shape) -> tuple[Tensor, ...]:
         count *= n
     if indices.layout.numel and has_values(indices) and (indices.min().item() < 0 or indices.max().item() >= count):
         raise ValueError(f"'indices' must be in [0, {count}) for shape {tuple(shape)}")
-    found = []
+    result = []
     for n in reversed(shape):
-        found.append(remainder(indices, n))
+        result.append(remainder(indices, n))
         indices = floor_divide(indices, n)
-    return tuple(reversed(found))
+    return tuple(reversed(result))

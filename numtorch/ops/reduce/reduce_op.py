@@ -195,8 +195,8 @@ def _others(x, axes):
     count, one = rows.layout.shape[-1], rows.new_ones((*rows.layout.shape[:-1], 1))
     before = rows.narrow(-1, 0, count - 1).cumprod(-1)
     behind = rows.narrow(-1, 1, count - 1).flip(-1).cumprod(-1).flip(-1)
-    found = cat([one, before], -1) * cat([behind, one], -1)
-    return found.reshape(moved.layout.shape).permute([order.index(d) for d in range(x.layout.ndim)])
+    result = cat([one, before], -1) * cat([behind, one], -1)
+    return result.reshape(moved.layout.shape).permute([order.index(d) for d in range(x.layout.ndim)])
 
 
 def prod_all(x, axes):

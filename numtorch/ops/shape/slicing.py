@@ -180,9 +180,9 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
         return make_view(input, algebra.as_strided(layout, size, stride, storage_offset), AS_STRIDED)
     own = input.storage_offset()
     start = own if storage_offset is None else ints((storage_offset,), "as_strided: storage_offset")[0]
-    found = algebra.strided_within(layout, as_shape((size,)), as_shape((stride,)), own, start, input.storage.nbytes)
+    result = algebra.strided_within(layout, as_shape((size,)), as_shape((stride,)), own, start, input.storage.nbytes)
     if input.node is not None:
-        (low, high), (first, last) = layout.extent(), found[0].extent()
-        if first + found[1] < low or last + found[1] > high or layout.overlaps_itself():
-            return make_view(input, found, SHARED_STRIDED, (layout, *found))
-    return make_view(input, found, AS_STRIDED)
+        (low, high), (first, last) = layout.extent(), result[0].extent()
+        if first + result[1] < low or last + result[1] > high or layout.overlaps_itself():
+            return make_view(input, result, SHARED_STRIDED, (layout, *result))
+    return make_view(input, result, AS_STRIDED)

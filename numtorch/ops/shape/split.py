@@ -247,13 +247,13 @@ def split_with_sizes(tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
 
 def _unsafe(function, example):
     def parts(input, *args, **kwargs) -> tuple[Tensor, ...]:
-        found = function(input, *args, **kwargs)
-        base = found[0]._base if found else None
+        result = function(input, *args, **kwargs)
+        base = result[0]._base if result else None
         if base is not None:
-            del base._views[-len(found):]
-            for each in found:
+            del base._views[-len(result):]
+            for each in result:
                 del each._base, each._origin
-        return found
+        return result
     parts.__name__ = parts.__qualname__ = "unsafe_" + function.__name__
     parts.arguments_of = function
     parts.__doc__ = f"""`{function.__name__}` whose parts are no views to the tape: they may be written to, the tensor may not.

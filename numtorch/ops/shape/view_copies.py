@@ -44,11 +44,11 @@ def _copy_of(name, view, arguments, shown, several=False):
 
     def copy(input, *args, out=None, **kwargs):
         layout_of(copy.__name__, input)
-        found = view(input, *args, **kwargs)
+        result = view(input, *args, **kwargs)
         if several:
-            copies = [clone(part, memory_format="contiguous_format") for part in found]
+            copies = [clone(part, memory_format="contiguous_format") for part in result]
             return tuple(copies if out is None else map(into, out, copies))
-        return into(out, clone(found, memory_format="contiguous_format"))
+        return into(out, clone(result, memory_format="contiguous_format"))
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
     copy.__annotations__ = {"return": tuple[Tensor, ...] if several else Tensor}

@@ -190,11 +190,11 @@ def _shared_strided_vjp(node, grad):
     low, high = min(low, offset + first), max(high, offset + last)
     block = Layout.of(base.dtype, (high - low,), None, base.device)
     within = Layout.of(grad.layout.dtype, base.shape, base.strides, base.device), -low
-    found = make_view(place(grad, block, layout, offset - low), within, AS_STRIDED)
+    result = make_view(place(grad, block, layout, offset - low), within, AS_STRIDED)
     if not base.overlaps_itself():
-        return (found,)
+        return (result,)
     owners = place(filled(base.dense(), 1), block, *within)
-    return (found / make_view(owners, within, AS_STRIDED),)
+    return (result / make_view(owners, within, AS_STRIDED),)
 
 
 class CopySlices(Node):

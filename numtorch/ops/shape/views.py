@@ -301,11 +301,11 @@ def view(self, *shape, size=None) -> Tensor:
                 return _view_as_dtype(self, n)
             shape = as_shape(shape, "view")
             break
-    found = algebra.try_view(self.layout, shape)
-    if found is None:
+    result = algebra.try_view(self.layout, shape)
+    if result is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                            "two contiguous subspaces). Use .reshape(...) instead.")
-    return make_view(self, found, VIEW, self.layout.shape)
+    return make_view(self, result, VIEW, self.layout.shape)
 
 
 def _view_as_dtype(x, kind):
@@ -344,15 +344,15 @@ def reshape(input, *extents, shape=None) -> Tensor:
         if type(n) is not int:
             shape = as_shape(shape, "reshape")
             break
-    found = algebra.try_view(input.layout, shape)
-    if found is None:
+    result = algebra.try_view(input.layout, shape)
+    if result is None:
         dense = contiguous(input)
-        found = algebra.try_view(dense.layout, shape)
+        result = algebra.try_view(dense.layout, shape)
         if dense.node is None:                           # nobody else has the copy
-            dense.layout = found[0]
+            dense.layout = result[0]
             return dense
         input = dense
-    return make_view(input, found, VIEW, input.layout.shape)
+    return make_view(input, result, VIEW, input.layout.shape)
 
 
 @method

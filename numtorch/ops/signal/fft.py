@@ -278,8 +278,8 @@ def _one(name, doc, transform, kind, result, example):
     def function(input, n=None, dim=-1, norm=None, *, out=None) -> Tensor:
         if n == -1:                                      # which of several sizes means the tensor's
             raise RuntimeError(f"Invalid number of data points (-1) specified (fft.{name})")
-        found = transform(input, None if n is None else (n,), (dim,), norm)
-        return found if out is None else into(out, found)
+        result = transform(input, None if n is None else (n,), (dim,), norm)
+        return result if out is None else into(out, result)
     given, found = example
     return _named(function, name, doc, _ARGUMENTS.format(
         kind=kind, sizes="n", how="how many points are", dims="dim: the dimension.", result=result,
@@ -288,8 +288,8 @@ def _one(name, doc, transform, kind, result, example):
 
 def _several(name, doc, transform, kind, dims, result, example):
     def function(input, s=None, dim=dims, norm=None, *, out=None) -> Tensor:
-        found = transform(input, s, dim, norm)
-        return found if out is None else into(out, found)
+        result = transform(input, s, dim, norm)
+        return result if out is None else into(out, result)
     which = "all of them when None" if dims is None else "the last two"
     given, found = example
     return _named(function, name, doc, _ARGUMENTS.format(

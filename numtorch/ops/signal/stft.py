@@ -82,14 +82,14 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
     if frames.layout.dtype.is_complex:
         if onesided:
             raise RuntimeError("Cannot have onesided output if window or input is complex")
-        found = transform_complex(frames, (2,), scale, False)
+        result = transform_complex(frames, (2,), scale, False)
     elif onesided is None or onesided:
-        found = transform_real(frames, (2,), scale)
+        result = transform_real(frames, (2,), scale)
     else:
-        found = transform_complex(to_dtype(frames, kind.to_complex()), (2,), scale, False)
-    found = found.transpose(1, 2)
-    found = found.squeeze(0) if single else found
-    return found if return_complex else view_as_real(found.contiguous())
+        result = transform_complex(to_dtype(frames, kind.to_complex()), (2,), scale, False)
+    result = result.transpose(1, 2)
+    result = result.squeeze(0) if single else result
+    return result if return_complex else view_as_real(result.contiguous())
 
 
 @method

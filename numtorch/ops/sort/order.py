@@ -232,8 +232,8 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         (tensor(5.), tensor(2))
     """
     k, = ints((k,), "kthvalue: k")
-    found = _kthvalue(input, k, dim, bool(keepdim))
-    return found if out is None else type(found)(*[into_exactly("kthvalue", o, r, input) for o, r in zip(out, found)])
+    result = _kthvalue(input, k, dim, bool(keepdim))
+    return result if out is None else type(result)(*[into_exactly("kthvalue", o, r, input) for o, r in zip(out, result)])
 
 
 # ---------------------------------------------------------------- medians

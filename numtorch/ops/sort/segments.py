@@ -92,9 +92,9 @@ def _reduced(data, reduce, ends, first, counts, axis, initial):
     segment = expand(reshape(segment, [*before, extent] + [1] * len(after)), shape)
     operation, neutral = _REDUCTIONS[reduce]
     start = full((*before, segments + 1, *after), neutral if initial is None else initial, dtype=data.dtype, device=data.device)
-    found = narrow(scatter_reduce(start, axis, segment, data, operation), axis, 0, segments)
+    result = narrow(scatter_reduce(start, axis, segment, data, operation), axis, 0, segments)
     if reduce != "mean":
-        return found
+        return result
     counts = reshape(counts, [*before, segments] + [1] * len(after))
-    empty = full_like(found, nan) if initial is None else found
-    return where(eq(counts, 0), empty, div(found, clamp_min(counts, 1)))
+    empty = full_like(result, nan) if initial is None else result
+    return where(eq(counts, 0), empty, div(result, clamp_min(counts, 1)))

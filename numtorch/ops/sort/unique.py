@@ -320,11 +320,11 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
         kind = arithmetic.mul(elements.detach(), tests.detach().reshape(-1)[:0].sum()).layout.dtype
         elements, tests = to_dtype(elements.detach(), kind), to_dtype(tests.detach(), kind)
     if not elements.layout.numel or not tests.layout.numel:
-        found = filled(elements.layout.dense(bool_), bool(invert))
+        result = filled(elements.layout.dense(bool_), bool(invert))
     else:
-        found = _among(elements, tests)
-        found = comparison.logical_not(found) if invert else found
-    return into_exactly("isin", out, found)
+        result = _among(elements, tests)
+        result = comparison.logical_not(result) if invert else result
+    return into_exactly("isin", out, result)
 
 
 @ISIN.planned

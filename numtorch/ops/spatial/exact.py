@@ -111,9 +111,9 @@ def maximise_integers(name, dims, input, kernel_size, stride, padding, dilation,
     """Maxima of windows, with the place in its plane of each where that is asked for; arguments as of `max_pool2d`."""
     x, unbatched = batched(name, input, dims)
     window, counts = windows(name, x.layout.shape[:2], x.layout.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-    found = _maxima(x, window, counts)
-    found = tuple([squeeze(t, 0) for t in found]) if unbatched else found
-    return found if return_indices else found[0]
+    result = _maxima(x, window, counts)
+    result = tuple([squeeze(t, 0) for t in result]) if unbatched else result
+    return result if return_indices else result[0]
 
 
 def _maxima(x, window, counts):
@@ -121,8 +121,8 @@ def _maxima(x, window, counts):
     sizes, dims = x.layout.shape[2:], len(kernel)
     views, places = _windows(_filled(x, window, counts, integer_limits(x.layout.dtype)[0]), kernel, stride, dilation)
     values, chosen = maximum(reshape(views, *views.layout.shape[:2 + dims], -1), -1)
-    found = zeros(dims * (1,), dtype=chosen.layout.dtype)
+    result = zeros(dims * (1,), dtype=chosen.layout.dtype)
     for axis, (c, k, s, p, d, n) in enumerate(zip(places, kernel, stride, padding, dilation, sizes)):
         inner = div(chosen, prod(kernel[axis + 1:]), rounding_mode="floor") % k
-        found = found * n + reshape(arange(c) * s - p, -1, *(1,) * (dims - 1 - axis)) + inner * d
-    return values, expand(found, values.layout.shape)
+        result = result * n + reshape(arange(c) * s - p, -1, *(1,) * (dims - 1 - axis)) + inner * d
+    return values, expand(result, values.layout.shape)

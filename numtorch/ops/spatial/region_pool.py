@@ -358,8 +358,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     layout, window = layout_of("avg_pool3d", input), hashable(kernel_size, stride, padding)
     if layout.dtype is int64:
         return into(out, later["average_integers"]("avg_pool3d", 3, input, *window, ceil_mode, count_include_pad, divisor_override))
-    found = apply(input, _means3d(layout, *window, ceil_mode, count_include_pad, divisor_override is None))
-    return into(out, found if divisor_override is None else found / divisor_override)
+    result = apply(input, _means3d(layout, *window, ceil_mode, count_include_pad, divisor_override is None))
+    return into(out, result if divisor_override is None else result / divisor_override)
 
 
 # ---------------------------------------------------------------- powers

@@ -319,12 +319,12 @@ class Trainer:
         Raises:
             KeyError: no plugin measures it, or not yet.
         """
-        found: Any = self.stats
+        result: Any = self.stats
         for part in name.split("."):
-            if not isinstance(found, dict) or part not in found:
+            if not isinstance(result, dict) or part not in result:
                 raise KeyError(f"Trainer: there is no {name!r} in the stats; there are {', '.join(self.stats) or 'none'}")
-            found = found[part]
-        return found if not isinstance(found, dict) else found["epoch_mean"] if "epoch_mean" in found else found["last"]
+            result = result[part]
+        return result if not isinstance(result, dict) else result["epoch_mean"] if "epoch_mean" in result else result["last"]
 
     def _place(self):
         """Where in the dataset the run is. A loader may be ahead of what was trained on, at its end too: it counts how its pass

@@ -152,11 +152,11 @@ def edges_of_panels(shape, side, places, parts, columns):
     whole, rest = divmod(shape.images - 1, side)
     panels, fewer = -(-places * side // columns), -(-places * (rest + 1) // columns)
     full = whole * shape.groups * panels
-    found = []
+    result = []
     for at in edges(full + shape.groups * fewer, parts):
         item, number = divmod(max(at - full, 0), fewer)
-        found.append(min(at, full) + item * panels + number)
-    return found
+        result.append(min(at, full) + item * panels + number)
+    return result
 
 
 def index_table(values):

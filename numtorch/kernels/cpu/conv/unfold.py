@@ -372,8 +372,8 @@ def plan_forward(dtype, shape, bias, relu):
         row, to = (form.pitch, "{sums}") if block.images > 1 else (P, "{out}")
         product = form.product(O, block.count, depth, dtype, (depth, 1), (form.pitch, 1), (row, 1), bias="row" if bias else None,
                                activation="relu" if relu else None)
-        found = [form.gather(block), (product, f"weight, {{right}}, {to}, bias, {{own}}")]
-        return found if block.images == 1 else [*found, (form.beside(block, scatter_planes), "{sums}, 0, {out}")]
+        result = [form.gather(block), (product, f"weight, {{right}}, {to}, bias, {{own}}")]
+        return result if block.images == 1 else [*result, (form.beside(block, scatter_planes), "{sums}, 0, {out}")]
     return form.plan(launches)
 
 
@@ -386,8 +386,8 @@ def plan_input_grad(dtype, shape, bias=False):
     def launches(block, number):
         row, grad = (form.pitch, "{beside}") if block.images > 1 else (P, "{grad_out}")
         product = form.once(("product", block.count), lambda: gradient_product(dtype, depth, block.count, O, row, form.pitch, grad))
-        found = [*[(prepared, given.replace("bias", "0")) for prepared, given in product], form.fold(block, bias)]
-        return found if block.images == 1 else [(form.beside(block, gather_planes), "{grad_out}, {beside}"), *found]
+        result = [*[(prepared, given.replace("bias", "0")) for prepared, given in product], form.fold(block, bias)]
+        return result if block.images == 1 else [(form.beside(block, gather_planes), "{grad_out}, {beside}"), *result]
     return form.plan(launches)
 
 
@@ -400,6 +400,6 @@ def plan_weight_grad(dtype, shape):
     def launches(block, number):
         row, grad = (form.pitch, "{left}") if block.images > 1 else (P, "{grad_out}")
         product = form.product(O, depth, block.count, dtype, (row, 1), (1, form.pitch), (depth, 1), beta=1.0 if number else 0.0)
-        found = [form.gather(block), (product, f"{grad}, {{right}}, grad_weight, 0, {{own}}")]
-        return found if block.images == 1 else [(form.beside(block, gather_planes), "{grad_out}, {left}"), *found]
+        result = [form.gather(block), (product, f"{grad}, {{right}}, grad_weight, 0, {{own}}")]
+        return result if block.images == 1 else [(form.beside(block, gather_planes), "{grad_out}, {left}"), *result]
     return form.plan(launches)

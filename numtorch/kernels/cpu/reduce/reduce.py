@@ -394,8 +394,8 @@ class _Identities(dict):
     """Identities by meaning and type, kept: the compiler tells the values that names stand for apart by identity."""
 
     def __missing__(self, key):
-        self[key] = found = _identity(*key)
-        return found
+        self[key] = result = _identity(*key)
+        return result
 
 
 _IDENTITIES = _Identities()

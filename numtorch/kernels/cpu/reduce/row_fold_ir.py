@@ -85,8 +85,8 @@ class _Fold:
         place = b.gep(cgutils.global_constant(b.module, "row_mask", bits), [I64(0), first])
         mask = b.load(b.bitcast(place, words.as_pointer()), align=self.size)
         nothing = b.and_(b.not_(mask), b.bitcast(identity, words))
-        found = [b.bitcast(self.load(b.gep(row, [b.sub(n, I64(self.lanes))])), words) for row in rows]
-        return [b.bitcast(b.or_(b.and_(x, mask), nothing), identity.type) for x in found]
+        result = [b.bitcast(self.load(b.gep(row, [b.sub(n, I64(self.lanes))])), words) for row in rows]
+        return [b.bitcast(b.or_(b.and_(x, mask), nothing), identity.type) for x in result]
 
     def columns(self, x, step, n, target, identity, width):
         """Four rows at a time: the next addition to a column waits for the last a quarter as often."""

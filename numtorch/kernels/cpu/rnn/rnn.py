@@ -58,7 +58,7 @@ def steps_of(sizes, low, high, reverse) -> list[Step]:
     starts = [0]
     for size in sizes:
         starts.append(starts[-1] + size)
-    found = []
+    result = []
     running = 0
     for t in (range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes))):
         rows = min(high, sizes[t]) - low
@@ -66,11 +66,11 @@ def steps_of(sizes, low, high, reverse) -> list[Step]:
             continue
         old = min(running, rows)
         if old:
-            found.append(Step(old, starts[t] + low, starts[t + 1 if reverse else t - 1] + low, low))
+            result.append(Step(old, starts[t] + low, starts[t + 1 if reverse else t - 1] + low, low))
         if rows > old:
-            found.append(Step(rows - old, starts[t] + low + old, None, low + old))
+            result.append(Step(rows - old, starts[t] + low + old, None, low + old))
         running = rows
-    return found
+    return result
 
 
 class _Part(Program):

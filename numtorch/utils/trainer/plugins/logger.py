@@ -11,15 +11,15 @@ from .plugin import Plugin
 
 def scalars(trainer, unit: str) -> dict:
     """The numbers of all stats that there are at the end of an iteration or of an epoch, by name."""
-    found = {}
+    result = {}
     for name, stats in trainer.stats.items():
         if isinstance(stats, (int, float)):
-            found[name] = stats
+            result[name] = stats
         elif isinstance(stats, dict) and (unit == "epoch" or stats.get("log_iter_fields")):
             value = stats.get("epoch_mean", stats.get("last")) if unit == "epoch" else stats.get("last")
             if value is not None:
-                found[name] = value
-    return found
+                result[name] = value
+    return result
 
 
 class Logger(Plugin):
