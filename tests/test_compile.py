@@ -131,6 +131,25 @@ def test_a_bad_index_raises_what_it_raises_in_eager(bad):
         assert same(function(torch.tensor([2, 1])), f(torch.tensor([2, 1]))) and is_replayed(function)
 
 
+@pytest.mark.parametrize("bad", [1.5, -0.25, math.nan])
+def test_binary_cross_entropy_is_captured_and_raises_what_it_raises_in_eager(bad):
+    pair = Pair(lambda: nn.Sequential(nn.Linear(8, 3), nn.Sigmoid()), training(sgd, loss=F.binary_cross_entropy))
+    pair.run(8, batch, lambda number: torch.from_numpy(np.random.default_rng(number).random((4, 3), np.float32)))
+    assert is_replayed(pair.compiled), why(pair.compiled)
+    before = [p.clone() for p in pair.nets[1].parameters()]
+    with pytest.raises(RuntimeError, match="all elements of target should be between 0 and 1"):
+        pair.compiled(batch(0), torch.full((4, 3), bad))
+    assert all(same(p, b) for p, b in zip(pair.nets[1].parameters(), before))
+    function = torch.compile(F.binary_cross_entropy)
+    for _ in range(6):
+        assert same(function(torch.full((3,), 0.5), torch.ones(3)), F.binary_cross_entropy(torch.full((3,), 0.5), torch.ones(3)))
+    with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
+        function(torch.tensor([0.5, bad, 1.0]), torch.ones(3))
+    levels, values = torch.tensor([0.25, 0.5]), torch.arange(9.0)
+    function = torch.compile(lambda q: torch.quantile(values, q))
+    assert all(same(function(levels), torch.quantile(values, levels)) for _ in range(6)) and is_replayed(function), why(function)
+
+
 def test_the_first_bad_index_of_several_stops_the_step():
     net = nn.Sequential(nn.Embedding(6, 4), nn.Flatten(), nn.Linear(8, 3))
     function = torch.compile(training(sgd)(net))

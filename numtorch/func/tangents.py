@@ -286,6 +286,12 @@ def _along(op, primals, place, tangent, out, node):
 
 
 # ---------------------------------------------------------------- by the gradient
+@push("check_probabilities")
+def looked_at(primitive, primals, tangents, attributes):
+    """What looks at elements and gives none."""
+    return miss(primitive, (detach(primals[0]),), attributes), None
+
+
 def by_gradient(primitive, primals, tangents, attributes):
     """Any op that has a gradient: that of the gradient, which is linear in the vector that it starts with."""
     moving = [place for place, t in enumerate(tangents) if t is not None]

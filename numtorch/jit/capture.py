@@ -30,6 +30,7 @@ from ..nn.utils import parameters
 from ..ops.core import status
 from ..ops.core.generator import Generator
 from ..ops.index import index_op
+from ..ops.reduce.query import CHECK_PROBABILITIES
 from ..ops.shape import join
 from ..optim import rule
 from ..scalars import number
@@ -45,6 +46,7 @@ _STANDARD = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"
 _ADDRESSES = os.path.join("numpy", "_core", "_internal.py")         # which says where an array is
 _SILENT, _OURS, _USERS, _STANDARDS = range(4)
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
+_LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
 _one_at_a_time = survive_fork(threading.Lock())
 
 
@@ -151,11 +153,11 @@ def users_line(frame):
     return last.f_code.co_filename, last.f_lineno
 
 
-def _caller(frame, function):
-    """The frame of a function among the few that called this one, or None."""
+def _caller(frame, codes):
+    """The frame of one of some codes among the few that called this one, or None."""
     for _ in range(4):
         frame = frame.f_back
-        if frame is None or frame.f_code is function.__code__:
+        if frame is None or frame.f_code in codes:
             return frame
     return None
 
@@ -349,10 +351,10 @@ class Watch:
                 place, complaint = words.index(low), Complaint(function, arguments)
                 if low + 8 in words:
                     tables.append((low + 8, [Entry(word, True) for word in self.words[1:len(names["indices"])]]))
-            elif code is status.run_finding.__code__ and (caller := _caller(frame, index_op.look_first)) is not None:
+            elif code is status.run_finding.__code__ and (caller := _caller(frame, _LOOKING)) is not None:
                 names, code = caller.f_locals, caller.f_code
                 arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
-                place, complaint = words.index(low), Complaint(index_op.look_first, arguments)
+                place, complaint = words.index(low), Complaint(_LOOKING[code], arguments)
                 found = frame.f_locals["parts"]
             elif code is join._joined.__code__:
                 tables.append((low + 8, [Entry(word, True) for word in self.words[1:1 + len(frame.f_locals["tensors"])]]))

@@ -8,11 +8,13 @@ from ..ops.core.primitive import miss, registry
 from ..ops.memory.copies import clone
 from ..ops.memory.detach import detach
 from ..ops.pointwise.pointwise import PointwiseOp
+from ..ops.reduce.query import CHECK_PROBABILITIES
 from ..scalars import number
 from ..tensor import Tensor
 from ..tree import flatten
 from .fused import FUSED
 
+CHECKS = {CHECK_PROBABILITIES.name}                      # calls without results, which raise where values are no good
 CONSTANT = "constant"                                    # of a value that the graph holds, under the name that is its attribute
 
 # What is no primitive. The gradients of all of them are those of the functions named.

@@ -1,8 +1,8 @@
-"""Calls that nobody uses go. A draw of random numbers stays: the stream moves on."""
+"""Calls that nobody uses go. A draw of random numbers stays, as the stream moves on, and so does a check that may raise."""
 from __future__ import annotations
 
 from ..graph import Graph, Node
-from ..operations import CONSTANT
+from ..operations import CHECKS, CONSTANT
 
 
 def dead_code(graph: Graph) -> int:
@@ -14,7 +14,7 @@ def dead_code(graph: Graph) -> int:
     needed = {*graph.ends(), *[target for target, _ in (*graph.writes, *graph.gradients)]}
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if node.draws or any(value in needed for value in node.outputs):
+        if node.draws or node.op in CHECKS or any(value in needed for value in node.outputs):
             needed.update(node.values())
             kept.append(node)
         elif node.op == CONSTANT:

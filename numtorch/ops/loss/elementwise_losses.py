@@ -8,13 +8,13 @@ from ...layout import broadcast_shapes
 from ...tensor import Tensor
 from ..core.operands import layout_of
 from ..core.primitive import not_a_tensor
-from ..core.status import has_values
 from ..pointwise import comparison
 from ..pointwise.activation import sigmoid
 from ..pointwise.arithmetic import UNORDERED, abs, mul, sgn, sign, sub, where
 from ..pointwise.bounds import clamp_low
 from ..pointwise.elementary import exp, log, log1p
 from ..pointwise.pointwise import pointwise
+from ..reduce.query import check_probabilities
 from ..reduce.reduce_op import MEAN, SUM
 from ..reduce.total import total
 from ..shape.views import expand
@@ -188,10 +188,8 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean") ->
     if layout_of("binary_cross_entropy", input).shape != layout_of("binary_cross_entropy", target, "target", 2).shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
                          f"Please ensure they have the same size.")
-    if input.layout.numel and has_values(input) and not (input.min().item() >= 0 and input.max().item() <= 1):     # nor NaN
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    if target.layout.numel and has_values(target) and not (target.min().item() >= 0 and target.max().item() <= 1):
-        raise RuntimeError("all elements of target should be between 0 and 1")
+    for name, given in (("input", input), ("target", target)):
+        check_probabilities(given, f"all elements of {name} should be between 0 and 1")
     return reduced_terms(binary_cross_entropy_terms, input, target, reduction, weight)
 
 

@@ -8,7 +8,8 @@ from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
-from ..core.status import run_comparing
+from ..core.status import has_values, run_comparing, run_finding
+from ..memory.copies import contiguous
 from ..pointwise import comparison
 from ..shape import views
 from . import reductions
@@ -138,6 +139,29 @@ def _plan_equal(layout, other):
 def _same_elements(plan, input: Tensor, other: Tensor):
     prepared, parts = plan
     return not run_comparing(prepared, parts, input, other)
+
+
+CHECK_PROBABILITIES = Primitive("check_probabilities", "Raises where a row-major tensor has an element outside of [0, 1].")
+
+
+@CHECK_PROBABILITIES.planned
+def _plan_check(layout, message):
+    return kernels(layout.device, "index.equal").plan_outside_unit(layout.dtype.kernel, layout.numel)
+
+
+@CHECK_PROBABILITIES.run
+def _check(plan, input: Tensor, message):
+    if run_finding(*plan, input):
+        raise RuntimeError(message)
+
+
+def check_probabilities(input, message: str) -> None:
+    """Raise RuntimeError with a message where an element is below 0, above 1 or NaN.
+
+    The answer is a status that is looked at after the launch, so that a call can be captured (jit/capture.py).
+    """
+    if input.layout.numel and not input.layout.dtype.is_complex and has_values(input):
+        _check(input if input.layout.contiguous else contiguous(input), message)
 
 
 def equal(input, other) -> bool:

@@ -9,7 +9,6 @@ from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
 from ..core.return_types import Pair, pair
-from ..core.status import has_values
 from ..creation.fill import as_tensor
 from ..index.gather_scatter import gather, value_selecting_backward
 from ..memory.assign import filled
@@ -17,6 +16,7 @@ from ..memory.copies import contiguous, to_dtype
 from ..memory.resize import into, into_all, into_exactly
 from ..pointwise import arithmetic, bounds, comparison, rounding
 from ..reduce import reductions
+from ..reduce.query import check_probabilities
 from ..shape.views import movedim, reshape, squeeze
 
 SORT, TOPK, KTHVALUE = Primitive("sort"), Primitive("topk"), Primitive("kthvalue")
@@ -351,8 +351,7 @@ def _probabilities(name, input, q):
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.layout.dtype is not input.layout.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if has_values(q) and not bool(reductions.all(comparison.logical_and(comparison.ge(q, 0), comparison.le(q, 1)))):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    check_probabilities(q, f"{name}() q values must be in the range [0, 1]")
     return q
 
 

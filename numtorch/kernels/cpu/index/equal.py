@@ -1,5 +1,5 @@
-"""Whether something is found among elements: where two tensors differ, or an index that is out of bounds, looked at until the first
-block that holds it, each part leaving its answer in a word of its own; and which elements are among others."""
+"""Whether something is found among elements: where two tensors differ, an index or a probability that is out of bounds, looked at
+until the first block that holds it, each part leaving its answer in a word of its own; and which elements are among others."""
 from __future__ import annotations
 
 from numpy import int32, int64
@@ -38,6 +38,21 @@ def beyond(index, out, descriptor):
         for i in range(min(n - start, BLOCK)):
             wrong = int32(wrong + int32((int64(a[i]) < least) | (int64(a[i]) >= end)))
         if wrong != 0:
+            out[0] = 1
+            return
+
+
+def outside_unit(x, out, descriptor):
+    """descriptor: elements. `out` is 1 where one is below 0, above 1 or NaN, else 0."""
+    n = descriptor[0]
+    out[0] = 0
+    for start in range(0, n, BLOCK):
+        a = offset(x, start)
+        good = int32(0)
+        for i in range(min(n - start, BLOCK)):
+            value = load(a[i])
+            good = int32(good + int32((value >= 0) & (value <= 1)))
+        if good != min(n - start, BLOCK):
             out[0] = 1
             return
 
@@ -97,3 +112,8 @@ def plan_differs(dtype: str, n: int):
 def plan_beyond(dtype: str, n: int, least: int, end: int):
     """Addresses: n indices, dense, good in [least, end); an int64 for each part. Returns what `plan_differs` does."""
     return _plan(beyond, dtype, 1, n, least, end)
+
+
+def plan_outside_unit(dtype: str, n: int):
+    """Addresses: n elements, dense; an int64 for each part. Returns what `plan_differs` does."""
+    return _plan(outside_unit, dtype, 1, n)

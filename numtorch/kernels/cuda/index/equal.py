@@ -10,3 +10,4 @@ from ..serial import TABLE, on_device
 plan_among = on_device(host.plan_among)
 plan_differs = on_device(host.plan_differs, {2: TABLE}, threads=host.MOST_PARTS)
 plan_beyond = on_device(host.plan_beyond, {1: TABLE}, threads=host.MOST_PARTS)
+plan_outside_unit = on_device(host.plan_outside_unit, {1: TABLE}, threads=host.MOST_PARTS)
