@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import os
 import signal
 import sys
 from pathlib import Path
 
-from .runner import compare, readme, report
+from .runner import compare, readme, report, tables
+from .runner.case import ProcessCase
 from .runner.session import OURS, Session, available_threads
 
 FAMILIES = ("core", "pointwise", "reduce", "gemm", "conv", "norm", "gather", "sparse", "func", "random", "optim", "autograd",
@@ -25,7 +27,10 @@ def arguments(words=None):
     several = lambda kind, known=None: (lambda text: [_one_of(kind(word), known) for word in text.split(",") if word])
     parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"what to measure, of {', '.join(FAMILIES)} (default: all)")
     parser.add_argument("--family", type=several(str, FAMILIES), default=[], metavar="A,B", help="the same as an option")
-    parser.add_argument("--filter", default="", metavar="TEXT", help="only cases whose family, group or name contains this")
+    parser.add_argument("--filter", default="", metavar="TEXT",
+                        help="only rows whose family, heading or name contains this, as the table shows them")
+    parser.add_argument("--wide", action="store_true",
+                        help="all columns: medians, spread, speed, what the machine allows, every peer")
     parser.add_argument("--peers", type=several(str, tuple(report.PEERS)), default=None, metavar="A,B",
                         help="whom to measure beside numtorch, of torch, numpy (default: both, as installed; '' for none)")
     parser.add_argument("--threads", type=several(_count), default=None, metavar="N,M",
@@ -39,9 +44,10 @@ def arguments(words=None):
                         help="show, draw, compare this result instead of measuring (repeated: the best of several runs)")
     parser.add_argument("--compare", metavar="FILE",
                         help="name what became slower than in this result; exit with 1 if anything did")
-    parser.add_argument("--plot", metavar="FILE", help="draw the roofline, growth with size, and all ratios (PNG, PDF, SVG)")
+    parser.add_argument("--plot", metavar="FILE",
+                        help="draw what was measured of the roofline, growth with size and ratios (PNG, PDF, SVG)")
     parser.add_argument("--readme", metavar="FILE", action="append", default=[],
-                        help="refresh the tables between the marks in that Markdown file (may be repeated)")
+                        help="refresh the tables between the marks in that Markdown file (repeated for several)")
     options = parser.parse_args(words)
     for name in options.families:
         if name not in FAMILIES:
@@ -76,20 +82,15 @@ def load_sides(peers):
     return modules, absent
 
 
-def chosen(families, text):
-    """(family, cases that match) for each family that has any, and what a family measures besides (its `ALSO`)."""
-    modules = {family: importlib.import_module(f".{family}", __package__) for family in families}
-    wanted = [(family, module.CASES) for family, module in modules.items()]
-    for module in modules.values():
-        for other, marks in getattr(module, "ALSO", {}).items():
-            if other not in modules:
-                cases = importlib.import_module(f".{other}", __package__).CASES
-                wanted.append((other, [c for c in cases if any(mark in f"{c.group} {c.name}" for mark in marks)]))
-    for family, cases in wanted:
-        cases = [c for c in cases
-                 if text.lower() in " ".join([family, c.group, c.name, *(row[0] for row in getattr(c, "rows", ()))]).lower()]
-        if cases:
-            yield family, cases
+def chosen(session, families, text):
+    """The jobs of these families whose row says `text` somewhere: family, heading, or name and dtype as the table has them."""
+    wanted = " ".join(text.lower().split())              # a name that was folded in a narrow table
+    for family in families:
+        for job in session.jobs(family, importlib.import_module(f".{family}", __package__).CASES):
+            _, case, dtype, _ = job
+            rows = case.rows if isinstance(case, ProcessCase) else [(report.label({"name": case.name, "dtype": dtype}),)]
+            if wanted in " ".join([f"{family}:", case.group, case.name, *(name for name, *_ in rows)]).lower():
+                yield job
 
 
 def measure(options) -> dict:
@@ -105,7 +106,7 @@ def measure(options) -> dict:
     session = Session(modules, threads, options.dtype, options.seconds, with_limits=not options.quick and not interpreted)
     if session.contention.check() > 1.3:
         say("the machine is busy with something else: figures taken now are not to be relied on")
-    jobs = [job for family, cases in chosen(options.families, options.filter) for job in session.jobs(family, cases)]
+    jobs = list(chosen(session, options.families, options.filter))
     if options.quick:
         for _, case, *_ in jobs:
             if getattr(case, "long", False):
@@ -168,6 +169,9 @@ def say(text):
 # ---------------------------------------------------------------- what to do with a result
 def main(words=None) -> int:
     options = arguments(words)
+    if options.plot and importlib.util.find_spec("matplotlib") is None:       # said before minutes of measuring, not after
+        say('--plot needs matplotlib, which is not installed: pip install "numtorch[bench]"')
+        return 2
     try:
         old = report.load(options.compare) if options.compare else None
         result = report.best([report.load(path) for path in options.sources]) if options.sources else measure(options)
@@ -178,7 +182,7 @@ def main(words=None) -> int:
     if not result["rows"]:
         say("no case matches")
         return 2
-    report.show(result)
+    tables.show(result, options.wide)
     if options.json:
         report.save(result, options.json)
     for path in options.readme:
@@ -195,12 +199,10 @@ def main(words=None) -> int:
 
 
 def draw(result, path):
+    from .runner import plot
     Path(path).parent.mkdir(parents=True, exist_ok=True)     # rather than lose ten minutes of measuring
-    try:
-        from .runner import plot
-        plot.draw(result, path)
-    except ModuleNotFoundError as error:
-        say(f"no picture: {error.name} is not installed")
+    if not plot.draw(result, path):
+        say(f"{path} was not written: no row was compared with PyTorch, and none has sizes or operations to draw")
 
 
 def compared(old, new) -> bool:

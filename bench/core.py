@@ -36,9 +36,6 @@ def _mean_square(torch, output, target):
     return torch.nn.functional.mse_loss(output, target)
 
 
-# what `python -m bench core` measures besides, of other families: with it, every row of the design's budgets for calls is there
-ALSO = {"gemm": ("square",), "models": ("LSTMCell",), "start": ("first sum",)}
-
 CASES = [
     _call("a + b, 10 floats", (SMALL, SMALL), lambda torch, a, b: a + b, 0.45),
     Case("a + b, 10 floats, with grad", (SMALL, SMALL), setup=_requires_grad(lambda a, b: a + b), budget=0.45, moved=0,

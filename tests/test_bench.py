@@ -20,7 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
 
 from bench import __main__ as command  # noqa: E402
-from bench.runner import compare, limits, measure, plot, readme, report  # noqa: E402
+from bench.runner import compare, limits, measure, readme, report, tables  # noqa: E402
 from bench.runner.case import Case, ProcessCase, backward, gradient, integers, module_case, normal, step_case  # noqa: E402
 from bench.runner.contention import BUSY, Contention  # noqa: E402
 from bench.runner.processes import process_rows  # noqa: E402
@@ -57,7 +57,6 @@ def run(monkeypatch, capsys):
         modules = {"numtorch": numtorch, **{s: {"torch": PEER, "numpy": np}[s] for s in sides}}
         monkeypatch.setattr(command, "load_sides", lambda peers: (modules, list(absent)))
         monkeypatch.setattr(FAMILIES["core"], "CASES", cases)
-        monkeypatch.setattr(FAMILIES["core"], "ALSO", {})
         status = command.main(["core", "--quick", "--seconds", "0.001", "--threads", "1", *words])
         printed = capsys.readouterr()
         return status, printed.out + printed.err
@@ -378,21 +377,21 @@ def test_a_row_that_no_longer_works_is_a_regression():
 def test_budgets_are_judged_and_counted():
     rows = [made_row("fast", 1e-3), made_row("slow", 1.9e-3), made_row("free", budget=None)]
     assert [report.verdict(r) for r in rows] == ["met", "missed", ""]
-    line, = report.summary(rows)
-    assert line == ["core", "3", "1", "1", "0", "0", "0", "0.62", "slow f32: 0.95"]
+    line, = tables.summary(rows)
+    assert line == ["core", "3", "1", "1", "0", "1", "0", "0", "0.62", "slow f32: 0.95"]
 
 
 def test_a_missed_budget_that_the_machine_does_not_allow_is_said_to_be_one():
     rows = [made_row("bound", 1.9e-3, of_limit=0.97), made_row("slow", 1.9e-3, of_limit=0.9), made_row("fast", 1e-3, of_limit=1.0)]
     assert [report.verdict(r) for r in rows] == ["missed, at the limit", "missed", "met"]
     assert report.verdict(made_row("by other means", 1.9e-3, of_limit=1.5)) == "missed"
-    assert report.summary(rows)[0][2:5] == ["1", "2", "1"]
+    assert tables.summary(rows)[0][2:5] == ["1", "1", "1"]
 
 
 def test_several_thread_counts_show_the_gain():
     rows = [made_row(), made_row(ours=0.55e-3, threads=2)]
     assert list(report.speed_ups(rows).values()) == [pytest.approx(1 / 0.55)]
-    wanted = report.columns(made_result(*rows, threads=(1, 2)))
+    wanted = tables.columns(made_result(*rows, threads=(1, 2)))
     texts = {heading: text(rows[1]) for heading, text, _ in wanted if heading}
     assert texts["threads"] == "2" and texts["gain"] == "1.82×" and texts["budget"] == "≤ 0.8"
 
@@ -410,7 +409,7 @@ def test_the_gain_of_threads_is_measured_and_judged():
     rows = [made_row(alone={"numtorch": 1.9e-3, "torch": 2e-3}, gain_budget=1.8, budget=None, threads=2),
             made_row(alone={"numtorch": 1.7e-3, "torch": 2e-3}, gain_budget=1.8, budget=None, threads=2)]
     assert [report.verdict(r) for r in rows] == ["met", "missed"]
-    texts = {heading: text(rows[0]) for heading, text, _ in report.columns(made_result(*rows, threads=(2,))) if heading}
+    texts = {heading: text(rows[0]) for heading, text, _ in tables.columns(made_result(*rows, threads=(2,))) if heading}
     assert texts["gain"] == "1.90×" and texts["on one thread"] == "1.9 ms" and texts["budget"] == "≥ 1.8×"
 
 
@@ -443,15 +442,6 @@ def test_the_summary_needs_every_family_and_marks_are_needed(tmp_path):
     path.write_text("nothing")
     with pytest.raises(ValueError, match="expected marks"):
         readme.fill(made_result(made_row()), path, ["core"])
-
-
-@pytest.mark.parametrize("rows", [[], [made_row()], [made_row(gflops=5.0, flops=5e6, bytes=1e6), made_row("b", 3e-3, wrong="x"),
-                                                     *[made_row(str(n), n * 1e-6, size=n) for n in (1, 10, 100)]]],
-                         ids=["nothing", "a row", "points, lines and bars"])
-def test_the_picture_is_drawn(rows, tmp_path):
-    pytest.importorskip("matplotlib")
-    plot.draw(made_result(*rows), tmp_path / "out.png")
-    assert (tmp_path / "out.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_linear_cost_has_slope_one():
@@ -488,13 +478,3 @@ def test_it_runs_as_a_module_and_is_quiet_in_a_pipe(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "a.reshape(2, 5) f32" in done.stdout and "\r" not in done.stdout + done.stderr and "\x1b" not in done.stdout
     assert [r["name"] for r in json.loads((tmp_path / "r.json").read_text())["rows"]] == ["a.reshape(2, 5)"]
-
-
-def test_core_measures_every_row_of_the_budget_for_calls():
-    from bench.__main__ import chosen
-    names = [(family, case.name) for family, cases in chosen(["core"], "") for case in cases]
-    assert ("gemm", "128³, A transposed") in names and ("start", "first sum") in names
-    assert any(family == "models" and "LSTMCell" in name for family, name in names)
-    assert len({family for family, _ in names}) == 4
-    whole = [family for family, _ in chosen(["core", "gemm"], "")]
-    assert sorted(whole) == ["core", "gemm", "models", "start"]          # gemm once, whole

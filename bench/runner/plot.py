@@ -1,4 +1,4 @@
-"""A picture of a result: the roofline, how cost grows with size, and the ratio of every row. Needs matplotlib."""
+"""A picture of what a result has of these: the roofline, how cost grows with size, and the ratio of every row. Needs matplotlib."""
 from __future__ import annotations
 
 import numpy as np
@@ -11,27 +11,36 @@ LINES = ["#2a7f62", "#c8453b", "#3b6fb6", "#b8860b", "#7b4fa3", "#444444", "#d17
 ROW_INCHES, FEWEST_INCHES, BARS_A_COLUMN = 0.14, 3.0, 90
 
 
-def draw(result, path):
-    """Write the picture; the ending of `path` says its format."""
+def draw(result, path) -> bool:
+    """Write the picture; the ending of `path` says its format. Returns whether there was anything to draw."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     compared = [r for r in result["rows"] if ratio(r) is not None]
+    upper = [panel for panel, wanted in ((draw_roofline, _points(result)), (draw_growth, series(result["rows"]))) if wanted]
+    if not upper and not compared:
+        return False
     columns = max(1, -(-len(compared) // BARS_A_COLUMN))
-    tall = max(FEWEST_INCHES, ROW_INCHES * -(-len(compared) // columns))
-    figure = Figure(figsize=(max(14, 7 * columns), 6.5 + tall), layout="constrained")
+    heights = [6.0] * bool(upper) + [max(FEWEST_INCHES, ROW_INCHES * -(-len(compared) // columns))] * bool(compared)
+    figure = Figure(figsize=(max(7 * len(upper), 7 * columns), sum(heights) + 0.5), layout="constrained")
     FigureCanvasAgg(figure)
-    top, bottom = figure.subfigures(2, 1, height_ratios=[6, tall])
-    roofline, growth = top.subplots(1, 2)
-    draw_roofline(roofline, result)
-    draw_growth(growth, result)
-    draw_ratios(np.atleast_1d(bottom.subplots(1, columns)), compared, len(result["threads"]) > 1)
+    parts = list(np.atleast_1d(figure.subfigures(len(heights), 1, height_ratios=heights)))
+    if upper:
+        for panel, axes in zip(upper, np.atleast_1d(parts.pop(0).subplots(1, len(upper)))):
+            panel(axes, result)
+    if compared:
+        draw_ratios(np.atleast_1d(parts.pop(0).subplots(1, columns)), compared, len(result["threads"]) > 1)
     figure.savefig(path, dpi=110)
+    return True
+
+
+def _points(result):
+    return [r for r in result["rows"] if "gflops" in r and r.get("bytes")]
 
 
 # ---------------------------------------------------------------- the roofline
 def draw_roofline(axes, result):
     """Arithmetic intensity against speed, under what memory, caches and multiply-add units allow (Williams et al., 2009)."""
-    points = [r for r in result["rows"] if "gflops" in r and r.get("bytes")]
+    points = _points(result)
     axes.set(xscale="log", yscale="log", xlabel="floating-point operations a byte", ylabel="GFLOP/s", title="Roofline")
     x = np.logspace(-2, 3.5, 200)
     for count, limit in result["limits"].items():
@@ -47,10 +56,8 @@ def draw_roofline(axes, result):
         mine = [r for r in points if r["family"] == family]
         axes.scatter([r["flops"] / r["bytes"] for r in mine], [r["gflops"] for r in mine], s=14, color=LINES[i % len(LINES)],
                      label=family, zorder=3)
-    if families:
-        axes.legend(fontsize=7, loc="lower right", title="roofs: memory, first cache (dotted)", title_fontsize=7)
-    elif not result["limits"]:
-        axes.text(0.5, 0.5, "no case with operations and bytes was measured", ha="center", transform=axes.transAxes)
+    roofs = "roofs: memory, first cache (dotted)" if result["limits"] else None
+    axes.legend(fontsize=7, loc="lower right", title=roofs, title_fontsize=7)
 
 
 # ---------------------------------------------------------------- growth
@@ -64,10 +71,7 @@ def draw_growth(axes, result):
         axes.plot(size, seconds, "o-", color=LINES[i % len(LINES)], markersize=3, linewidth=1,
                   label=f"{name}: {exponent(points):.2f}")
         axes.plot(size, seconds[-1] * size / size[-1], ":", color=LINES[i % len(LINES)], linewidth=0.7)
-    if series(result["rows"]):
-        axes.legend(fontsize=7)
-    else:
-        axes.text(0.5, 0.5, "the growth family was not measured", ha="center", transform=axes.transAxes)
+    axes.legend(fontsize=7)
 
 
 # ---------------------------------------------------------------- ratios
@@ -90,4 +94,5 @@ def draw_ratios(all_axes, rows, name_threads):
         ticks = [t for t in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10) if not values or min(values) / 2 < t < max(values) * 2 or t == 1]
         axes.set_xticks(ticks, [f"{t:g}" for t in ticks], fontsize=7)
         axes.minorticks_off()
-    all_axes[0].set_title("Ratio to PyTorch: left of 1 numtorch is faster; the tick is the budget", loc="left", fontsize=10)
+    budgets = "; the tick is the budget" if any(r["budget"] is not None for r in rows) else ""
+    all_axes[0].set_title(f"Ratio to PyTorch: left of 1 numtorch is faster{budgets}", loc="left", fontsize=10)

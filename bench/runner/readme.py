@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from . import report
+from . import report, tables
 
 _MARKS = re.compile(r"<!-- bench:([\w-]+) -->\n.*?<!-- /bench:\1 -->", re.DOTALL)
 
@@ -23,17 +23,18 @@ def family_text(result, family) -> str:
     groups = report.grouped(result["rows"])[family]
     parts = report.notes({**result, "rows": [r for rows in groups.values() for r in rows]}, limits=False)
     for group, rows in groups.items():
-        wanted = report.columns({**result, "rows": rows})
+        wanted = tables.columns({**result, "rows": rows})
         if len(groups) > 1 or group != family:
             parts.append(f"**{group[0].upper()}{group[1:]}**")
-        lines = [[text(r) for _, text, _ in wanted] for r in rows]
-        parts.append(_table([heading for heading, _, _ in wanted], lines, [is_text for _, _, is_text in wanted]))
+        lines = [[c.text(r) for c in wanted] for r in rows]
+        parts.append(_table([c.heading for c in wanted], lines, [c.is_text for c in wanted]))
     return "\n\n".join(parts)
 
 
 def summary_text(result) -> str:
     """A line for each family and what must be said with it."""
-    table = _table(report.SUMMARY_HEADINGS, report.summary(result["rows"]), [True, *[False] * 7, True])
+    headings, lines = tables.needed(result["rows"])
+    table = _table(headings, lines, [h.startswith(("family", "furthest")) for h in headings])
     return "\n\n".join([*report.notes(result), table])
 
 

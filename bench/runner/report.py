@@ -1,10 +1,8 @@
-"""Results as text: what a row says, tables on a terminal, and what must be said with them."""
+"""Results: what a row says, what must be said with all of them, and their files. Tables of them are in tables.py."""
 from __future__ import annotations
 
 import json
-import math
 import platform
-import statistics
 
 import numpy as np
 
@@ -98,81 +96,12 @@ def figures(value, unit="s") -> str:
     return ""
 
 
-def _times(row, side):
-    return f"{figures(row[side]['min'], row['unit'])} / {figures(row[side]['median'], row['unit'])}" if side in row else "–"
-
-
-def _number(value, form="{:.2f}"):
-    return "–" if value is None else form.format(value)
-
-
-def _speed(row):
-    if "gflops" in row:
-        return f"{row['gflops']:.0f} GFLOP/s" if row["gflops"] >= 10 else f"{row['gflops']:.1f} GFLOP/s"
-    if "gbytes" in row:
-        return f"{row['gbytes']:.0f} GB/s" if row["gbytes"] >= 10 else f"{row['gbytes']:.1f} GB/s"
-    return "–"
-
-
-def columns(result) -> list:
-    """(heading, row -> text, whether it is text) of the columns that this result needs."""
-    rows, sides = result["rows"], result["machine"]["sides"]
-    several = len(result["threads"]) > 1
-    gains = speed_ups(rows) if several else {}
-    found = [("", label, True)]
-    if several:
-        found.append(("threads", lambda r: str(r["threads"]), False))
-    found.append(("numtorch min / median", lambda r: _times(r, OURS), False))
-    found.append(("spread", lambda r: _number(r.get(OURS, {}).get("spread"), "{:.0%}"), False))
-    found.append(("speed", _speed, False))
-    if result["limits"]:
-        found.append(("of limit", lambda r: _number(r.get("of_limit"), "{:.0%}"), False))
-    for peer in PEERS:
-        if peer in sides and any(peer in r for r in rows):
-            found.append((f"{PEERS[peer]} min / median", lambda r, p=peer: _times(r, p), False))
-            found.append(("ratio" if peer == "torch" else f"to {PEERS[peer]}", lambda r, p=peer: _number(ratio(r, p)), False))
-    if several:
-        found.append(("gain", lambda r: _number(gains.get(key(r)), "{:.2f}×"), False))
-    if any("alone" in r for r in rows):
-        found.append(("on one thread", lambda r: figures(r["alone"][OURS]) if OURS in r.get("alone", {}) else "–", False))
-        found.append(("gain", lambda r: _number(gain(r), "{:.2f}×"), False))
-        if "torch" in sides:
-            found.append(("PyTorch's gain", lambda r: _number(gain(r, "torch"), "{:.2f}×"), False))
-        found.append(("budget", lambda r: _number(r.get("gain_budget"), "≥ {:g}×"), False))
-    if any(r["budget"] is not None for r in rows) and "torch" in sides:
-        found.append(("budget", lambda r: _number(r["budget"], "≤ {:g}"), False))
-    if any("most" in r for r in rows):
-        found.append(("at most", lambda r: figures(r["most"], r["unit"]) if "most" in r else "–", False))
-    found.append(("", verdict, True))
-    return found
-
-
 def grouped(rows) -> dict:
     """Rows by family, then group, in their order."""
     groups: dict = {}
     for row in rows:
         groups.setdefault(row["family"], {}).setdefault(row["group"], []).append(row)
     return groups
-
-
-def summary(rows) -> list[list[str]]:
-    """A line a family, under SUMMARY_HEADINGS: counts of rows by verdict, the ratios' geometric mean, and the worst row."""
-    lines = []
-    for family, groups in grouped(rows).items():
-        mine = [r for group in groups.values() for r in group]
-        ratios = [(ratio(r), r) for r in mine if ratio(r) is not None]
-        said = [verdict(r).split(":")[0] for r in mine]
-        worst = max(ratios, key=lambda pair: pair[0] / (pair[1]["budget"] or math.inf), default=None)
-        limited = said.count("missed, at the limit")
-        lines.append([family, str(len(mine)), str(said.count("met")), str(said.count("missed") + limited), str(limited),
-                      str(said.count("not there")), str(said.count("WRONG") + said.count("FAILED")),
-                      f"{statistics.geometric_mean(r for r, _ in ratios):.2f}" if ratios else "–",
-                      f"{label(worst[1])}: {worst[0]:.2f}" if worst else "–"])
-    return lines
-
-
-SUMMARY_HEADINGS = ["family", "rows", "met", "missed", "at the limit", "not there", "wrong", "mean ratio",
-                    "furthest from its budget"]
 
 
 # ---------------------------------------------------------------- what must be said
@@ -195,7 +124,8 @@ def notes(result, limits=True) -> list[str]:
     threads = ", ".join(map(str, result["threads"])) + (" thread" if result["threads"] == [1] else " threads")
     versions = [f"{PEERS[p]} {sides[p]}" for p in PEERS if p in sides]
     lines = [f"{said['processor']}, {threads}, Python {said['python']}, numba {said['numba']}"
-             + "".join(f", {v}" for v in versions) + ". Ratios are of the minima; below 1, numtorch is faster."]
+             + "".join(f", {v}" for v in versions) + "."
+             + " Ratios are of the minima; below 1, numtorch is faster." * any(p in r for p in PEERS for r in result["rows"])]
     lines += [f"{PEERS.get(p, p)} is not installed: nothing to compare with." for p in said["absent"]]
     for count, limit in result["limits"].items() if limits else ():
         peaks = ", ".join(f"{rate / 1e9:.0f} GFLOP/s {SHORT[dtype]}" for dtype, rate in limit["flops"].items())
@@ -213,61 +143,6 @@ def notes(result, limits=True) -> list[str]:
     if busy and result["contention"]["notes"]:
         lines.append(f"{len(busy)} of {len(result['rows'])} rows were measured while others used the processors.")
     return lines
-
-
-# ---------------------------------------------------------------- on a terminal
-def show(result, out=None):
-    """Print the tables, with rich where it is installed."""
-    try:
-        from rich.console import Console
-    except ImportError:
-        _show_plainly(result, out)
-        return
-    console = Console(file=out)
-    if not console.is_terminal:                          # a pipe has no width: lines are as long as they are
-        _show_plainly(result, out)
-        return
-    _show_richly(result, console)
-
-
-def _tables(result):
-    """(title, headings, rows of texts, verdicts) of every table."""
-    for family, groups in grouped(result["rows"]).items():
-        for group, rows in groups.items():
-            wanted = columns({**result, "rows": rows})
-            title = group if group == family else f"{family}: {group}"
-            yield title, wanted, [[text(r) for _, text, _ in wanted] for r in rows]
-
-
-def _show_richly(result, console):
-    from rich.markup import escape
-    from rich.table import Table
-    for title, wanted, lines in _tables(result):
-        table = Table(title=title, title_justify="left")
-        for heading, _, is_text in wanted:
-            table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
-        for line in lines:
-            color = {"met": "green", "missed": "red", "": "default"}.get(line[-1], "yellow")
-            color = "bold red" if line[-1].startswith(("WRONG", "FAILED")) else color
-            table.add_row(*map(escape, line[:-1]), f"[{color}]{escape(line[-1])}[/]")
-        console.print(table)
-    table = Table(*SUMMARY_HEADINGS, title="All", title_justify="left")
-    for line in summary(result["rows"]):
-        table.add_row(*map(escape, line))
-    console.print(table)
-    for line in notes(result):
-        console.print(escape(line.replace("**", "")), highlight=False)
-
-
-def _show_plainly(result, out):
-    tables = [(title, [h for h, _, _ in wanted], lines) for title, wanted, lines in _tables(result)]
-    for title, headings, lines in [*tables, ("all", SUMMARY_HEADINGS, summary(result["rows"]))]:
-        widths = [max(len(line[i]) for line in [headings, *lines]) for i in range(len(headings))]
-        print(f"\n{title}", file=out)
-        for line in [headings, *lines]:
-            print("  ".join(text.ljust(w) for text, w in zip(line, widths)).rstrip(), file=out)
-    print(file=out)
-    print("\n".join(line.replace("**", "") for line in notes(result)), file=out)
 
 
 # ---------------------------------------------------------------- files
