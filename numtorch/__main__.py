@@ -20,17 +20,21 @@ def main(arguments=None) -> int:
     if arguments[:1] == ["profile"]:
         from .profiler import command
         return command.main(arguments[1:])
-    parser = argparse.ArgumentParser(prog="python -m numtorch", description="numtorch's tools.")
+    parser = argparse.ArgumentParser(prog="python -m numtorch",
+                                     description="Tools of numtorch. `python -m numtorch COMMAND --help` "
+                                     "says what a command takes.")
     parser.add_argument("--version", action="version", version=f"numtorch {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands.add_parser("run", help="run a program that was written for PyTorch, as it is")
+    commands.add_parser("profile", help="run a program and show where its time went")
     cache = commands.add_parser("cache", help="the store of compiled kernels",
                                 description="Kernels are compiled on first use and kept; this looks after where they are kept.")
-    actions = cache.add_subparsers(title="actions", required=True, metavar="action")
+    actions = cache.add_subparsers(title="actions", required=True, metavar="ACTION")
     actions.add_parser("info", help="where it is and what it holds").set_defaults(run=lambda options: cachetool.show())
     actions.add_parser("clear", help="delete every stored kernel").set_defaults(run=lambda options: cachetool.clear())
     families = f"of {', '.join(cachetool.GROUPS)}"
     warm = actions.add_parser("warm", help="compile kernels now, and pack them for fast loading",
-                              usage="%(prog)s [family ... | script.py argument ... | -m module argument ...]",
+                              usage="%(prog)s [FAMILY ... | [-m] PROGRAM ARGUMENT ...]",
                               description="Compile the commonest kernels, families of them, or all that a program needs, by "
                               "running it; then gather all kernels of the store in one file.")
     warm.add_argument("what", nargs="*", help=f"families, {families} (default: all); or a program, which is run")
@@ -43,14 +47,15 @@ def main(arguments=None) -> int:
     pack.add_argument("--family", dest="families", choices=sorted(cachetool.GROUPS), metavar="FAMILY", action="append", default=[],
                       help=f"a family of kernels, {families} (may be repeated; default: all)")
     pack.set_defaults(run=lambda options: cachetool.pack(options.folder, options.baselines, options.families))
-    ops = commands.add_parser("ops", help="the page of the elementwise ops, from their records (docs/ops.md)")
-    ops.set_defaults(run=lambda options: print(page(), end=""))
-    shared = commands.add_parser("shared", help="memory that running programs of yours share, and which process holds it")
+    shared = commands.add_parser("shared", help="memory that your running programs share, and who holds it",
+                                 description="List the memory that your running programs share, and which process holds it.")
     shared.set_defaults(run=lambda options: _shared())
-    types = commands.add_parser("stubs", help="what type checkers read (numtorch/*.pyi), from records and signatures")
+    ops = commands.add_parser("ops", help="for developers: print docs/ops.md, the page of the elementwise ops",
+                              description="Print the page of the elementwise ops (docs/ops.md), from their records.")
+    ops.set_defaults(run=lambda options: print(page(), end=""))
+    types = commands.add_parser("stubs", help="for developers: write what type checkers read (numtorch/*.pyi)",
+                                description="Write what type checkers read (numtorch/*.pyi) into this checkout.")
     types.set_defaults(run=lambda options: stubs.write())
-    commands.add_parser("run", help="a PyTorch program unchanged: `run script.py arguments` or `run -m module arguments`")
-    commands.add_parser("profile", help="where a program's time goes: `profile [--memory] [--trace FILE] script.py arguments`")
     options = parser.parse_args(arguments)
     return options.run(options)
 

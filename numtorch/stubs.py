@@ -11,6 +11,7 @@ import ast
 import importlib
 import inspect
 import math
+import sys
 from pathlib import Path
 
 import numtorch
@@ -235,7 +236,13 @@ def files() -> dict:
     return found
 
 
-def write() -> None:
-    """Write the stubs into the package."""
+def write() -> int:
+    """Write the stubs into the checkout that the package is run from. Returns the exit status: 1 where it is installed."""
+    package = Path(numtorch.__file__).parent
+    if not (package.parent / "pyproject.toml").exists():
+        print(f"python -m numtorch stubs: {package} is installed, and what pip put there stays as it is. "
+              "Run this in a checkout of numtorch.", file=sys.stderr)
+        return 1
     for path, text in files().items():
-        (Path(numtorch.__file__).parent / path).write_text(text)
+        (package / path).write_text(text)
+    return 0

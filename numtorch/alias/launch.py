@@ -11,7 +11,10 @@ from pkgutil import get_importer
 
 from . import install
 
-USAGE = "usage: python -m numtorch run [-m module | script.py] [argument ...]"
+USAGE = """usage: python -m numtorch run [-m module | script.py] [argument ...]
+
+Run a program that was written for PyTorch, as it is: its `import torch` leads
+to numtorch."""
 
 
 def run(arguments: list[str]) -> int:

@@ -18,8 +18,9 @@ def main(arguments: list[str]) -> int:
         The program's exit status.
     """
     parser = argparse.ArgumentParser(prog="python -m numtorch profile", description="Run a program, and show where its time went.",
-                                     usage="%(prog)s [options] [-m module | script.py] [argument ...]")
-    parser.add_argument("--sort", choices=COLUMNS, default="self_cpu_time_total", help="the column by which lines are sorted")
+                                     usage="%(prog)s [options] [-m] PROGRAM [ARGUMENT ...]")
+    parser.add_argument("--sort", choices=COLUMNS, default="self_cpu_time_total", metavar="COLUMN",
+                        help=f"the column by which lines are sorted, of {', '.join(COLUMNS)} (default: self_cpu_time_total)")
     parser.add_argument("--rows", type=int, default=25, metavar="N", help="how many lines there are (25; -1 for all)")
     parser.add_argument("--shapes", action="store_true", help="tell calls with other shapes apart")
     parser.add_argument("--memory", action="store_true", help="show what is allocated")
