@@ -19,7 +19,7 @@ def array_over(tensor, kind):
     if not layout.contiguous or not layout.numel:
         return np.asarray(_StridedMemory(tensor, kind))
     memory = _blocks[layout.nbytes].from_address(tensor.address)
-    memory.storage = tensor.storage
+    memory.storage = tensor.memory
     return np.ndarray(layout.shape, kind, memory)
 
 
@@ -49,7 +49,7 @@ class _StridedMemory(SharedMemory):
 
     def __init__(self, tensor, kind):
         layout = tensor.layout
-        self.storage = tensor.storage
+        self.storage = tensor.memory
         key = ("elements", kind)
         form = layout.views.get(key)
         if form is None:

@@ -30,7 +30,7 @@ def _rebuild(kind, dtype, words, requires_grad, state):
     out = new(kind)
     made = lasting(Layout.of(dtype, words.shape))
     raw_array(made)[...] = words
-    out.storage, out.address, out.layout, out.node = made.storage, made.address, made.layout, None
+    out.memory, out.address, out.layout, out.node = made.memory, made.address, made.layout, None
     out.__dict__.update(state)
     return out.requires_grad_() if requires_grad else out
 
@@ -59,10 +59,10 @@ def _deepcopy(self, memo) -> Tensor:
                            "moment; use detach() before copying a result.")
     out = memo[id(self)] = new(type(self))
     if self.layout.handler is not None:
-        out.storage = self.layout.handler.copied_storage(self, memo)
+        out.memory = self.layout.handler.copied_storage(self, memo)
     else:
-        out.storage = _copied_storage(self.storage, memo)
-        out.address = out.storage.address + (self.address - self.storage.address)
+        out.memory = _copied_storage(self.memory, memo)
+        out.address = out.memory.address + (self.address - self.memory.address)
     out.layout, out.node = self.layout, None
     out.__dict__.update(deepcopy(_plain_state(self), memo))
     if self.requires_grad:

@@ -51,7 +51,7 @@ def _specification(tensors, metadata):
                              f"only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to "
                              f"pack it before saving.")
         if tensor.layout.numel:
-            names.setdefault((tensor.storage.address, tensor.layout.device), []).append(name)
+            names.setdefault((tensor.memory.address, tensor.layout.device), []).append(name)
         host = raw_array(tensor.detach().cpu())
         kept.append(host)
         specification[name] = library.TensorSpec(dtype=tensor.layout.dtype.name, shape=list(tensor.layout.shape),
@@ -248,7 +248,7 @@ def save_model(model: Module, filename: str | os.PathLike, metadata: dict[str, s
     """
     written, said, first = {}, dict(metadata or {}), {}
     for name, tensor in model.state_dict().items():
-        place = (tensor.storage.address, tensor.address, tensor.layout)
+        place = (tensor.memory.address, tensor.address, tensor.layout)
         if tensor.layout.numel and place in first:
             said[name] = first[place]
             continue

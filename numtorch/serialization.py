@@ -139,7 +139,7 @@ def _reduced_tensor(tensor):
         return _SPARSE, (layout, data)
     if any(step < 0 for step in held.layout.strides):    # PyTorch has none
         held = held.contiguous()
-    layout, storage = held.layout, held.storage
+    layout, storage = held.layout, held.memory
     offset = (held.address - storage.address) // layout.dtype.itemsize if layout.numel else 0
     args = _Stored(storage, layout.dtype), offset, tuple(layout.shape), tuple(layout.strides), tensor.requires_grad, OrderedDict()
     build = _V2 if layout.dtype in _STORAGES else _V3

@@ -38,7 +38,7 @@ class Tensor(Attached, metaclass=TensorType):
     """An n-dimensional array that can record how it was computed.
 
     Made by `tensor`, `zeros`, `from_numpy` and the like; `Tensor(data)` and `Tensor(2, 3)` are PyTorch's old ways. In the slots:
-    `storage` (memory), `address` (of the first element), `layout`, and `node` (None, or its place in the graph: a Leaf for one
+    `memory` (a Storage), `address` (of the first element), `layout`, and `node` (None, or its place in the graph: a Leaf for one
     whose gradient is wanted, a Node for a result). Python attributes may be set on it freely.
 
     Example:
@@ -49,9 +49,9 @@ class Tensor(Attached, metaclass=TensorType):
         tensor([2., 4.])
     """
 
-    __slots__ = ("storage", "address", "layout", "node", "__weakref__", "__dict__")
+    __slots__ = ("memory", "address", "layout", "node", "__weakref__", "__dict__")
 
-    storage: Storage
+    memory: Storage
     address: int
     layout: Layout
     node: Any
@@ -247,7 +247,7 @@ class Tensor(Attached, metaclass=TensorType):
             >>> torch.zeros(2, 3)[1].storage_offset()
             3
         """
-        return (self.address - self.storage.address) // self.layout.dtype.itemsize
+        return (self.address - self.memory.address) // self.layout.dtype.itemsize
 
     def untyped_storage(self) -> Storage:
         """The memory this tensor lies in, shared with its views.
@@ -258,7 +258,7 @@ class Tensor(Attached, metaclass=TensorType):
             >>> x[1].untyped_storage() is x.untyped_storage()
             True
         """
-        return self.storage
+        return self.memory
 
     def as_subclass(self, cls):
         """The same tensor, its place in the graph included, as one of a subclass.
@@ -360,9 +360,9 @@ class Tensor(Attached, metaclass=TensorType):
 
     @property
     def _version(self) -> int:
-        if self.storage.inference:
+        if self.memory.inference:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self.storage.version
+        return self.memory.version
 
     def is_inference(self) -> bool:
         """Whether the memory was made in `inference_mode`: no backward can save it, and it is written to inside the mode only.
@@ -374,7 +374,7 @@ class Tensor(Attached, metaclass=TensorType):
             >>> x.is_inference()
             True
         """
-        return self.storage.inference
+        return self.memory.inference
 
 bare = type.__call__.__get__(Tensor, TensorType)         # a tensor without its parts
 
@@ -383,7 +383,7 @@ bare = type.__call__.__get__(Tensor, TensorType)         # a tensor without its 
 def wrap(storage, address, layout, node=None) -> Tensor:
     """A tensor from its parts."""
     out = bare()
-    out.storage, out.address, out.layout, out.node = storage, address, layout, node
+    out.memory, out.address, out.layout, out.node = storage, address, layout, node
     return out
 
 
@@ -399,14 +399,14 @@ def empty(layout: Layout) -> Tensor:
     if inferring:
         storage = made_in_mode(storage, ring)
     out = bare()
-    out.storage, out.address, out.layout, out.node = storage, storage.address, layout, None
+    out.memory, out.address, out.layout, out.node = storage, storage.address, layout, None
     return out
 
 
 def fresh(layout: Layout) -> Tensor:
     """`empty` with a version counter at 0, for tensors that users make."""
     out = empty(layout)
-    out.storage.version, out.storage.writer = 0, None
+    out.memory.version, out.memory.writer = 0, None
     return out
 
 
@@ -450,7 +450,7 @@ def alias(source, kind=Tensor):
 
 def lie_as(x: Tensor, other: Tensor) -> None:
     """Have a tensor lie where another does."""
-    x.storage, x.layout = other.storage, other.layout
+    x.memory, x.layout = other.memory, other.layout
     try:
         x.address = other.address
     except AttributeError:                               # a special layout that is of tensors
@@ -459,4 +459,4 @@ def lie_as(x: Tensor, other: Tensor) -> None:
 
 def view_of(source: Tensor, layout: Layout, offset: int, node=None) -> Tensor:
     """Another layout over a tensor's memory, `offset` elements on. The tape is the caller's business."""
-    return wrap(source.storage, source.address + offset * source.layout.dtype.itemsize, layout, node)
+    return wrap(source.memory, source.address + offset * source.layout.dtype.itemsize, layout, node)

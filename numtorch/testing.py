@@ -137,7 +137,7 @@ class _Comparison:
                     f"{expected._nnz()}")
         names = {"sparse_coo": ("indices",), "sparse_csr": ("crow_indices", "col_indices"),
                  "sparse_csc": ("ccol_indices", "row_indices")}
-        parts = [(name, *pair) for name, *pair in zip((*names[kind], "values"), actual.storage.parts, expected.storage.parts)]
+        parts = [(name, *pair) for name, *pair in zip((*names[kind], "values"), actual.memory.parts, expected.memory.parts)]
         return next((found for name, a, e in parts if (found := self._values(a, e, f"{title} {name}")) is not None), None)
 
     def _values(self, actual, expected, kind):

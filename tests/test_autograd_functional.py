@@ -273,7 +273,7 @@ def test_checkpoint_keeps_no_intermediate_results():
         import weakref
         for _ in range(4):
             x = x.exp() * 0.1
-            alive.append(weakref.ref(x.storage))
+            alive.append(weakref.ref(x.memory))
         return x
 
     part(leaf(numtorch, 0.5, 0.3))

@@ -356,7 +356,7 @@ def test_saved_tensors_are_freed_as_backward_goes():
     def later_layers(h):
         for _ in range(3):
             factor = torch.full((50_000,), 2.0)          # large enough to be outside the rings
-            saved.append(weakref.ref(factor.storage))
+            saved.append(weakref.ref(factor.memory))
             h = h * factor
         return h.sum()
 
@@ -370,7 +370,7 @@ def test_saved_tensors_are_freed_as_backward_goes():
 def test_dead_branches_are_freed_at_once():
     x = leaf(1, 2)
     y = x.exp()
-    node, memory = weakref.ref(y.grad_fn), weakref.ref(y.storage)
+    node, memory = weakref.ref(y.grad_fn), weakref.ref(y.memory)
     z = y * 2
     del y
     assert node() is not None                            # z leads to it

@@ -84,7 +84,7 @@ def test_old_files_of_tensors(kind):
     x = (draw(3, 4) * 3).to(getattr(torch, kind))
     found = numtorch.load(io.BytesIO(written({"x": x, "part": x.t()[1:], "n": [1, "two"]}, old=True)))
     assert found["x"].tolist() == x.tolist() and found["part"].tolist() == x.t()[1:].tolist() and found["n"] == [1, "two"]
-    assert found["x"].storage is found["part"].storage
+    assert found["x"].memory is found["part"].memory
 
 
 def test_old_files_that_are_damaged():

@@ -43,12 +43,12 @@ def noted(tensor):
     for slot in Layout.__slots__[:-1]:
         setattr(layout, slot, getattr(tensor.layout, slot))
     layout.plain = tensor.layout
-    return wrap(tensor.storage, tensor.address, layout, tensor.node)
+    return wrap(tensor.memory, tensor.address, layout, tensor.node)
 
 
 def undone(tensor):
     if isinstance(tensor, torch.Tensor) and type(tensor.layout) is Noted:
-        return wrap(tensor.storage, tensor.address, tensor.layout.plain, tensor.node)
+        return wrap(tensor.memory, tensor.address, tensor.layout.plain, tensor.node)
     return tensor
 
 
@@ -119,7 +119,7 @@ def boxed(tensor):
         setattr(layout, slot, getattr(tensor.layout, slot))
     layout.inside, layout.views = tensor, {}
     found = Tensor.__new__(Tensor)
-    found.storage, found.layout, found.node = tensor.storage, layout, tensor.node
+    found.memory, found.layout, found.node = tensor.memory, layout, tensor.node
     return found
 
 

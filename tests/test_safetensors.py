@@ -48,7 +48,7 @@ def test_tensors_lie_over_the_file(tmp_path):
     found = numtorch.safetensors.load_file(path)
     found["a"].add_(1)
     assert found["a"].tolist() == [1, 2, 3, 4] and path.read_bytes() == before          # a private mapping
-    assert found["a"].storage.nbytes == 16 and found["b"].data_ptr() - found["a"].data_ptr() == 16
+    assert found["a"].memory.nbytes == 16 and found["b"].data_ptr() - found["a"].data_ptr() == 16
     a = found.pop("a")
     del found
     assert (a * 2).tolist() == [2, 4, 6, 8]              # the mapping lives as long as what lies over it

@@ -165,7 +165,7 @@ def test_files_are_read_by_either_library(tmp_path):
 
 def test_a_file_that_describes_no_tensor_is_refused(tmp_path):
     x = OURS.c.clone()
-    x.storage.parts[0][0, 0] = 1000
+    x.memory.parts[0][0, 0] = 1000
     torch.save(x, tmp_path / "bad")
     with pytest.raises(Exception, match="size is inconsistent with indices"):
         torch.load(tmp_path / "bad")

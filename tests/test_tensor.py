@@ -134,7 +134,7 @@ def test_any_strides(slices):
     np.testing.assert_array_equal(tensor.numpy(), part)
     assert torch.from_numpy(part.T).sum().item() == part.sum()
     again = torch.from_numpy(tensor.numpy())
-    assert again.storage is tensor.storage or again.data_ptr() == tensor.data_ptr()
+    assert again.memory is tensor.memory or again.data_ptr() == tensor.data_ptr()
 
 
 def test_memory_outlives_its_owner():
@@ -157,7 +157,7 @@ def test_memory_outlives_its_owner():
 def test_a_tensor_that_came_back_is_in_the_same_storage():
     x = torch.zeros(4)
     y = torch.from_numpy(x.numpy()[1:])
-    assert y.storage is x.storage and y.storage_offset() == 1
+    assert y.memory is x.memory and y.storage_offset() == 1
     y.add_(1)
     assert x.tolist() == [0, 1, 1, 1] and x._version == y._version == 1
 
@@ -250,7 +250,7 @@ def test_dlpack():
     assert array.ctypes.data == x.data_ptr() and array.shape == (2, 3)
     y = torch.from_dlpack(np.arange(4, dtype=np.int32))
     assert y.dtype is torch.int32 and y.tolist() == [0, 1, 2, 3]
-    assert torch.from_dlpack(x).storage is x.storage
+    assert torch.from_dlpack(x).memory is x.memory
     assert x.__dlpack_device__() == (1, 0)
     with pytest.raises(BufferError, match="require gradient"):
         torch.ones(2, requires_grad=True).__dlpack__()

@@ -39,7 +39,7 @@ def same(view, wanted, of):
     np.testing.assert_array_equal(view.numpy(), wanted)
     assert view.shape == wanted.shape
     if wanted.size:
-        assert view.storage is of.storage and view.data_ptr() == wanted.__array_interface__["data"][0]
+        assert view.memory is of.memory and view.data_ptr() == wanted.__array_interface__["data"][0]
         assert all(n == 1 or s * 4 == w for n, s, w in zip(wanted.shape, view.stride(), wanted.strides)), (view.stride(),
         wanted.strides)
 
@@ -146,7 +146,7 @@ def test_unfold_diagonal_split(array, data):
         assert len(ours) == len(wanted)
         for o, w in zip(ours, wanted):
             np.testing.assert_array_equal(o.numpy(), w)
-            assert o.storage is x.storage
+            assert o.memory is x.memory
     whole = np.concatenate([c.numpy() for c in x.chunk(pieces, dim)], dim)
     np.testing.assert_array_equal(whole, array)
     sizes = [extent // 2, extent - extent // 2]

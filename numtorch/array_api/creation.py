@@ -25,9 +25,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Tensor:
     """An array of numbers, sequences, buffers or of another array, which is copied if `copy` is True, and never where False."""
     if isinstance(obj, Tensor):
         result = to(obj, *[a for a in (dtype, device) if a is not None]) if dtype is not None or device is not None else obj
-        if copy is False and result.storage is not obj.storage:
+        if copy is False and result.memory is not obj.memory:
             raise ValueError("asarray: this dtype or device takes a copy, and copy=False allows none")
-        return clone(result) if copy and result.storage is obj.storage else result
+        return clone(result) if copy and result.memory is obj.memory else result
     if copy is False and not hasattr(obj, "__dlpack__") and not hasattr(obj, "__array_interface__"):
         raise ValueError(f"asarray: a {type(obj).__name__} has to be copied, and copy=False allows no copy")
     return fill.asarray(obj, dtype=dtype, device=device, copy=copy)
@@ -129,7 +129,7 @@ def astype(x, dtype, /, *, copy: bool = True, device=None) -> Tensor:
     if x.dtype.category == 3 and dtype.category not in (0, 3):
         raise TypeError(f"astype: {x.dtype} into {dtype} would drop the imaginary parts; take real(x)")
     result = to(x, dtype) if device is None else to(x, device, dtype)
-    return clone(result) if copy and result.storage is x.storage else result
+    return clone(result) if copy and result.memory is x.memory else result
 
 
 def can_cast(from_, to, /) -> bool:

@@ -111,7 +111,7 @@ def reshape(x, /, shape, *, copy=None) -> Tensor:
         except RuntimeError as error:
             raise ValueError(f"reshape: {error}") from None
     result = views.reshape(x, shape)
-    return clone(result) if copy and result.storage is x.storage else result
+    return clone(result) if copy and result.memory is x.memory else result
 
 
 def tile(x, repetitions, /) -> Tensor:

@@ -254,7 +254,7 @@ def _requires_grad_(self, requires_grad: bool = True) -> Tensor:
         if self.layout.dtype.category < 2:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if node is None:
-            if self.storage.inference and not modes.inference:
+            if self.memory.inference and not modes.inference:
                 raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
             self.node = Leaf(self)
             stored = self.__dict__.pop("_stored_grad", None)

@@ -141,7 +141,7 @@ def _calibrate():
     """What getrefcount says in `run_backward` of a gradient that only the node's answer holds, and of its storage."""
     outgoing = (wrap(Storage(0, 0, None), 0, None),)
     for _, out in zip((None,), outgoing):
-        return getrefcount(out), getrefcount(out.storage)
+        return getrefcount(out), getrefcount(out.memory)
 
 
 _GRADIENT, _STORAGE = _calibrate()
@@ -215,7 +215,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                         continue
                     if edge.grad is not None:
                         edge.grad = arithmetic.add(edge.grad, out) if create_graph else arithmetic.add_(edge.grad, out)
-                    elif getrefcount(out) <= _GRADIENT and getrefcount(out.storage) <= _STORAGE + out.storage.pooled \
+                    elif getrefcount(out) <= _GRADIENT and getrefcount(out.memory) <= _STORAGE + out.memory.pooled \
                             and (out.layout.contiguous if edge.order is None else out.layout is edge.order):
                         edge.grad = out
                     else:
@@ -275,7 +275,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
 
 
 def _counts(held):
-    return getrefcount(held), getrefcount(held.storage)
+    return getrefcount(held), getrefcount(held.memory)
 
 
 def _calibrate_sum():
@@ -289,7 +289,7 @@ _HELD, _HELD_STORAGE = _calibrate_sum()
 
 def _sum(held, more, create_graph):
     """The sum of two gradients, in the memory of the first where nobody else refers to that."""
-    if not create_graph and getrefcount(held) <= _HELD and getrefcount(held.storage) <= _HELD_STORAGE + held.storage.pooled \
+    if not create_graph and getrefcount(held) <= _HELD and getrefcount(held.memory) <= _HELD_STORAGE + held.memory.pooled \
             and held.layout is more.layout and held.layout.contiguous:
         return arithmetic.add_(held, more)
     if held.layout.handler is not None:                  # a sparse tensor is added to a dense one, not the other way round

@@ -323,7 +323,7 @@ class Function:
             if isinstance(out, Tensor) and any(out is i for i in inputs) and not any(out is d for d in ctx.dirty):
                 outs[index] = view_of(out, out.layout, 0)         # an input returned as it is stays what it was
         for tensor in ctx.dirty:
-            mark_written(tensor.storage, cls.__name__)
+            mark_written(tensor.memory, cls.__name__)
         if recorded:
             cls._record(ctx, args, outs)
         return outs[0] if single else tuple(outs)
@@ -350,7 +350,7 @@ class Function:
                 kept.append(_OwnOutput(tensor, own))
             else:
                 kept.append(save(tensor))
-            versions.append(None if tensor is None else tensor.storage.version)
+            versions.append(None if tensor is None else tensor.memory.version)
         ctx.saved, ctx.versions = tuple(kept), tuple(versions)
         if modes.anomaly:
             extras_of(ctx).trace = source_line()
@@ -360,7 +360,7 @@ class Function:
                 arithmetic.rebase_history(out, node)
             else:
                 out.node = node
-                source = next((a for a in args if isinstance(a, Tensor) and a.storage is out.storage), None)
+                source = next((a for a in args if isinstance(a, Tensor) and a.memory is out.memory), None)
                 if source is not None:
                     note_view(source, out, "function")   # the view's backward is the user's
 

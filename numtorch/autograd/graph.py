@@ -278,7 +278,7 @@ def restore(saved, version, node):
     """The saved tensor; raises RuntimeError when it was changed in place since."""
     if type(saved) is _Packed:
         return saved.restore(saved.node)
-    if saved.storage.version != version:
+    if saved.memory.version != version:
         raise _modified(saved, version, node)
     return saved
 
@@ -289,10 +289,10 @@ def _modified(tensor, version, node):
     origin = f", which is output {number} of {source.name()}," if source is not None and not isinstance(source, Leaf) else ""
     lines = [f"one of the variables needed for gradient computation has been modified by an inplace operation: "
              f"[torch.{tensor.layout.dtype.title}Tensor {list(tensor.layout.shape)}]{origin} is at version "
-             f"{tensor.storage.version}; expected version {version} instead. It was saved by {node.name()} and changed by "
-             f"{tensor.storage.writer or 'an op'}."]
+             f"{tensor.memory.version}; expected version {version} instead. It was saved by {node.name()} and changed by "
+             f"{tensor.memory.writer or 'an op'}."]
     saved_at = node.extras and node.extras.trace
-    changed_at = getattr(tensor.storage.writer, "line", None)
+    changed_at = getattr(tensor.memory.writer, "line", None)
     if saved_at:
         lines.append(f"Saved at:\n{saved_at}")
     if changed_at:
@@ -350,7 +350,7 @@ class GraphNode(Node):
         if not saved and modes.recording != RARE:
             self.saved = _NOTHING_SAVED
             return
-        versions = [None if t is None else t.storage.version for t in saved]
+        versions = [None if t is None else t.memory.version for t in saved]
         if modes.recording == RARE:
             saved = [None if t is None else save(t) for t in saved]
             if modes.anomaly:
@@ -382,7 +382,7 @@ class GraphNode(Node):
             raise freed_error()
         result = []
         for kept, version in zip(*self.saved[:2]):
-            if kept is None or (type(kept) is not _Packed and kept.storage.version == version):
+            if kept is None or (type(kept) is not _Packed and kept.memory.version == version):
                 result.append(kept)
             else:
                 result.append(restore(kept, version, self))
@@ -407,8 +407,8 @@ _NOTHING_SAVED = (), (), ()
 def save_result(tensor):
     """What a node keeps of its own output: its memory without the tensor, which would be a cycle."""
     if modes.saved_hooks:
-        return save(wrap(tensor.storage, tensor.address, tensor.layout))
-    return tensor.storage, tensor.address, tensor.layout, tensor.storage.version
+        return save(wrap(tensor.memory, tensor.address, tensor.layout))
+    return tensor.memory, tensor.address, tensor.layout, tensor.memory.version
 
 
 def rebuild_result(kept, node, index=0):

@@ -70,8 +70,8 @@ def increment_version(tensor) -> None:
         >>> x._version
         1
     """
-    for each in (tensor,) if hasattr(tensor, "storage") else tensor:
-        writes.mark_written(each.storage, "increment_version")
+    for each in (tensor,) if hasattr(tensor, "memory") else tensor:
+        writes.mark_written(each.memory, "increment_version")
 
 
 class save_on_cpu(saved_tensors_hooks):

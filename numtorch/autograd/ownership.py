@@ -9,7 +9,7 @@ from ..tensor import wrap
 
 def _references(tensor):
     """The reference counts of a tensor and of its storage, as seen from a function two calls away from the holder."""
-    return getrefcount(tensor), getrefcount(tensor.storage)
+    return getrefcount(tensor), getrefcount(tensor.memory)
 
 
 def _seen_from_caller(tensor):
@@ -33,5 +33,5 @@ def owned(grad, layout=None) -> bool:
     True when no other tensor, view, array or list refers to it or to its memory, and it is of `layout`, row-major when None.
     """
     tensor, storage = _references(grad)
-    return tensor <= _TENSOR + 1 and storage <= _STORAGE + grad.storage.pooled \
+    return tensor <= _TENSOR + 1 and storage <= _STORAGE + grad.memory.pooled \
         and (grad.layout.contiguous if layout is None else grad.layout is layout)

@@ -179,7 +179,7 @@ class BatchLevel(Level):
         whole = made.target
         while whole is not None and isinstance(whole.layout, Wrapping) and whole.layout.handler.rank > self.rank:
             whole = whole.layout.value
-        if whole is None or innermost(whole).storage is not innermost(target).storage:
+        if whole is None or innermost(whole).memory is not innermost(target).memory:
             raise self.cannot_write(primitive)
         start = (innermost(target).address - innermost(whole).address) // target.layout.dtype.itemsize
         shape, strides = target.layout.shape, target.layout.strides
@@ -226,7 +226,7 @@ class BatchLevel(Level):
 
 def _apart(x):
     """A tensor as it is now, when x becomes another."""
-    return tensor_of(x.layout) if isinstance(x.layout, Wrapping) else wrap(x.storage, x.address, x.layout, x.node)
+    return tensor_of(x.layout) if isinstance(x.layout, Wrapping) else wrap(x.memory, x.address, x.layout, x.node)
 
 
 def _take(x, layout):

@@ -110,7 +110,7 @@ def fill_layout(layout, like, shape, strides):
 def tensor_of(layout: Wrapping) -> Tensor:
     """A tensor that takes part in a transform. It has no address; its place in the graph is that of the tensor inside."""
     out = bare()
-    out.storage, out.layout = Storage(0, layout.nbytes, None, layout.device), layout
+    out.memory, out.layout = Storage(0, layout.nbytes, None, layout.device), layout
     out.node = layout.place = layout.value.node
     return out
 

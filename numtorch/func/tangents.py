@@ -159,7 +159,7 @@ class DualLevel(Level):
                                f"clone() it before, or use the out-of-place {name}.")
         zeros, start, itemsize = zeros_like(detach(base)), base.address, base.layout.dtype.itemsize
         for each in (base, *live_views(base)):
-            own = wrap(each.storage, each.address, each.layout, each.node)
+            own = wrap(each.memory, each.address, each.layout, each.node)
             tangent = view_of(zeros, each.layout, (each.address - start) // itemsize)
             each.layout = dual_of(own, tangent, self).layout
             del each.address
@@ -225,7 +225,7 @@ def of_one(op, x, tangent):
     if layout.__class__ is not Layout or tangent.layout.__class__ is not Layout or layout.dtype.category != 2 \
             or op.derivative_body is None or (modes.grad and (x.node is not None or tangent.node is not None)):
         return None
-    leaf, before = wrap(x.storage, x.address, layout), modes.grad
+    leaf, before = wrap(x.memory, x.address, layout), modes.grad
     leaf.node = Leaf(leaf)
     modes.switch(True)
     try:

@@ -44,7 +44,7 @@ def own_place(x, outer):
         return tensor_of(layout.with_value(own_place(layout.value, outer)))
     if layout.dtype.category < 2:
         raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {layout.dtype}")
-    out = wrap(x.storage, x.address, layout)
+    out = wrap(x.memory, x.address, layout)
     out.node = GraphNode(_VARIABLE, (x.node,), ()) if outer and x.node is not None else Leaf(out)
     return out
 

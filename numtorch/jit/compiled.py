@@ -171,9 +171,9 @@ def capture(function, args, kwargs, tensors, codes, reuse):
         reach = Reach([("function", function), *[("an argument", each) for each in objects]], codes, _ignored())
         own = {id(t) for t in tensors}
         before = Before(tensors, reach)
-        if any(t.storage is other.storage for _, t in reach.tensors.values() for other in tensors if id(t) not in own):
+        if any(t.memory is other.memory for _, t in reach.tensors.values() for other in tensors if id(t) not in own):
             raise Unfollowed("an argument shares memory with a tensor that the function reaches")
-        if len({id(t.storage) for t in tensors}) < len(tensors):
+        if len({id(t.memory) for t in tensors}) < len(tensors):
             raise Unfollowed("arguments share memory")
         watch = Watch()
     except Unfollowed as error:

@@ -42,7 +42,7 @@ class Before:
         storages, _ = alive()
         self.versions = {id(s): version(s) for s in storages}
         self.leaves = {t.node: t.node.grad for _, t in reach.tensors.values() if type(t.node) is Leaf}
-        self.places = [(t, t.storage, t.address, t.layout, t.node) for _, t in reach.tensors.values()]
+        self.places = [(t, t.memory, t.address, t.layout, t.node) for _, t in reach.tensors.values()]
 
 
 class Replay:
@@ -92,35 +92,35 @@ class Replay:
                 continue
             if tensor.node is not None and tensor.node not in walked:
                 raise NotCaptured("it returns a tensor that has a graph: call it under no_grad, or put backward() into it")
-            if not isinstance(tensor.storage, CapturedStorage) or id(tensor.storage) not in watch.memory.alive:
+            if not isinstance(tensor.memory, CapturedStorage) or id(tensor.memory) not in watch.memory.alive:
                 raise NotCaptured("it returns a view of an argument or of a tensor that is there already")
-            if tensor.storage not in self.exported:
-                self.exported.append(tensor.storage)
-            place = next(i for i, s in enumerate(self.exported) if s is tensor.storage)
-            self.results.append(("own", place, tensor.address - tensor.storage.address, tensor.layout, spent(tensor)))
+            if tensor.memory not in self.exported:
+                self.exported.append(tensor.memory)
+            place = next(i for i, s in enumerate(self.exported) if s is tensor.memory)
+            self.results.append(("own", place, tensor.address - tensor.memory.address, tensor.layout, spent(tensor)))
 
     def _look_at_gradients(self, watch):
         self.leaves: list = []                           # (leaf, gradient before, gradient after)
         for leaf, grad in self.before.leaves.items():
             after = leaf.grad
-            if grad is not None and after is not None and after.storage is grad.storage and after.address == grad.address \
+            if grad is not None and after is not None and after.memory is grad.memory and after.address == grad.address \
                     and after.layout is grad.layout:
                 after = grad                             # another tensor in its place, as zero_grad(set_to_none=False) makes
             self.leaves.append((leaf, grad, after))
             if after is not None and after is not grad:
-                if not isinstance(after.storage, CapturedStorage) or id(after.storage) not in watch.memory.alive:
+                if not isinstance(after.memory, CapturedStorage) or id(after.memory) not in watch.memory.alive:
                     raise NotCaptured("a gradient is in memory that was there before")
                 if after.node is not None:
                     raise NotCaptured("a gradient has a graph")
-                if after.storage in self.exported:
+                if after.memory in self.exported:
                     raise NotCaptured("it returns a gradient that parameters keep too")
 
     def _look_for_strays(self, watch):
         """Memory of the call that is still in use must be that of results and gradients."""
         for attempt in range(2):
             kept = {id(s) for s in self.exported}
-            kept |= {id(after.storage) for _, grad, after in self.leaves if after is not None and after is not grad}
-            kept |= {id(grad.storage) for update in watch.updates for _, grad in update.leaves}
+            kept |= {id(after.memory) for _, grad, after in self.leaves if after is not None and after is not grad}
+            kept |= {id(grad.memory) for update in watch.updates for _, grad in update.leaves}
             if not watch.memory.alive.keys() - kept:
                 return
             if not attempt:
@@ -142,7 +142,7 @@ class Replay:
             slots.append(Slot(storage.address, storage.size, "result", i))
         for i, (_, grad, after) in enumerate(self.leaves):
             if after is not None and after is not grad:
-                slots.append(Slot(after.storage.address, after.storage.size, "gradient", i))
+                slots.append(Slot(after.memory.address, after.memory.size, "gradient", i))
             if grad is not None:
                 slots.append(Slot(*extents(grad), "gradient before", i))
         slots.sort(key=lambda slot: slot.start)
@@ -153,10 +153,10 @@ class Replay:
         self.slot_spans = Spans([(slot.start, slot.size, i) for i, slot in enumerate(slots)])
         own = {id(s) for s in self.exported}
         self.storage_spans = Spans([(s.address, s.nbytes, s) for s in storages if s.nbytes and id(s) not in own])
-        self.reached = {id(t.storage) for _, t in self.reach.tensors.values()}
+        self.reached = {id(t.memory) for _, t in self.reach.tensors.values()}
         self.unused = getrefcount(self.storage_spans.find(ring[0].address)[2])
         self.block_spans = Spans([(address, size, None) for address, size, _ in watch.memory.blocks])
-        self.moving = {id(t.storage) for t in tensors} | {id(g.storage) for _, g, _ in self.leaves if g is not None}
+        self.moving = {id(t.memory) for t in tensors} | {id(g.memory) for _, g, _ in self.leaves if g is not None}
         self.used: dict = {}                             # storages that words are in
         self.keep: list = [watch.kept, watch.memory.blocks]
         self.fixed = {update.address for update in watch.items if type(update) is Draw} | watch.batches.keys()
@@ -281,7 +281,7 @@ class Replay:
         for update in watch.updates:
             for batch in update.batches:
                 for parameter in batch.parameters:
-                    counted[id(parameter.storage)] = counted.get(id(parameter.storage), 0) + 1
+                    counted[id(parameter.memory)] = counted.get(id(parameter.memory), 0) + 1
         for storage in self.used.values():
             if id(storage) in self.before.versions:
                 more = version(storage) - self.before.versions[id(storage)] - counted.get(id(storage), 0)
@@ -289,13 +289,13 @@ class Replay:
                     self.writes.append((storage, more))
         self.argument_writes = []
         for i, tensor in enumerate(self.before.tensors):
-            more = version(tensor.storage) - self.before.versions[id(tensor.storage)]
+            more = version(tensor.memory) - self.before.versions[id(tensor.memory)]
             if more:
                 self.argument_writes.append((i, more))
         self.gradient_writes = []
         for i, (_, grad, _) in enumerate(self.leaves):
-            if grad is not None and id(grad.storage) in self.before.versions:
-                more = version(grad.storage) - self.before.versions[id(grad.storage)]
+            if grad is not None and id(grad.memory) in self.before.versions:
+                more = version(grad.memory) - self.before.versions[id(grad.memory)]
                 if more:
                     self.gradient_writes.append((i, more))
         self._prepare_calls()
@@ -338,9 +338,9 @@ class Replay:
     def fits(self, tensors) -> bool:
         """Whether a call on these tensors would launch what was captured."""
         for tensor in tensors:
-            if id(tensor.storage) in self.own:
+            if id(tensor.memory) in self.own:
                 return False
-        if len(tensors) > 1 and len({id(t.storage) for t in tensors}) < len(tensors) and overlap(tensors):
+        if len(tensors) > 1 and len({id(t.memory) for t in tensors}) < len(tensors) and overlap(tensors):
             return False
         if self.words is None or not self.words.are_same() or (self.rest and difference_of(self.rest) is not None):
             if not self._is_same():
@@ -348,15 +348,15 @@ class Replay:
             self._look_at_words()
         for leaf, slot, layout, _ in self.old_gradients:
             grad = leaf.grad
-            if grad is None or grad.layout is not layout or (slot is not None and (id(grad.storage) in self.own or any(
-                    grad.storage is t.storage for t in tensors))):
+            if grad is None or grad.layout is not layout or (slot is not None and (id(grad.memory) in self.own or any(
+                    grad.memory is t.memory for t in tensors))):
                 return False
         return True
 
     def _is_same(self):
         """Whether Python holds what it held."""
         for tensor, storage, address, layout, node in self.places:
-            if tensor.address != address or tensor.layout is not layout or tensor.node is not node or tensor.storage is not storage:
+            if tensor.address != address or tensor.layout is not layout or tensor.node is not node or tensor.memory is not storage:
                 return False
         for leaf, extras, hooks in self.leaf_extras:
             if leaf.extras is not extras or leaf.post_hooks is not hooks:
@@ -373,9 +373,9 @@ class Replay:
         if self.looks > LOOKS or not guards.is_known():
             return
         pairs, self.rest = self.reach.words()
-        self.places = [(t, t.storage, t.address, t.layout, t.node) for t, *_ in self.places]     # of an address, the very object
+        self.places = [(t, t.memory, t.address, t.layout, t.node) for t, *_ in self.places]     # of an address, the very object
         for tensor, *_ in self.places:
-            pairs += [guards.of_slot(tensor, name) for name in ("address", "layout", "node", "storage")]
+            pairs += [guards.of_slot(tensor, name) for name in ("address", "layout", "node", "memory")]
         for leaf, *_ in self.leaf_extras:
             pairs += [guards.of_slot(leaf, name) for name in ("extras", "post_hooks")]
         pairs += [guards.of_slot(leaf, "grad") for leaf in self.absent]
@@ -390,7 +390,7 @@ class Replay:
         for leaf, slot, _, offset in self.old_gradients:
             if slot is not None:
                 block[slot] = leaf.grad.address + offset
-        written = [(leaf_grad.storage, more) for (i, more) in self.gradient_writes if (leaf_grad := before[i]) is not None]
+        written = [(leaf_grad.memory, more) for (i, more) in self.gradient_writes if (leaf_grad := before[i]) is not None]
         storages = []
         for slot, ring in self.result_slots:
             if self.reuse:
@@ -403,10 +403,10 @@ class Replay:
         for new in self.new_gradients:
             leaf, slot, grad = new
             kept = getrefcount(grad) > _GRADIENT + 2 * (leaf.grad is grad)
-            if kept or getrefcount(grad.storage) > _STORAGE + grad.storage.pooled:
-                storage = take(ring_for(grad.storage.nbytes))
-                new[2] = wrap(storage, storage.address + grad.address - grad.storage.address, grad.layout)
-            block[slot] = new[2].storage.address
+            if kept or getrefcount(grad.memory) > _STORAGE + grad.memory.pooled:
+                storage = take(ring_for(grad.memory.nbytes))
+                new[2] = wrap(storage, storage.address + grad.address - grad.memory.address, grad.layout)
+            block[slot] = new[2].memory.address
             grad = None
         if self.updates:
             for leaf, _, grad in self.new_gradients:
@@ -429,7 +429,7 @@ class Replay:
         for storage, more in self.writes:
             storage.version += more
         for i, more in self.argument_writes:
-            tensors[i].storage.version += more
+            tensors[i].memory.version += more
         for storage, more in written:
             storage.version += more
         for leaf, _, grad in self.new_gradients:
@@ -488,7 +488,7 @@ class _Holder:
     def count(self):
         for new in self.new_gradients:
             _, _, grad = new
-            return getrefcount(grad), getrefcount(grad.storage)
+            return getrefcount(grad), getrefcount(grad.memory)
 
 
 _GRADIENT, _STORAGE = _Holder().count()

@@ -64,7 +64,7 @@ class Trace(Level):
         self.hooks.__exit__(*exception)
         modes.by_ops = self.by_ops
         for tensor, inside in self.adopted:
-            tensor.layout, tensor.address, tensor.storage = inside.layout, inside.address, inside.storage
+            tensor.layout, tensor.address, tensor.memory = inside.layout, inside.address, inside.memory
             leaf = tensor.node
             if isinstance(leaf, Leaf) and leaf.grad is not None and isinstance(leaf.grad.layout, Traced):
                 leaf.grad = detach(leaf.grad.layout.value)
@@ -107,7 +107,7 @@ class Trace(Level):
         return self.input(copied.requires_grad_() if tensor.node is not None else copied, name)
 
     def _cell_of(self, tensor, value):
-        cell = self.cells[id(tensor.storage)] = Cell(wrap(tensor.storage, tensor.address, tensor.layout), value)
+        cell = self.cells[id(tensor.memory)] = Cell(wrap(tensor.memory, tensor.address, tensor.layout), value)
         return cell, value, 0
 
     def adopt(self, tensor: Tensor) -> None:
@@ -116,14 +116,14 @@ class Trace(Level):
         Args:
             tensor: it.
         """
-        cell = self.cells.get(id(tensor.storage))
+        cell = self.cells.get(id(tensor.memory))
         own = () if cell is None else (cell.base,)       # views of integers are known to nobody but their storage
-        over = [each for each in gc.get_referrers(tensor.storage) if isinstance(each, Tensor) and not any(each is o for o in own)]
+        over = [each for each in gc.get_referrers(tensor.memory) if isinstance(each, Tensor) and not any(each is o for o in own)]
         cell = self._cell_to_write(tensor, self.names.get(id(tensor)))
         for each in over:
             if isinstance(each.layout, Wrapping):
                 continue
-            inside = wrap(each.storage, each.address, each.layout, each.node)
+            inside = wrap(each.memory, each.address, each.layout, each.node)
             value = self._value_in(cell, inside)
             self.adopted.append((each, inside))
             each.layout = self.traced(inside, cell, value, cell.version).layout
@@ -133,19 +133,19 @@ class Trace(Level):
 
     def _cell_to_write(self, tensor, name):
         """The cell of memory of others: all of it, since what it is a view of may be asked for too."""
-        cell = self.cells.get(id(tensor.storage))
+        cell = self.cells.get(id(tensor.memory))
         if name is not None:
             self.constant(tensor, name)
         elif cell is None or (not cell.version and cell.first is not None and not self._is_live(cell)):
-            storage, kind = tensor.storage, tensor.layout.dtype
+            storage, kind = tensor.memory, tensor.layout.dtype
             whole = Layout.of(kind, (storage.nbytes // kind.itemsize,), None, tensor.layout.device)
             flat = wrap(storage, storage.address, whole)
             self._cell_of(flat, self.graph.constant("constant", clone(flat), whole))
-        return self.cells[id(tensor.storage)]
+        return self.cells[id(tensor.memory)]
 
     def constant(self, tensor: Tensor, name: str | None = None) -> Value:
         """The graph's value of a tensor that was not computed by it."""
-        cell = self.cells.get(id(tensor.storage))
+        cell = self.cells.get(id(tensor.memory))
         if cell is not None:
             here = tensor.layout is cell.base.layout and tensor.address == cell.base.address
             if here or cell.first is None or cell.version:
@@ -195,11 +195,11 @@ class Trace(Level):
         if not isinstance(layout, Traced) or layout.handler is not self:
             return x
         value = layout.value
-        return value if value.node is x.node else wrap(value.storage, value.address, value.layout, x.node)
+        return value if value.node is x.node else wrap(value.memory, value.address, value.layout, x.node)
 
     def result(self, inside: Tensor, value: Value) -> Tensor:
         """A call's result as a traced tensor."""
-        cell = self.cells.get(id(inside.storage))
+        cell = self.cells.get(id(inside.memory))
         if cell is None:
             cell, _, _ = self._cell_of(inside, value)
         return self.traced(inside, cell, value, cell.version)
@@ -221,7 +221,7 @@ class Trace(Level):
         if primitive.execute is None:
             inner = [as_operand(primitive.name, t) for t in inner]
         values = [self.value_of(t) for t in tensors]
-        versions = [t.storage.version if isinstance(t, Tensor) else None for t in inner]
+        versions = [t.memory.version if isinstance(t, Tensor) else None for t in inner]
         before, self.packed, offset = self.packed, [], default_generator._offset
         try:
             result = primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
@@ -230,7 +230,7 @@ class Trace(Level):
             self.packed = before
         writes = []
         for i, (t, version) in enumerate(zip(inner, versions)):
-            if isinstance(t, Tensor) and t.storage.version != version and not any(inner[j].storage is t.storage for j in writes):
+            if isinstance(t, Tensor) and t.memory.version != version and not any(inner[j].memory is t.memory for j in writes):
                 writes.append(i)
         found = [leaf for leaf in tensors_of(result) if not any(leaf is inner[i] for i in writes)]
         written = [(inner[i], tensors[i]) for i in writes]
@@ -251,7 +251,7 @@ class Trace(Level):
         """Have what a call saved, and neither was given nor returns, be values of its node."""
         for place, saved in enumerate(packed):
             tensor = saved.tensor
-            if isinstance(tensor.layout, Wrapping) or tensor.layout.weak or id(tensor.storage) in self.cells:
+            if isinstance(tensor.layout, Wrapping) or tensor.layout.weak or id(tensor.memory) in self.cells:
                 continue
             value = Value(self.graph.name(), tensor.layout, node)
             node.outputs.append(value)
@@ -283,7 +283,7 @@ class Trace(Level):
             inside: the tensor.
             value: what it holds.
         """
-        cell = self.cells[id(inside.storage)]
+        cell = self.cells[id(inside.memory)]
         base = cell.base
         if inside.layout is not base.layout or inside.address != base.address:
             offset = (inside.address - base.address) // base.layout.dtype.itemsize
@@ -341,7 +341,7 @@ class Trace(Level):
         """What the tape keeps of a tensor. While a call is made, it is a tensor inside."""
         if isinstance(tensor.layout, Wrapping):
             return tensor
-        saved = Saved(tensor, tensor.storage.version)
+        saved = Saved(tensor, tensor.memory.version)
         self.packed.append(saved)
         return saved
 
@@ -349,12 +349,12 @@ class Trace(Level):
         if isinstance(saved, Tensor):
             return saved
         tensor, version = saved
-        cell = self.cells.get(id(tensor.storage))
+        cell = self.cells.get(id(tensor.memory))
         if cell is None or self.over or tensor.layout.weak:
             return tensor
         if not cell.version and cell.first is not None and not self._is_live(cell):
             return tensor                                # a constant is as it is
-        if tensor.storage.version != version:
+        if tensor.memory.version != version:
             raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation")
         return self.traced(tensor, cell, self._value_in(cell, tensor), cell.version)
 

@@ -92,7 +92,7 @@ def _storages_in(values):
             continue
         seen.add(id(value))
         if isinstance(value, Tensor):
-            yield base_of(value.storage)
+            yield base_of(value.memory)
             pending.append(value.grad if value.is_leaf else None)
         elif isinstance(value, dict):
             pending += value.values()

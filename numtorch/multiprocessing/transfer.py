@@ -170,7 +170,7 @@ def rebuild_tensor(number, generation, nbytes, offset, kind, shape, strides, ext
     """The tensor over a block that this process holds."""
     storage = storage_of(number, generation, nbytes)
     out = new(Tensor if extra is None else extra[0])
-    out.storage, out.address, out.node = storage, storage.address + offset, None
+    out.memory, out.address, out.node = storage, storage.address + offset, None
     out.layout = Layout.of(dtype.by_name[kind], shape, strides)
     if extra is not None:
         _, requires_grad, grad, state = extra

@@ -29,7 +29,7 @@ _ones: dict = {}                                         # the gradient that bac
 def _root_gradient(tensor):
     """Ones for a scalar result. Kept, since every step asks for them; made anew should a hook have written to them."""
     found = _ones.get(tensor.layout)
-    if found is None or found.storage.version:
+    if found is None or found.memory.version:
         if len(_ones) >= 64:
             _ones.clear()
         layout = tensor.layout
@@ -37,7 +37,7 @@ def _root_gradient(tensor):
         if layout.handler is None:
             _ones[layout] = found
         found.fill_(1)
-        found.storage.version = 0
+        found.memory.version = 0
     return found
 
 

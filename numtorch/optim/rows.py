@@ -26,7 +26,7 @@ class RowBatch(Batch):
 
     def __init__(self, optimizer, rule, parameter, grad, state) -> None:
         grad = coalesce(grad)
-        indices, values = grad.storage.parts
+        indices, values = grad.memory.parts
         self.indices = tuple([indices[d] for d in range(indices.layout.shape[0])])
         self.parameters, self.states, self.keep, self.values, self.fresh = [parameter], [state], [grad], None, False
         self.wholes = [parameter.detach(), *[state[name] for name in rule.states]]
@@ -63,7 +63,7 @@ class AddedRows(Batch):
         """Add a sparse tensor to the parameter."""
         parameter = self.parameters[0]
         parameter.detach().add_(mul(change, factor))
-        mark_written(parameter.storage, "step")
+        mark_written(parameter.memory, "step")
 
 
 class MomentumRows(AddedRows):

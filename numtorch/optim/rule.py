@@ -127,8 +127,8 @@ class RuleOptimizer(Optimizer):
                     batch.values = values
                     batch.array[:] = values
                 for parameter in batch.parameters:
-                    parameter.storage.version += 1
-                    parameter.storage.writer = "step"
+                    parameter.memory.version += 1
+                    parameter.memory.writer = "step"
 
     def begin(self, parameter, group) -> bool:
         """Fill in what is missing of a parameter's state.
@@ -167,7 +167,7 @@ class RuleOptimizer(Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 self.begin(parameter, group)
-        share([base_of(value.storage) for state in self.state.values() for value in state.values() if isinstance(value, Tensor)])
+        share([base_of(value.memory) for state in self.state.values() for value in state.values() if isinstance(value, Tensor)])
 
     def of_rows(self, parameter, grad, group, rule):
         """The batch of a parameter with a sparse gradient.
@@ -228,7 +228,7 @@ class Batch:
         self.prepared.call(self.table_address, self.array_address, self.prepared.descriptor)
         self.fresh = False
         for parameter in self.parameters:
-            storage = parameter.storage
+            storage = parameter.memory
             storage.version += 1
             storage.writer = "step"
 
@@ -387,5 +387,5 @@ def run_rule(name, rule, x, grad, states=(), coefficients=(), decay: float = 0.0
         grad = _laid_out(grad, layout)
     table, values = np.array(row_of(x, grad, states), np.int64), np.array((1.0, decay, shrink, *coefficients))
     plan.call(table.ctypes.data, values.ctypes.data, plan.descriptor)
-    x.storage.version += 1
-    x.storage.writer = name
+    x.memory.version += 1
+    x.memory.writer = name

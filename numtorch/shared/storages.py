@@ -32,7 +32,7 @@ def is_shared(storage: Storage) -> bool:
 
 def block_of(tensor: Tensor) -> Block | None:
     """The block a tensor lies in, which it moves to if need be. None where there is nothing to share."""
-    storage = tensor.storage
+    storage = tensor.memory
     owner = storage.owner
     if type(owner) is Block and owner.heap is heap():
         return owner
@@ -95,7 +95,7 @@ def _rebind(moved):
         aliases = []
         for each in _referrers(pending):
             if isinstance(each, Tensor):
-                distance = distances.get(id(getattr(each, "storage", None)))
+                distance = distances.get(id(getattr(each, "memory", None)))
                 if distance is not None:
                     each.address += distance
             elif isinstance(each, Storage) and id(each) not in distances:

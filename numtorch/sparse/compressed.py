@@ -135,7 +135,7 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size=Non
 # ---------------------------------------------------------------- of others
 def _flipped(x):
     """A coalesced COO matrix with its dimensions swapped, coalesced."""
-    rows, columns = x.storage.parts[0][0], x.storage.parts[0][1]
+    rows, columns = x.memory.parts[0][0], x.memory.parts[0][1]
     return coalesce(coo(stacked((columns, rows)), values_of(x), (x.layout.shape[1], x.layout.shape[0])))
 
 
@@ -156,7 +156,7 @@ def as_kind(x, kind: str) -> Tensor:
     layout, shape = (CSR if kind == "sparse_csr" else CSC), x.layout.shape
     if layout is CSC:
         x = _flipped(x)
-    lines, plain = x.storage.parts[0][0].contiguous(), x.storage.parts[0][1].contiguous()
+    lines, plain = x.memory.parts[0][0].contiguous(), x.memory.parts[0][1].contiguous()
     pointers = pointers_of(lines, shape[0] if layout is CSR else shape[1])
     return with_values(layout.of(x.layout.dtype, shape, 2, x.layout.device), (pointers, plain), True, values_of(x), f"to_{kind}")
 
@@ -164,7 +164,7 @@ def as_kind(x, kind: str) -> Tensor:
 def transposed(x) -> Tensor:
     """The transpose of a compressed matrix: of the other compressed kind, over the same parts."""
     layout, kind = x.layout, CSC if x.layout.kind == "sparse_csr" else CSR
-    return with_values(kind.of(layout.dtype, layout.shape[::-1], 2, layout.device), x.storage.parts[:-1], True, values_of(x),
+    return with_values(kind.of(layout.dtype, layout.shape[::-1], 2, layout.device), x.memory.parts[:-1], True, values_of(x),
                        "transpose")
 
 
@@ -172,4 +172,4 @@ def transposed(x) -> Tensor:
 def part(x, name, kind, place):
     """The index part of a compressed tensor that `name` asks for."""
     expect(x, kind, name)
-    return alias(x.storage.parts[place])
+    return alias(x.memory.parts[place])

@@ -36,7 +36,7 @@ SUM_SEGMENTS = Primitive("sum_segments", "The sums of rows that belong together.
 # ---------------------------------------------------------------- values, and tensors of them
 def coordinates(x) -> tuple:
     """An index tensor for each sparse dimension."""
-    return coordinates_in(x.layout, x.storage.parts)
+    return coordinates_in(x.layout, x.memory.parts)
 
 
 def coordinates_in(layout, parts):
@@ -48,15 +48,15 @@ def coordinates_in(layout, parts):
 
 def values_of(x) -> Tensor:
     """The values of a tensor whose coordinates are distinct where it is recorded: a tensor over the same memory."""
-    out = alias(x.storage.parts[-1])
+    out = alias(x.memory.parts[-1])
     if recording(x):
-        out.node = GraphNode(VALUES, (x.node,), x.storage.parts[:-1], (x.layout, x.storage.coalesced))
+        out.node = GraphNode(VALUES, (x.node,), x.memory.parts[:-1], (x.layout, x.memory.coalesced))
     return out
 
 
 def entries(x):
     """A sparse tensor, coalesced where it is recorded, and its values: what elementwise calls go by."""
-    if recording(x) and x.layout.kind == "sparse_coo" and not x.storage.coalesced:
+    if recording(x) and x.layout.kind == "sparse_coo" and not x.memory.coalesced:
         x = coalesce(x)
     return x, values_of(x)
 
@@ -101,7 +101,7 @@ def with_values(layout: SparseLayout, index_parts, coalesced, values, name="spar
 
 def like(x, values, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
     """A sparse tensor of recorded values at the places of x."""
-    return with_values(x.layout, x.storage.parts[:-1], x.storage.coalesced, values, name)
+    return with_values(x.layout, x.memory.parts[:-1], x.memory.coalesced, values, name)
 
 
 def coo(indices, values, shape, coalesced=False, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
@@ -113,7 +113,7 @@ def coo(indices, values, shape, coalesced=False, name="sparse_coo_tensor_with_di
 def taken(x, layout, index_parts, coalesced=False) -> Tensor:
     """The values that a tensor, sparse or dense, has at the places of a layout with these index parts: (nnz, *dense)."""
     if isinstance(x.layout, SparseLayout):
-        own = x.storage.parts[:-1]
+        own = x.memory.parts[:-1]
         if x.layout.kind == layout.kind and (coalesced or layout.kind != "sparse_coo") and all(
                 a is b for a, b in zip(own, index_parts)):
             return values_of(x)
@@ -130,7 +130,7 @@ def _found(x, layout, index_parts):
         x = to_coo(x)
     x, shape = coalesce(x), layout.shape[:layout.sparse_dim]
     indices = index_parts[0] if layout.kind == "sparse_coo" else stacked(coordinates_in(layout, index_parts))
-    keys, known = keys_of(indices, shape)[0], keys_of(x.storage.parts[0], shape)[0]
+    keys, known = keys_of(indices, shape)[0], keys_of(x.memory.parts[0], shape)[0]
     values = values_of(x)
     if not known.layout.numel:
         return zeros((keys.layout.numel, *values.layout.shape[1:]), dtype=values.layout.dtype)
@@ -234,9 +234,9 @@ def empty_coo(dtype, shape, dims, device) -> Tensor:
 def coalesce(x, kind=COALESCE) -> Tensor:
     """The tensor with its coordinates in order and distinct; values of the same place added. `kind`: what that is recorded as."""
     expect(x, COO, "coalesce")
-    if x.storage.coalesced:
+    if x.memory.coalesced:
         return x
-    layout, (indices, values) = x.layout, x.storage.parts
+    layout, (indices, values) = x.layout, x.memory.parts
     shape = layout.shape[:layout.sparse_dim]
     if indices.layout.shape[1] < 2 or not keys_of(indices, shape)[1]:
         out = made(layout, (indices, values), True)
@@ -279,7 +279,7 @@ def to_dense(x) -> Tensor:
         return x
     if recording(x):
         x, _ = entries(x)
-    layout, indices, values = x.layout, coordinates(x), x.storage.parts[-1]
+    layout, indices, values = x.layout, coordinates(x), x.memory.parts[-1]
     if layout.dtype is bool_:
         out = to_dtype(to_dense(like(x.detach(), to_dtype(values, int64))), bool_)
     elif indices:
@@ -288,7 +288,7 @@ def to_dense(x) -> Tensor:
     else:
         out = reductions.sum(values, 0) if values.layout.shape[0] else filled(Layout.of(layout.dtype, layout.shape), 0)
     if recording(x):
-        out.node = GraphNode(TO_DENSE, (x.node,), x.storage.parts[:-1], (layout, x.storage.coalesced))
+        out.node = GraphNode(TO_DENSE, (x.node,), x.memory.parts[:-1], (layout, x.memory.coalesced))
     return out
 
 
@@ -322,15 +322,15 @@ def to_coo(x) -> Tensor:
     """A compressed tensor as a coalesced COO tensor."""
     rows, columns = coordinates(x)
     out = coo(stacked((rows, columns)), values_of(x), x.layout.shape, x.layout.kind == "sparse_csr")
-    return out if out.storage.coalesced else coalesce(out)
+    return out if out.memory.coalesced else coalesce(out)
 
 
 # ---------------------------------------------------------------- parts, for users
 def _ordered_part(x, name, place):
     expect(x, COO, name)
-    if not x.storage.coalesced:
+    if not x.memory.coalesced:
         raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
-    return x.storage.parts[place]
+    return x.memory.parts[place]
 
 
 def _indices(self) -> Tensor:

@@ -54,9 +54,9 @@ def _pow(primitive, x, exponent):
 @rule("clone")
 def _clone(primitive, x, *how):
     x, values = entries(x)
-    parts = tuple([clone(p) for p in x.storage.parts[:-1]])
+    parts = tuple([clone(p) for p in x.memory.parts[:-1]])
     out = like(x, clone(values), "clone")
-    out.storage.parts = (*parts, out.storage.parts[-1])
+    out.memory.parts = (*parts, out.memory.parts[-1])
     return out
 
 
@@ -87,7 +87,7 @@ rule("copy")(_copy_into)
 
 def _emptied(x, name):
     from_none = arithmetic.mul(x.detach(), 0) if x.layout.kind != "sparse_coo" else coo(
-        x.storage.parts[0][:, :0].contiguous(), x.storage.parts[1][:0], x.layout.shape)
+        x.memory.parts[0][:, :0].contiguous(), x.memory.parts[1][:0], x.layout.shape)
     return replace(x, from_none, name)
 
 
@@ -113,14 +113,14 @@ def added(x, y, name="add") -> Tensor:
         out.node = GraphNode(_SUM, (x.node, y.node), (), (x.layout.dtype, y.layout.dtype))
         return out
     dtype = result_dtype((x.layout, y.layout)) if x.layout.ndim else promote_types(x.layout.dtype, y.layout.dtype)
-    a, b = to_dtype(x.storage.parts[1], dtype), to_dtype(y.storage.parts[1], dtype)
+    a, b = to_dtype(x.memory.parts[1], dtype), to_dtype(y.memory.parts[1], dtype)
     if x.layout.sparse_dim != y.layout.sparse_dim:
         raise RuntimeError(f"add: expected 'self' and 'other' to have same number of sparse dimensions, but "
                            f"{x.layout.sparse_dim} != {y.layout.sparse_dim}")
-    mine, others = x.storage.parts[0], y.storage.parts[0]
-    if mine is others or (mine.layout is others.layout and mine.storage is others.storage and mine.address == others.address):
-        return coo(mine, arithmetic.add(a, b), x.layout.shape, x.storage.coalesced, name)
-    both = x.storage.coalesced and y.storage.coalesced
+    mine, others = x.memory.parts[0], y.memory.parts[0]
+    if mine is others or (mine.layout is others.layout and mine.memory is others.memory and mine.address == others.address):
+        return coo(mine, arithmetic.add(a, b), x.layout.shape, x.memory.coalesced, name)
+    both = x.memory.coalesced and y.memory.coalesced
     out = coo(cat((mine, others), 1), cat((a, b), 0), x.layout.shape, False, name)
     return coalesce(out) if both else out
 
@@ -155,7 +155,7 @@ def onto_dense(dense, x, name="add") -> Tensor:
 def _add_at(dense, x):
     """Add the stored elements where they belong: as much work as there are elements."""
     indices = coordinates(x)
-    return put_values(dense, tuple(range(len(indices))), indices, to_dtype(x.storage.parts[-1], dense.layout.dtype), True)
+    return put_values(dense, tuple(range(len(indices))), indices, to_dtype(x.memory.parts[-1], dense.layout.dtype), True)
 
 
 @rule("add")
@@ -194,7 +194,7 @@ def _write_sum(sign):
             raise RuntimeError(f"add: expected 'other' to be of the shape of 'self', but {list(source.layout.shape)} != "
                                f"{list(target.layout.shape)}")
         _add_at(target.detach(), source)
-        mark_written(target.storage, primitive.name + "_")
+        mark_written(target.memory, primitive.name + "_")
         return target
     return write
 
@@ -228,7 +228,7 @@ def _at_places(dense, x):
     dense = reshape(dense, (*(1,) * missing, *dense.layout.shape))
     kept = [d for d in range(layout.sparse_dim) if dense.layout.shape[d] != 1]
     if len(kept) == layout.sparse_dim:
-        return taken(dense, layout, x.storage.parts[:-1])
+        return taken(dense, layout, x.memory.parts[:-1])
     rest = reshape(dense, (*[dense.layout.shape[d] for d in kept], *dense.layout.shape[layout.sparse_dim:]))
     if not kept:
         return unsqueeze(rest, 0)
@@ -245,7 +245,7 @@ def _intersection(x, y):
         return as_kind(_intersection(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), kinds[0])
     x, y = coalesce(x), coalesce(y)
     shape = x.layout.shape[:x.layout.sparse_dim]
-    mine, others = keys_of(x.storage.parts[0], shape)[0], keys_of(y.storage.parts[0], shape)[0]
+    mine, others = keys_of(x.memory.parts[0], shape)[0], keys_of(y.memory.parts[0], shape)[0]
     if not mine.layout.numel or not others.layout.numel:
         return _selected(x, nonzero(comparison.lt(mine, 0))[:, 0], 0)
     places = searchsorted(others, mine)
@@ -256,7 +256,7 @@ def _intersection(x, y):
 
 def _selected(x, kept, factor):
     values = arithmetic.mul(index_values(values_of(x), (0,), (kept,)), factor)
-    return coo(x.storage.parts[0].index_select(1, kept), values, x.layout.shape, True, "mul")
+    return coo(x.memory.parts[0].index_select(1, kept), values, x.layout.shape, True, "mul")
 
 
 def _divided(primitive, x, y):

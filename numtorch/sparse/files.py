@@ -18,7 +18,7 @@ _LAYOUTS = {str(each): each for each in (strided, sparse_coo, sparse_csr, sparse
 
 def described(x):
     """A sparse tensor's kind and parts, as PyTorch pickles them."""
-    layout, storage = x.layout, x.storage
+    layout, storage = x.layout, x.memory
     data = (*storage.parts, layout.size)
     return memory_layout(layout.kind), (*data, storage.coalesced) if layout.kind == "sparse_coo" else data
 
@@ -44,7 +44,7 @@ def _coo(indices, values, size, coalesced=False):
         raise RuntimeError(f"expected values of shape {[nnz, *size[dims:]]}, got {list(values.layout.shape)}")
     layout = COO.of(values.layout.dtype, tuple(size), dims, values.layout.device)
     out = with_values(layout, (indices,), False, values.detach().contiguous())
-    out.storage.coalesced = bool(coalesced) and coalesce(out).storage.parts[0] is indices
+    out.memory.coalesced = bool(coalesced) and coalesce(out).memory.parts[0] is indices
     return out
 
 

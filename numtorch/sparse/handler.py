@@ -105,8 +105,8 @@ class Handler:
         return x.detach().to_dense()
 
     def detached(self, x):
-        out = made(x.layout, x.storage.parts)
-        out.storage = x.storage
+        out = made(x.layout, x.memory.parts)
+        out.memory = x.memory
         return out
 
     def text(self, x, prefix):
@@ -118,10 +118,10 @@ class Handler:
 
     def copied_storage(self, x, memo):
         """The storage of a deep copy."""
-        storage = memo.get(id(x.storage))
+        storage = memo.get(id(x.memory))
         if storage is None:
-            storage = memo[id(x.storage)] = SparseStorage(tuple([deepcopy(p, memo) for p in x.storage.parts]), x.storage.device,
-                                                          x.storage.coalesced)
+            storage = memo[id(x.memory)] = SparseStorage(tuple([deepcopy(p, memo) for p in x.memory.parts]), x.memory.device,
+                                                          x.memory.coalesced)
         return storage
 
 
@@ -150,9 +150,9 @@ def replace(target, source, name):
         source = source.to(have.dtype)
         if source.layout is not have:
             raise refusal(name, target)
-    storage = target.storage
+    storage = target.memory
     mark_written(storage, name)
-    storage.parts, storage.coalesced = source.storage.parts, source.storage.coalesced
+    storage.parts, storage.coalesced = source.memory.parts, source.memory.coalesced
     if isinstance(source.node, GraphNode):
         rebase_history(target, source.node)
     return target

@@ -134,7 +134,7 @@ def is_sparse(x) -> bool:
 def made(layout: SparseLayout, parts, coalesced=False) -> Tensor:
     """A sparse tensor of parts that are apart from the graph."""
     out = bare()                                         # without an address: who asks for one raises, and runs no kernel
-    out.storage, out.layout, out.node = SparseStorage(parts, layout.device, coalesced), layout, None
+    out.memory, out.layout, out.node = SparseStorage(parts, layout.device, coalesced), layout, None
     return out
 
 

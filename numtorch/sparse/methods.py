@@ -50,7 +50,7 @@ def is_coalesced(self) -> bool:
         True
     """
     expect(self, COO, "is_coalesced")
-    return self.storage.coalesced
+    return self.memory.coalesced
 
 
 @method
@@ -90,7 +90,7 @@ def _nnz(self) -> int:
     """
     if not isinstance(self.layout, SparseLayout):
         raise NotImplementedError("_nnz: expected a sparse tensor, got a dense one")
-    return self.storage.parts[-1].layout.shape[0]
+    return self.memory.parts[-1].layout.shape[0]
 
 
 def _any_indices(self) -> Tensor:
@@ -103,7 +103,7 @@ def _any_indices(self) -> Tensor:
                 [0, 1]])
     """
     expect(self, COO, "_indices")
-    return alias(self.storage.parts[0])
+    return alias(self.memory.parts[0])
 
 
 def _any_values(self) -> Tensor:
@@ -115,7 +115,7 @@ def _any_values(self) -> Tensor:
         tensor([1., 1.])
     """
     expect(self, COO, "_values")
-    return alias(self.storage.parts[-1])
+    return alias(self.memory.parts[-1])
 
 
 Tensor._nnz, Tensor._indices, Tensor._values = _nnz, _any_indices, _any_values
@@ -178,9 +178,9 @@ def _coalesced_(self, coalesced) -> Tensor:
         False
     """
     expect(self, COO, "_coalesced_")
-    if coalesced and coo.coalesce(self.detach()).storage.parts[0] is not self.storage.parts[0]:
+    if coalesced and coo.coalesce(self.detach()).memory.parts[0] is not self.memory.parts[0]:
         raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
-    self.storage.coalesced = bool(coalesced)
+    self.memory.coalesced = bool(coalesced)
     return self
 
 
@@ -284,7 +284,7 @@ def _resized(x, size, sparse_dim, dense_dim, cleared):
     if len(size) != sparse_dim + dense_dim:
         raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
                            f"{sparse_dim}, dense_dim = {dense_dim}")
-    indices, values = x.storage.parts
+    indices, values = x.memory.parts
     if cleared or not values.layout.shape[0]:
         result = coo.empty_coo(x.layout.dtype, size, sparse_dim, x.layout.device)
     else:
@@ -292,7 +292,7 @@ def _resized(x, size, sparse_dim, dense_dim, cleared):
             raise RuntimeError("changing the number of dimensions or the dense sizes of a non-empty sparse tensor is not supported")
         if any(n < m for n, m in zip(size, x.layout.shape)):
             raise RuntimeError("shrinking the size of sparse dimensions on a non-empty sparse tensor is not supported.")
-        result = coo.coo(indices, values, size, x.storage.coalesced)
+        result = coo.coo(indices, values, size, x.memory.coalesced)
     x.layout = result.layout
     return replace(x, result, "sparse_resize_")
 

@@ -35,7 +35,7 @@ def vector(count, device, dtype=int64) -> Layout:
 def remembered(indices: Tensor, key, find):
     """`find()`, kept on an indices tensor until somebody writes to it."""
     known = indices.__dict__.setdefault("_pattern", {})
-    version = indices.storage.version
+    version = indices.memory.version
     found = known.get(key)
     if found is None or found[0] != version:
         found = known[key] = version, find()

@@ -74,7 +74,7 @@ def product(x, dense, flipped=False, kind=_MM) -> Tensor:
     """x @ dense, or its transpose @ dense, for a sparse matrix x."""
     if recording(x):
         x, _ = entries(x)
-    layout, storage = x.layout, x.storage
+    layout, storage = x.layout, x.memory
     out = _multiply(_lines(layout, storage.parts[:-1], flipped), contiguous(storage.parts[-1]), dense)
     if recording(x, dense):
         out.node = GraphNode(kind, (x.node, dense.node), (x, dense), flipped)
@@ -141,14 +141,14 @@ def sampled(x, a, b) -> Tensor:
     if kind.category == 2 and kind.itemsize == 2:
         a, b = to_dtype(a, float32), to_dtype(b, float32)
     values = to_dtype(_sampled(contiguous(rows), contiguous(columns), contiguous(a), contiguous(b)), kind)
-    return with_values(x.layout, x.storage.parts[:-1], x.storage.coalesced, values)
+    return with_values(x.layout, x.memory.parts[:-1], x.memory.coalesced, values)
 
 
 # ---------------------------------------------------------------- sparse @ sparse
 def _sparse_product(a, b, kind):
     """All products of an element of a and one of the row of b that it meets, added up where they belong."""
     (a, x), (b, y) = entries(to_coo(a) if a.layout.kind != "sparse_coo" else a), entries(coalesce(as_kind(b, "sparse_coo")))
-    rows = coordinate_rows(b.storage.parts[0], b.layout.shape)
+    rows = coordinate_rows(b.memory.parts[0], b.layout.shape)
     left, middle = coordinates(a)
     begins = index_select(rows.pointers, 0, middle)
     counts = index_select(rows.pointers, 0, middle + 1) - begins
@@ -245,7 +245,7 @@ def _bmm(primitive, a, b):
         return out
     a, values = entries(a)                               # one matrix, with those of the batch along its diagonal
     which, rows, columns = coordinates(a)
-    whole = coo(stacked((which * n + rows, which * m + columns)), values, (batch * n, batch * m), a.storage.coalesced)
+    whole = coo(stacked((which * n + rows, which * m + columns)), values, (batch * n, batch * m), a.memory.coalesced)
     return reshape(product(whole, reshape(b, (batch * m, p))), (batch, n, p))
 
 
@@ -412,5 +412,5 @@ def sparse_mask(self, mask) -> Tensor:
     if self.layout.shape != mask.layout.shape:
         raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.layout.shape)} but mask has "
                            f"size {list(mask.layout.shape)}")
-    parts, coalesced = mask.storage.parts[:-1], mask.storage.coalesced
+    parts, coalesced = mask.memory.parts[:-1], mask.memory.coalesced
     return with_values(mask.layout, parts, coalesced, taken(self, mask.layout, parts, coalesced), "sparse_mask")

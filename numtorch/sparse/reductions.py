@@ -59,7 +59,7 @@ def sum_of(primitive, x, dims=None, keepdim=False, options=()):
     if values.layout.dtype.category < 2:
         values = to_dtype(values, int64)
     if not inside:
-        return coo(x.storage.parts[0], values, _without(layout.shape, axes, keepdim), True, "sparse_sum")
+        return coo(x.memory.parts[0], values, _without(layout.shape, axes, keepdim), True, "sparse_sum")
     rows = list(coordinates(x))
     if keepdim:
         for d in inside:

@@ -47,10 +47,10 @@ def _permute(x, dims):
         return alias(x)
     x, values = entries(x)
     rows = coordinates(x)
-    indices = stacked([rows[d] for d in dims[:inside]]) if inside else x.storage.parts[0]
+    indices = stacked([rows[d] for d in dims[:inside]]) if inside else x.memory.parts[0]
     if layout.dense_dim:
         values = permute(values, (0, *[1 + d - inside for d in dims[inside:]])).contiguous()
-    kept = dims[:inside] == list(range(inside)) and x.storage.coalesced
+    kept = dims[:inside] == list(range(inside)) and x.memory.coalesced
     return coo(indices, values, [layout.shape[d] for d in dims], kept, "permute")
 
 
@@ -70,7 +70,7 @@ def _transpose(x, a, b):
 # ---------------------------------------------------------------- parts
 def _kept(x, values, kept, indices, shape, name):
     """The elements whose numbers are `kept`."""
-    return coo(index_select(indices, 1, kept), index_values(values, (0,), (kept,)), shape, x.storage.coalesced, name)
+    return coo(index_select(indices, 1, kept), index_values(values, (0,), (kept,)), shape, x.memory.coalesced, name)
 
 
 @view("select")
@@ -81,9 +81,9 @@ def _select(x, dim, index):
     index += layout.shape[dim] if index < 0 else 0
     shape = layout.shape[:dim] + layout.shape[dim + 1:]
     x, values = entries(x)
-    indices = x.storage.parts[0]
+    indices = x.memory.parts[0]
     if dim >= layout.sparse_dim:
-        return coo(indices, select(values, 1 + dim - layout.sparse_dim, index).contiguous(), shape, x.storage.coalesced, "select")
+        return coo(indices, select(values, 1 + dim - layout.sparse_dim, index).contiguous(), shape, x.memory.coalesced, "select")
     kept = nonzero(comparison.eq(indices[dim], index))[:, 0]
     if layout.sparse_dim == 1:                           # nothing is left to index
         return reductions.sum(index_values(values, (0,), (kept,)), 0)
@@ -104,11 +104,11 @@ def _slice(x, dim, start, stop, step):
     if shape == layout.shape:
         return alias(x)
     x, values = entries(x)
-    indices = x.storage.parts[0]
+    indices = x.memory.parts[0]
     if dim >= layout.sparse_dim:
         place = 1 + dim - layout.sparse_dim
         picked = index_select(values, place, arange(start, start + count * step, step))
-        return coo(indices, picked, shape, x.storage.coalesced, "slice")
+        return coo(indices, picked, shape, x.memory.coalesced, "slice")
     along = indices[dim]
     inside = comparison.logical_and(comparison.ge(along, start), comparison.lt(along, stop))
     if step > 1:
@@ -133,10 +133,10 @@ def _unsqueeze(x, dim):
     shape = (*layout.shape[:dim], 1, *layout.shape[dim:])
     x, values = entries(x)
     if dim > layout.sparse_dim:
-        return coo(x.storage.parts[0], unsqueeze(values, 1 + dim - layout.sparse_dim), shape, x.storage.coalesced, "unsqueeze")
+        return coo(x.memory.parts[0], unsqueeze(values, 1 + dim - layout.sparse_dim), shape, x.memory.coalesced, "unsqueeze")
     rows = list(coordinates(x))
-    rows.insert(dim, full((values.layout.shape[0],), 0, dtype=x.storage.parts[0].layout.dtype))
-    return coo(stacked(rows), values, shape, x.storage.coalesced, "unsqueeze")
+    rows.insert(dim, full((values.layout.shape[0],), 0, dtype=x.memory.parts[0].layout.dtype))
+    return coo(stacked(rows), values, shape, x.memory.coalesced, "unsqueeze")
 
 
 @view("squeeze")
@@ -207,9 +207,9 @@ def _index_select(primitive, x, index, dim):
     dim = wrap_dim(dim, layout.ndim)
     shape = (*layout.shape[:dim], index.layout.numel, *layout.shape[dim + 1:])
     x, values = entries(x)
-    indices = x.storage.parts[0]
+    indices = x.memory.parts[0]
     if dim >= layout.sparse_dim:
-        return coo(indices, index_select(values, 1 + dim - layout.sparse_dim, index), shape, x.storage.coalesced, "index_select")
+        return coo(indices, index_select(values, 1 + dim - layout.sparse_dim, index), shape, x.memory.coalesced, "index_select")
     if index.layout.numel and not (0 <= reductions.amin(index).item() and reductions.amax(index).item() < layout.shape[dim]):
         raise IndexError(f"index_select(): index out of range for dimension {dim} of size {layout.shape[dim]}")
     ordered, order = sort(index)

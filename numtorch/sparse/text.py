@@ -17,7 +17,7 @@ def _part(name, tensor, indent):
 def _suffixes(x):
     layout = x.layout
     yield f"size={layout.shape}"
-    yield f"nnz={x.storage.parts[-1].layout.shape[0]}"
+    yield f"nnz={x.memory.parts[-1].layout.shape[0]}"
     yield from dtype_suffix(layout.dtype)
     yield f"layout={layout}"
     yield from node_suffix(x.node)
@@ -27,5 +27,5 @@ def _suffixes(x):
 def sparse_text(x, prefix) -> str:
     """The text of a sparse tensor."""
     indent = len(prefix)
-    parts = [_part(name, part, indent) for name, part in zip(_PARTS[x.layout.kind], x.storage.parts)]
+    parts = [_part(name, part, indent) for name, part in zip(_PARTS[x.layout.kind], x.memory.parts)]
     return with_suffixes(prefix + (",\n" + " " * indent).join(parts), _suffixes(x), indent, x.layout.kind == "sparse_coo")

@@ -52,15 +52,15 @@ class _Kept:
     def __init__(self, out, sources) -> None:
         self.several, self.sources = isinstance(out, (tuple, list)), sources
         self.kind = type(out)
-        self.tensors = [(t.detach(), t.node is not None, t.storage.version) for t in (out if self.several else [out])]
+        self.tensors = [(t.detach(), t.node is not None, t.memory.version) for t in (out if self.several else [out])]
 
     def result(self, allow_mutation):
         """The result as if it had just been computed: recorded, if it was."""
         made = []
         for tensor, recorded, version in self.tensors:
-            if tensor.storage.version != version and not allow_mutation:
+            if tensor.memory.version != version and not allow_mutation:
                 raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
-            made.append(wrap(tensor.storage, tensor.address, tensor.layout, GraphNode(_RESULT, (), ()) if recorded else None))
+            made.append(wrap(tensor.memory, tensor.address, tensor.layout, GraphNode(_RESULT, (), ()) if recorded else None))
         if not self.several:
             return made[0]
         return self.kind(*made) if hasattr(self.kind, "_fields") else self.kind(made)
@@ -74,7 +74,7 @@ def _source(saved, given, results):
     """Where a saved tensor came from: the place of an argument or of a result, and how it lies there; else itself."""
     for kind, tensors in (("argument", given), ("result", results)):
         for place, tensor in enumerate(tensors):
-            if tensor.storage is saved.storage:
+            if tensor.memory is saved.memory:
                 return kind, place, saved.address - tensor.address, saved.layout
     return "tensor", saved.detach(), 0, None
 
@@ -98,7 +98,7 @@ class _First(TorchFunctionMode):
         policy = self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **kwargs)
         given, results = list(tensors_in([args, kwargs])), list(tensors_in([out]))
         alone = results and len(results) == (len(out) if isinstance(out, (tuple, list)) else 1)
-        own = alone and not any(t.storage is g.storage for t in results for g in given)
+        own = alone and not any(t.memory is g.memory for t in results for g in given)
         if own and (policy is True or policy in _SAVE):
             self.kept[func].append(_Kept(out, [_source(t, given, results) for t in saved]))
         else:
@@ -135,7 +135,7 @@ class _Second(TorchFunctionMode):
             else:
                 tensor = (given if kind == "argument" else results)[place]
                 whole = layout is tensor.layout and not offset
-                run.append(tensor if whole else wrap(tensor.storage, tensor.address + offset, layout))
+                run.append(tensor if whole else wrap(tensor.memory, tensor.address + offset, layout))
         return out
 
 

@@ -28,9 +28,9 @@ def converted(value, type, cache):
             cache[id(value)] = value
             value.type(type, cache)
     elif isinstance(value, Tensor) and value.dtype.is_floating_point:
-        key = id(value.storage)
+        key = id(value.memory)
         if key not in cache:
-            cache[key] = _whole(value).type(type), value.storage        # the storage stays, so that its id does
+            cache[key] = _whole(value).type(type), value.memory        # the storage stays, so that its id does
         return cache[key][0].as_strided(value.size(), value.stride(), value.storage_offset())
     return value
 
@@ -121,12 +121,12 @@ def flattened(tensors) -> Tensor:
     spans = {}                                           # of storages: [first, stop] that some tensor sees
     for tensor in tensors:
         low, high = tensor.layout.extent()
-        first, stop, known = tensor.storage_offset() + low, tensor.storage_offset() + high, spans.setdefault(id(tensor.storage), [])
+        first, stop, known = tensor.storage_offset() + low, tensor.storage_offset() + high, spans.setdefault(id(tensor.memory), [])
         for span in [span for span in known if first < span[1] and span[0] < stop]:
             known.remove(span)
             first, stop = min(first, span[0]), max(stop, span[1])
         known.append([first, stop])
-    total, sources = 0, {id(tensor.storage): _whole(tensor) for tensor in tensors}
+    total, sources = 0, {id(tensor.memory): _whole(tensor) for tensor in tensors}
     for known in spans.values():
         for span in known:
             span.append(total)
@@ -137,7 +137,7 @@ def flattened(tensors) -> Tensor:
             flat[place:place + stop - first].copy_(sources[key][first:stop])
     for tensor in {id(tensor): tensor for tensor in tensors}.values():
         offset = tensor.storage_offset()
-        first, place = next((first, place) for first, stop, place in spans[id(tensor.storage)]
+        first, place = next((first, place) for first, stop, place in spans[id(tensor.memory)]
                             if first <= offset < stop or first == offset == stop)
         tensor.set_(flat.untyped_storage(), offset - first + place, tensor.size(), tensor.stride())
     return flat

@@ -18,7 +18,7 @@ from ...tree import map_tensors, tensors_in
 
 
 def _leaf(tensor):
-    leaf = wrap(tensor.storage, tensor.address, tensor.layout)
+    leaf = wrap(tensor.memory, tensor.address, tensor.layout)
     if tensor.layout.dtype.is_floating_point:
         leaf.node = Leaf(leaf)
     return leaf
@@ -63,7 +63,7 @@ class Record:
             self._known.append(leaf)
         if fixed:
             self._known += _listed(fixed)
-        self._versions = [tensor.storage.version for tensor in self._known]
+        self._versions = [tensor.memory.version for tensor in self._known]
 
     def run(self, formula) -> Record:
         """Compute the result.
@@ -88,7 +88,7 @@ class Record:
             input: of the same structure.
         """
         self._known[:len(self.inputs)] = [tensor.detach() for tensor in _listed(input)]
-        self._versions = [tensor.storage.version for tensor in self._known]
+        self._versions = [tensor.memory.version for tensor in self._known]
 
     def is_of(self, input, weights, fixed=()) -> bool:
         """Whether these are what the formula was run on, unchanged.
@@ -103,8 +103,8 @@ class Record:
         if len(tensors) != len(self._known):
             return False
         for tensor, known, version in zip(tensors, self._known, self._versions):
-            storage = tensor.storage
-            if storage is not known.storage or storage.version != version or tensor.address != known.address \
+            storage = tensor.memory
+            if storage is not known.memory or storage.version != version or tensor.address != known.address \
                     or tensor.layout is not known.layout:
                 return False
         return not fixed or all(isinstance(given, (Tensor, list)) or known == given for known, given in zip(self._fixed, fixed))
@@ -170,7 +170,7 @@ class Record:
                     outgoing = node.backward(grad_output)
                 finally:
                     modes.recording, modes.grad = before
-                taken = [grad_output.storage]
+                taken = [grad_output.memory]
                 for leaf, gradient in zip(node.edges, outgoing):
                     if leaf is not None and gradient is not None:
                         leaf.grad = _own(gradient, taken) if leaf.grad is None else leaf.grad.add_(gradient)
@@ -228,7 +228,7 @@ def emptied(buffer):
 def _take(buffer, value):
     """`buffer.set_(value)`, for a value of its dtype and device: a fifth of the time where nobody has made a view of the buffer."""
     if buffer.node is None and not buffer.__dict__:
-        buffer.storage, buffer.address, buffer.layout = value.storage, value.address, value.layout
+        buffer.memory, buffer.address, buffer.layout = value.memory, value.address, value.layout
         return buffer
     return buffer.set_(value)
 
@@ -257,16 +257,16 @@ def apart(gradients, others) -> list:
         gradients: a list of tensors.
         others: a tensor or a table of tensors.
     """
-    taken = [tensor.storage for tensor in _listed(others)]
+    taken = [tensor.memory for tensor in _listed(others)]
     return [_own(gradient, taken) for gradient in gradients]
 
 
 def _own(gradient, taken):
     """A gradient, or its copy where its storage is taken or an element stands for several; its storage is taken then."""
     layout = gradient.layout
-    if gradient.storage in taken or not (layout.contiguous or layout.non_overlapping_and_dense()):
+    if gradient.memory in taken or not (layout.contiguous or layout.non_overlapping_and_dense()):
         gradient = gradient.clone(memory_format=contiguous_format)
-    taken.append(gradient.storage)
+    taken.append(gradient.memory)
     return gradient
 
 

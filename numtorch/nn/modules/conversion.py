@@ -78,7 +78,7 @@ class Conversion:
         from ...shared.storages import base_of, share
         tensors = [*self.parameters(), *self.buffers()]
         tensors += [t.grad for t in tensors if t.grad is not None]
-        share([base_of(t.storage) for t in tensors])
+        share([base_of(t.memory) for t in tensors])
         return self
 
     def _cast(self, dtype):

@@ -87,7 +87,7 @@ class UninitializedBuffer(_Uninitialized, Buffer):
 
     def __new__(cls, requires_grad: bool = False, device=None, dtype=None, persistent: bool = True):
         data, out = make([], dtype, device), new(cls)
-        out.storage, out.address, out.layout, out.node = data.storage, data.address, data.layout, None
+        out.memory, out.address, out.layout, out.node = data.memory, data.address, data.layout, None
         out.persistent = persistent
         return out
 

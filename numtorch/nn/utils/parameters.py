@@ -53,7 +53,7 @@ class _Table:
         plan, bound = self.plan("plan_scale_all"), np.array([bound], np.float64)
         plan.call(self.rows.ctypes.data, norm.address, bound.ctypes.data, plan.descriptor)
         for tensor in self.tensors:
-            mark_written(tensor.storage, "mul_")         # also where the factor was 1, as PyTorch counts
+            mark_written(tensor.memory, "mul_")         # also where the factor was 1, as PyTorch counts
 
 
 _plans = new_plan_table()

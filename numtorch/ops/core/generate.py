@@ -49,7 +49,7 @@ if getrefcount(storage) > FREE:
 if inferring:
     storage = made_in_mode(storage, {ring})
 {result} = bare()
-{result}.storage = storage
+{result}.memory = storage
 {result}.address = {result}_address = storage.address
 {result}.layout = {layout}
 """

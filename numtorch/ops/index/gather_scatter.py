@@ -169,7 +169,7 @@ def _scatter_(primitive, self, dim, index, source, how):
 def _write_scattered(primitive, plan, self, index, source, dim, how):
     if plan.prepared is None:
         return self
-    storage = self.storage
+    storage = self.memory
     plain = self.node is None and source.node is None and self.layout.contiguous and not storage.inference
     graph = False if plain else begin_write(primitive.name, self, source)
     look_first(self, (index,), plan.bounds, index.layout.numel, beyond)

@@ -185,13 +185,13 @@ def _assign(x, found, source):
     if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
             or share_memory(source, x) or source.layout.device is not layout.device or x.layout.weak:
         target = make_view(x, found, SLICE)
-        itself = source.address == target.address and source.layout is layout and source.storage is x.storage
+        itself = source.address == target.address and source.layout is layout and source.memory is x.memory
         if not (itself and _same_history(source, target)):
             copy_(target, source)                        # `x[i] += y` ends by assigning x[i] to itself
         return
     if source.layout.shape != layout.shape and source.layout.ndim:
         expand_layout(source.layout, layout.shape)       # raises unless it broadcasts
-    mark_written(x.storage, "copy_")
+    mark_written(x.memory, "copy_")
     copy_elements(source, view_of(x, layout, offset))
 
 

@@ -82,7 +82,7 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
 def look_first(x, indices, bounds, written, complaint=out_of_bounds):
     """Raise for a bad index before anything is written to a tensor that others have: kernels, which look as they go, so that large
     indices are read once, would leave half a write behind. `written`: how many elements are."""
-    if written <= LOOKED_AT or (made.target is not None and made.target.storage is x.storage):
+    if written <= LOOKED_AT or (made.target is not None and made.target.memory is x.memory):
         return
     for index, (_, size, least) in zip(indices, bounds):
         layout = index.layout
@@ -152,7 +152,7 @@ def begin_write(name, self, *sources):
     if not layout.contiguous and layout.overlaps_itself():
         raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
                            f"location. Please clone() the tensor before performing the operation. ({name}_)")
-    check_mode(self.storage, name + "_")
+    check_mode(self.memory, name + "_")
     if recording(self, *sources):
         check_inplace_allowed(self, name)
         return True
@@ -167,7 +167,7 @@ def apart(source, target):
 
 
 def end_write(primitive, self, graph, sources, saved, attributes):
-    mark_written(self.storage, primitive.name + "_")
+    mark_written(self.memory, primitive.name + "_")
     if graph and self.layout.dtype.category >= 2:
         rebase_history(self, GraphNode(primitive, (self.node, *[s.node for s in sources]), saved, attributes))
     return self

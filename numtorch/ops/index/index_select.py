@@ -195,7 +195,7 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
 
 
 def _put(primitive, x, dims, indices, source, reduce, rule):
-    storage = x.storage
+    storage = x.memory
     if not isinstance(source, Tensor):
         raise not_a_tensor(primitive.name, source, "source", 3)
     if share_memory(source, x):                          # before it is planned: a copy may lie differently

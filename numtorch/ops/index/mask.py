@@ -252,7 +252,7 @@ def _scatter_where(prepared, self: Tensor, mask: Tensor, source: Tensor):
     source, mask = contiguous(apart(source, self)), apart(mask, self)
     target = self if self.layout.contiguous else contiguous(self.detach())
     prepared.call(target.address, mask.address, source.address, prepared.descriptor)
-    if target.storage is not self.storage:
+    if target.memory is not self.memory:
         copy_(self.detach(), target)
     return end_write(_MASKED_SCATTER, self, graph, (source,), (mask,), source.layout)
 

@@ -382,7 +382,7 @@ def fill_diagonal_(self, fill_value, wrap: bool = False) -> Tensor:
 
 
 def _diagonal_of(x, start, step, count):
-    offset = (x.address - x.storage.address) // x.layout.dtype.itemsize
+    offset = (x.address - x.memory.address) // x.layout.dtype.itemsize
     return x.as_strided((count,), (step,), offset + start)
 
 

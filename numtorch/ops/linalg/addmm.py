@@ -290,8 +290,8 @@ def _where_it_lies(primitive, x, a, b, beta, alpha) -> bool:
             or share_memory(x, b):
         return False
     plan.add_to(x, a, b)
-    x.storage.version += 1
-    x.storage.writer = f"{primitive.name}_"
+    x.memory.version += 1
+    x.memory.writer = f"{primitive.name}_"
     return True
 
 

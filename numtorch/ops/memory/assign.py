@@ -50,8 +50,8 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
         prepared = None
     if prepared is None:
         return _write(self, as_operand("copy_", src))
-    storage = self.storage
-    if self.node is not None or src.node is not None or src.storage is storage or storage.watched:
+    storage = self.memory
+    if self.node is not None or src.node is not None or src.memory is storage or storage.watched:
         return _write(self, src)
     mark_written(storage, "copy_")
     prepared.call(src.address, self.address, prepared.descriptor)
@@ -82,7 +82,7 @@ def _write_recorded(prepared, self: Tensor, source: Tensor):
     graph = recording(self, source)
     if graph:
         check_inplace_allowed(self, "copy")
-    mark_written(self.storage, "copy_")
+    mark_written(self.memory, "copy_")
     prepared.call(source.address, self.address, prepared.descriptor)
     if graph and self.layout.dtype.category >= 2:
         node = GraphNode(_COPY, (self.node, source.node), (), source.layout)

@@ -25,7 +25,7 @@ def detach(input) -> Tensor:
     """
     out = bare()
     try:
-        out.storage, out.address, out.layout, out.node = input.storage, input.address, input.layout, None
+        out.memory, out.address, out.layout, out.node = input.memory, input.address, input.layout, None
     except AttributeError:
         if isinstance(input, Tensor):                    # a special layout that is of tensors
             return input.layout.handler.detached(input)
@@ -71,9 +71,9 @@ def _data(self) -> Tensor:
     """
     if self.layout.handler is not None:
         out = self.layout.handler.detached(self)
-        out.storage = self.storage.alias()
+        out.memory = self.memory.alias()
         return out
-    return wrap(self.storage.alias(), self.address, self.layout)
+    return wrap(self.memory.alias(), self.address, self.layout)
 
 
 def _set_data(self, value):

@@ -25,7 +25,7 @@ def _take_on(x, layout, name):
     """Give a tensor another layout from where its first element is, in larger memory where it does not fit."""
     if x.node is not None:
         raise RuntimeError(f"cannot resize variables that require grad ({name})")
-    storage = x.storage
+    storage = x.memory
     check_mode(storage, name)
     lowest, stop = layout.extent() if layout.numel else (0, 0)
     offset = x.address - storage.address
@@ -37,7 +37,7 @@ def _take_on(x, layout, name):
         elif storage.nbytes:
             raise NotImplementedError(f"{name}: memory on {storage.device} cannot grow yet")
         larger.version, larger.writer = storage.version + 1, name
-        x.storage, x.address = larger, larger.address + offset
+        x.memory, x.address = larger, larger.address + offset
         _leave_views(x)
     x.layout = layout
     return x
@@ -146,8 +146,8 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
         if source.layout.dtype is not own.dtype:
             raise RuntimeError(f"Could not set tensor of type {source.layout.dtype} to a tensor of type {own.dtype} (set_)")
         if size is None:
-            return _taking(self, source.storage, source.address, source.layout)
-        source = source.storage
+            return _taking(self, source.memory, source.address, source.layout)
+        source = source.memory
     if not isinstance(source, Storage):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
     if source.device is not own.device:
@@ -164,7 +164,7 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
 
 
 def _taking(x, storage, address, layout):
-    x.storage, x.address, x.layout = storage, address, layout
+    x.memory, x.address, x.layout = storage, address, layout
     if x.node is not None:
         x.node.lie_as(layout)
     _leave_views(x)

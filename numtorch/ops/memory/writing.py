@@ -43,7 +43,7 @@ def check_writable(name, target, result_dtype, shape):
 
 def share_memory(a, b) -> bool:
     """Whether two tensors are over the same block: storages of one block begin at one address (see `Storage.alias`)."""
-    return a.storage is b.storage or a.storage.address == b.storage.address != 0        # 0: on a device without memory
+    return a.memory is b.memory or a.memory.address == b.memory.address != 0        # 0: on a device without memory
 
 
 def overlap_partly(source, target) -> bool:

@@ -125,7 +125,7 @@ def embedding_renorm_(weight, indices, max_norm: float, norm_type: float = 2.0) 
     size = reductions.norm(vectors, norm_type, 1, True)
     scale = arithmetic.where(comparison.gt(size, max_norm), max_norm / (size + 1e-7), 1)
     put_values(weight.detach(), (0,), (rows,), vectors * scale, False)
-    mark_written(weight.storage, "embedding_renorm_")
+    mark_written(weight.memory, "embedding_renorm_")
     return weight
 
 

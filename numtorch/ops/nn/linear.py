@@ -104,7 +104,7 @@ def linear(input, weight, bias=None, *, out=None) -> Tensor:
         made = out.node = new(LinearNode)
         made.primitive, made.attributes, made.outputs, made.extras = LINEAR, plan.key, 1, None
         made.edges = (node, weight_node, bias_node)
-        made.saved = saved, (input.storage.version, weight.storage.version), ()
+        made.saved = saved, (input.memory.version, weight.memory.version), ()
     return out
 
 
@@ -168,7 +168,7 @@ class LinearNode(GraphNode):
         if saved is None or kernels is None:
             return self.primitive.vjp(self, grad)
         (x, weight), (x_version, weight_version), _ = saved
-        if (x is not None and x.storage.version != x_version) or (weight is not None and weight.storage.version != weight_version):
+        if (x is not None and x.memory.version != x_version) or (weight is not None and weight.memory.version != weight_version):
             return self.primitive.vjp(self, grad)                  # which says who changed what
         by_input, by_weight, by_bias = self.edges
         if by_input is not None:

@@ -53,13 +53,13 @@ class _Plan:
         self.out = Layout.of(packs[0].dtype, shape, strides, packs[0].device)
 
     def views(self, packs):
-        return [wrap(packs[i].storage, packs[i].address + shift, layout) for i, shift, layout in self.places]
+        return [wrap(packs[i].memory, packs[i].address + shift, layout) for i, shift, layout in self.places]
 
     def gradient_packs(self, batch_dim):
         """Memory for the packs' gradients, and the gradients of queries, keys and values in it."""
         packs = [empty(p.dense()) for p in self.packs]
         places = _places([p.layout for p in packs], self.heads, self.out.shape[2], batch_dim)
-        return packs, [wrap(packs[i].storage, packs[i].address + shift, layout) for i, shift, layout in places]
+        return packs, [wrap(packs[i].memory, packs[i].address + shift, layout) for i, shift, layout in places]
 
 
 def _places(packs, heads, width, batch_dim):
@@ -105,7 +105,7 @@ def _attend(plan, *arguments):
         return _joined(scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal), batch_dim)
     query, key, value = plan.views(packs)
     out, lse, state = run_forward(plan.attention, query, key, value, mask)
-    result = wrap(out.storage, out.address, plan.out)
+    result = wrap(out.memory, out.address, plan.out)
     if recording(*packs):
         result.node = node = GraphNode(MULTI_HEAD_ATTENTION, tuple([p.node for p in packs]), (*packs, mask, lse),
                                        (plan.key, state))
@@ -132,7 +132,7 @@ def _projections_vjp(node, grad):
     grads_of_packs, grads = plan.gradient_packs(batch_dim)
     attention = plan.attention
     layout = _split_heads(grad.layout, plan.heads, attention.out.shape[3], batch_dim)
-    run_backward(attention, state, *plan.views(packs), mask, out, lse, wrap(grad.storage, grad.address, layout), grads)
+    run_backward(attention, state, *plan.views(packs), mask, out, lse, wrap(grad.memory, grad.address, layout), grads)
     return tuple([g if node.needs(i) else None for i, g in enumerate(grads_of_packs)])
 
 

@@ -395,8 +395,8 @@ def _batch_plan(layout, weight, bias, running_mean, running_var, training, momen
 
 def _note_moved(dense, running):
     """A kernel has moved running statistics, or a dense copy of them."""
-    if dense is running or dense.storage is running.storage:
-        mark_written(running.storage, "batch_norm")
+    if dense is running or dense.memory is running.memory:
+        mark_written(running.memory, "batch_norm")
     else:
         running.copy_(dense)
 

@@ -91,7 +91,7 @@ def _zero_state(layout, *shape):
 
 def _apart(tensor):
     """The memory of a result without the tensor, which would lead from its node to itself."""
-    return wrap(tensor.storage, tensor.address, tensor.layout)
+    return wrap(tensor.memory, tensor.address, tensor.layout)
 
 
 def _from_row(x, row):
@@ -315,7 +315,7 @@ class _Backward:
         if name not in self.totals:
             return None
         place = self.totals.index(name) * self.partial.shape[1] * self.partial.dtype.itemsize
-        total = SUM.run(wrap(scratch.storage, scratch.address + place, self.partial), 0)
+        total = SUM.run(wrap(scratch.memory, scratch.address + place, self.partial), 0)
         return total if self.partial.dtype is self.dtype else total.to(self.dtype)
 
 

@@ -154,9 +154,9 @@ def _run(plan, tensors):
 def _run_into(op, plan, tensors, out):
     """A call with `out` whose plan is known: 1.1 us where `out` is as the plan would make it and apart from everything else."""
     if type(out) is Tensor and out.layout is plan.out and out.node is None:
-        storage = out.storage
+        storage = out.memory
         for t in tensors:
-            if t.node is not None or t.storage is storage or (storage.watched and share_memory(t, out)):
+            if t.node is not None or t.memory is storage or (storage.watched and share_memory(t, out)):
                 return call_into(op, tensors, out)
         mark_written(storage, op.name)
         plan.call(*[t.address for t in tensors], out.address, plan.descriptor)
@@ -185,7 +185,7 @@ def call_into(op, args, out):
             or any(share_memory(t, out) for t in tensors):
         copy_(out, _run(plan, tensors))
         return out
-    mark_written(out.storage, op.name)
+    mark_written(out.memory, op.name)
     plan.call(*[t.address for t in tensors], out.address, plan.descriptor)
     return out
 
@@ -198,7 +198,7 @@ def make_inplace(op, run=None):
     listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}=None" for n in names]
     convert = "".join(f"    if type({n}) is not Tensor and type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
     others = names[1:]
-    apart = " and ".join([f"{n}.node is None" for n in names] + [f"{n}.storage is not storage" for n in others])
+    apart = " and ".join([f"{n}.node is None" for n in names] + [f"{n}.memory is not storage" for n in others])
     shared = " or ".join(f"share_memory({n}, {names[0]})" for n in others) or "False"
     source = f"""
 def op_call({', '.join(listed)}):
@@ -207,7 +207,7 @@ def op_call({', '.join(listed)}):
     except (KeyError, AttributeError):
         pass
     else:
-        storage = {names[0]}.storage
+        storage = {names[0]}.memory
         if {apart}:
             if modes.anomaly or storage.watched:
                 if {shared}:
@@ -262,13 +262,13 @@ def run_inplace(op, tensors):
         plan = op.inplace_plans.keep(layouts, op.make_inplace_plan(layouts))
     needs_graph = modes.grad and any(t.node is not None for t in tensors)
     if not needs_graph:
-        mark_written(target.storage, op.name + "_")
+        mark_written(target.memory, op.name + "_")
         plan.call(*[t.address for t in tensors], plan.descriptor)
         return target
     check_inplace_allowed(target, op.name)
     recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
     if recipe is None:                                   # a comparison, written as numbers: 0 is the slope of all it came from
-        mark_written(target.storage, op.name + "_")
+        mark_written(target.memory, op.name + "_")
         plan.call(*[t.address for t in tensors], plan.descriptor)
         if target.layout.dtype.category >= 2:            # integers have no gradient
             rebase_history(target, GraphNode(_STEPS, tuple([t.node for t in tensors]), (), layouts))
@@ -276,7 +276,7 @@ def run_inplace(op, tensors):
     before = clone(target.detach()) if 0 in recipe.saves else target.detach()
     before.node = target.node
     kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
-    mark_written(target.storage, op.name + "_")
+    mark_written(target.memory, op.name + "_")
     plan.call(*[t.address for t in tensors], plan.descriptor)
     node = record_call(_plan_of_kept(op, plan, tuple([t.layout for t in kept])), kept, target)
     rebase_history(target, node)

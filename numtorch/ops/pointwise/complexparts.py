@@ -129,7 +129,7 @@ def _part(x, which):
     if found is None:
         kind, strides = layout.dtype.to_real(), tuple([2 * s for s in layout.strides])
         found = layout.views["parts"] = Layout.of(kind, layout.shape, strides, layout.device)
-    out = wrap(x.storage, x.address + which * found.dtype.itemsize, found)
+    out = wrap(x.memory, x.address + which * found.dtype.itemsize, found)
     if modes.grad:
         note_view(x, out)
     return out

@@ -138,7 +138,7 @@ class PointwiseNode(Node):
         values = {"grad": grad}
         for index, tensor in zip(recipe.saves, self._restored()):
             if tensor.layout.weak:                       # an op on a lone number would take the default dtype
-                tensor = to_dtype(wrap(tensor.storage, tensor.address, tensor.layout.dense()),
+                tensor = to_dtype(wrap(tensor.memory, tensor.address, tensor.layout.dense()),
                                                        recipe.out.dtype)
             values[op.parameters[index]] = tensor
         if recipe.saves_out:
@@ -205,7 +205,7 @@ def record_call(plan, inputs, out):
 def _record_with_modes(recipe, edges, inputs, out):
     node = new(PointwiseNode)
     node.recipe, node.edges, node.extras = recipe, edges, None
-    saved = [part for i in recipe.saves for part in (save(inputs[i]), inputs[i].storage.version)]
+    saved = [part for i in recipe.saves for part in (save(inputs[i]), inputs[i].memory.version)]
     node.saved = (*saved, save_result(out)) if recipe.saves_out else tuple(saved)
     if modes.anomaly:
         extras_of(node).trace = source_line()
@@ -237,10 +237,10 @@ def _keeper(inputs, saves, saves_out):
     if not saves and not saves_out:
         return None
     arguments = ", ".join(f"input{i}" for i in range(inputs))
-    saved = "".join(f"input{i}, input{i}.storage.version, " for i in saves)
+    saved = "".join(f"input{i}, input{i}.memory.version, " for i in saves)
     storage = ""
     if saves_out:
-        storage = "    storage = out.storage\n"
+        storage = "    storage = out.memory\n"
         saved += "(storage, out.address, out.layout, storage.version), "
     return make(f"""
 def keep(out, {arguments}):
@@ -251,7 +251,7 @@ def keep(out, {arguments}):
 def _backward(saves, saves_out, computed, gradients):
     """The backward of a node: one kernel, and each gradient at its edge's place."""
     names = [f"saved{i}" for i in range(saves)]
-    changed = [f"{n}.storage.version != {n}_version" for n in names]
+    changed = [f"{n}.memory.version != {n}_version" for n in names]
     words = ["grad.address", *[f"{n}.address" for n in names]]
     known, steps = [], []
     parts = [f"{n}, {n}_version" for n in names]

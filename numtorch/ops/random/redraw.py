@@ -31,7 +31,7 @@ def _redrawn(primitive, tensor, parameters, generator):
     if plan is None:
         return miss(primitive, (tensor,), (*parameters, generator))
     if tensor.node is None:
-        mark_written(tensor.storage, primitive.name)
+        mark_written(tensor.memory, primitive.name)
         run_fill(plan, tensor, generator)
         return tensor
     return _refill(primitive, plan, tensor, generator)
@@ -42,7 +42,7 @@ def _refill(primitive, plan, tensor, *call):
     recorded = tensor.node is not None and modes.grad
     if recorded:
         check_inplace_allowed(tensor, primitive.name[:-1])
-    mark_written(tensor.storage, primitive.name)
+    mark_written(tensor.memory, primitive.name)
     run_fill(plan, tensor, call[-1])
     if recorded:
         rebase_history(tensor, GraphNode(primitive, (tensor.node,), ()))

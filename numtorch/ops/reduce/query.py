@@ -288,7 +288,7 @@ def is_set_to(self, tensor) -> bool:
         (True, False)
     """
     same_layout = self.layout is layout_of("is_set_to", tensor, "tensor")
-    return same_layout and self.storage is tensor.storage and self.address == tensor.address
+    return same_layout and self.memory is tensor.memory and self.address == tensor.address
 
 
 def is_pinned(self, device=None) -> bool:
@@ -316,7 +316,7 @@ def is_shared(self) -> bool:
     if self.layout.device is not cpu:
         return self.layout.device.type == "cuda"         # as in PyTorch, which shares those by handles of the driver
     from ...shared.storages import is_shared as shared
-    return shared(self.storage)
+    return shared(self.memory)
 
 
 def share_memory_(self) -> Tensor:

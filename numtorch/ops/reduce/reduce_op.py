@@ -140,11 +140,11 @@ class SumNode(Node):
         known = plan and plan.summed.get(grad.layout)
         if known is None:
             spread, = _sum_vjp(self, grad)
-            if spread.storage is grad.storage:
+            if spread.memory is grad.memory:
                 SUM.plan_at(self.attributes).summed.keep(grad.layout, spread.layout)
             return spread,
         spread = bare()
-        spread.storage, spread.address, spread.layout, spread.node = grad.storage, grad.address, known, None
+        spread.memory, spread.address, spread.layout, spread.node = grad.memory, grad.address, known, None
         return spread,
 
     def differentiable_backward(self, grad):

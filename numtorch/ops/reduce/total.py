@@ -165,9 +165,9 @@ def total(function, x: Tensor, y: Tensor, option=None, *, mean: bool) -> Tensor:
         if recording:
             node = out.node = TotalNode()
             node.plan, node.edges, node.extras = plan, (x_node, y_node), None
-            node.saved = x, x.storage.version, y, y.storage.version
+            node.saved = x, x.memory.version, y, y.memory.version
             if recording == RARE:
-                node.saved = save(x), x.storage.version, save(y), y.storage.version
+                node.saved = save(x), x.memory.version, save(y), y.memory.version
                 if modes.anomaly:
                     extras_of(node).trace = source_line()
     return out

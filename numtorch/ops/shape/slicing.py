@@ -180,7 +180,7 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
         return make_view(input, algebra.as_strided(layout, size, stride, storage_offset), AS_STRIDED)
     own = input.storage_offset()
     start = own if storage_offset is None else ints((storage_offset,), "as_strided: storage_offset")[0]
-    result = algebra.strided_within(layout, as_shape((size,)), as_shape((stride,)), own, start, input.storage.nbytes)
+    result = algebra.strided_within(layout, as_shape((size,)), as_shape((stride,)), own, start, input.memory.nbytes)
     if input.node is not None:
         (low, high), (first, last) = layout.extent(), result[0].extent()
         if first + result[1] < low or last + result[1] > high or layout.overlaps_itself():

@@ -41,7 +41,7 @@ def make_view(x: Tensor, found, primitive: Primitive, attributes=None) -> Tensor
     """A view of x with layout and offset `found`, made by a primitive."""
     layout, offset = found
     out = bare()
-    out.storage = x.storage
+    out.memory = x.memory
     try:
         out.address = x.address + offset * layout.dtype.itemsize if offset else x.address
     except AttributeError:                               # a special layout that is of tensors: its algebra has made the view
@@ -74,7 +74,7 @@ def make_view(x: Tensor, found, primitive: Primitive, attributes=None) -> Tensor
 def make_views(x: Tensor, places) -> list:
     """Views of x of several layouts and offsets, that the caller records. Every other thing is done once for all."""
     try:
-        storage, address, itemsize, tracked = x.storage, x.address, x.layout.dtype.itemsize, None
+        storage, address, itemsize, tracked = x.memory, x.address, x.layout.dtype.itemsize, None
     except AttributeError:
         return [x.layout.handler.viewed(x, layout) for layout, _ in places]
     if modes.grad and x.layout.dtype.category >= 2:
@@ -87,7 +87,7 @@ def make_views(x: Tensor, places) -> list:
     views = []
     for layout, offset in places:
         out = bare()
-        out.storage, out.address, out.layout, out.node = storage, address + offset * itemsize, layout, None
+        out.memory, out.address, out.layout, out.node = storage, address + offset * itemsize, layout, None
         if tracked is not None:
             out._base, out._origin = base, "several"
             tracked.append(ref(out))

@@ -267,7 +267,7 @@ def affine_grid(theta, size, align_corners=None) -> Tensor:
     base = _bases.get(key)
     if base is None:
         base = _base(extents, theta, bool(align_corners))
-        if base.layout.numel <= KEPT and not base.storage.inference:
+        if base.layout.numel <= KEPT and not base.memory.inference:
             _bases.keep(key, base)
     return reshape(matmul(base, transpose(theta, 1, 2)), size[0], *extents, dims)
 
