@@ -1093,6 +1093,8 @@ class Attached:
         """The sign of real numbers, input / |input| of complex ones, elementwise; 0 for 0."""
     def sgn_(self) -> Tensor:
         """In-place form of `sgn`: writes the result into this tensor and returns it."""
+    def share_memory(self) -> Tensor:
+        """Move the memory to where other processes can see it, once sent to them. Every view of it goes along. Above 4 MiB"""
     def share_memory_(self) -> Tensor:
         """Move the memory to where other processes can see it, once sent to them. Every view of it goes along. Above 4 MiB"""
     def short(self, memory_format: _memory_format | None = None) -> Tensor:

@@ -5,6 +5,7 @@ empty one of its own, to test as a newcomer's machine would. Nothing here import
 """
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -57,3 +58,26 @@ def functions_as_they_are():
     casting = sys.modules.get("numtorch.amp.casting")
     if casting is not None:
         casting.uninstall()
+
+
+@pytest.fixture(params=["fork", "spawn", "forkserver"])
+def context(request):
+    """How processes start: each way in turn."""
+    import numtorch.multiprocessing as mp
+    return mp.get_context(request.param)
+
+
+@pytest.fixture
+def fork():
+    """Processes that start as copies of this one."""
+    import numtorch.multiprocessing as mp
+    return mp.get_context("fork")
+
+
+@pytest.fixture(scope="module")
+def only_what_is_new_is_collected():
+    """What other tests left takes most of the time of `gc.collect` else."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -14,16 +14,6 @@ import numtorch as torch
 import numtorch.multiprocessing as mp
 
 
-@pytest.fixture(params=["fork", "spawn", "forkserver"])
-def context(request):
-    return mp.get_context(request.param)
-
-
-@pytest.fixture
-def fork():
-    return mp.get_context("fork")
-
-
 # ---------------------------------------------------------------- locks
 def count_up(lock, number, value, event, condition, semaphore, barrier):
     for _ in range(100):
@@ -110,6 +100,30 @@ def test_values_in_a_bounded_queue(fork):
     bounded.join()
     with pytest.raises(ValueError, match="too many times"):
         bounded.task_done()
+
+
+def deal_with(queue, seen):
+    for x in iter(queue.get, None):
+        x.add_(1)
+        time.sleep(0.02)
+        seen.value += 1
+        queue.task_done()
+    queue.task_done()
+
+
+def test_join_waits_until_tensors_are_dealt_with(context):
+    queue, seen = context.JoinableQueue(), context.Value("i", 0)
+    process = context.Process(target=deal_with, args=(queue, seen))
+    process.start()
+    tensors = [torch.full((3,), float(i)) for i in range(4)]
+    for x in tensors:
+        queue.put(x)
+    queue.join()
+    assert seen.value == 4 and [x.tolist() for x in tensors] == [[i + 1.0] * 3 for i in range(4)]
+    queue.put(None)
+    queue.join()
+    process.join(60)
+    assert process.exitcode == 0
 
 
 # ---------------------------------------------------------------- pipes
@@ -215,6 +229,26 @@ def test_results_that_are_not_waited_for(fork):
         assert list(each) == [4]                         # it goes on behind what failed
         pool.close()
         pool.join()
+
+
+def add_ten(x, *, to=None):
+    x.add_(10)
+    return x[1:] if to is None else to.add_(x)
+
+
+def test_tensors_of_every_way_to_ask_a_pool(context):
+    """Arguments are the caller's memory, and results the worker's, whoever asks and waits how."""
+    x, total, seen = torch.zeros(3), torch.ones(3), []
+    with context.Pool(2) as pool:
+        part = pool.apply_async(add_ten, (x,), callback=seen.append).get(60)
+        assert part.untyped_storage() is x.untyped_storage() and part.tolist() == [10] * 2 and seen[0] is part
+        assert pool.apply(add_ten, (x,), {"to": total}).untyped_storage() is total.untyped_storage() and total.tolist() == [21] * 3
+        rows = torch.zeros(5, 4)
+        for results in (pool.imap(add_ten, rows), pool.imap_unordered(add_ten, rows, chunksize=2), pool.map_async(add_ten, rows).get(60),
+                        pool.starmap(add_ten, zip(rows)), pool.starmap_async(add_ten, zip(rows)).get(60)):
+            assert all(part.untyped_storage() is rows.untyped_storage() for part in results)
+        assert rows.tolist() == [[50] * 4] * 5
+        assert pool.map(lambda y: (y + total).tolist(), [torch.ones(3)]) == [[22] * 3]
 
 
 def killed_now(times):
@@ -326,6 +360,14 @@ def move(p):
 def shifted(x):
     return cube(x) + scale
 context = mp.get_context({method!r})
+held, done = torch.zeros(2), context.SimpleQueue()
+def outer(bound):
+    return lambda queue: queue.put([bound.add_(1), cube(bound), Point])
+process = context.Process(target=outer(held), args=(done,))
+process.start()
+bound, cubes, kind = done.get()
+process.join()
+print(held.tolist(), bound.untyped_storage() is held.untyped_storage(), cubes.tolist(), kind is Point, process.exitcode)
 with context.Pool(1) as pool:
     print(pool.apply(move, (Point(2),)).x, type(pool.apply(move, (Point(2),))) is Point, scale.item())
     print(pool.map(lambda x: cube(x).item(), [torch.tensor(2.0)]), pool.apply(shifted, (torch.tensor(1.0),)).item())
@@ -337,7 +379,7 @@ def test_what_was_typed_in(method, tmp_path):
     """Functions, classes, closures over tensors and elementwise ops of a REPL, which no worker could import."""
     done = subprocess.run([sys.executable, "-c", REPL.format(method=method)], capture_output=True, text=True, timeout=120,
                           cwd=tmp_path)
-    assert (done.stdout, done.stderr) == ("3 True 5.0\n[8.0] 6.0\n", "")
+    assert (done.stdout, done.stderr) == ("[1.0, 1.0] True [1.0, 1.0] True 0\n3 True 5.0\n[8.0] 6.0\n", "")
 
 
 # ---------------------------------------------------------------- one model, several processes

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import fcntl
-import gc
 import os
 import signal
 import subprocess
@@ -10,35 +9,23 @@ import sys
 import time
 
 import pytest
+from family import MB, in_use, memory
 
 import numtorch as torch
 import numtorch.multiprocessing as mp
 from numtorch.shared import filelocks
 from numtorch.shared import heap as heaps
 from numtorch.shared.channel import Channel
-from numtorch.shared.heap import BLOCK, CAPACITY, IN_SEGMENT, KIND, LAST, heap
+from numtorch.shared.heap import LAST, heap
 
-MB = 1 << 20
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-
-@pytest.fixture(scope="module", autouse=True)
-def only_what_is_new_is_collected():
-    """What other tests left takes most of the time of `large_bytes` else."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
 
 
 def large_bytes():
     """Bytes of large blocks that anybody of this family uses."""
-    gc.collect()
-    home = heap()
-    home.tidy()
-    home.critical(home.sweep, True)
-    table = home.all_records[:home.header[2]]
-    return int(table[(table[:, KIND] == BLOCK) & (table[:, IN_SEGMENT] == 0), CAPACITY].sum())
+    return in_use()[2]
 
 
 # ---------------------------------------------------------------- who lives
@@ -117,11 +104,6 @@ def test_a_child_whose_number_was_taken_ends():
 
 
 # ---------------------------------------------------------------- large blocks
-def memory():
-    """Bytes that the family's file takes."""
-    return os.fstat(heap().fd).st_blocks * 512
-
-
 def hold_until_told(queue, told, done):
     x = queue.get()
     done.put(x.numel())
@@ -206,9 +188,9 @@ for module in (os, fcntl):
             delattr(module, name)
 """
 MACOS = ["memfd_create", "eventfd", "F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"]
-CHOSEN = ["multiprocessing.py::test_tensors_travel_by_handle", "multiprocessing.py::test_large_memory_goes_at_the_last_drop",
-          "multiprocessing.py::test_a_killed_holder_lets_go", "multiprocessing.py::test_killed_at_each_step",
-          "multiprocessing.py::test_forks_of_a_busy_parent", "multiprocessing_workers.py::test_a_dead_holders_lock_is_free",
+CHOSEN = ["multiprocessing.py::test_tensors_travel_by_handle", "share_memory.py::test_large_memory_goes_at_the_last_drop",
+          "multiprocessing_left.py::test_a_killed_holder_lets_go", "multiprocessing_killed.py::test_killed_at_each_step",
+          "multiprocessing_killed.py::test_forks_of_a_busy_parent", "multiprocessing_workers.py::test_a_dead_holders_lock_is_free",
           "multiprocessing_workers.py::test_pools[fork]", "multiprocessing_workers.py::test_pipes[spawn]",
           "shared.py::test_a_killed_parent_lets_go_though_its_children_live[fork]"]
 

@@ -17,7 +17,7 @@ from ..shared import heap as heaps
 from ..shared.channel import Channel, Letter
 from ..shared.storages import base_of, share
 from ..tensor import Tensor
-from .transfer import get_array_sharing, set_array_sharing, write
+from .transfer import get_array_sharing, name_typed_classes, set_array_sharing, write
 
 
 def _launched(fd, number):
@@ -80,6 +80,7 @@ class ForkProcess(_Sent, contexts.ForkProcess):
         heaps.heap()                                     # the child belongs to this process's family
         if self.shares_arguments:
             share({id(base): base for base in _storages_in([self._target, self._args, self._kwargs])}.values())
+        name_typed_classes()
         super().start()
 
 

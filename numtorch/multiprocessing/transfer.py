@@ -218,6 +218,16 @@ def _importable(each):
     return found is each
 
 
+def name_typed_classes() -> None:
+    """Give classes that were typed into a REPL the names by which cloudpickle knows them again, before a child is forked: what it
+    sends of them is of the same classes here then."""
+    main = sys.modules.get("__main__")
+    if main is not None and not hasattr(main, "__file__"):
+        for each in list(vars(main).values()):
+            if isinstance(each, type) and each.__module__ == "__main__":
+                cloudpickle.cloudpickle._get_or_create_tracker_id(each)
+
+
 def dumps(value) -> memoryview:
     """A value's pickle, for this very process: nothing holds what it refers to."""
     file = io.BytesIO()

@@ -375,7 +375,7 @@ for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, sha
                   _itself("resolve_neg", "This tensor, which never stands for its negative."),
                   _itself("pin_memory", "This tensor: there is no pinned memory.")):
     method(_function)
-
+Tensor.share_memory = share_memory_                      # what modules call it
 
 
 def _says(name, function, doc, found, kind="bool"):

@@ -1,0 +1,26 @@
+"""What this process's family uses of shared memory."""
+from __future__ import annotations
+
+import gc
+import os
+
+from numtorch.shared.heap import BLOCK, CAPACITY, CHANNEL, IN_SEGMENT, KIND, NEXT_ID, heap
+
+METHODS = ("fork", "spawn", "forkserver")
+MB = 1 << 20
+
+
+def in_use():
+    """(blocks, channels, bytes of large blocks) that anybody of this family uses."""
+    gc.collect()
+    home = heap()
+    home.tidy()
+    home.critical(home.sweep, True)
+    table = home.all_records[:home.header[NEXT_ID]]
+    blocks = table[table[:, KIND] == BLOCK]
+    return len(blocks), int((table[:, KIND] == CHANNEL).sum()), int(blocks[blocks[:, IN_SEGMENT] == 0, CAPACITY].sum())
+
+
+def memory():
+    """Bytes that the family's file takes."""
+    return os.fstat(heap().fd).st_blocks * 512
