@@ -326,3 +326,11 @@ def test_views_that_change_the_tensor_itself(name, args):
     x = numtorch.arange(8.0).reshape(2, 4, 1)
     found = numtorch.func.vmap(lambda row: getattr(row.clone(), name)(*args))(x)
     assert numtorch.equal(found, numtorch.stack([getattr(row.clone(), name)(*args) for row in x]))
+
+
+def test_gradients_of_each_sample_lie_as_the_weights_do():
+    """A layer's weights are multiplied as one matrix with all samples; their gradients are products of a column and a row, in order."""
+    weight, x, g = [numtorch.from_numpy(np.random.default_rng(0).standard_normal(shape)) for shape in ((4, 3), (7, 3), (4,))]
+    found = numtorch.func.vmap(numtorch.func.grad(lambda w, x: numtorch.nn.functional.linear(x, w) @ g), (None, 0))(weight, x)
+    assert found.is_contiguous()
+    numtorch.testing.assert_close(found, g[:, None] * x[:, None, :])

@@ -7,6 +7,7 @@ import scipy.signal
 
 import numtorch as torch
 from numtorch.autograd import gradcheck, gradgradcheck
+from numtorch.kernels.cpu.gemm import product
 
 
 def arrays(*shapes, dtype=np.float64):
@@ -120,3 +121,41 @@ def test_a_sum_in_place_is_the_products_kernel_alone(name, batch):
     leaf = x.clone().requires_grad_()
     with pytest.raises(RuntimeError, match="leaf Variable"):
         getattr(leaf, name)(a, b)
+
+
+# A row: the shapes of two factors, which of these are expanded from a batch of 1, and the sizes and batch of the product that is made.
+SHARED = {
+    "rows": (((5, 3, 4), (5, 4, 6)), 1, (15, 6, 4, 1)), "a row": (((5, 1, 4), (5, 4, 6)), 1, (5, 6, 4, 1)),
+    "a column": (((5, 3, 4), (5, 4, 1)), 0, (3, 5, 4, 1)), "columns, which do not go on": (((5, 3, 4), (5, 4, 6)), 0, (3, 6, 4, 5)),
+    "dots": (((5, 1, 4), (5, 4, 1)), 1, (5, 1, 4, 1)), "two batches": (((2, 5, 3, 4), (2, 5, 4, 6)), 1, (30, 6, 4, 1)),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_batch_with_a_shared_factor_is_one_product(name, monkeypatch):
+    shapes, shared, sizes = SHARED[name]
+    made, join = [], product.Problem.join_batch
+    monkeypatch.setattr(product.Problem, "join_batch", lambda self: (join(self), made.append((self.m, self.n, self.k, self.batch))))
+    torch.ops.linalg.matmul.MATMUL.plans.clear()
+    lead = len(shapes[0]) - 2
+    a, b = [x[(slice(1),) * lead] if place == shared else x for place, x in enumerate(arrays(*shapes))]
+    x, y = [torch.from_numpy(each).expand(shape) for each, shape in zip((a, b), shapes)]
+    np.testing.assert_allclose((x @ y).numpy(), a @ b, rtol=1e-12)
+    assert made == [sizes]
+    a, b = np.round(a), np.round(b)
+    x, y = [torch.from_numpy(each).int().expand(shape) for each, shape in zip((a, b), shapes)]
+    assert (x @ y).tolist() == (a @ b).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.complex128])
+@pytest.mark.parametrize("shapes", [((5, 1), (1, 7)), ((3, 5, 1), (3, 1, 7)), ((3, 5, 1), (1, 7)), ((2, 3, 5, 1), (3, 1, 7)), ((1, 1), (1, 1)), ((0, 1), (1, 3))])
+def test_products_of_columns_and_rows(shapes, dtype):
+    """Of depth 1: elementwise, in any order of memory, with a contiguous result."""
+    a, b = arrays(*shapes, dtype=dtype)
+    for prepare in (lambda t: t, lambda t: t.mT.contiguous().mT, lambda t: t.transpose(0, -1).contiguous().transpose(0, -1)):
+        x, y = [prepare(torch.from_numpy(each)) for each in (a, b)]
+        found = x @ y
+        assert found.is_contiguous()
+        np.testing.assert_allclose(found.numpy(), a @ b, rtol=1e-6)
+    if dtype == np.complex128:
+        assert gradcheck(torch.matmul, [torch.from_numpy(each).requires_grad_() for each in (a, b)])

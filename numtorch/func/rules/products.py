@@ -58,9 +58,9 @@ def linear_relu(level, primitive, values, has, attributes):
 
 def _by_own_weights(x, each, weight):
     """x times the weights of each sample."""
+    if each and x.layout.ndim == 2:                      # weights times columns, so that their gradients lie as they do
+        return matmul(weight, x.unsqueeze(2)).squeeze(2)
     across = weight.transpose(1, 2)
-    if each and x.layout.ndim == 2:
-        return matmul(x.unsqueeze(1), across).squeeze(1)
     if each:
         rows = x if x.layout.ndim == 3 else x.flatten(1, -2)
         return matmul(rows, across).reshape(*x.layout.shape[:-1], weight.layout.shape[1])

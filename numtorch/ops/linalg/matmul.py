@@ -55,6 +55,32 @@ def run(self, a, b, bias=None):
         return out
 
 
+class Outer:
+    """A planned product of depth 1, whose every element is one product: elementwise, in an eighth of a matrix product's time."""
+
+    __slots__ = ("out", "ring", "call", "descriptor")
+
+    def __init__(self, plan):
+        self.out, self.call, self.descriptor = plan.out, plan.call, plan.descriptor
+        self.ring = ring_for(plan.out.nbytes, plan.out.device)
+
+    run = make(f"""
+def run(self, a, b):
+    ring = self.ring
+{allocation("out", "ring", "self.out")}    out.node = None
+    self.call(a.address, b.address, out_address, self.descriptor)
+    return out
+""", ALLOCATION, "run")
+
+
+def outer_of(a, b, out):
+    """The plan of a product of columns and rows, which broadcast; None where elements would not come in the order of `out`."""
+    if a.shape[-1] != 1 or not out.numel:
+        return None
+    plan = arithmetic.mul.op.planned_for([a, b], ())
+    return Outer(plan) if plan.out is out else None
+
+
 def check_operands(name, a, b):
     """Raise RuntimeError for layouts of two devices or dtypes."""
     if a.device is not b.device:
@@ -105,6 +131,9 @@ def _plan_mm(a, b):
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
     out = Layout.of(a.dtype, (a.shape[0], b.shape[1]), None, a.device)
+    by_elements = outer_of(a, b, out)
+    if by_elements is not None:
+        return by_elements
     prepared = kernels(a.device, "gemm.gemm").plan_gemm(a.shape[0], b.shape[1], a.shape[1], kernel_dtype(a), a.strides, b.strides,
                                                    out.strides)
     return Product(out, prepared)
@@ -167,6 +196,9 @@ def _plan_bmm(a, b):
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
                            f"[{b.shape[0]}, {b.shape[1]}].")
     out = Layout.of(a.dtype, (a.shape[0], a.shape[1], b.shape[2]), None, a.device)
+    by_elements = outer_of(a, b, out)
+    if by_elements is not None:
+        return by_elements
     prepared = kernels(a.device, "gemm.gemm").plan_gemm(
         a.shape[1], b.shape[2], a.shape[2], kernel_dtype(a), a.strides[1:], b.strides[1:], out.strides[1:], batch=a.shape[0],
         batch_strides=(a.strides[0], b.strides[0], out.strides[0]))
@@ -275,6 +307,9 @@ def _plan_batches(a, b):
                            f"{b.shape[-2]}x{b.shape[-1]}, of {list(a.shape)} and {list(b.shape)})")
     steps = _batch_stride(a, batch), _batch_stride(b, batch)
     out = Layout.of(a.dtype, (*batch, a.shape[-2], b.shape[-1]), None, a.device)
+    by_elements = outer_of(a, b, out)
+    if by_elements is not None:
+        return by_elements
     if None in steps:
         return False
     return Product(out, kernels(a.device, "gemm.gemm").plan_gemm(

@@ -489,6 +489,8 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     if not (M and N and batch):
         kernel = compiler.compile_kernel(_nothing, ("int64",) * 5 + ("int64*",))
         return threads.prepare(kernel, [[0]])
+    problem.join_batch()
+    M, N = problem.m, problem.n
     if problem.kind == "c" or (problem.kind in "iu" and activation):
         return _plan_loops(problem)
     if tiny.pays(problem):

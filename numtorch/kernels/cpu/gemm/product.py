@@ -111,6 +111,27 @@ class Problem:
         self.bias = {"row": "column", "column": "row"}.get(self.bias)
         self.swap ^= 1
 
+    def join_batch(self):
+        """One taller product instead of a batch, or a wider one, where a factor is the same for all, and the other's rows (or
+        columns) and C's go on from one product to the next."""
+        by_a, by_b, _ = self.batch_strides
+        if self.batch > 1 and not by_b and self.bias != "row" and self._rows_go_on():
+            self._join_rows()
+        elif self.batch > 1 and not by_a and self.bias != "column":
+            self.transpose()
+            if self._rows_go_on():
+                self._join_rows()
+            self.transpose()
+
+    def _rows_go_on(self):
+        by_a, _, by_c = self.batch_strides
+        return self.m == 1 or (by_a == self.m * self.a[0] and by_c == self.m * self.c[0])
+
+    def _join_rows(self):
+        if self.m == 1:
+            self.a, self.c = (self.batch_strides[0], self.a[1]), (self.batch_strides[2], self.c[1])
+        self.m, self.batch, self.batch_strides = self.m * self.batch, 1, (0, 0, 0)
+
     def normalise(self):
         """Give C a unit column stride if transposing or a size of 1 allows it."""
         if self.n > 1 and self.c[1] != 1 and (self.c[0] == 1 or self.m == 1):

@@ -36,6 +36,7 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
         return NOTHING
     problem = Problem((M, N, K), dtype, a_strides, b_strides, c_strides, batch, batch_strides, bias, bias_stride, activation,
                       alpha, beta)
+    problem.join_batch()
     if abs(problem.c[1]) > abs(problem.c[0]):            # neighbouring threads write neighbouring columns
         problem.transpose()
     flags = ((SCALED if alpha != 1 else 0) | (ADDED if beta != 0 else 0) | (RECTIFIED if activation == "relu" else 0)
