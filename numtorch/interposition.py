@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import types as pytypes
+from importlib.util import find_spec
 
 from .tensor import Tensor
 
@@ -105,11 +106,13 @@ def with_constants(template, function, **constants):
 
 
 def public_functions():
-    """(namespace, name, function) of every function that users call, methods included."""
+    """(namespace, name, function) of every function that users call, methods included. Modules that wait to be imported go on waiting:
+    `overrides` makes every function ask its arguments from then on."""
     for module in NAMESPACES:
         namespace = importlib.import_module(module)
         for name in dir(namespace):
-            yield namespace, name, getattr(namespace, name, None)
+            if name in vars(namespace) or not (hasattr(namespace, "__path__") and find_spec(f"{module}.{name}")):
+                yield namespace, name, getattr(namespace, name, None)
     for name, value in vars(Tensor).items():
         yield Tensor, name, value
 

@@ -179,6 +179,20 @@ def test_without_a_profile_functions_are_what_they_are():
     assert not any("__signature__" in vars(function) for function in code)
 
 
+def test_a_profile_leaves_a_program_as_it_was():
+    """The first one in a process: looking for functions does not import what would stand before all of them from then on."""
+    program = """if True:
+        import sys
+        import numtorch as torch
+        before = torch.exp.__code__, torch.Tensor.__add__.__code__
+        with torch.profiler.profile():
+            torch.exp(torch.ones(2))
+        assert (torch.exp.__code__, torch.Tensor.__add__.__code__) == before
+        assert not {"numtorch.overrides", "numtorch.masked", "numtorch.distributions", "numtorch.cuda"} & set(sys.modules)
+    """
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_a_call_under_a_profile_takes_a_microsecond_more():
     x = numtorch.ones(4)
 
