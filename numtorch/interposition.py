@@ -106,8 +106,8 @@ def with_constants(template, function, **constants):
 
 
 def public_functions():
-    """(namespace, name, function) of every function that users call, methods included. Modules that wait to be imported go on waiting:
-    `overrides` makes every function ask its arguments from then on."""
+    """(namespace, name, function) of every function that users call, methods included. Modules that wait to be imported go on
+    waiting: `overrides` makes every function ask its arguments from then on."""
     for module in NAMESPACES:
         namespace = importlib.import_module(module)
         for name in dir(namespace):

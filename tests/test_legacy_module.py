@@ -177,6 +177,32 @@ def test_a_weights_gradient_is_added_to_by_its_product():
         module.get(0).accGradParameters(x, torch.ones(4, 3))
 
 
+def test_no_gradient_of_an_input_that_nobody_asks_for():
+    """The first layer of a network without `gradInput`: nothing as large as its input is made."""
+    module, x = nn.SpatialConvolution(1, 2, 3, 3), torch.randn(2, 1, 5, 5)
+    module.gradInput = None
+    for _ in range(2):
+        ones = torch.ones_like(module.forward(x))
+        with torch.profiler.profile() as profile:
+            assert module.backward(x, ones) is None
+    calls = {event.key for event in profile.key_averages()}
+    assert not calls & {"clone", "zero_", "conv2d", "backward"} and module.gradWeight.any()
+
+
+def test_hooks_of_a_formula():
+    seen = []
+
+    class Watched(nn.Layer):
+        def formula(self, input):
+            input.register_hook(lambda grad: seen.append("input"))
+            output = input.exp()
+            output.register_hook(lambda grad: seen.append("output"))
+            return output
+    module, x = Watched(), torch.zeros(2)
+    module.forward(x)
+    assert module.backward(x, torch.ones(2)).tolist() == [1, 1] and sorted(seen) == ["input", "output"]
+
+
 def test_nothing_is_recorded_outside():
     module, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
     assert not module.forward(x).requires_grad and not module.backward(x, torch.ones(1, 2)).requires_grad and x.grad is None

@@ -7,7 +7,7 @@ from ...ops.linalg.matmul import mm
 from ...tensor import Tensor
 from ...tree import map_tensors
 from .convert import Convertible
-from .record import Record, apart, kept, total
+from .record import Record, kept, total
 
 
 class Criterion(Convertible):
@@ -79,7 +79,7 @@ class Criterion(Convertible):
         record = self._record
         if record is None or not record.is_of(input, {}, (target,)):
             record = self._record = Record(input, {}, (target,)).run(self.formula)
-        self.gradInput = kept(self.gradInput, record.like_input(apart(record.gradients(record.inputs), ())))
+        self.gradInput = kept(self.gradInput, record.like_input(record.loss_gradients()))
         return self.gradInput
 
     def backward(self, input, target):
@@ -234,7 +234,9 @@ class CrossEntropyCriterion(Weighing):
     def formula(self, input, target):
         if 1 in input.shape:
             input = input.squeeze()
-        return F.cross_entropy(input, target.squeeze().long(), self.weights)
+        if 1 in target.shape:
+            target = target.squeeze()
+        return F.cross_entropy(input, target.long(), self.weights)
 
 
 class MultiLabelSoftMarginCriterion(Weighing):

@@ -30,12 +30,14 @@ class Linear(Weighted):
     untracked = ("weight",)                              # most of what a network's gradients are: the product itself adds to them
 
     def _add_untracked(self, input, gradOutput, scale):
-        if self.gradWeight is not None:
-            outputs, inputs = self.gradWeight.shape
-            if gradOutput.shape != (*input.shape[:-1], outputs):
-                raise RuntimeError(f"Mismatch in shape: Linear expected a gradOutput of {[*input.shape[:-1], outputs]}, got "
-                                   f"{list(gradOutput.shape)}")
-            self.gradWeight.addmm_(gradOutput.reshape(-1, outputs).t(), input.detach().reshape(-1, inputs), alpha=scale)
+        gradient, expected = self.gradWeight, (*input.layout.shape[:-1], self.weight.layout.shape[0])
+        if gradient is None:
+            return
+        if gradOutput.layout.shape != expected:
+            raise RuntimeError(f"Mismatch in shape: Linear expected a gradOutput of {list(expected)}, got {list(gradOutput.shape)}")
+        if len(expected) != 2:
+            gradOutput, input = gradOutput.reshape(-1, expected[-1]), input.reshape(-1, input.layout.shape[-1])
+        gradient.addmm_(gradOutput.t(), input if input.node is None else input.detach(), alpha=scale)
 
     def _shown(self):
         outputs, inputs = self.weight.shape

@@ -152,7 +152,7 @@ class Module(Convertible):
         if not self.parameter_names:
             return {}
         own = vars(self)
-        return {name: own[name] for name in self.parameter_names if own.get(name) is not None}
+        return {name: weight for name in self.parameter_names if (weight := own.get(name)) is not None}
 
     def parameters(self):
         """A list of the parameters and a list of their gradients; None where there are no parameters."""
@@ -331,8 +331,9 @@ class Layer(Module):
         if self.inplace:
             result = next(tensors_in(input)).copy_(result.detach())
             record.stands_for(input)
-        self._record, self.output = record, kept(self.output, result)
-        return self.output
+        self._record = record
+        self.output = output = kept(self.output, result)
+        return output
 
     def _release(self):
         self._record = None
@@ -347,35 +348,38 @@ class Layer(Module):
 
     def _walk(self, input, gradOutput, scale, of_input, of_parameters):
         """One backward for what is asked of it."""
-        self._along_the_tape(input, gradOutput, scale, of_input, of_parameters)
+        record = self._recorded(input)
+        if type(gradOutput) is not Tensor or gradOutput.node is not None:
+            gradOutput = map_tensors(Tensor.detach, gradOutput)
+        at_once = of_input and scale == 1
+        of_input = of_input and self.gradInput is not None
+        totals: dict = {}
+        if of_parameters and record.weights:
+            own = vars(self)
+            for name in record.weights:
+                if name not in self.untracked:
+                    totals[name] = total = own.get(gradient_name(name))
+                    at_once = at_once and total is not None
+        if of_input:
+            emptied(self.gradInput)
+        if at_once and (of_input or totals) and record.can_add(gradOutput):
+            gradients = record.add_gradients(gradOutput, totals, of_input)
+        else:
+            gradients = self._scaled(record, gradOutput, scale, of_input, totals)
+        if of_input:
+            self.gradInput = kept(self.gradInput, record.like_input(gradients))
         if of_parameters and self.untracked:
             self._add_untracked(input, gradOutput, scale)
         return self.gradInput
 
-    def _along_the_tape(self, input, gradOutput, scale, of_input, of_parameters):
-        record = self._recorded(input)
-        if type(gradOutput) is not Tensor or gradOutput.node is not None:
-            gradOutput = map_tensors(Tensor.detach, gradOutput)
-        leaves, totals = [], {}
-        if of_input and self.gradInput is not None:
-            leaves = record.inputs
-            emptied(self.gradInput)
-        if of_parameters:
-            for name in record.weights:
-                if name not in self.untracked:
-                    totals[name] = getattr(self, gradient_name(name))
-            if of_input and scale == 1 and (leaves or totals) and all(total is not None for total in totals.values()) \
-                    and record.can_add(gradOutput):
-                gradients = record.add_gradients(gradOutput, totals)
-                if leaves:
-                    self.gradInput = kept(self.gradInput, record.like_input(gradients))
-                return
+    def _scaled(self, record, gradOutput, scale, of_input, totals):
+        """What `Record.add_gradients` does, for any gradient, with a factor, and where some gradients are not kept."""
+        leaves = record.inputs if of_input else []
         gradients = record.gradients([*leaves, *[record.weights[name] for name in totals]], gradOutput)
         for total, gradient in zip(totals.values(), gradients[len(leaves):]):
             if total is not None:
                 total.add_(gradient) if scale == 1 else total.add_(gradient, alpha=scale)
-        if leaves:
-            self.gradInput = kept(self.gradInput, record.like_input(apart(gradients[:len(leaves)], gradOutput)))
+        return apart(gradients[:len(leaves)], gradOutput)
 
     def updateGradInput(self, input, gradOutput):
         return self._walk(input, gradOutput, 1, True, False)

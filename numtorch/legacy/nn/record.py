@@ -12,7 +12,7 @@ from ...autograd.engine import run_backward
 from ...autograd.graph import Leaf, Output
 from ...autograd.modes import enable_grad, modes
 from ...layout import contiguous_format
-from ...ops.creation.fill import zeros
+from ...ops.creation.fill import ones, zeros
 from ...tensor import Tensor, wrap
 from ...tree import map_tensors, tensors_in
 
@@ -22,6 +22,16 @@ def _leaf(tensor):
     if tensor.layout.dtype.is_floating_point:
         leaf.node = Leaf(leaf)
     return leaf
+
+
+def _state(input, weights, fixed) -> list:
+    """Where the tensors that a formula is given are, and how often each has been written to."""
+    seen: list = []
+    given = (input,) if isinstance(input, Tensor) else _listed(input)
+    for tensor in (*given, *weights.values(), *(_listed(fixed) if fixed else ())):
+        storage = tensor.memory
+        seen += storage, storage.version, tensor.address, tensor.layout
+    return seen
 
 
 def _listed(structure) -> list:
@@ -46,7 +56,7 @@ class Record:
         result: what it returned, after `run`.
     """
 
-    __slots__ = ("leaves", "inputs", "weights", "result", "tracked", "_known", "_versions", "_fixed")
+    __slots__ = ("leaves", "inputs", "weights", "result", "tracked", "_seen", "_fixed")
 
     def __init__(self, input, weights, fixed=(), tracked: bool = True, untracked=()) -> None:
         taken = _leaf if tracked else Tensor.detach
@@ -56,14 +66,10 @@ class Record:
         else:
             self.leaves = map_tensors(taken, input)
             self.inputs = _listed(self.leaves)
-        self.tracked, self._fixed, self._known = tracked, fixed, [*self.inputs]
-        self.weights = {}
-        for name, weight in weights.items():
-            self.weights[name] = leaf = weight.detach() if name in untracked else _leaf(weight)
-            self._known.append(leaf)
-        if fixed:
-            self._known += _listed(fixed)
-        self._versions = [tensor.memory.version for tensor in self._known]
+        self.tracked, self._fixed = tracked, fixed
+        self.weights = weights and {name: weight.detach() if name in untracked else _leaf(weight)
+                                    for name, weight in weights.items()}
+        self._seen = _state(input, weights, fixed)
 
     def run(self, formula) -> Record:
         """Compute the result.
@@ -74,11 +80,13 @@ class Record:
         Returns:
             This record.
         """
-        if modes.grad:
-            self.result = formula(self.leaves, *self._fixed, **self.weights)
-        else:
+        if not modes.grad:
             with enable_grad():
                 self.result = formula(self.leaves, *self._fixed, **self.weights)
+        elif self._fixed or self.weights:
+            self.result = formula(self.leaves, *self._fixed, **self.weights)
+        else:
+            self.result = formula(self.leaves)
         return self
 
     def stands_for(self, input) -> None:
@@ -87,8 +95,8 @@ class Record:
         Args:
             input: of the same structure.
         """
-        self._known[:len(self.inputs)] = [tensor.detach() for tensor in _listed(input)]
-        self._versions = [tensor.memory.version for tensor in self._known]
+        seen = _state(input, {}, ())
+        self._seen = [*seen, *self._seen[len(seen):]]
 
     def is_of(self, input, weights, fixed=()) -> bool:
         """Whether these are what the formula was run on, unchanged.
@@ -96,17 +104,8 @@ class Record:
         Args:
             input, weights, fixed: as they were given.
         """
-        tensors = [input] if isinstance(input, Tensor) else _listed(input)
-        tensors += weights.values()
-        if fixed:
-            tensors += _listed(fixed)
-        if len(tensors) != len(self._known):
+        if _state(input, weights, fixed) != self._seen:
             return False
-        for tensor, known, version in zip(tensors, self._known, self._versions):
-            storage = tensor.memory
-            if storage is not known.memory or storage.version != version or tensor.address != known.address \
-                    or tensor.layout is not known.layout:
-                return False
         return not fixed or all(isinstance(given, (Tensor, list)) or known == given for known, given in zip(self._fixed, fixed))
 
     def gradients(self, wanted, grad_output=None) -> list:
@@ -134,6 +133,13 @@ class Record:
         gradients = [None if leaf.node is None else next(ready) for leaf in wanted]
         return [_zeros(leaf) if gradient is None else gradient for leaf, gradient in zip(wanted, gradients)]
 
+    def loss_gradients(self) -> list:
+        """The gradients of the input's tensors where the result is a loss, in memory of their own."""
+        result = self.result
+        if result.node is not None and result.layout.shape == ():
+            return self.add_gradients(_one(result.layout.dtype, result.layout.device), {}, True)
+        return apart(self.gradients(self.inputs), ())
+
     def can_add(self, grad_output) -> bool:
         """Whether `add_gradients` takes this gradient: one tensor, for one result that was recorded.
 
@@ -146,39 +152,49 @@ class Record:
         own, given = result.layout, grad_output.layout
         return given is own or (given.shape == own.shape and given.dtype is own.dtype and given.device is own.device)
 
-    def add_gradients(self, grad_output, totals) -> list:
+    def add_gradients(self, grad_output, totals, of_input: bool) -> list:
         """One backward for all that there is: weights' gradients are added where they are kept, as the engine comes to them.
 
         Args:
             grad_output: the gradient of the result.
             totals: the tensors that the weights' gradients are added to, by name.
+            of_input: whether the input's gradients are asked for.
 
         Returns:
-            The gradients of the input's tensors, zeros for those that have none, in memory of their own.
+            The gradients of the input's tensors, zeros for those that have none, in memory of their own; none where they are not
+            asked for.
         """
-        leaves, weights = [leaf.node for leaf in self.inputs], [self.weights[name].node for name in totals]
-        for leaf, total in zip(weights, totals.values()):
-            leaf.grad = total
-        try:
-            node = self.result.node
-            if not _one_op(node):
-                run_backward((node,), (grad_output,), True, False)
-            else:                                        # what the engine would do for one node, which most formulas are
-                before = modes.recording, modes.grad
-                modes.recording = modes.grad = False
-                try:
-                    outgoing = node.backward(grad_output)
-                finally:
-                    modes.recording, modes.grad = before
-                taken = [grad_output.memory]
+        node, state = self.result.node, modes.__dict__   # this thread's; as a dict it costs a third of attribute access
+        sums = {self.weights[name].node: total for name, total in totals.items()}
+        if _one_op(node) and not state["anomaly"]:       # what the engine would do for one node, which most formulas are
+            before = state["recording"], state["grad"]
+            state["recording"] = state["grad"] = False
+            try:
+                outgoing, taken = node.backward(grad_output), [grad_output.memory]
                 for leaf, gradient in zip(node.edges, outgoing):
                     if leaf is not None and gradient is not None:
-                        leaf.grad = _own(gradient, taken) if leaf.grad is None else leaf.grad.add_(gradient)
-            return [_zeros(tensor) if leaf is None or leaf.grad is None else leaf.grad for leaf, tensor in zip(leaves, self.inputs)]
-        finally:
-            for leaf in (*leaves, *weights):
-                if leaf is not None:
-                    leaf.grad = None
+                        total = sums.get(leaf)
+                        if total is not None:
+                            total.add_(gradient)
+                        elif of_input:
+                            sums[leaf] = _own(gradient, taken)
+            finally:
+                state["recording"], state["grad"] = before
+            found = sums
+        else:
+            for leaf, total in sums.items():
+                leaf.grad = total
+            try:
+                run_backward((node,), (grad_output,), True, False)
+                found = {leaf.node: leaf.node.grad for leaf in self.inputs if leaf.node is not None}
+            finally:
+                for leaf in (*self.inputs, *self.weights.values()):
+                    if leaf.node is not None:
+                        leaf.node.grad = None
+        if not of_input:
+            return []
+        gradients = [found.get(leaf.node) for leaf in self.inputs]
+        return [_zeros(leaf) if gradient is None else gradient for leaf, gradient in zip(self.inputs, gradients)]
 
     def like_input(self, tensors):
         """Tensors in the structure of the input.
@@ -193,11 +209,11 @@ class Record:
 
 
 def _one_op(node) -> bool:
-    """Whether behind a node there are leaves only."""
-    if modes.anomaly or node.outputs != 1 or type(node) in (Leaf, Output):
+    """Whether behind a node there are leaves only, and nobody has a hook on any of them."""
+    if node.outputs != 1 or node.extras is not None or type(node) in (Leaf, Output):
         return False
     for edge in node.edges:
-        if edge is not None and type(edge) is not Leaf:
+        if edge is not None and (type(edge) is not Leaf or edge.extras is not None or edge.post_hooks is not None):
             return False
     return True
 
@@ -209,6 +225,11 @@ def _zeros(leaf):
 @functools.cache
 def _nothing(dtype, device):
     return zeros(0, dtype=dtype, device=device)
+
+
+@functools.cache
+def _one(dtype, device):
+    return ones((), dtype=dtype, device=device)
 
 
 def emptied(buffer):
