@@ -250,7 +250,6 @@ assert "torch" not in sys.modules
 
 @pytest.mark.parametrize("code, error, words", [
     ("torch.compiler.allow_in_graph", AttributeError, "numtorch has no torch.compiler.allow_in_graph: ops are compiled"),
-    ("torch.jit.script", AttributeError, "no torch.jit.script: there is no TorchScript"),
     ("torch.nn.SyncBatchNorm", AttributeError, "drop the wrapper"),
     ("torch.sparse_bsr_tensor", AttributeError, "CSR"),
     ("torch.distributed.init_process_group", AttributeError, "groups of processes"),

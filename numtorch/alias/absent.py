@@ -1,7 +1,6 @@
 """What PyTorch has and numtorch has not, by its name behind `torch.`, with what to do instead. A row holds for all below it."""
 
 _QUANTIZED = "there are no quantised dtypes; compute in float16 or bfloat16"
-_SCRIPT = "there is no TorchScript; call the function or module itself, its ops are compiled as they are"
 _TRACE = "there is no graph to export; save the state_dict, and the program with it"
 _BLOCKS = "sparse layouts are COO, CSR and CSC; use torch.sparse_csr_tensor"
 _PROCESSES = ("there are no groups of processes that talk to one another; drop the wrapper, or share a batch among workers by "
@@ -31,7 +30,6 @@ ABSENT = {
     "export": _TRACE,
     "fx.experimental": "of torch.fx, graphs, tracers, interpreters and replace_pattern are here",
     "fx.passes": "of torch.fx, graphs, tracers, interpreters and replace_pattern are here",
-    **{f"jit.{name}": _SCRIPT for name in ("export", "ignore", "script", "unused")},
     "library": "new ops are made with numtorch.pointwise or autograd.Function",
     **dict.fromkeys(("masked.MaskedTensor", "masked.masked_tensor", "masked.as_masked_tensor", "masked.is_masked_tensor"),
                     "there are no masked tensors; the functions of torch.masked take a tensor and a mask"),

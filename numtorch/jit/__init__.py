@@ -1,4 +1,4 @@
-"""Programs made of Python functions (docs/compile.md, docs/graph.md).
+"""Programs made of Python functions (docs/compile.md, docs/graph.md, docs/script.md).
 
 Replayed launches:
 
@@ -22,26 +22,34 @@ freezing     what a trace freezes, and says so
 tracing      the graph of a call
 decompose    users' elementwise ops as calls of this package's
 listing      a graph as Python, for people to read
-programs     functions and modules that run a graph, and their files
+programs     functions and modules that run a graph
 traces       `jit.trace`
 fused        elementwise ops in one kernel
 passes/      from graphs to cheaper graphs
 inference    `jit.freeze`, `jit.optimize_for_inference`
+
+Scripts:
+
+scripting/   `jit.script`: functions and modules that keep their control flow
+files        `jit.save`, `jit.load`
 """
 import importlib as _importlib
 
 _PUBLIC = {
-    "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule load save",
+    "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule",
     "parsing": "parse", "inference": "freeze optimize_for_inference", "graph": "Graph", "interpreter": "Interpreter",
+    "scripting.scripts": "export ignore script unused", "scripting.reading": "annotate script_isinstance",
+    "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
-__all__ = ["Graph", "Interpreter", "ScriptFunction", "ScriptModule", "TracerWarning", "freeze", "is_scripting", "is_tracing",
-           "load", "optimize_for_inference", "parse", "save", "trace", "trace_module"]
+__all__ = ["Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule", "TracerWarning", "UnsupportedNodeError",
+           "annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "parse",
+           "save", "script", "trace", "trace_module", "unused"]
 
 
 def is_scripting() -> bool:
-    """Whether a script is compiled: never.
+    """Whether a script runs: in one it is True, where Python runs the same function False.
 
     Example:
         >>> import numtorch as torch
@@ -52,6 +60,8 @@ def is_scripting() -> bool:
 
 
 def __getattr__(name):
+    if name == "isinstance":
+        name = "script_isinstance"
     if name in _HOMES:
         return getattr(_importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -1,11 +1,10 @@
-"""What `jit.trace` and `jit.load` return: functions and modules that run a graph."""
+"""What `jit.trace` returns: functions and modules that run a graph, and what files hold of them."""
 from __future__ import annotations
 
 from typing import Any
 
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from ..serialization import load as load_file
 from ..serialization import save as save_file
 from ..tensor import Tensor
 from ..tree import map_tensors, tensors_in
@@ -15,7 +14,7 @@ from .interpreter import Interpreter
 from .listing import code_of
 from .parsing import parse
 
-_FORMAT = "numtorch graph 1"
+FORMAT = "numtorch graph 1"
 _HOLE = "%tensor"                                        # where a tensor stands in the arguments that a program is for
 
 
@@ -96,13 +95,17 @@ class ScriptFunction:
     def __call__(self, *args: Any) -> Any:
         return self._program.run(args)
 
+    def content(self) -> dict:
+        """What a file holds of it."""
+        return content_of(self._program, "function", self.__name__, {}, [])
+
     def save(self, f: Any) -> None:
         """Write it to a file, which `jit.load` reads.
 
         Args:
             f: the file's name, or a file open for writing.
         """
-        save_file(_content(self._program, "function", self.__name__, {}, []), f)
+        save_file(self.content(), f)
 
     def __repr__(self):
         return f"<traced {self.__name__}>"
@@ -137,15 +140,19 @@ class ScriptModule(Module):
     def forward(self, *args: Any) -> Any:
         return self._program.run(args)
 
+    def content(self) -> dict:
+        """What a file holds of it."""
+        held = {name: ("parameter" if isinstance(value, Parameter) else "buffer", value)
+                for name, value in (*self.named_parameters(), *self.named_buffers())}
+        return content_of(self._program, "module", self._original_name, held, self.training)
+
     def save(self, f: Any) -> None:
         """Write it to a file, which `jit.load` reads.
 
         Args:
             f: the file's name, or a file open for writing.
         """
-        held = {name: ("parameter" if isinstance(value, Parameter) else "buffer", value)
-                for name, value in (*self.named_parameters(), *self.named_buffers())}
-        save_file(_content(self._program, "module", self._original_name, held, self.training), f)
+        save_file(self.content(), f)
 
     def _get_name(self):
         return f"ScriptModule(original_name={self._original_name})"
@@ -198,74 +205,41 @@ def module_of(tensors: dict, name: str) -> ScriptModule:
 
 
 # ---------------------------------------------------------------- files
-def _content(program, kind, name, held, training):
+def content_of(program, kind, name, held, training):
+    """What a file holds of a program.
+
+    Args:
+        program: it.
+        kind: `"function"` or `"module"`.
+        name: its own.
+        held: the module's tensors by name, each with `"parameter"` or `"buffer"`.
+        training: whether the module is.
+    """
     graph = decomposed(program.graph)
     others = {key: tensor for key, tensor in graph.constants.items() if key not in held and tensor is not None}
-    return {"format": _FORMAT, "kind": kind, "name": name, "graph": str(graph), "structure": program.structure,
+    return {"format": FORMAT, "kind": kind, "name": name, "graph": str(graph), "structure": program.structure,
             "parameters": {key: value.detach() for key, (what, value) in held.items() if what == "parameter"},
             "trained": [key for key, (what, value) in held.items() if what == "parameter" and value.requires_grad],
             "buffers": {key: value for key, (what, value) in held.items() if what == "buffer"},
             "constants": {key: value.detach() for key, value in others.items()}, "training": bool(training)}
 
 
-def save(m: Any, f: Any) -> None:
-    """Write a traced function or module to a file: the text of its graph, and its tensors. Nothing of its source is in it.
+def from_content(content: dict) -> Any:
+    """The function or module of what a file holds.
 
     Args:
-        m: what `jit.trace` returned.
-        f: the file's name, or a file open for writing.
+        content: as `content_of` gives it.
 
     Raises:
-        TypeError: `m` is neither.
-
-    Example:
-        >>> import io, numtorch as torch
-        >>> file = io.BytesIO()
-        >>> torch.jit.save(torch.jit.trace(torch.sin, torch.zeros(2)), file)
-        >>> _ = file.seek(0)
-        >>> torch.jit.load(file)(torch.zeros(2))
-        tensor([0., 0.])
+        KeyError, ValueError, TypeError, AttributeError: it is damaged.
     """
-    if not isinstance(m, (ScriptFunction, ScriptModule)):
-        raise TypeError(f"jit.save: expected what jit.trace returns, got {type(m).__name__}")
-    m.save(f)
-
-
-def load(f: Any, map_location: Any = None) -> Any:
-    """Read what `jit.save` has written. The file holds a graph and tensors; no code of it is run.
-
-    Args:
-        f: the file's name, or a file open for reading.
-        map_location: where its tensors go, as for `torch.load`.
-
-    Returns:
-        A function or a module.
-
-    Raises:
-        RuntimeError: the file is none of `jit.save`.
-
-    Example:
-        >>> import io, numtorch as torch
-        >>> file = io.BytesIO()
-        >>> torch.jit.trace(torch.nn.Linear(2, 1), torch.zeros(1, 2)).save(file)
-        >>> _ = file.seek(0)
-        >>> torch.jit.load(file).original_name
-        'Linear'
-    """
-    content = load_file(f, map_location=map_location, weights_only=True)
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise RuntimeError("jit.load: the file was not written by jit.save of numtorch")
-    try:
-        parameters = {key: Parameter(value, requires_grad=key in content["trained"])
-                      for key, value in content["parameters"].items()}
-        held = {**parameters, **content["buffers"]}
-        given = {**content["constants"], **held}
-        if not all(isinstance(value, Tensor) for value in given.values()):
-            raise ValueError("a constant is no tensor")
-        graph = parse(content["graph"], given)
-        structure, kind, name = content["structure"], content["kind"], str(content["name"])
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise RuntimeError(f"jit.load: the file is damaged: {error}") from None
+    parameters = {key: Parameter(value, requires_grad=key in content["trained"]) for key, value in content["parameters"].items()}
+    held = {**parameters, **content["buffers"]}
+    given = {**content["constants"], **held}
+    if not all(isinstance(value, Tensor) for value in given.values()):
+        raise ValueError("a constant is no tensor")
+    graph = parse(content["graph"], given)
+    structure, kind, name = content["structure"], content["kind"], str(content["name"])
     if kind == "function":
         return ScriptFunction(Program(graph, structure), name)
     module = module_of(held, name)

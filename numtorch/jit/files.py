@@ -1,0 +1,65 @@
+"""`jit.save` and `jit.load`: one file of text and tensors for a traced or scripted function or module."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..serialization import load as load_file
+from . import programs
+from .programs import ScriptFunction, ScriptModule
+from .scripting import loading, writing
+
+
+def save(m: Any, f: Any) -> None:
+    """Write a traced or scripted function or module to a file: text of its graph or of its scripts, and tensors. None of it is
+    code that Python would run.
+
+    Args:
+        m: what `jit.trace` or `jit.script` returned.
+        f: the file's name, or a file open for writing.
+
+    Raises:
+        TypeError: `m` is neither.
+        RuntimeError: it calls Python (`jit.ignore`).
+
+    Example:
+        >>> import io, numtorch as torch
+        >>> file = io.BytesIO()
+        >>> torch.jit.save(torch.jit.trace(torch.sin, torch.zeros(2)), file)
+        >>> _ = file.seek(0)
+        >>> torch.jit.load(file)(torch.zeros(2))
+        tensor([0., 0.])
+    """
+    if not isinstance(m, (ScriptFunction, ScriptModule)):
+        raise TypeError(f"jit.save: expected what jit.trace or jit.script returns, got {type(m).__name__}")
+    m.save(f)
+
+
+def load(f: Any, map_location: Any = None) -> Any:
+    """Read what `jit.save` has written. The file holds text and tensors; a graph is parsed as a graph, and a script as a script:
+    what is not in its subset of Python is refused, and no code of the file is run.
+
+    Args:
+        f: the file's name, or a file open for reading.
+        map_location: where its tensors go, as for `torch.load`.
+
+    Returns:
+        A function or a module.
+
+    Raises:
+        RuntimeError: the file is none of `jit.save`, or damaged.
+
+    Example:
+        >>> import io, numtorch as torch
+        >>> file = io.BytesIO()
+        >>> torch.jit.trace(torch.nn.Linear(2, 1), torch.zeros(1, 2)).save(file)
+        >>> _ = file.seek(0)
+        >>> torch.jit.load(file).original_name
+        'Linear'
+    """
+    content = load_file(f, map_location=map_location, weights_only=True)
+    if not isinstance(content, dict) or content.get("format") not in (programs.FORMAT, writing.FORMAT):
+        raise RuntimeError("jit.load: the file was not written by jit.save of numtorch")
+    try:
+        return loading.from_content(content)
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError, RuntimeError) as error:
+        raise RuntimeError(f"jit.load: the file is damaged: {error}") from None

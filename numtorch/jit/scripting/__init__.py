@@ -1,0 +1,20 @@
+"""`jit.script`: functions and modules in a subset of Python that keep loops and conditions (docs/script.md).
+
+problems     errors at the user's line
+kinds        the types of a script
+vocabulary   the functions and methods that a script may call
+grammar      the statements and expressions of a script, and what to write instead of others
+reading      a Python function as a tree of that grammar, in which no name of the user's is left
+checking     a tree, checked and made again of what was looked at
+expressions  of what type each expression is
+calling      calls and attributes, as checking has them
+units        the functions and methods that belong together
+listing      a script as a graph with blocks, for people to read
+writing      what a file holds of scripts
+modules      modules with scripted methods
+scripts      `jit.script` and its decorators
+loading      scripts from what a file holds
+
+A script is text in the end: `code` shows it, files hold it. Text from a file takes the same way as a user's function but for
+reading: it is parsed, each node must be of the grammar, each name of the vocabulary, and what is then run is made of that tree.
+"""

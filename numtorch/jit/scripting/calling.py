@@ -1,0 +1,405 @@
+"""Calls and attributes of a script: which there are, and of what type they are."""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from ...nn.modules.container import ModuleDict, ModuleList, Sequential
+from ...nn.modules.module import Module
+from ...nn.modules.parametercontainer import ParameterDict, ParameterList
+from . import vocabulary
+from .grammar import dotted
+from .kinds import (
+    ANY,
+    BOOL,
+    DEVICE,
+    DTYPE,
+    FLOAT,
+    INT,
+    NONE,
+    STR,
+    TENSOR,
+    Kind,
+    common,
+    fits,
+    is_of,
+    join,
+    kind_of,
+    list_of,
+    tuple_of,
+)
+
+_PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\d*(?::[^{}]*)?\})*")
+_CONTAINERS = (Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict)
+_WHOLE = ("floor", "ceil", "trunc", "gcd", "lcm", "comb", "perm", "factorial", "isqrt")
+_ASKED = ("isnan", "isinf", "isfinite", "isclose")
+_INDEX_KINDS = {
+    "abs": None,
+    "max": None,
+    "min": None,
+    "sum": None,
+    "bool": BOOL,
+    "int": INT,
+    "float": FLOAT,
+    "str": STR,
+    "len": INT,
+    "ord": INT,
+    "chr": STR,
+    "any": BOOL,
+    "all": BOOL,
+    "print": NONE,
+    "complex": Kind("complex"),
+    "round": ANY,
+    "pow": ANY,
+    "divmod": ANY,
+}
+
+
+class Calling:
+    """What a checker knows of calls and attributes."""
+
+    source: Any
+    unit: Any
+    locals: set
+    env: dict
+
+    def refuse(self, node, message):
+        raise NotImplementedError
+
+    def bind(self, value) -> ast.Name:
+        raise NotImplementedError
+
+    def expression(self, node, hint=None) -> tuple[Any, Kind]:
+        raise NotImplementedError
+
+    def element(self, kind, node) -> Kind:
+        raise NotImplementedError
+
+    def kinds_of(self, node) -> tuple:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ names that everybody has
+    def path(self, node) -> str | None:
+        """The text of `torch.something`, `math.something` or `__torch__.something`; None for anything else."""
+        names = []
+        while isinstance(node, ast.Attribute):
+            names.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Name) and node.id in ("torch", "math", "__torch__") and node.id not in self.locals and names:
+            return ".".join([node.id, *reversed(names)])
+        return None
+
+    def constant(self, node, path):
+        """A value that everybody has."""
+        space, name = path.split(".", 1)
+        if space == "torch" and name in vocabulary.constants():
+            value = vocabulary.constants()[name]
+            return self.bind(value), kind_of(value)
+        if space == "math" and isinstance(vocabulary.MATH.get(name), float):
+            return self.bind(vocabulary.MATH[name]), FLOAT
+        if space == "torch" and name in vocabulary.functions():
+            return self.refuse(node, f"{path} is a function, which is called and no value")
+        return self.refuse(node, f"{path} is not known in scripts")
+
+    # ------------------------------------------------------------ attributes
+    def attribute(self, node, owner, kind):
+        """An attribute that is no method."""
+        name, made = node.attr, ast.Attribute(owner, node.attr, ast.Load())
+        if kind == TENSOR and name in vocabulary.ATTRIBUTES:
+            return made, vocabulary.ATTRIBUTES[name]
+        if kind == DEVICE and name in vocabulary.DEVICES:
+            return made, vocabulary.DEVICES[name]
+        if kind == DTYPE and name in vocabulary.DTYPES:
+            return made, vocabulary.DTYPES[name]
+        if kind.name == "Module":
+            return made, common([self.member(node, module, name) for module in kind.of])
+        if kind.name in ("Any", "Tuple") and name in vocabulary.any_names() and not name.startswith("_"):
+            return made, ANY
+        if kind.name == "complex" and name in ("real", "imag"):
+            return made, FLOAT
+        if kind.name == "Optional":
+            return self.refuse(node, f"'{kind}' object has no attribute '{name}': it may be None, test `is not None` first")
+        return self.refuse(node, f"'{kind}' object has no attribute or method '{name}'" + (
+            ": it is a method, call it" if kind == TENSOR and vocabulary.is_method(name) else ""))
+
+    def member(self, node, module, name) -> Kind:
+        """The type of a module's attribute."""
+        if name.startswith("__"):
+            return self.refuse(node, f"Module '{type(module).__name__}' has no attribute '{name}'")
+        declared = vars(module).get("_declared", {}).get(name)
+        if declared is not None:
+            return declared
+        for held in (module._parameters, module._buffers, module._modules):
+            if name in held:
+                return kind_of(held[name])
+        if name == "training":
+            return BOOL
+        scripts = vars(module).get("_scripts")
+        if scripts is not None:
+            if name in vars(module)["_plain"]:
+                return kind_of(vars(module)[name])
+            if self.unit.method(module, name) is not None:
+                return self.refuse(node, f"{name} is a method, call it")
+        elif name in vars(module) and not name.startswith("_"):
+            return kind_of(vars(module)[name])
+        return self.refuse(
+            node,
+            f"Module '{_said(module)}' has no attribute '{name}' that a script can use: tensors, numbers, strings, "
+            "lists, tuples and dicts of them, modules, and methods that are scripts",
+        )
+
+    def has_member(self, node) -> bool:
+        """Whether the modules of `hasattr(module, "name")` have such an attribute."""
+        kind = self.expression(node.args[0])[1]
+        if kind.name != "Module" or not isinstance(node.args[1], ast.Constant):
+            return self.refuse(node, "hasattr in a script is asked of modules, with a name")
+        name = str(node.args[1].value)
+        return all(name in module._parameters or name in module._buffers or name in module._modules or
+                   name in vars(module) or self.unit.method(module, name) is not None for module in kind.of)
+
+    def store_member(self, node, owner, kind, value: Kind):
+        """The made target of `self.name = ...`."""
+        name = node.attr
+        for module in kind.of:
+            if name in module._modules or name in module._parameters or vars(module).get("_scripts") is None:
+                self.refuse(
+                    node,
+                    f"{name} of {_said(module)} cannot be assigned to in a script: only what modules that are scripts hold "
+                    "as tensors, numbers, strings, lists and dicts",
+                )
+            there = self.member(node, module, name)
+            if not fits(there, value) and not (there == NONE and value == TENSOR and name in module._buffers):
+                self.refuse(node, f"{name} is of type {there} and is assigned a {value}")
+        return ast.Attribute(owner, name, ast.Store())
+
+    def child(self, kind, node, whole) -> Kind:
+        """The type of an element of modules that hold others."""
+        children: list[Kind] = []
+        for module in kind.of:
+            if not isinstance(module, _CONTAINERS):
+                return self.refuse(node, f"'{_said(module)}' object is not iterable")
+            if isinstance(module, (ParameterList, ParameterDict)):
+                children.append(STR if isinstance(module, ParameterDict) and not isinstance(node, ast.Subscript) else TENSOR)
+            elif isinstance(module, ModuleDict) and not isinstance(node, ast.Subscript):
+                children.append(STR)
+            else:
+                index = getattr(getattr(node, "slice", None), "value", None) if isinstance(node, ast.Subscript) else None
+                if index is not None and (str(index) in module._modules or (isinstance(index, int) and -len(module) <= index < 0)):
+                    children.append(kind_of(module[index]))
+                else:
+                    children += map(kind_of, module._modules.values())
+        if whole:
+            return kind
+        return common(children) if children else ANY
+
+    # ------------------------------------------------------------ calls
+    def call(self, node):
+        """A call, made, and the type of what it returns."""
+        target = node.func
+        if any(each.arg is None for each in node.keywords):
+            self.refuse(node, "`**` in a call is not in a script: name each argument")
+        if isinstance(target, ast.Name) and target.id not in self.locals:
+            return self._call_builtin(node, target.id)
+        path = self.path(target)
+        if path is not None:
+            return self._call_path(node, path)
+        if isinstance(target, ast.Attribute):
+            owner, kind = self.expression(target.value)
+            if kind.name != "Module":
+                return self._call_method(node, target, owner, kind)
+            if not all(target.attr in module._modules for module in kind.of):
+                return self._call_member(node, target, owner, kind)
+        made, kind = self.expression(target)
+        if kind.name != "Module":
+            self.refuse(node, f"a value of type {kind} is called: functions are no values in a script")
+        given, keywords, kinds = self._arguments(node)
+        results = []
+        for module in kind.of:
+            script = self.unit.method(module, "forward")
+            if script is not None:
+                self._check_arguments(node, script, kinds)
+                results.append(script.result)
+            elif vars(module).get("_scripts") is not None:
+                self.refuse(node, f"{_said(module)} has no forward")
+            else:
+                results.append(vocabulary.said_result(type(module).forward))
+        return ast.Call(made, given, keywords), common(results) if results else ANY
+
+    def _arguments(self, node):
+        """Arguments made, and their types by place and by name."""
+        given = [self.expression(each) for each in node.args]
+        named = [(each.arg, self.expression(each.value)) for each in node.keywords]
+        starred = any(isinstance(each, ast.Starred) for each in node.args)
+        kinds: Any = None if starred else ([kind for _, kind in given], {name: kind for name, (_, kind) in named})
+        return [made for made, _ in given], [ast.keyword(name, made) for name, (made, _) in named], kinds
+
+    def _check_arguments(self, node, script, kinds):
+        if kinds is None:
+            return
+        by_place, by_name = kinds
+        wanted = dict(script.arguments)
+        if len(by_place) > len(script.places):
+            self.refuse(
+                node, f"{script.name}() expected at most {len(script.places)} argument(s) but received {len(by_place)} argument(s)"
+            )
+        given = dict(zip(script.places, by_place))
+        for name, kind in by_name.items():
+            if name not in wanted or name in given:
+                self.refuse(node, f"{script.name}(): Unknown keyword argument '{name}'" if name not in wanted else
+                            f"{script.name}() got two values for the argument '{name}'")
+            given[name] = kind
+        for name, kind in wanted.items():
+            if name not in given:
+                if name not in script.with_default:
+                    self.refuse(node, f"{script.name}() is missing value for argument '{name}'")
+            elif not fits(kind, given[name]):
+                self.refuse(node, f"{script.name}() Expected a value of type '{kind}' for argument '{name}' but instead found type "
+                            f"'{given[name]}'")
+
+    def _call_path(self, node, path):
+        space, name = path.split(".", 1)
+        if space == "__torch__":
+            script = self.unit.function(self, node, name)
+            given, keywords, kinds = self._arguments(node)
+            if script.arguments is not None:
+                self._check_arguments(node, script, kinds)
+            return ast.Call(self.bind(script.function), given, keywords), script.result
+        given, keywords, kinds = self._arguments(node)
+        if space == "math":
+            if not callable(vocabulary.MATH.get(name)):
+                self.refuse(node, f"{path} is not known in scripts")
+            return ast.Call(self.bind(vocabulary.MATH[name]), given, keywords), \
+                INT if name in _WHOLE else BOOL if name in _ASKED else FLOAT
+        if name not in vocabulary.functions():
+            self.refuse(node, f"{path} is not known in scripts")
+        if kinds is not None and name not in ("is_tensor", "tensor", "as_tensor"):
+            for each, kind in zip(node.args, kinds[0]):
+                if (
+                    kind == STR and name not in ("einsum", "device", "norm", "linalg.norm", "linalg.cond")
+                ) or kind.name == "Module":
+                    self.refuse(each, f"{path}() got a {kind} where a Tensor or a number is expected")
+        return ast.Call(self.bind(vocabulary.functions()[name]), given, keywords), vocabulary.result_kind(name)
+
+    def _call_builtin(self, node, name):
+        if name == "annotate" and len(node.args) == 2:
+            kind = self.kinds_of(node.args[0])[0]
+            made, found = self.expression(node.args[1], kind)
+            if not fits(kind, found):
+                self.refuse(node, f"expected an expression of type {kind} but found one of type {found}")
+            return made, kind
+        if name == "isinstance" and len(node.args) == 2:
+            made, _ = self.expression(node.args[0])
+            return ast.Call(self.bind(is_of), [made, self.bind(self.kinds_of(node.args[1]))], []), BOOL
+        if name == "hasattr" and len(node.args) == 2:
+            return ast.Constant(self.has_member(node)), BOOL
+        if name not in vocabulary.BUILTINS:
+            self.refuse(node, f"undefined value {name}" if name not in vocabulary.EXCEPTIONS else
+                        f"{name} is for `raise` in a script")
+        given, keywords, kinds = self._arguments(node)
+        if name in ("min", "max", "sorted") and any(each.arg == "key" for each in node.keywords):
+            self.refuse(node, f"{name}() with a key is not in a script")
+        if name == "print" and any(each.arg not in ("sep", "end") for each in node.keywords):
+            self.refuse(node, "print() in a script writes to the terminal")
+        first = (kinds[0][0] if kinds and kinds[0] else ANY)
+        if name == "len" and first.name not in ("Tensor", "List", "Dict", "Tuple", "str", "Any", "Module", "Iterator"):
+            self.refuse(node, f"a {first} has no len()")
+        return ast.Call(self.bind(vocabulary.BUILTINS[name]), given, keywords), self._builtin_kind(node, name, kinds, first)
+
+    def _builtin_kind(self, node, name, kinds, first):
+        if name in ("range",):
+            return Kind("Iterator", (INT,))
+        if name == "enumerate":
+            return Kind("Iterator", (tuple_of(INT, self.element(first, node)),))
+        if name == "zip":
+            return Kind("Iterator", (tuple_of(*[self.element(kind, node) for kind in kinds[0]]) if kinds else ANY,))
+        if name == "reversed":
+            return Kind("Iterator", (self.element(first, node),))
+        if name in ("list", "sorted"):
+            return list_of(self.element(first, node) if kinds and kinds[0] else ANY)
+        if name == "tuple":
+            return first if first.name == "Tuple" else Kind("Tuple")
+        if name == "dict":
+            return first if first.name == "Dict" else Kind("Dict", (ANY, ANY))
+        if name in ("abs", "max", "min", "sum"):
+            if kinds and len(kinds[0]) == 1:
+                return first if name == "abs" or first == TENSOR else self.element(first, node) if first != ANY else ANY
+            joined = common(kinds[0]) if kinds and kinds[0] else ANY
+            return joined
+        return _INDEX_KINDS.get(name, ANY)
+
+    def _call_method(self, node, target, owner, kind):
+        """A method of a value."""
+        name = target.attr
+        given, keywords, _ = self._arguments(node)
+        made = ast.Call(ast.copy_location(ast.Attribute(owner, name, ast.Load()), target), given, keywords)
+        if name == "format" and kind == STR:
+            if not (isinstance(target.value, ast.Constant) and _PLAIN_FIELDS.fullmatch(target.value.value)):
+                self.refuse(node, "format() in a script is of a literal with fields such as {} and {0:.3f}: or write an f-string")
+            return made, STR
+        if kind == TENSOR and vocabulary.is_method(name):
+            found = vocabulary.method_kind(name)
+            return made, (INT if node.args or node.keywords else list_of(INT)) if name in ("size", "stride") else found
+        table = {"List": vocabulary.LISTS, "Dict": vocabulary.DICTS, "str": vocabulary.STRINGS}.get(kind.name, {})
+        if name in table:
+            return made, self._container_method(node, name, kind, table[name])
+        if kind.name in ("Any", "Tuple") and name in vocabulary.any_names() and (kind.name == "Any" or name in ("index", "count")):
+            return made, ANY
+        if kind == Kind("number") and name == "is_integer":
+            return made, BOOL
+        if kind.name == "Optional":
+            return self.refuse(
+                node, f"'{kind}' object has no attribute or method '{name}': it may be None, test `is not None` first"
+            )
+        return self.refuse(node, f"'{kind}' object has no attribute or method '{name}'")
+
+    def _container_method(self, node, name, kind, said):
+        if kind.name == "List":
+            if name == "append" and node.args and kind.of and not fits(kind.of[0], found := self.expression(node.args[0])[1]):
+                self.refuse(node, f"a {found} is appended to a {kind}")
+            if name == "append" and node.args and isinstance(node.func.value, ast.Name) and kind.of == (ANY,) and \
+                    node.func.value.id in self.env:
+                self.env[node.func.value.id] = list_of(self.expression(node.args[0])[1])
+            return {"pop": kind.of[0] if kind.of else ANY, "copy": kind}.get(name, said)
+        if kind.name == "Dict" and kind.of:
+            key, value = kind.of
+            return {
+                "keys": Kind("Iterator", (key,)),
+                "values": Kind("Iterator", (value,)),
+                "items": Kind("Iterator", (tuple_of(key, value),)),
+                "pop": value,
+                "copy": kind,
+                "setdefault": value,
+                "get": (join(value, NONE) if len(node.args) == 1 else value) or ANY,
+            }.get(name, said)
+        return said
+
+    def _call_member(self, node, target, owner, kind):
+        """A method of a module."""
+        name, results = target.attr, []
+        given, keywords, kinds = self._arguments(node)
+        called = ast.Attribute(owner, name, ast.Load())
+        for module in kind.of:
+            function = vars(module).get("_functions", {}).get(name)
+            if function is not None:                     # an attribute that is a function, as self.activation
+                if len(kind.of) > 1:
+                    self.refuse(node, f"{name} is a function of its own in each of several modules: call the modules instead")
+                node = ast.copy_location(ast.Call(dotted(function), node.args, node.keywords), node)
+                return self.call(node)
+            script = self.unit.method(module, name)
+            if script is not None:
+                if script.arguments is not None:
+                    self._check_arguments(node, script, kinds)
+                results.append(script.result)
+            elif vars(module).get("_scripts") is None and name == "forward":
+                results.append(vocabulary.said_result(type(module).forward))
+            elif isinstance(module, ModuleDict) and name in ("keys", "values", "items"):
+                each = common([kind_of(child) for child in module.values()]) if len(module) else ANY
+                results.append(Kind("Iterator", ({"keys": STR, "values": each, "items": tuple_of(STR, each)}[name],)))
+            else:
+                self.refuse(node, f"Module '{_said(module)}' has no method '{name}' that is a script")
+        return ast.Call(ast.copy_location(called, target), given, keywords), common(results) if results else ANY
+
+
+def _said(module: Module) -> str:
+    return str(vars(module).get("_original_name", type(module).__name__))

@@ -1,0 +1,237 @@
+"""The types of a script: PyTorch's names for them, what is of which, and what two have in common."""
+from __future__ import annotations
+
+import ast
+import typing
+from typing import Any
+
+from ...devices import device
+from ...dtypes import dtype
+from ...nn.modules.module import Module
+from ...tensor import Tensor
+
+
+class Kind(typing.NamedTuple):
+    """A type.
+
+    Attributes:
+        name: `Tensor`, `int`, `List` and so on; `Any` where nothing is known.
+        of: the types of elements; for `Module`, the modules that it may be.
+    """
+
+    name: str
+    of: tuple = ()
+
+    def __str__(self) -> str:
+        if self.name == "NoneType":
+            return "None"
+        if not self.of or self.name == "Module":
+            return self.name
+        return f"{self.name}[{', '.join(map(str, self.of))}]"
+
+
+ANY, TENSOR, INT, FLOAT, BOOL, STR, NONE = map(Kind, ("Any", "Tensor", "int", "float", "bool", "str", "NoneType"))
+COMPLEX, DEVICE, DTYPE, NUMBER = map(Kind, ("complex", "device", "dtype", "number"))
+PLAIN = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "str": str, "complex": complex, "NoneType": type(None),
+         "device": device, "dtype": dtype, "Module": Module}
+SHAPES = {"List": 1, "Optional": 1, "Dict": 2, "Tuple": None}
+_SPELLINGS = {"list": "List", "dict": "Dict", "tuple": "Tuple", "None": "NoneType"}
+_NUMBERS = ("bool", "int", "float", "complex", "number")
+
+
+def list_of(kind: Kind) -> Kind:
+    return Kind("List", (kind,))
+
+
+def tuple_of(*kinds: Kind) -> Kind:
+    return Kind("Tuple", kinds)
+
+
+def optional(kind: Kind) -> Kind:
+    return kind if kind.name in ("Optional", "Any", "NoneType") else Kind("Optional", (kind,))
+
+
+def parse_kind(node: ast.expr) -> Kind:
+    """The type that an annotation says.
+
+    Args:
+        node: the annotation, in names of `typing`, builtins and `Tensor`.
+
+    Raises:
+        ValueError: it says none.
+    """
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return parse_kind(ast.parse(node.value, mode="eval").body)
+    if isinstance(node, ast.Constant) and node.value is None:
+        return NONE
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        left, right = parse_kind(node.left), parse_kind(node.right)
+        if right == NONE:
+            return optional(left)
+        if left == NONE:
+            return optional(right)
+        return ANY if {left.name, right.name} - set(_NUMBERS) else NUMBER
+    if isinstance(node, ast.Attribute):                  # torch.Tensor, typing.List
+        node = ast.Name(node.attr)
+    if isinstance(node, ast.Name):
+        name = _SPELLINGS.get(node.id, node.id)
+        if name in PLAIN or name in ("Any", "number"):
+            return Kind(name)
+        if name in SHAPES:
+            if name == "Optional":
+                raise ValueError("Optional says of what: Optional[Tensor]")
+            return Kind(name, {"List": (TENSOR,), "Dict": (STR, TENSOR), "Tuple": ()}[name]) if node.id == name else Kind(name)
+        raise ValueError(f"{node.id} is no type of a script; there are Tensor, int, float, bool, str, complex, List[...], "
+                         "Dict[..., ...], Tuple[...], Optional[...], Any")
+    if isinstance(node, ast.Subscript):
+        outer = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+        name = _SPELLINGS.get(outer, outer)
+        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if name == "Union":
+            kinds = [parse_kind(each) for each in inner]
+            rest = [kind for kind in kinds if kind != NONE]
+            found = rest[0] if len(rest) == 1 else ANY
+            return optional(found) if len(rest) < len(kinds) else found
+        if name == "Final":
+            return parse_kind(inner[0])
+        if name in SHAPES:
+            if name == "Tuple" and (len(inner) == 2 and isinstance(inner[1], ast.Constant) and inner[1].value is Ellipsis):
+                raise ValueError("tuples have a fixed length: Tuple[int, int], or a List[int]")
+            if SHAPES[name] not in (None, len(inner)):
+                raise ValueError(f"{name} takes {SHAPES[name]} types, got {len(inner)}")
+            kinds_of = tuple([parse_kind(each) for each in inner]) if not (
+                name == "Tuple" and len(inner) == 1 and isinstance(inner[0], ast.Tuple)) else ()
+            return optional(kinds_of[0]) if name == "Optional" else Kind(name, kinds_of)
+    raise ValueError(f"{ast.unparse(node)} is no type of a script")
+
+
+def parse_text(text: str) -> Kind:
+    """The type that a text says.
+
+    Args:
+        text: as `str(kind)` gives it.
+
+    Raises:
+        ValueError: it says none.
+    """
+    try:
+        return parse_kind(ast.parse(text, mode="eval").body)
+    except (SyntaxError, TypeError, RecursionError):
+        raise ValueError(f"{text!r} is no type of a script") from None
+
+
+def said_kind(annotation: Any) -> Kind | None:
+    """The type of an annotation as Python has it, or None where it is none of a script."""
+    text = annotation if isinstance(annotation, str) else annotation.__name__ if isinstance(annotation, type) and not hasattr(
+        annotation, "__origin__") else str(annotation)
+    try:
+        return parse_text(text)
+    except ValueError:
+        return None
+
+
+def kind_of(value: Any) -> Kind:
+    """The type of a value."""
+    if isinstance(value, Tensor):
+        return TENSOR
+    if isinstance(value, Module):
+        return Kind("Module", (value,))
+    for name in ("bool", "int", "float", "str", "complex", "NoneType", "device", "dtype"):
+        if type(value) is PLAIN[name]:
+            return Kind(name)
+    if isinstance(value, tuple):
+        return tuple_of(*map(kind_of, value))
+    if isinstance(value, list):
+        return list_of(common(list(map(kind_of, value))) if value else ANY)
+    if isinstance(value, dict):
+        return Kind(
+            "Dict", (common(list(map(kind_of, value))), common(list(map(kind_of, value.values())))) if value else (ANY, ANY)
+        )
+    return ANY
+
+
+def join(one: Kind, other: Kind) -> Kind | None:
+    """The type of what is of one or of the other, or None where they have nothing in common."""
+    if one == other:
+        return one
+    if ANY in (one, other):
+        return ANY
+    if NONE in (one, other):
+        return optional(other if one == NONE else one)
+    if "Optional" in (one.name, other.name):
+        inner = join(*[each.of[0] if each.name == "Optional" else each for each in (one, other)])
+        return None if inner is None else optional(inner)
+    if one.name == other.name == "Module":
+        return Kind("Module", (*one.of, *[each for each in other.of if all(each is not known for known in one.of)]))
+    if one.name == other.name and one.of and len(one.of) == len(other.of):
+        parts = [join(a, b) for a, b in zip(one.of, other.of)]
+        return None if None in parts else Kind(one.name, tuple(parts))
+    if one.name == other.name == "Tuple" or (one.name == other.name and () in (one.of, other.of)):
+        return Kind(one.name) if one.name != "Tuple" else None
+    if "number" in (one.name, other.name) and one.name in _NUMBERS and other.name in _NUMBERS:
+        return NUMBER
+    return None
+
+
+def common(kinds: list[Kind]) -> Kind:
+    """The type of what is of any of some types; `Any` where they have nothing in common."""
+    result = kinds[0]
+    for kind in kinds[1:]:
+        joined = join(result, kind)
+        if joined is None:
+            return ANY
+        result = joined
+    return result
+
+
+def fits(wanted: Kind, given: Kind) -> bool:
+    """Whether a value of one type can stand where another is wanted."""
+    if ANY in (wanted, given) or wanted == given:
+        return True
+    if given.name == "number":
+        return wanted.name in (*_NUMBERS, "Tensor") or (wanted.name == "Optional" and fits(wanted.of[0], given))
+    if wanted.name == "Optional":
+        return given == NONE or fits(wanted.of[0], given.of[0] if given.name == "Optional" else given)
+    if wanted.name == "number":
+        return given.name in _NUMBERS
+    if wanted.name in ("float", "complex"):
+        return given.name in ("int", "bool", "float")
+    if wanted.name == "int":
+        return given.name == "bool"
+    if wanted.name == "Module":
+        return given.name == "Module"
+    if wanted.name != given.name:
+        return False
+    if not wanted.of or not given.of:
+        return wanted.name != "Tuple"
+    return len(wanted.of) == len(given.of) and all(fits(a, b) for a, b in zip(wanted.of, given.of))
+
+
+def accepts(kind: Kind, value: Any) -> bool:
+    """Whether a value is of a type."""
+    name = kind.name
+    if name == "Any":
+        return True
+    if name == "Optional":
+        return value is None or accepts(kind.of[0], value)
+    if name == "number":
+        return isinstance(value, (int, float, complex))
+    if name == "List":
+        return isinstance(value, (list, tuple)) and (not kind.of or all(accepts(kind.of[0], each) for each in value))
+    if name == "Dict":
+        return isinstance(value, dict) and (not kind.of or all(accepts(kind.of[0], k) and accepts(kind.of[1], v)
+                                                               for k, v in value.items()))
+    if name == "Tuple":
+        return isinstance(value, tuple) and (not kind.of or (len(value) == len(kind.of) and all(map(accepts, kind.of, value))))
+    if name == "float":
+        return isinstance(value, (float, int)) and not isinstance(value, bool)
+    if name == "int":
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, PLAIN[name])
+
+
+def is_of(value: Any, kinds: tuple[Kind, ...]) -> bool:
+    """`isinstance` as scripts have it: of what a list holds, too."""
+    return any(isinstance(value, list) if kind.name == "List" and not kind.of else
+               accepts(kind, value) and not (kind.name == "float" and isinstance(value, int)) and not (
+                   kind.name == "List" and not isinstance(value, list)) for kind in kinds)

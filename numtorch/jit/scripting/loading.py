@@ -1,0 +1,129 @@
+"""Scripts from what a file holds. Text is checked as that of a user's function was, for it is the same text."""
+from __future__ import annotations
+
+from typing import Any
+
+from ... import nn
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...tensor import Tensor
+from .. import programs
+from ..programs import ScriptFunction, ScriptModule
+from . import vocabulary
+from .kinds import parse_text
+from .modules import LibraryModule, ScriptedFunction, ScriptedModule
+from .units import Script, Traced, Unit, Unused, parsed
+from .vocabulary import OWN, is_plain
+
+
+def from_content(content: dict) -> Any:
+    """The function or module of what a file holds.
+
+    Args:
+        content: as `content()` of a function or module gives it.
+
+    Raises:
+        ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError: it is damaged, or no script.
+    """
+    if content.get("format") == programs.FORMAT:
+        return programs.from_content(content)
+    units = [_unit(each) for each in content["units"]]
+    if content["kind"] == "function":
+        return ScriptedFunction(_all_ready(units)[0].functions[content["name"]])
+    modules = [_module(each, units, content["tensors"]) for each in content["modules"]]
+    for made, entry in zip(modules, content["modules"]):
+        for name, child in entry.get("children", {}).items():
+            made._modules[_name(name)] = None if child is None else modules[child]
+    _all_ready(units)
+    for made in modules:
+        if isinstance(made, ScriptedModule):
+            for each in made._scripts.values():
+                if isinstance(each, Script):
+                    each.ready()
+    root = modules[content["root"]]
+    return root if isinstance(root, ScriptModule) else LibraryModule(root)
+
+
+def _name(name):
+    if not isinstance(name, str) or not name or "." in name:
+        raise ValueError(f"{name!r} is no name")
+    return name
+
+
+def _all_ready(units):
+    for unit in units:
+        for each in unit.functions.values():
+            if isinstance(each, Script):
+                each.ready()
+    return units
+
+
+def _unit(entries):
+    unit = Unit()
+    unit.functions.update({_name(name): _entry(unit, name, entry) for name, entry in entries.items()})
+    return unit
+
+
+def _entry(unit, name, entry, owner=None):
+    if "text" in entry:
+        result = parsed(unit, entry["text"], f"<script {name}>", owner)
+        if result.name != name:
+            raise ValueError(f"the text of {name} is that of {result.name}")
+        return result
+    if "unused" in entry:
+        return Unused(name, parse_text(entry["result"]))
+    nested = from_content(entry["nested"])
+    if not isinstance(nested, ScriptFunction):
+        raise ValueError(f"{name} is no function")
+    return Traced(name, nested, parse_text(entry["result"]))
+
+
+def _module(entry, units, tensors):
+    if "nested" in entry:
+        nested = from_content(entry["nested"])
+        if not isinstance(nested, ScriptModule):
+            raise ValueError("a module is none")
+        return nested
+    kind = ScriptedModule if entry["class"] is None else getattr(nn, _name(entry["class"]), None)
+    if not isinstance(kind, type) or (kind is not ScriptedModule and not vocabulary.is_library(kind)):
+        raise ValueError(f"{entry['class']} is no module of this package")
+    made: Any = kind.__new__(kind)
+    (ScriptedModule if kind is ScriptedModule else Module).__init__(made)
+    own = vars(made)
+    own["training"] = bool(entry["training"])
+    own["_non_persistent_buffers_set"] = set(entry["non-persistent"])
+    for name, held in entry["parameters"].items():
+        made._parameters[_name(name)] = _tensor(held, tensors)
+    for name, held in entry["buffers"].items():
+        made._buffers[_name(name)] = _tensor(held, tensors)
+    for name, value in entry["attributes"].items():
+        if name in OWN or name.startswith("__") or not is_plain(value):
+            raise ValueError(f"{name} is no attribute")
+        own[_name(name)] = value
+    if kind is not ScriptedModule:
+        for name, path in entry["functions"].items():
+            own[_name(name)] = vocabulary.functions()[path.removeprefix("torch.")]
+        return made
+    own["_original_name"], own["_unit"] = str(entry["name"]), units[entry["unit"]]
+    own["_plain"], own["_functions"] = (
+        set(entry["attributes"]),
+        {_name(name): str(path) for name, path in entry["functions"].items()},
+    )
+    own["_declared"] = {_name(name): parse_text(text) for name, text in entry["declared"].items()}
+    for name, each in entry["methods"].items():
+        made._scripts[_name(name)] = _entry(units[entry["unit"]], name, each, made)
+    return made
+
+
+def _tensor(held, tensors):
+    if held is None:
+        return None
+    number, is_parameter, wanted = held
+    tensor = tensors[number]
+    if not isinstance(tensor, Tensor):
+        raise ValueError("a tensor is none")
+    if not is_parameter:
+        return tensor
+    if not isinstance(tensor, Parameter):
+        tensor = tensors[number] = Parameter(tensor, requires_grad=bool(wanted))
+    return tensor

@@ -1,0 +1,211 @@
+"""Functions and modules whose methods are scripts."""
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ...nn.modules.module import Module
+from ..programs import ScriptFunction, ScriptModule
+from . import vocabulary
+from .kinds import said_kind
+from .listing import listed
+from .problems import NotSupportedError
+from .units import MODIFIER, Script, Unit
+from .vocabulary import OWN, is_plain
+from .writing import Writer
+
+
+class ScriptedFunction(ScriptFunction):
+    """A function that `jit.script` made, or `jit.load` read.
+
+    Attributes:
+        graph: what it does, with blocks for loops and conditions.
+        code: the same as Python in the subset, which reads back.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self._script, self.__name__ = script, script.name
+
+    @property
+    def graph(self) -> Any:
+        return listed(self._script)
+
+    @property
+    def code(self) -> str:
+        return self._script.text
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._script.run(args, kwargs)
+
+    def content(self) -> dict:
+        return Writer().function(self)
+
+    def __repr__(self):
+        return f"<scripted {self.__name__}>"
+
+
+class ScriptedModule(ScriptModule):
+    """A module whose methods are scripts, with the parameters, buffers and other attributes of the one it was made of.
+
+    Attributes:
+        graph: what `forward` does.
+        code: the same as Python in the subset.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        own = self.__dict__
+        own["_scripts"], own["_plain"], own["_functions"], own["_declared"], own["_unit"] = {}, set(), {}, {}, None
+
+    @property
+    def graph(self) -> Any:
+        return listed(self._scripts["forward"])
+
+    @property
+    def code(self) -> str:
+        return "\n".join(script.text for script in self._scripts.values() if isinstance(script, Script))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        script = self._scripts.get("forward")
+        if script is None:
+            raise NotImplementedError(f"{self._original_name} has no forward")
+        return script.run((self, *args), kwargs) if isinstance(script, Script) else script.function(self, *args, **kwargs)
+
+    def content(self) -> dict:
+        return Writer().module(self)
+
+    def __getattr__(self, name):
+        scripts = self.__dict__.get("_scripts")
+        if scripts is not None and name in scripts:
+            script = scripts[name]
+            if not isinstance(script, Script):
+                return types.MethodType(script.function, self)
+            return lambda *args, **kwargs: script.run((self, *args), kwargs)
+        return super().__getattr__(name)
+
+
+class LibraryModule(ScriptModule):
+    """A module of this package as what `jit.script` returns: its class is known wherever a file is read, so it is run as it is.
+
+    Args:
+        inner: the module, whose tensors and children this one's are.
+    """
+
+    def __init__(self, inner: Module) -> None:
+        super().__init__()
+        own = self.__dict__
+        own["_inner"], own["_original_name"], own["training"] = inner, type(inner).__name__, inner.training
+        for name in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
+            own[name] = vars(inner)[name]
+
+    @property
+    def graph(self) -> Any:
+        return self.code
+
+    @property
+    def code(self) -> str:
+        return f"def forward(self, *args):\n    return torch.nn.{self._original_name}.forward(self, *args)\n"
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._inner(*args, **kwargs)
+
+    def train(self, mode: bool = True):
+        self._inner.train(mode)
+        return super().train(mode)
+
+    def content(self) -> dict:
+        return Writer().module(self._inner)
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.__dict__["_inner"], name)
+
+    def __getitem__(self, index):
+        return self._inner[index]
+
+    def __len__(self):
+        return len(self._inner)
+
+    def __iter__(self):
+        return iter(self._inner)
+
+    def _get_name(self):
+        return f"ScriptModule(original_name={self._original_name})"
+
+
+# ---------------------------------------------------------------- from a module of the user's
+def convert(module: Module, unit: Unit) -> ScriptModule:
+    """A module as one whose methods are scripts, and all below it.
+
+    Args:
+        module: it.
+        unit: what its scripts belong to.
+    """
+    made: dict[int, Module] = {}
+    result = _shell(module, unit, made)
+    for new in list(made.values()):
+        origin = unit.origins.get(id(new))
+        if origin is None:
+            continue
+        methods = ["forward"] if type(origin).forward is not Module.forward else []
+        methods += [name for name in dir(type(origin)) if getattr(getattr(type(origin), name, None), MODIFIER, None) == "export"]
+        for name in dict.fromkeys(methods):
+            unit.method(new, name)
+    return result if isinstance(result, ScriptModule) else LibraryModule(result)
+
+
+def _shell(module, unit, made):
+    """A module without its scripts yet."""
+    if isinstance(module, LibraryModule):
+        return module._inner
+    if isinstance(module, ScriptModule):
+        return module
+    if id(module) in made:
+        return made[id(module)]
+    if module._hooks is not None:
+        raise NotSupportedError(f"jit.script: {type(module).__name__} has hooks, which are Python: remove them before")
+    if vocabulary.is_library(type(module)):
+        new = made[id(module)] = type(module).__new__(type(module))
+        own = vars(new)
+        own.update(vars(module))
+        own["_parameters"], own["_buffers"], own["_modules"] = dict(module._parameters), dict(module._buffers), {}
+        own["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+    else:
+        new = made[id(module)] = ScriptedModule()
+        own = vars(new)
+        own["_original_name"], own["_unit"], own["training"] = type(module).__name__, unit, module.training
+        own["_parameters"], own["_buffers"] = dict(module._parameters), dict(module._buffers)
+        own["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+        unit.origins[id(new)] = module
+        _take_attributes(module, new, unit)
+    for name, child in module._modules.items():
+        new._modules[name] = None if child is None else _shell(child, unit, made)
+    return new
+
+
+def _take_attributes(module, new, unit):
+    """What a module holds besides tensors and modules, and what its class says of it."""
+    own = vars(new)
+    for base in reversed(type(module).__mro__):
+        if base.__module__.startswith("numtorch."):
+            continue
+        for name, said in vars(base).get("__annotations__", {}).items():
+            kind = said_kind(said)
+            if kind is not None:
+                own["_declared"][name] = kind
+        for name, value in vars(base).items():
+            if not name.startswith("__") and is_plain(value):
+                own[name] = value
+                own["_plain"].add(name)
+    for name, value in vars(module).items():
+        if name in OWN:
+            continue
+        if is_plain(value):
+            own[name] = value.copy() if isinstance(value, (list, dict)) else value
+            own["_plain"].add(name)
+        elif id(value) in vocabulary.paths():
+            own["_functions"][name] = f"torch.{vocabulary.paths()[id(value)]}"
+        elif isinstance(value, (types.FunctionType, ScriptFunction)) and value.__name__ != "<lambda>":
+            own["_functions"][name] = f"__torch__.{unit.add(value)}"

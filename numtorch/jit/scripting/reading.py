@@ -1,0 +1,353 @@
+"""A Python function as a tree of a script's grammar. No name of the user's is left in it: constants stand there as they are,
+functions by the path under which everybody has them (`torch.relu`), and others of the user's as `__torch__.name`, which become
+scripts too."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import math
+import textwrap
+import types
+from typing import Any
+
+from ...devices import device
+from ...dtypes import dtype
+from ...nn.modules.module import Module
+from ...tensor import Tensor
+from .. import is_scripting, programs
+from ..freezing import is_tracing
+from . import vocabulary
+from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node
+from .kinds import Kind, parse_kind
+from .problems import NotSupportedError, Source, refuse
+
+UNIT = "__torch__"                                       # where a script's own functions stand
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """A value of which a script is told the type.
+
+    Args:
+        the_type: such as `List[Tensor]`.
+        the_value: returned as it is.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.jit.annotate(list, [])
+        []
+    """
+    return the_value
+
+
+def script_isinstance(obj: Any, target_type: Any) -> bool:
+    """`isinstance` for a script, in which it is one; elsewhere of the outer type alone.
+
+    Args:
+        obj: the value.
+        target_type: a type, such as `List[Tensor]`, or a tuple of them.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.jit.isinstance([1], list)
+        True
+    """
+    kinds = target_type if isinstance(target_type, tuple) else (target_type,)
+    return isinstance(obj, tuple([getattr(kind, "__origin__", None) or kind for kind in kinds]))
+
+
+def source_of(function: Any, name: str) -> tuple[Source, ast.FunctionDef]:
+    """The source of a function, and its tree with the lines of its file.
+
+    Args:
+        function: it.
+        name: for people.
+
+    Raises:
+        OSError: there is no source.
+    """
+    lines, first = inspect.getsourcelines(function)
+    text = textwrap.dedent("".join(lines))
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    source = Source(inspect.getsourcefile(function) or "?", name, text.split("\n"), max(first, 1), indent)
+    try:
+        tree: Any = ast.parse(text, type_comments=True).body[0]
+    except SyntaxError:
+        tree = None
+    if tree is not None:
+        ast.increment_lineno(tree, max(first, 1) - 1)
+    if not isinstance(tree, ast.FunctionDef):
+        refuse(source, tree, ADVICE[ast.AsyncFunctionDef if isinstance(tree, ast.AsyncFunctionDef) else ast.Lambda],
+               NotSupportedError)
+    return source, tree
+
+
+class Reader:
+    """Reads one function.
+
+    Args:
+        function: it.
+        add: is given each Python function that it calls, and returns its name in the unit.
+        method: whether its first argument is a module.
+    """
+
+    def __init__(self, function, add, method=False) -> None:
+        self.function, self.add, self.method = function, add, method
+        self.source, self.tree = source_of(function, function.__name__)
+        code = function.__code__
+        self.outer = dict(zip(code.co_freevars, function.__closure__ or ()))
+
+    def read(self) -> ast.FunctionDef:
+        """The tree."""
+        tree, given = self.tree, self.tree.args
+        if given.vararg or given.kwarg:
+            refuse(
+                self.source,
+                given.vararg or given.kwarg,
+                "a script has no variable number of arguments: name each, or take a list",
+                NotSupportedError,
+            )
+        names = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        self.locals = {each.arg for each in names} | {
+            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        self.itself = names[0].arg if self.method and names else None
+        kinds, result = self._comment(len(names) - self.method)
+        arguments = ast.arguments([], [], None, [], [], None, [])
+        for number, each in enumerate(names):
+            if each.arg == self.itself and number == 0:
+                arguments.args.append(ast.copy_location(ast.arg("self", None), each))
+                continue
+            said = each.annotation
+            kind = kinds[number - self.method] if kinds else None if said is None else self.kind(said)
+            target = arguments.kwonlyargs if each in given.kwonlyargs else arguments.args
+            target.append(ast.copy_location(ast.arg(each.arg, None if kind is None else _written(kind)), each))
+        for value in self.function.__defaults__ or ():
+            arguments.defaults.append(self._literal(value, tree))
+        for each in given.kwonlyargs:
+            defaults = self.function.__kwdefaults__ or {}
+            arguments.kw_defaults.append(self._literal(defaults[each.arg], each) if each.arg in defaults else None)
+        if result is None and tree.returns is not None:
+            result = self.kind(tree.returns)
+        body = tree.body
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+            body = body[1:]                              # its docstring
+        return ast.copy_location(function_of(
+            self.function.__name__, arguments, self._block(body), None if result is None else _written(result)), tree)
+
+    def _comment(self, count):
+        """The types of a comment `# type: (Tensor, int) -> Tensor`."""
+        if not self.tree.type_comment:
+            return None, None
+        said: Any = ast.parse(self.tree.type_comment, mode="func_type")
+        if len(said.argtypes) != count:
+            refuse(self.source, self.tree, f"the comment says the types of {len(said.argtypes)} arguments, and there are {count}")
+        return [self.kind(each) for each in said.argtypes], self.kind(said.returns)
+
+    def kind(self, node) -> Kind:
+        try:
+            return parse_kind(node)
+        except (ValueError, SyntaxError) as error:
+            return refuse(self.source, node if hasattr(node, "lineno") else self.tree, str(error))
+
+    # ------------------------------------------------------------ statements
+    def _block(self, statements):
+        result: list = []
+        for statement in statements:
+            if not isinstance(statement, STATEMENTS):
+                refuse_node(self.source, statement)
+            if isinstance(statement, ast.If):
+                test = self._expression(statement.test)
+                known = self._known(test)
+                if known is not None:                    # what is not for scripts is not read
+                    result += self._block(statement.body if known else statement.orelse)
+                    continue
+                made: Any = ast.If(test, self._block(statement.body) or [ast.Pass()], self._block(statement.orelse))
+            elif isinstance(statement, (ast.For, ast.While)):
+                if statement.orelse:
+                    refuse(self.source, statement, "`else` of a loop is not in a script: set a variable before `break`",
+                           NotSupportedError)
+                body = self._block(statement.body) or [ast.Pass()]
+                made = ast.While(self._expression(statement.test), body, []) if isinstance(statement, ast.While) else \
+                    ast.For(self._expression(statement.target), self._expression(statement.iter), body, [])
+            elif isinstance(statement, ast.With):
+                made = ast.With([ast.withitem(self._expression(item.context_expr), None if item.optional_vars is None else
+                                              self._expression(item.optional_vars)) for item in statement.items],
+                                self._block(statement.body) or [ast.Pass()])
+            elif isinstance(statement, ast.AnnAssign):
+                made = ast.AnnAssign(self._expression(statement.target), _written(self.kind(statement.annotation)),
+                                     None if statement.value is None else self._expression(statement.value), statement.simple)
+            else:
+                made = type(statement)(**{name: self._part(value) for name, value in ast.iter_fields(statement)
+                                          if name != "type_comment"})
+            result.append(ast.copy_location(made, statement))
+        return result
+
+    @staticmethod
+    def _known(test):
+        """What a condition is that was decided when the script was made."""
+        if isinstance(test, ast.Constant) and isinstance(test.value, bool):
+            return test.value
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Constant) and \
+                isinstance(test.operand.value, bool):
+            return not test.operand.value
+        return None
+
+    # ------------------------------------------------------------ expressions
+    def _part(self, value):
+        if isinstance(value, list):
+            return [self._part(each) for each in value]
+        if isinstance(value, ast.expr):
+            return self._expression(value)
+        if isinstance(value, ast.AST):
+            return type(value)(**{name: self._part(each) for name, each in ast.iter_fields(value)})
+        return value
+
+    def _expression(self, node) -> Any:
+        if not isinstance(node, EXPRESSIONS):
+            refuse_node(self.source, node)
+        if isinstance(node, ast.Name) and node.id in self.locals:
+            return ast.copy_location(ast.Name("self" if node.id == self.itself else node.id, node.ctx), node)
+        if isinstance(node, (ast.Name, ast.Attribute)) and self._is_outer(node):
+            return self._embed(self._object(node), node)
+        if isinstance(node, ast.Call):
+            return ast.copy_location(self._call(node), node)
+        made = type(node)(**{name: self._part(value) for name, value in ast.iter_fields(node)})
+        return ast.copy_location(made, node)
+
+    def _call(self, node):
+        target = self._object(node.func) if self._is_outer(node.func) else None
+        if target is is_scripting or target is is_tracing:
+            return ast.Constant(target is is_scripting)
+        if target is annotate and len(node.args) == 2:
+            return ast.Call(
+                ast.Name("annotate", ast.Load()), [_written(self.kind(node.args[0])), self._expression(node.args[1])], []
+            )
+        if (target is isinstance or target is script_isinstance) and len(node.args) == 2:
+            kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+            return ast.Call(
+                ast.Name("isinstance", ast.Load()),
+                [self._expression(node.args[0]), ast.Tuple([_written(self.kind(each)) for each in kinds], ast.Load())],
+                [],
+            )
+        if target in (hasattr, getattr) and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant):
+            name, owner = str(node.args[1].value), self._expression(node.args[0])
+            if target is hasattr:
+                return ast.Call(ast.Name("hasattr", ast.Load()), [owner, ast.Constant(name)], [])
+            if len(node.args) == 2 and name.isidentifier():
+                return ast.Attribute(owner, name, ast.Load())
+        if target is super:
+            refuse(self.source, node, "super() is not in a script: give the other class's method a name of its own, and call it",
+                   NotSupportedError)
+        if any(keyword.arg is None for keyword in node.keywords):
+            refuse(self.source, node, "`**` in a call is not in a script: name each argument", NotSupportedError)
+        return ast.Call(self._expression(node.func), [self._expression(each) for each in node.args],
+                        [ast.keyword(each.arg, self._expression(each.value)) for each in node.keywords])
+
+    # ------------------------------------------------------------ names of the user's
+    def _is_outer(self, node):
+        """Whether an expression is a name from outside of the function, or an attribute of such a module or class."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id not in self.locals
+
+    def _object(self, node):
+        if isinstance(node, ast.Name):
+            name = node.id
+            if name in self.outer:
+                try:
+                    return self.outer[name].cell_contents
+                except ValueError:
+                    return refuse(self.source, node, f"undefined value {name}")
+            if name in self.function.__globals__:
+                return self.function.__globals__[name]
+            if hasattr(builtins, name):
+                return getattr(builtins, name)
+            return refuse(self.source, node, f"undefined value {name}")
+        owner = self._object(node.value)
+        if not isinstance(owner, (types.ModuleType, type)) and not hasattr(owner, node.attr):
+            return refuse(self.source, node, f"{type(owner).__name__} has no attribute {node.attr}")
+        try:
+            return getattr(owner, node.attr)
+        except AttributeError:
+            return refuse(self.source, node, f"{getattr(owner, '__name__', owner)} has no attribute {node.attr}")
+
+    def _embed(self, value, node):
+        path = self._path(value)
+        if path is not None:
+            return ast.copy_location(dotted(path), node)
+        if isinstance(value, (types.FunctionType, programs.ScriptFunction)):
+            if isinstance(value, types.FunctionType) and str(value.__module__).startswith("numtorch."):
+                refuse(self.source, node, f"{ast.unparse(node)} is not for scripts: call it outside, or in a function under "
+                       "@torch.jit.ignore", NotSupportedError)
+            return ast.copy_location(dotted(f"{UNIT}.{self.add(value)}"), node)
+        literal = self._literal(value, None)
+        if literal is None:
+            self._complain(value, node)
+        return ast.copy_location(literal, node)
+
+    @staticmethod
+    def _path(value):
+        """The name that a value has for everybody."""
+        try:
+            if id(value) in vocabulary.paths():
+                return f"torch.{vocabulary.paths()[id(value)]}"
+        except TypeError:
+            return None
+        name = getattr(value, "__name__", None)
+        if isinstance(value, (type, types.BuiltinFunctionType)) and name is not None:
+            if vocabulary.BUILTINS.get(name) is value or vocabulary.EXCEPTIONS.get(name) is value:
+                return name
+            if vocabulary.MATH.get(name) is value:
+                return f"math.{name}"
+        if value is device:
+            return "torch.device"
+        for name, known in vocabulary.constants().items():
+            if known is value and not isinstance(value, float):
+                return f"torch.{name}"
+        return None
+
+    def _literal(self, value, node):
+        """A plain value as text that gives it; None where it is not plain and there is no node to complain about."""
+        if value is None or (isinstance(value, (bool, int, str)) and type(value) in (bool, int, str)):
+            return ast.Constant(value)
+        if type(value) is float:
+            if math.isfinite(value):
+                return ast.Constant(value)
+            name = dotted("torch.nan" if value != value else "torch.inf")
+            return name if value != -math.inf else ast.UnaryOp(ast.USub(), name)
+        if type(value) in (tuple, list):
+            parts = [self._literal(each, node) for each in value]
+            return None if None in parts else (ast.Tuple if type(value) is tuple else ast.List)(parts, ast.Load())
+        if type(value) is dict:
+            keys, values = [self._literal(each, node) for each in value], [self._literal(each, node) for each in value.values()]
+            return None if None in (*keys, *values) else ast.Dict(keys, values)
+        if isinstance(value, dtype):
+            return dotted(self._path(value))
+        if isinstance(value, device):
+            return ast.Call(dotted("torch.device"), [ast.Constant(str(value))], [])
+        if node is not None:
+            self._complain(value, node)
+        return None
+
+    def _complain(self, value, node):
+        what = ast.unparse(node) if isinstance(node, ast.expr) else "a default"
+        if isinstance(value, Tensor):
+            advice = f"{what} is a tensor from outside: give it as an argument, or make it a buffer of a module"
+        elif isinstance(value, Module):
+            advice = f"{what} is a module from outside: make it a submodule, and script the module that has it"
+        elif isinstance(value, type):
+            advice = f"objects of class {value.__name__} are not in a script: use modules, tuples or dicts"
+        elif isinstance(value, types.ModuleType):
+            advice = f"the module {value.__name__} is no value"
+        else:
+            advice = (
+                f"python value of type '{type(value).__name__}' cannot be used as a value: {what}. Put it into a function under "
+                "@torch.jit.ignore"
+            )
+        refuse(self.source, node, advice, NotSupportedError)
+
+
+def _written(kind):
+    """A type as an annotation."""
+    return ast.parse(str(kind), mode="eval").body

@@ -1,0 +1,131 @@
+"""`jit.script`, and the decorators that say what of a class or file it takes."""
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ...nn.modules.module import Module
+from ..programs import ScriptFunction, ScriptModule
+from .modules import ScriptedFunction, convert
+from .problems import NotSupportedError
+from .units import MODIFIER, Script, Unit
+
+
+def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
+    """A function or module as a script: a program that keeps its loops and conditions, and needs no Python source any more.
+
+    It is read from its source, in a subset of Python (docs/script.md), with what it calls. Arguments are tensors unless annotations
+    say otherwise. What is not in the subset is refused at its line.
+
+    Args:
+        obj: a function, or a module, whose `forward` is read with the methods that it calls and those under `@jit.export`.
+        optimize: taken for PyTorch's sake.
+        _frames_up: taken for PyTorch's sake.
+        _rcb: taken for PyTorch's sake.
+        example_inputs: taken for PyTorch's sake.
+
+    Returns:
+        A function or a module, with `graph`, `code` and `save`.
+
+    Raises:
+        RuntimeError: types that do not fit.
+        NotSupportedError: what is not in the subset.
+
+    Example:
+        >>> import numtorch as torch
+        >>> @torch.jit.script
+        ... def power(x, n: int):
+        ...     result = torch.ones_like(x)
+        ...     for _ in range(n):
+        ...         result = result * x
+        ...     return result
+        >>> power(torch.tensor([2., 3.]), 3)
+        tensor([ 8., 27.])
+    """
+    if isinstance(obj, (ScriptFunction, ScriptModule)):
+        return obj
+    unit = Unit()
+    if isinstance(obj, Module):
+        return convert(obj, unit)
+    if isinstance(obj, types.MethodType):
+        raise NotSupportedError(f"jit.script: {obj.__qualname__} is a method: script its module")
+    if isinstance(obj, type):
+        raise NotSupportedError(
+            f"jit.script: objects of classes such as {obj.__name__} are not in a script: use modules, tuples or dicts"
+        )
+    if not isinstance(obj, types.FunctionType):
+        raise TypeError(f"jit.script: expected a function or a module, got {type(obj).__name__}")
+    found = unit.functions[unit.add(obj)]
+    if not isinstance(found, Script):
+        raise NotSupportedError(f"jit.script: {obj.__name__} is under @jit.{getattr(obj, MODIFIER)}")
+    return ScriptedFunction(found.ready())
+
+
+def _marked(function, what):
+    setattr(function.__func__ if isinstance(function, (staticmethod, classmethod)) else function, MODIFIER, what)
+    return function
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """A function or method that scripts call as Python. A script that calls it cannot be saved.
+
+    Args:
+        drop: the function; or True for what `unused` does.
+        kwargs: taken for PyTorch's sake.
+
+    Example:
+        >>> import numtorch as torch
+        >>> @torch.jit.ignore
+        ... def show(x):
+        ...     print("Python sees", x.tolist())
+        ...     return x
+        >>> @torch.jit.script
+        ... def f(x):
+        ...     return show(x) + 1
+        >>> f(torch.zeros(1))
+        Python sees [0.0]
+        tensor([1.])
+    """
+    if callable(drop):
+        return _marked(drop, "ignore")
+    return lambda function: _marked(function, "unused" if drop else "ignore")
+
+
+def unused(fn: Any) -> Any:
+    """A function or method that is not read; a script that comes to call it raises.
+
+    Args:
+        fn: it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> @torch.jit.unused
+        ... def later(x):
+        ...     return eval("x")
+        >>> @torch.jit.script
+        ... def f(x, now: bool):
+        ...     return x if now else later(x)
+        >>> f(torch.ones(1), True)
+        tensor([1.])
+    """
+    return _marked(fn, "unused")
+
+
+def export(fn: Any) -> Any:
+    """A method that `script` reads although `forward` does not call it.
+
+    Args:
+        fn: it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Twice(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return 2 * x
+        ...     @torch.jit.export
+        ...     def half(self, x):
+        ...         return x / 2
+        >>> torch.jit.script(Twice()).half(torch.ones(1))
+        tensor([0.5000])
+    """
+    return _marked(fn, "export")

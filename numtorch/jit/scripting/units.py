@@ -1,0 +1,251 @@
+"""The functions and methods that belong together: each is read, checked and made when it is first asked for."""
+from __future__ import annotations
+
+import ast
+import linecache
+import types
+from typing import Any
+
+from ...nn.modules.module import Module
+from ..programs import ScriptFunction
+from .checking import Checker
+from .kinds import TENSOR, Kind, accepts, kind_of, said_kind
+from .problems import NotSupportedError, Source, refuse
+from .reading import Reader, source_of
+
+MODIFIER = "_numtorch_script"                            # what a decorator says of a function: "ignore", "unused", "export"
+
+
+class Script:
+    """One function or method.
+
+    Args:
+        unit: what it belongs to.
+        name: its own.
+        source: where its tree is from.
+        tree: it.
+        owner: the module that its `self` is.
+
+    Attributes:
+        function: what is run.
+        arguments: (name, type) of each, without `self`.
+        places: the names of those that may be given by place.
+        result: the type of what it returns.
+    """
+
+    python: Any = None                                   # the user's function, where this was made of one
+
+    def __init__(self, unit: Unit, name: str, source: Source, tree: ast.FunctionDef, owner: Module | None = None) -> None:
+        self.unit, self.name, self.source, self.tree, self.owner = unit, name, source, tree, owner
+        self.function: Any = None
+        self.made: Any = None
+        self.checking = False
+
+    @property
+    def text(self) -> str:
+        """The function in the subset's grammar, which reads back."""
+        return ast.unparse(self.tree) + "\n"
+
+    def ready(self, caller=None, node=None) -> Script:
+        """This script, checked and made."""
+        if self.function is not None:
+            return self
+        if self.checking:
+            refuse(caller.source if caller else self.source, node or self.tree,
+                   f"{self.name} calls itself, which no script does: write a loop", NotSupportedError)
+        self.checking = True
+        try:
+            checker = Checker(self.source, self.tree, self.unit, self.owner)
+            self.made = checker.check()
+        finally:
+            self.checking = False
+        self.arguments, self.result, self.with_default = checker.arguments, checker.result, checker.with_default
+        self.places = [each.arg for each in self.tree.args.args][self.owner is not None:]
+        module = ast.fix_missing_locations(ast.Module([self.made], []))
+        scope = checker.names
+        exec(compile(module, self.source.file, "exec"), scope)         # of nodes that the checker made
+        self.function = scope.pop(self.tree.name)
+        self.function.__qualname__ = self.name
+        return self
+
+    def run(self, args: tuple, kwargs: dict) -> Any:
+        """Call it, after a look at its arguments.
+
+        Raises:
+            RuntimeError: one is missing, or is of another type.
+        """
+        given = args if self.owner is None else args[1:]
+        places = self.places
+        if len(given) > len(places):
+            raise RuntimeError(f"{self.name}() expected at most {len(places)} argument(s) but received {len(given)} argument(s)")
+        if kwargs:
+            for name in kwargs:
+                if name not in dict(self.arguments) or name in places[:len(given)]:
+                    raise RuntimeError(f"{self.name}() got an unknown or a repeated argument '{name}'")
+        values = {**dict(zip(places, given)), **kwargs}
+        for name, kind in self.arguments:
+            if name in values:
+                if not accepts(kind, values[name]):
+                    raise RuntimeError(
+                        f"{self.name}() Expected a value of type '{kind}' for argument '{name}' but instead found type "
+                        f"'{kind_of(values[name]) if kind_of(values[name]).name != 'Any' else type(values[name]).__name__}'."
+                    )
+            elif name not in self.with_default:
+                raise RuntimeError(f"{self.name}() is missing value for argument '{name}'.")
+        return self.function(*args, **kwargs)
+
+
+class Python:
+    """A function that a script calls and that stays Python.
+
+    Args:
+        name: of it.
+        function: it.
+        result: the type of what it returns.
+    """
+
+    arguments: Any = None
+
+    def __init__(self, name: str, function: Any, result: Kind) -> None:
+        self.name, self.function, self.result = name, function, result
+
+
+class Traced:
+    """A traced function, or one from a file, that a script calls.
+
+    Args:
+        name: of it.
+        function: it.
+        result: the type of what it returns.
+    """
+
+    arguments: Any = None
+
+    def __init__(self, name: str, function: ScriptFunction, result: Kind) -> None:
+        self.name, self.function, self.result = name, function, result
+
+
+class Unused:
+    """A function that a script only seems to call.
+
+    Args:
+        name: of it.
+        result: the type that it would return.
+    """
+
+    arguments: Any = None
+
+    def __init__(self, name: str, result: Kind) -> None:
+        self.name, self.result = name, result
+
+        def function(*args, **kwargs):
+            raise RuntimeError(f"{name} is marked as unused (torch.jit.unused), and is called in a script")
+        self.function = function
+
+
+class Unit:
+    """Functions by name, and modules whose methods are scripts."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Any] = {}
+        self.known: dict[int, tuple[Any, str]] = {}      # names of functions that were read
+        self.origins: dict[int, Module] = {}             # modules of the user's by those that were made of them
+
+    # ------------------------------------------------------------ functions
+    def add(self, function: Any) -> str:
+        """The name under which a function is called as `__torch__.name`.
+
+        Args:
+            function: a Python function, or what `script` or `trace` returned.
+        """
+        script = getattr(function, "_script", None)
+        if script is not None and script.python is not None:
+            function = script.python
+        if id(function) in self.known:
+            return self.known[id(function)][1]
+        stem = name = "".join(c if c.isalnum() or c == "_" else "_" for c in function.__name__)
+        number = 1
+        while name in self.functions:
+            name, number = f"{stem}_{number}", number + 1
+        self.known[id(function)] = function, name
+        if isinstance(function, ScriptFunction):
+            self.functions[name] = Traced(name, function, script.result if script is not None else Kind("Any"))
+            return name
+        self.functions[name] = self._marked(function, name) or self._read(function, name)
+        return name
+
+    @staticmethod
+    def _marked(function, name):
+        mark = getattr(function, MODIFIER, None)
+        if mark not in ("ignore", "unused"):
+            return None
+        result = said_kind(function.__annotations__.get("return", "Tensor")) or TENSOR
+        return Python(name, function, result) if mark == "ignore" else Unused(name, result)
+
+    def _read(self, function, name, owner=None):
+        reader = Reader(function, self.add, owner is not None)
+        self.functions.setdefault(name, None) if owner is None else None
+        tree = reader.read()
+        tree.name = name
+        result = Script(self, name, reader.source, tree, owner)
+        result.python = function
+        return result
+
+    def function(self, caller, node, name: str) -> Any:
+        """What `__torch__.name` is.
+
+        Args:
+            caller: the checker that asks.
+            node: where.
+            name: of it.
+        """
+        found = self.functions.get(name)
+        if found is None:
+            refuse(caller.source, node, f"there is no function {name}" if name not in self.functions else
+                   f"{name} calls itself, which no script does: write a loop", NotSupportedError)
+        return found.ready(caller, node) if isinstance(found, Script) else found
+
+    # ------------------------------------------------------------ methods
+    def method(self, module: Module, name: str) -> Any:
+        """The script that a module's method is, made now if need be; None where it has no such one.
+
+        Args:
+            module: one that was made here, or any.
+            name: of the method.
+        """
+        scripts = vars(module).get("_scripts")
+        if scripts is None:
+            return None
+        found = scripts.get(name)
+        if found is None:
+            origin = self.origins.get(id(module))
+            function = getattr(type(origin), name, None) if origin is not None else None
+            if not isinstance(function, types.FunctionType) or function is getattr(Module, name, None):
+                return None
+            found = scripts[name] = self._marked(function, name) or self._read(function, name, module)
+        return found.ready() if isinstance(found, Script) else found
+
+
+def parsed(unit: Unit, text: str, file: str, owner: Module | None = None) -> Script:
+    """A script of a text.
+
+    Args:
+        unit: what it belongs to.
+        text: as `Script.text` gives it.
+        file: what to call it in errors.
+        owner: the module that its `self` is.
+
+    Raises:
+        ValueError: the text is not one function.
+    """
+    try:
+        tree = ast.parse(text).body
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"the text of a script does not parse: {error}") from None
+    if len(tree) != 1 or not isinstance(tree[0], ast.FunctionDef):
+        raise ValueError("the text of a script is one function")
+    linecache.cache[file] = len(text), None, text.splitlines(True), file
+    return Script(unit, tree[0].name, Source(file, tree[0].name, text.split("\n")), tree[0], owner)
+
+
+__all__ = ["MODIFIER", "Python", "Script", "Traced", "Unit", "Unused", "parsed", "source_of"]

@@ -1,0 +1,279 @@
+"""The functions and methods that a script may call. What is not here a script cannot reach, whoever wrote its text."""
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import importlib
+import math
+from typing import Any
+
+from ... import nn
+from ...devices import device
+from ...dtypes import dtype
+from ...tensor import Tensor
+from .kinds import ANY, BOOL, DEVICE, DTYPE, FLOAT, INT, STR, TENSOR, Kind, list_of, parse_kind
+
+BUILTINS = {name: getattr(builtins, name) for name in (
+    "abs", "all", "any", "bool", "chr", "complex", "divmod", "enumerate", "float", "int", "len", "list", "max", "min", "ord", "pow",
+    "print", "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip", "dict")}
+EXCEPTIONS = {
+    name: getattr(builtins, name)
+    for name in (
+        "ArithmeticError",
+        "AssertionError",
+        "Exception",
+        "IndexError",
+        "KeyError",
+        "NotImplementedError",
+        "OverflowError",
+        "RuntimeError",
+        "TypeError",
+        "ValueError",
+        "ZeroDivisionError",
+    )
+}
+_ROOMS = ("numtorch.ops.", "numtorch.nn.", "numtorch.linalg", "numtorch.fft", "numtorch.special")
+_NAMESPACES = ("", "nn.functional", "linalg", "fft", "special", "nn.init")
+_NEVER = frozenset(
+    ("from_file", "pointwise", "lobpcg", "save", "load", "compile", "manual_seed", "seed", "set_rng_state", "get_rng_state")
+)
+MODES = ("no_grad", "enable_grad")
+
+# a tensor's attributes that call Python, or show memory
+_HIDDEN = frozenset(("address", "apply_", "as_subclass", "data_ptr", "grad_fn", "map_", "name", "new", "node", "numpy", "output_nr",
+                     "pin_memory", "register_hook", "register_post_accumulate_grad_hook", "set_", "share_memory_", "storage",
+                     "untyped_storage"))
+ATTRIBUTES = {
+    "shape": list_of(INT),
+    "ndim": INT,
+    "dtype": DTYPE,
+    "device": DEVICE,
+    "requires_grad": BOOL,
+    "grad": ANY,
+    "T": TENSOR,
+    "H": TENSOR,
+    "mT": TENSOR,
+    "mH": TENSOR,
+    "data": TENSOR,
+    "real": TENSOR,
+    "imag": TENSOR,
+    "is_leaf": BOOL,
+    "nbytes": INT,
+    "itemsize": INT,
+    "layout": ANY,
+    **{f"is_{name}": BOOL for name in ("cpu", "cuda", "meta", "sparse", "quantized")},
+}
+_METHOD_KINDS = {
+    "size": ANY,
+    "dim": INT,
+    "numel": INT,
+    "nelement": INT,
+    "ndimension": INT,
+    "element_size": INT,
+    "item": Kind("number"),
+    "storage_offset": INT,
+    "get_device": INT,
+    "tolist": ANY,
+    "stride": ANY,
+    "is_contiguous": BOOL,
+    "is_nonzero": BOOL,
+    **dict.fromkeys(("is_floating_point", "is_complex", "is_signed", "equal", "allclose", "is_same_size"), BOOL),
+    **dict.fromkeys(
+        ("split", "chunk", "unbind", "tensor_split", "split_with_sizes", "hsplit", "vsplit", "dsplit"), list_of(TENSOR)
+    ),
+}
+LISTS = {"append": Kind("NoneType"), "extend": Kind("NoneType"), "insert": Kind("NoneType"), "pop": ANY, "remove": Kind("NoneType"),
+         "clear": Kind("NoneType"), "reverse": Kind("NoneType"), "sort": Kind("NoneType"), "copy": ANY, "index": INT, "count": INT}
+DICTS = {
+    "keys": ANY,
+    "values": ANY,
+    "items": ANY,
+    "get": ANY,
+    "pop": ANY,
+    "popitem": ANY,
+    "setdefault": ANY,
+    "update": Kind("NoneType"),
+    "clear": Kind("NoneType"),
+    "copy": ANY,
+}
+STRINGS = {
+    **dict.fromkeys(
+        (
+            "lower",
+            "upper",
+            "strip",
+            "lstrip",
+            "rstrip",
+            "replace",
+            "join",
+            "title",
+            "capitalize",
+            "zfill",
+            "ljust",
+            "rjust",
+            "center",
+        ),
+        STR,
+    ),
+    **dict.fromkeys(("split", "splitlines"), list_of(STR)),
+    **dict.fromkeys(("find", "rfind", "count", "index"), INT),
+    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isalnum", "isspace", "islower", "isupper"), BOOL),
+    "format": STR,
+}
+DEVICES = {"type": STR, "index": ANY}
+DTYPES = {"is_floating_point": BOOL, "is_complex": BOOL, "itemsize": INT}
+FIELDS = frozenset(("values", "indices", "U", "S", "Vh", "V", "Q", "R", "L", "LU", "LD", "P", "pivots", "info", "eigenvalues",
+                    "eigenvectors", "logabsdet", "sign", "solution", "residuals", "rank", "singular_values", "mantissa", "exponent",
+                    "hist", "bin_edges", "counts", "inverse", "result", "output", "min", "max"))
+MATH = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
+
+
+@functools.cache
+def _root() -> Any:
+    return importlib.import_module("numtorch")
+
+
+@functools.cache
+def functions() -> dict[str, Any]:
+    """What a script may call, by the path under `torch`."""
+    found: dict[str, Any] = {}
+    for space in _NAMESPACES:
+        home = functools.reduce(getattr, space.split("."), _root()) if space else _root()
+        for name in dir(home):
+            if name.startswith("_") or name in _NEVER:
+                continue
+            value = getattr(home, name)
+            if callable(value) and not isinstance(value, type) and str(getattr(value, "__module__", "")).startswith(_ROOMS):
+                found[f"{space}.{name}" if space else name] = value
+    for name in (
+        "tensor",
+        "is_tensor",
+        "is_grad_enabled",
+        "as_tensor",
+        "get_default_dtype",
+        "numel",
+        "is_floating_point",
+        "is_complex",
+    ):
+        if hasattr(_root(), name):
+            found[name] = getattr(_root(), name)
+    found["device"] = device
+    found["autograd.grad"] = _root().autograd.grad
+    for mode in MODES:
+        found[mode] = getattr(_root(), mode)
+    return found
+
+
+@functools.cache
+def paths() -> dict[int, str]:
+    """The path of each function by its identity."""
+    result: dict[int, str] = {}
+    for path, function in functions().items():
+        result.setdefault(id(function), path)
+    return result
+
+
+@functools.cache
+def constants() -> dict[str, Any]:
+    """Values under `torch` that are no functions: dtypes, memory formats, layouts, numbers."""
+    root = _root()
+    found = {str(each).removeprefix("torch."): each for each in vars(root).values() if isinstance(each, dtype)}
+    found.update({name: value for name in dtype.by_name if isinstance(value := getattr(root, name, None), dtype)})
+    found.update(
+        {
+            name: getattr(root, name)
+            for name in (
+                "float",
+                "double",
+                "half",
+                "long",
+                "int",
+                "short",
+                "bool",
+                "strided",
+                "contiguous_format",
+                "preserve_format",
+                "channels_last",
+                "channels_last_3d",
+            )
+        }
+    )
+    found.update({name: getattr(math, name) for name in ("inf", "nan", "pi", "e")})
+    return found
+
+
+@functools.cache
+def is_method(name: str) -> bool:
+    """Whether a script may call a tensor's method."""
+    return not name.startswith("_") and name not in _HIDDEN and name not in ATTRIBUTES and callable(getattr(Tensor, name, None))
+
+
+@functools.cache
+def any_names() -> frozenset[str]:
+    """What may be asked of a value of which nothing is known."""
+    return frozenset((*[name for name in dir(Tensor) if is_method(name)], *ATTRIBUTES, *LISTS, *DICTS, *STRINGS, *DEVICES, *DTYPES,
+                      *FIELDS)) - {"format"}
+
+
+def said_result(function: Any) -> Kind:
+    """What an annotation says that a function of this package returns."""
+    said = getattr(function, "__annotations__", {}).get("return")
+    if said == "Tensor" or said is Tensor:
+        return TENSOR
+    if isinstance(said, str):
+        try:
+            return parse_kind(ast.parse(said, mode="eval").body)
+        except (ValueError, SyntaxError):
+            return ANY
+    return {int: INT, bool: BOOL, float: FLOAT, str: STR}.get(said, ANY) if isinstance(said, type) else ANY
+
+
+_FUNCTION_KINDS = {
+    "tensor": TENSOR,
+    "as_tensor": TENSOR,
+    "is_tensor": BOOL,
+    "is_grad_enabled": BOOL,
+    "numel": INT,
+    "device": DEVICE,
+    "get_default_dtype": DTYPE,
+    "is_floating_point": BOOL,
+    "is_complex": BOOL,
+    "equal": BOOL,
+    "allclose": BOOL,
+}
+
+
+@functools.cache
+def result_kind(path: str) -> Kind:
+    """What a function under `torch` returns."""
+    if path in _FUNCTION_KINDS:
+        return _FUNCTION_KINDS[path]
+    if path in _METHOD_KINDS:
+        return _METHOD_KINDS[path]
+    return said_result(functions()[path])
+
+
+@functools.cache
+def method_kind(name: str) -> Kind:
+    """What a tensor's method returns."""
+    return _METHOD_KINDS[name] if name in _METHOD_KINDS else said_result(getattr(Tensor, name))
+
+
+def is_library(kind: type) -> bool:
+    """Whether a class is one of this package's modules, which every file may name."""
+    return issubclass(kind, nn.Module) and kind.__module__.startswith("numtorch.nn.") and getattr(nn, kind.__name__, None) is kind
+
+
+# ---------------------------------------------------------------- what modules hold
+OWN = frozenset(vars(nn.Module()))                       # every module has these
+_PLAIN = (int, float, bool, str, complex, type(None), dtype, device)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is one that scripts and files have: tensors, numbers, strings, and lists, tuples and dicts of them."""
+    if type(value) in (list, tuple):
+        return all(map(is_plain, value))
+    if type(value) is dict:
+        return all(map(is_plain, value)) and all(map(is_plain, value.values()))
+    return isinstance(value, Tensor) or type(value) in _PLAIN

@@ -1,0 +1,109 @@
+"""What a file holds of scripts: their text, and tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...tensor import Tensor
+from ..programs import ScriptModule
+from . import vocabulary
+from .units import Python, Script, Unit, Unused
+from .vocabulary import OWN, is_plain
+
+FORMAT = "numtorch script 1"
+
+
+class Writer:
+    """What a file holds of a script and of all that it calls."""
+
+    def __init__(self) -> None:
+        self.units: list[Unit] = []
+        self.modules: list[Any] = []
+        self.places: dict[int, int] = {}
+        self.tensors: list[Tensor] = []
+        self.numbers: dict[int, int] = {}
+
+    def function(self, found: Any) -> dict:
+        """A function.
+
+        Args:
+            found: it.
+        """
+        return {"format": FORMAT, "kind": "function", "name": found._script.name, "units": [self.unit(found._script.unit)]}
+
+    def module(self, found: Any) -> dict:
+        """A module.
+
+        Args:
+            found: it.
+        """
+        root = self.add(found)
+        return {"format": FORMAT, "kind": "module", "root": root, "modules": self.modules,
+                "units": [self.unit(unit) for unit in self.units], "tensors": self.tensors}
+
+    def unit(self, unit):
+        return {name: self.entry(name, each) for name, each in unit.functions.items()}
+
+    def entry(self, name, found):
+        if isinstance(found, Script):
+            return {"text": found.text}
+        if isinstance(found, Unused):
+            return {"unused": name, "result": str(found.result)}
+        if isinstance(found, Python):
+            raise RuntimeError(
+                f"jit.save: the script calls {name}, which is Python (torch.jit.ignore): mark it with torch.jit.unused, or "
+                "write it in the subset"
+            )
+        return {"nested": found.function.content(), "result": str(found.result)}
+
+    def tensor(self, tensor):
+        """The number of a tensor; None for none."""
+        if tensor is None:
+            return None
+        if id(tensor) not in self.numbers:
+            self.numbers[id(tensor)] = len(self.tensors)
+            self.tensors.append(tensor.detach())
+        number = self.numbers[id(tensor)]
+        return number, isinstance(tensor, Parameter), bool(tensor.requires_grad)
+
+    def add(self, module: Module | None) -> int | None:
+        """The number of a module.
+
+        Args:
+            module: it.
+        """
+        if module is None:
+            return None
+        if id(module) in self.places:
+            return self.places[id(module)]
+        place = self.places[id(module)] = len(self.modules)
+        self.modules.append(None)
+        if isinstance(module, ScriptModule) and "_scripts" not in vars(module):
+            self.modules[place] = {"nested": module.content()}
+            return place
+        own = vars(module)
+        entry = self.modules[place] = {
+            "training": module.training, "non-persistent": sorted(module._non_persistent_buffers_set),
+            "parameters": {name: self.tensor(value) for name, value in module._parameters.items()},
+            "buffers": {name: self.tensor(value) for name, value in module._buffers.items()}}
+        if "_scripts" in own:
+            unit = next((i for i, each in enumerate(self.units) if each is module._unit), None)
+            if unit is None:
+                unit = len(self.units)
+                self.units.append(module._unit)
+            entry.update({"class": None, "name": module._original_name, "unit": unit,
+                          "methods": {name: self.entry(name, each) for name, each in module._scripts.items()},
+                          "attributes": {name: own[name] for name in sorted(module._plain)}, "functions": dict(module._functions),
+                          "declared": {name: str(kind) for name, kind in module._declared.items()}})
+        else:
+            attributes = {name: value for name, value in own.items() if name not in OWN}
+            functions = {name: f"torch.{vocabulary.paths()[id(value)]}" for name, value in attributes.items()
+                         if id(value) in vocabulary.paths()}
+            odd = [name for name, value in attributes.items() if name not in functions and not is_plain(value)]
+            if odd or module._hooks is not None:
+                raise RuntimeError(f"jit.save: {type(module).__name__} holds what no file can: {', '.join(odd) or 'hooks'}")
+            entry.update({"class": type(module).__name__, "functions": functions,
+                          "attributes": {name: value for name, value in attributes.items() if name not in functions}})
+        entry["children"] = {name: self.add(child) for name, child in module._modules.items()}
+        return place

@@ -1,0 +1,189 @@
+"""Programs in the subset of Python that scripts are written in. test_script.py runs each as Python, as a script, as a script from a
+file, and as PyTorch's script: the name `torch` is what the reader of this file says."""
+
+import numtorch as torch
+from numtorch import Tensor
+
+
+def helper(x, k: int = 2):
+    return x * k
+
+
+def early(x, n: int):
+    s = torch.zeros(3)
+    for i in range(n):
+        if i > 3:
+            break
+        if i == 1:
+            continue
+        s = s + x * i
+        if float(s.sum()) > 100:
+            return s
+    return helper(torch.relu(s))
+
+
+def collatz(n: int) -> int:
+    steps = 0
+    while n != 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        steps += 1
+    return steps
+
+
+def data_dependent(x):
+    while bool(x.sum() < 10):
+        x = x * 2 + 1
+    if x[0] > x[1]:
+        y = x - 1
+    else:
+        y = x.sin()
+    return y
+
+
+def lists(x):
+    parts: list[Tensor] = []
+    for row in x.unbind(0):
+        parts.append(row * len(parts))
+    squares = [i * i for i in range(4)]
+    return torch.stack(parts), squares, parts[-1] + squares[2]
+
+
+def dicts(x) -> dict[str, Tensor]:
+    found: dict[str, Tensor] = {}
+    for i, name in enumerate(NAMES_HERE()):
+        found[name] = x + i
+    found["sum"] = found["a"] + found["b"]
+    return found
+
+
+def NAMES_HERE() -> list[str]:
+    return ["a", "b"]
+
+
+def tuples(x) -> tuple[Tensor, Tensor]:
+    a, b = x.chunk(2)
+    a, b = b, a
+    pair = (a, b)
+    return pair[0] * 2, pair[1].max(dim=0)[0]
+
+
+def optional(x, y: Tensor | None = None, scale: float | None = None):
+    if y is None:
+        y = x
+    factor = scale if scale is not None else 2.0
+    return x * y * factor
+
+
+def strings(x, mode: str = "sum"):
+    assert x.dim() == 1, f"expected one dimension, got {x.dim()}"
+    if mode == "sum":
+        return x.sum()
+    elif mode == "mean":
+        return x.mean()
+    raise ValueError("unknown mode " + mode)
+
+
+def booleans(x, a: bool, b: int):
+    return x + 1 if (a and b > 2) or (not a and b < 0) else x - 1
+
+
+def indexing(x):
+    y = x.clone()
+    y[0] = 5.0
+    y[1:, 0] += x[1:, 1]
+    return y[:, -1], y[None, 0], x[x > 0.5].sum()
+
+
+def zipped(xs: list[Tensor], ws: list[float]):
+    total = torch.zeros_like(xs[0])
+    for x, w in zip(xs, ws):
+        total += x * w
+    return total
+
+
+def nested(x, n: int):
+    total = x.sum() * 0
+    for i in range(n):
+        for j in range(i, n):
+            if (i + j) % 3 == 0:
+                continue
+            total = total + x[i] * x[j]
+    return total
+
+
+def no_grads(x):
+    with torch.no_grad():
+        norm = x.norm()
+    return x / norm
+
+
+def functional(x, w, b):
+    y = torch.nn.functional.linear(x, w, b)
+    return torch.nn.functional.softmax(torch.nn.functional.gelu(y), dim=-1)
+
+
+def isinstances(x, flag: int | None = None):
+    if isinstance(flag, int):
+        return x * flag
+    return x
+
+
+def dtypes(x):
+    return x.to(torch.float64) + torch.ones(x.size(0), dtype=torch.float64), x.shape[0], x.dtype == torch.float32
+
+
+def newton(x):
+    y = torch.ones_like(x)
+    for _ in range(20):
+        new = y - (y * y - x) / (2 * y)
+        if torch.allclose(new, y):
+            break
+        y = new
+    return y
+
+
+class Block(torch.nn.Module):
+    scale: float
+
+    def __init__(self, n: int, down: torch.nn.Module | None = None):
+        super().__init__()
+        self.lin = torch.nn.Linear(n, n)
+        self.down = down
+        self.scale = 0.5
+        self.calls = 0
+
+    def forward(self, x):
+        y = torch.relu(self.lin(x))
+        if self.down is not None:
+            y = self.down(y)
+        self.calls += 1
+        return y * self.scale + x
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList([Block(4), Block(4, torch.nn.Linear(4, 4)), Block(4)])
+        self.tail = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh())
+        self.cell = torch.nn.LSTMCell(4, 4)
+        self.register_buffer("shift", torch.ones(3))
+
+    def forward(self, x, hidden: tuple[Tensor, Tensor] | None = None):
+        for i, block in enumerate(self.blocks):
+            x = block(x) + i
+        if hidden is not None:
+            h, c = self.cell(x, hidden)
+            x = h + c
+        return self.finish(x)
+
+    def finish(self, x):
+        if self.training:
+            return self.tail(x) + self.shift
+        return self.tail(x)
+
+    @torch.jit.export
+    def head(self, x):
+        return self.tail(x)

@@ -1,0 +1,303 @@
+"""Scripts: what a function in the subset computes, as Python, as a script, from a file and as PyTorch's script; what is refused."""
+import importlib.util
+import io
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import scriptprograms as programs
+
+import numtorch as torch
+from numtorch.jit.scripting.units import Unit, parsed
+from numtorch.tree import flatten
+
+try:
+    import torch as reference
+except ImportError:
+    reference = None
+
+ROWS = [                                                 # the program, its arguments; `t` makes a tensor
+    ("early", lambda t: (t(3), 3)), ("early", lambda t: (t(3) * 90, 9)), ("collatz", lambda t: (27,)), ("data_dependent", lambda t: (t(2),)),
+    ("lists", lambda t: (t(3, 2),)), ("dicts", lambda t: (t(2),)), ("tuples", lambda t: (t(4, 3),)), ("optional", lambda t: (t(3),)),
+    ("optional", lambda t: (t(3), t(3) * 2, 0.5)), ("strings", lambda t: (t(3),)), ("strings", lambda t: (t(3), "mean")),
+    ("booleans", lambda t: (t(2), True, 3)), ("booleans", lambda t: (t(2), False, 3)), ("indexing", lambda t: (t(3, 2),)),
+    ("zipped", lambda t: ([t(2), t(2)], [0.5, 2.0])), ("nested", lambda t: (t(4), 4)), ("no_grads", lambda t: (t(3),)),
+    ("functional", lambda t: (t(2, 3), t(4, 3), t(4))), ("isinstances", lambda t: (t(2), 3)), ("isinstances", lambda t: (t(2),)),
+    ("dtypes", lambda t: (t(3),)), ("newton", lambda t: (t(3),))]
+RAISES = [("strings", lambda t: (t(3), "max"), "unknown mode max"), ("strings", lambda t: (t(3, 1),), "expected one dimension, got 2"),
+          ("collatz", lambda t: (t(1),), "Expected a value of type 'int' for argument 'n' but instead found type 'Tensor'"),
+          ("early", lambda t: (t(3),), "missing value for argument 'n'"), ("collatz", lambda t: (1, 2), "at most 1 argument")]
+
+
+def argument(module):
+    """A maker of tensors that is the same for each library."""
+    def make(*shape):
+        size = 1
+        for n in shape:
+            size *= n
+        return (module.arange(size, dtype=module.float32).reshape(shape) / size + 0.25).requires_grad_()
+    return make
+
+
+def outcome(function, args, module):
+    """What a call returns, and the gradients of it, as plain numbers."""
+    given = [x for a in args for x in (a if isinstance(a, list) else [a]) if isinstance(x, module.Tensor)]
+    result = function(*args)
+    leaves = list(result.values()) if isinstance(result, dict) else flatten(result)[0] if isinstance(result, (tuple, list)) else [result]
+    tensors = [x for x in leaves if isinstance(x, module.Tensor)]
+    grads = []
+    wanted = [x for x in tensors if x.requires_grad]
+    if wanted and given:
+        found = module.autograd.grad([x.sum() for x in wanted], given, allow_unused=True)
+        grads = [None if g is None else g.tolist() for g in found]
+    return [x.tolist() if isinstance(x, module.Tensor) else x for x in leaves], grads
+
+
+def through_file(script):
+    file = io.BytesIO()
+    torch.jit.save(script, file)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    """The programs with PyTorch in the place of this package."""
+    if reference is None:
+        pytest.skip("PyTorch is not installed")
+    text = Path(programs.__file__).read_text().replace("import numtorch as torch", "import torch").replace("from numtorch", "from torch")
+    path = tmp_path_factory.mktemp("programs") / "their_programs.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("their_programs", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["their_programs"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("name", "args"), ROWS, ids=[f"{name}-{i}" for i, (name, _) in enumerate(ROWS)])
+def test_a_script_computes_what_its_function_does(name, args):
+    """Values and gradients are those of the function itself, as a script, and from a file."""
+    function, make = getattr(programs, name), argument(torch)
+    expected = outcome(function, args(make), torch)
+    script = torch.jit.script(function)
+    assert outcome(script, args(make), torch) == expected
+    loaded = through_file(script)
+    assert outcome(loaded, args(make), torch) == expected
+    assert loaded.code == script.code and str(loaded.graph) == str(script.graph)
+    assert torch.jit.script(script) is script
+
+
+@pytest.mark.parametrize(("name", "args"), ROWS, ids=[f"{name}-{i}" for i, (name, _) in enumerate(ROWS)])
+def test_a_script_computes_what_that_of_pytorch_does(name, args, theirs):
+    script = reference.jit.script(getattr(theirs, name))
+    expected = outcome(script, args(argument(reference)), reference)
+    found = outcome(torch.jit.script(getattr(programs, name)), args(argument(torch)), torch)
+    assert flatten(found)[1] == flatten(expected)[1]
+    for a, b in zip(flatten(found)[0], flatten(expected)[0]):
+        assert a == pytest.approx(b, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize(("name", "args", "message"), RAISES)
+def test_a_script_raises_what_its_function_does(name, args, message):
+    with pytest.raises(Exception, match=message):
+        torch.jit.script(getattr(programs, name))(*args(argument(torch)))
+
+
+# ---------------------------------------------------------------- what is refused
+REFUSED = [                                              # the body, what is said, and whether PyTorch refuses it as well
+    ("try:\n        return x\n    except ValueError:\n        return x", "try/except is not in a script", True),
+    ("return (lambda y: y)(x)", "write a function with `def`", True),
+    ("import math\n    return x", "import at the top of the file", True),
+    ("global G\n    return x", "give the value as an argument", True),
+    ("yield x", "append to a list", True),
+    ("def g(y):\n        return y\n    return g(x)", "write it beside this one", True),
+    ("class A:\n        pass\n    return x", "classes inside of functions", True),
+    ("return (y := x)", "assign on a line of its own", True),
+    ("return {1, 2}", "use a list, or a dict", True),
+    ("if x.sum() > 0:\n        y = x\n    return y", "y is not defined in the false branch", True),
+    ("y: int = 1\n    y = 'a'\n    return y", "previously had type int but is now being assigned to a value of type str", False),
+    ("if x.sum() > 0:\n        return 1\n    return x", "returned a value of type int but this return statement returns a value of type "
+     "Tensor", True),
+    ("if x.sum() > 0:\n        y = 1\n    else:\n        y = 'a'\n    return y", "in the true branch and type str in the false branch",
+     True),
+    ("for i in range(3):\n        y = i\n    return y", "defined only in a loop", True),
+    ("return x.foo", "has no attribute or method 'foo'", True),
+    ("return x.numpy()", "has no attribute or method 'numpy'", True),
+    ("return x + 'a'", "operands of this operation are of types Tensor and str", True),
+    ("return nothere(x)", "undefined value nothere", True),
+    ("return torch.nothere(x)", "has no attribute nothere", True),
+    ("y: Optional[Tensor] = None\n    return y + x", "may be None", True),
+    ("y: Optional[Tensor] = None\n    if x.sum() > 0:\n        y = x\n    return y.sin()", "may be None", True),
+    ("return helper(x, 'a')", "Expected a value of type 'int' for argument 'k'", True),
+    ("return helper(k=2)", "missing value for argument 'x'", True),
+    ("return helper(x, z=2)", "Unknown keyword argument 'z'", True),
+    ("return open('/etc/passwd')", "cannot be used as a value", True),
+    ("return CONFIG", "cannot be used as a value", True),
+    ("return TENSOR + x", "is a tensor from outside", True),
+    ("return f(x)", "f calls itself", True),
+    ("while True:\n        x = x + 1\n    else:\n        x = x\n    return x", "`else` of a loop", True),
+    ("return helper(**{'x': x})", "in a call is not in a script", True),
+    ("y = 1\n    while x.sum() < 3:\n        y = x\n    return y", "previously had type int but is now being assigned", False),
+    ("return (x, x)[3]", "out of range", True),
+    ("break", "outside of a loop", True),
+    ("z: Strange = x\n    return z", "no type of a script", True),
+    ("with open('a') as g:\n        return x", "cannot be used as a value|no_grad", True),
+]
+
+
+@pytest.mark.parametrize(("body", "message", "both"), REFUSED)
+def test_what_is_not_in_the_subset_is_refused_at_its_line(body, message, both, tmp_path):
+    def made(library):
+        path = tmp_path / f"refused_{library}.py"
+        path.write_text(f"import {library} as torch\nfrom {library} import Tensor\nfrom typing import Optional\n\n\nCONFIG = object()\n"
+                        "TENSOR = torch.ones(2)\n\n\ndef helper(x, k: int = 2):\n    return x * k\n\n\n"
+                        f"def f(x):\n    {body}\n")
+        try:
+            code = compile(path.read_text(), str(path), "exec")
+        except SyntaxError:
+            pytest.skip("Python refuses it as well")
+        scope = {"__name__": f"refused_{library}"}
+        exec(code, scope)
+        return path, scope["f"]
+    path, function = made("numtorch")
+    with pytest.raises(RuntimeError, match=message) as caught:
+        torch.jit.script(function)
+    assert str(path) in str(caught.value) and "<--- HERE" in str(caught.value)
+    if both and reference is not None:
+        with pytest.raises(Exception):
+            reference.jit.script(made("torch")[1])
+
+
+TEXTS = ["def f(x):\n    return x.__class__", "def f(x):\n    return ().__class__.__bases__", "def f(x):\n    return __import__('os')",
+         "def f(x):\n    return eval('1')", "def f(x):\n    return torch.load('a')", "def f(x):\n    return torch.nn.Linear",
+         "def f(x):\n    import os\n    return x", "def f(x, y=print('a')):\n    return x", "def f(x):\n    return x.numpy().tofile('a')",
+         "def f(x):\n    return x.register_hook(print)", "def f(x):\n    return '{0.__class__}'.format(x)", "x = 1",
+         "def f(x, y: Any):\n    return y.__dict__", "def f(x):\n    return (lambda: x)()", "def f(x):\n    __0 = x\n    return __0",
+         "@print\ndef f(x):\n    return x", "def f(x):\n    return torch.compile(x)", "def f(x):\n    return __torch__.g(x)",
+         "def f(x, s: str):\n    return s.format(x)", "def f(x):\n    return self.x", "def f(x, y: Any):\n    return y(x)",
+         "def f(x):\n    return max([x], key=print)", "def f(x):\n    print(x, file=x)\n    return x",
+         "def f(x):\n    return torch.hub.load(x)", "class f:\n    pass", "def f(*x):\n    return x", "def f(x: print('a')):\n    return x"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_cannot_reach_what_no_script_can(text):
+    """What files hold is refused where it is not of the subset, before any of it runs."""
+    with pytest.raises((RuntimeError, ValueError)):
+        parsed(Unit(), text, "<script f>").ready()
+
+
+# ---------------------------------------------------------------- modules
+def test_a_module_as_a_script_has_the_same_parameters_and_trains():
+    torch.manual_seed(0)
+    net = programs.Net()
+    script = torch.jit.script(net)
+    assert list(script.state_dict()) == list(net.state_dict())
+    assert all(a is b for a, b in zip(script.parameters(), net.parameters()))
+    x, hidden = torch.rand(2, 4), (torch.rand(2, 4), torch.rand(2, 4))
+    for given in ((x,), (x, hidden)):
+        assert torch.equal(script(*given), net(*given))
+    assert torch.equal(script.head(x), net.head(x))
+    assert script.blocks[0].calls == 2 and net.blocks[0].calls == 2
+    loaded = through_file(script)
+    assert torch.equal(loaded(x), net(x)) and torch.equal(loaded.head(x), net.head(x))
+    assert not torch.equal(loaded.eval()(x), net(x)) and torch.equal(loaded(x), net.eval()(x))
+    net.train()
+    optimizer = torch.optim.SGD(script.parameters(), lr=0.1)
+    losses = []
+    for _ in range(5):
+        optimizer.zero_grad()
+        loss = (script(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] and torch.equal(script(x), net(x))
+    with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor'"):
+        script(3)
+
+
+def test_a_module_as_a_script_computes_what_that_of_pytorch_does(theirs):
+    ours, other = programs.Net(), theirs.Net()
+    other.load_state_dict({name: reference.tensor(value.tolist()) for name, value in ours.state_dict().items()})
+    script, their_script = torch.jit.script(ours), reference.jit.script(other)
+    x = argument(torch)(2, 4)
+    y = reference.tensor(x.tolist())
+    assert flatten(script(x).tolist())[0] == pytest.approx(flatten(their_script(y).tolist())[0], rel=1e-5)
+
+
+def test_scripts_traces_and_python_call_each_other():
+    traced = torch.jit.trace(lambda x: x.sin() * 2, torch.rand(3))
+    globals()["_traced"] = traced
+    globals()["_scripted"] = torch.jit.script(programs.newton)
+    script = torch.jit.script(mixed)
+    x = torch.rand(3) + 0.5
+    assert torch.equal(script(x), traced(x) + programs.newton(x))
+    assert torch.equal(through_file(script)(x), script(x))
+    again = torch.jit.trace(lambda y: script(y) + 1, x)
+    assert torch.equal(again(x), script(x) + 1)
+    ignoring = torch.jit.script(with_python)
+    assert torch.equal(ignoring(x), x + 3) and torch.equal(with_python(x), x + 3)
+    with pytest.raises(RuntimeError, match="is Python"):
+        torch.jit.save(ignoring, io.BytesIO())
+    pair = torch.jit.script(torch.nn.Sequential(programs.Block(3), torch.jit.trace(torch.nn.Linear(3, 2), x)))
+    assert torch.equal(through_file(pair)(x), pair(x))
+
+
+def mixed(x):
+    return _traced(x) + _scripted(x)  # noqa: F821
+
+
+@torch.jit.ignore
+def python(x):
+    return eval("x + 2")
+
+
+@torch.jit.unused
+def never(x):
+    return eval("x")
+
+
+def with_python(x):
+    if x.numel() > 100:
+        return never(x)
+    if torch.jit.is_scripting():
+        return python(x) + 1
+    else:
+        return max({x.numel(): x + 3}.values(), key=len)
+
+
+def test_a_loaded_script_runs_where_its_source_is_absent(tmp_path):
+    """Another process loads the file, with nothing of this file's on its path."""
+    torch.jit.script(programs.Net()).save(str(tmp_path / "net.pt"))
+    torch.jit.script(programs.early).save(str(tmp_path / "early.pt"))
+    code = textwrap.dedent("""
+        import numtorch as torch
+        net, early = torch.jit.load("net.pt"), torch.jit.load("early.pt")
+        print(net(torch.ones(2, 4)).shape, early(torch.ones(3), 3).tolist(), "for i in range(n):" in early.code)
+        print("prim::Loop" in str(early.graph), "prim::If" in str(early.graph))
+    """)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["(2, 3) [12.0, 12.0, 12.0] True", "True True"] or "torch.Size([2, 3])" in done.stdout, done.stderr
+
+
+def test_a_trace_freezes_what_a_script_keeps():
+    """The promise of 2017: the trace re-executes the operations it recorded, the script decides anew."""
+    rising, falling = torch.tensor([3.0, 20.0]), torch.tensor([20.0, 3.0])
+    with pytest.warns(torch.jit.TracerWarning):
+        traced = torch.jit.trace(programs.data_dependent, rising, check_trace=False)
+    script = torch.jit.script(programs.data_dependent)
+    assert torch.equal(script(falling), programs.data_dependent(falling)) and torch.equal(script(rising), traced(rising))
+    assert not torch.equal(traced(falling), script(falling))
+    assert torch.equal(traced(falling), falling.sin())
+
+
+def test_a_damaged_file_is_refused():
+    script = torch.jit.script(programs.Net())
+    for change in ({"units": []}, {"root": 99}, {"modules": [{"class": "Module.__init__"}]}, {"kind": "function"}):
+        file = io.BytesIO()
+        torch.save({**script.content(), **change}, file)
+        file.seek(0)
+        with pytest.raises(RuntimeError, match=r"jit\.load"):
+            torch.jit.load(file)
