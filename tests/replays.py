@@ -59,7 +59,7 @@ class Pair:
             torch.manual_seed(0)
             self.nets.append(network())
         self.eager, self.step = (make(net) for net in self.nets)
-        self.compiled = torch.compile(self.step, **options)
+        self.compiled = torch.compile(self.step, **{"mode": "replay", **options})
 
     def run(self, count, *inputs, seed=None, before=lambda number, net: None):
         for number in range(count):

@@ -296,3 +296,32 @@ def test_a_traced_tensor_that_escapes_is_an_ordinary_one():
         return kept[0] + 1
     trace_graph(f, (torch.ones(2),))
     assert (kept[0] + 1).tolist() == [3.0, 3.0] and kept[0].tolist() == [2.0, 2.0]
+
+
+def test_a_step_of_an_optimizer_is_in_the_graph():
+    net = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    x = torch.randn(4, 3)
+    with pytest.raises(NotImplementedError, match="the first step of an optimiser makes its states"):
+        trace_graph(step, (x,), dict(net.named_parameters()))
+    net.zero_grad()
+    optimizer._prepared = [None]
+    step(x)
+    held = {**dict(net.named_parameters()), "weight.m": optimizer.state[net.weight]["exp_avg"]}
+    before = [p.detach().clone() for p in (*net.parameters(), held["weight.m"])]
+    graph = trace_graph(step, (x,), held)
+    after = [p.detach().clone() for p in (*net.parameters(), held["weight.m"])]
+    for p, value in zip((*net.parameters(), held["weight.m"]), before):
+        p.detach().copy_(value)
+    assert [node.op for node in graph.nodes].count("update") == 2
+    again = parse(str(graph), graph.constants)
+    Interpreter(again).run(x)
+    torch.testing.assert_close(net.weight.detach(), after[0])
+    torch.testing.assert_close(held["weight.m"], after[2])

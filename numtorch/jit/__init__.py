@@ -3,6 +3,10 @@
 Replayed launches:
 
 compiled     `numtorch.compile`: functions that are captured once and replayed
+calls        what tells calls of a function apart, and how one is captured
+improving    what becomes of a replay: the graph of its call, in its place
+snapshots    what a call may change, kept and put back
+executor     a graph run in the place of a call
 capture      one call of a function, watched: what it launches, and what keeps it from being replayed
 allowed      the C functions that do nothing but what a replay may leave out
 reach        what of Python a function can reach, and whether that has changed
@@ -23,6 +27,7 @@ tracing      the graph of a call
 decompose    users' elementwise ops as calls of this package's
 listing      a graph as Python, for people to read
 programs     functions and modules that run a graph
+updates      steps of optimisers as calls
 traces       `jit.trace`
 fused        elementwise ops in one kernel
 passes/      from graphs to cheaper graphs

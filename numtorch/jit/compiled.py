@@ -7,20 +7,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..amp.casting import state as _autocast
-from ..autograd.modes import modes
-from ..devices import default
-from ..dtypes import get_default_dtype
-from ..kernels import debugmemory
-from ..kernels.compiler import DISABLE_JIT
-from ..kernels.threads import get_num_threads
 from ..nn.modules.module import Module
-from ..optim.optimizer import Optimizer
 from ..storage import mode as memory_mode
-from ..tensor import Tensor
+from .calls import IGNORED, capture, key_of, reach_of, reason_before, world
 from .capture import Break, Watch
-from .reach import Reach, Unfollowed
-from .replay import Before, NotCaptured, Replay
+from .freezing import is_tracing
+from .improving import Improvement
+from .replay import Replay
 
 KINDS = 16                                               # of arguments, by layouts and values, that a function has programs for
 PROGRAMS = 4                                             # of each kind, for what else is reached: another mode, another layer
@@ -28,16 +21,6 @@ CAPTURES = 16                                            # of each kind; then wh
 ATTEMPTS = 4                                             # in a row that may fail
 BACKENDS = ("inductor", "replay", "eager", "aot_eager")
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "replay")
-
-
-def _world():
-    """The modes that decide on what a call does."""
-    return modes.recording, modes.inference, _autocast.on, get_num_threads(), default[0], get_default_dtype()
-
-
-def _ignored():
-    """Attributes that a replay sees to, or that are nobody's business."""
-    return (Optimizer, {"_prepared", "_opt_called"}), (Tensor, {"_views"}), (Compiled, {"_kinds"})
 
 
 class Unsupported(RuntimeError):
@@ -52,6 +35,11 @@ class _Kind:
         self.codes: dict | None = None
         self.captures, self.attempts, self.reason, self.breaks = 0, 0, None, []
         self.objects: list = []                          # whose identity is part of the kind
+
+    def use(self, replay) -> None:
+        """Try a replay, or what has come in its place, first from now on."""
+        self.replays.remove(replay)
+        self.replays.insert(0, replay if replay.successor is None else replay.successor)
 
 
 class Compiled:
@@ -73,7 +61,7 @@ class Compiled:
         tensors: list = []
         objects: list = []
         try:
-            key = (*_world(), _key(args, tensors, objects), _key(kwargs, tensors, objects) if kwargs else None)
+            key = (*world(), key_of(args, tensors, objects), key_of(kwargs, tensors, objects) if kwargs else None)
             kind = self._kinds.get(key)
         except TypeError:                                # an argument that cannot be told from others
             return self._function(*args, **kwargs)
@@ -84,12 +72,13 @@ class Compiled:
                 if not replay.running and replay.fits(tensors):          # else a destructor calls it within its own replay
                     replay.running = True
                     try:
-                        result = replay.run(tensors)
+                        better = replay.better
+                        result = replay.run(tensors) if better is None else better.run(tensors, args, kwargs)
                     finally:
                         replay.running = False
                     if result is not None:
-                        if number:
-                            kind.replays.insert(0, kind.replays.pop(number))
+                        if number or replay.successor is not None:
+                            kind.use(replay)
                         return result[0]
         return self._first_calls(kind, tensors, args, kwargs)
 
@@ -123,9 +112,11 @@ class Compiled:
         """Call it as it is, and watch: first for whose code runs, then for what it launches."""
         function = self._function
         if kind.reason is None:
-            kind.reason = _reason_before(tensors)
+            kind.reason = reason_before(tensors)
         if kind.reason is not None:
             return self._refuse(kind, args, kwargs)
+        if is_tracing():                                 # it is part of what another one is compiled to
+            return function(*args, **kwargs)
         if kind.codes is None:
             watch = Watch(capturing=False)
             result = watch.run(function, args, kwargs)
@@ -133,6 +124,8 @@ class Compiled:
             return result
         result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"])
         if replay is not None:
+            if self._options["passes"]:
+                replay.better = Improvement(replay, functools.partial(_reached, function, kind.codes), function, replay.reuse)
             kind.captures, kind.attempts = kind.captures + 1, 0
             kind.replays = [replay, *kind.replays[:PROGRAMS - 1]]
             if kind.captures >= CAPTURES:
@@ -149,91 +142,13 @@ class Compiled:
         return self._function(*args, **kwargs)
 
 
-def capture(function, args, kwargs, tensors, codes, reuse):
-    """Call a function and capture what it does.
-
-    Args:
-        function: it.
-        args, kwargs: its arguments.
-        tensors: those among them that are tensors.
-        codes: the user's code objects that ran last time, with their globals.
-        reuse: whether results stand in the same memory in every call.
-
-    Returns:
-        What it returns, the replay or None, what kept it from being captured, and whose code ran.
-    """
-    where = getattr(function, "__code__", None)
-    place = (where.co_filename, where.co_firstlineno) if where is not None else ("?", 0)
-    try:
-        given: list = []
-        objects: list = []
-        key = _world(), _key((args, kwargs), given, objects)
-        reach = Reach([("function", function), *[("an argument", each) for each in objects]], codes, _ignored())
-        own = {id(t) for t in tensors}
-        before = Before(tensors, reach)
-        if any(t.memory is other.memory for _, t in reach.tensors.values() for other in tensors if id(t) not in own):
-            raise Unfollowed("an argument shares memory with a tensor that the function reaches")
-        if len({id(t.memory) for t in tensors}) < len(tensors):
-            raise Unfollowed("arguments share memory")
-        watch = Watch()
-    except Unfollowed as error:
-        watch = Watch(capturing=False)                   # what ran last time may be more, where kernels were planned
-        return watch.run(function, args, kwargs), None, [Break(str(error), *place)], watch.codes
-    result = watch.run(function, args, kwargs)
-    replay, breaks = None, watch.breaks
-    if not breaks:
-        try:
-            if watch.codes.keys() - codes.keys():
-                raise NotCaptured("code runs that did not run before")
-            changed = reach.difference()
-            if changed is not None:
-                raise NotCaptured(f"it has an effect on Python: {changed}")
-            after: list = []
-            if (_world(), _key((args, kwargs), after, [])) != key or any(a is not b for a, b in zip(given, after)):
-                raise NotCaptured("it has an effect on Python: a mode or what an argument holds has changed")
-            replay = Replay(watch, before, result, reuse)
-        except NotCaptured as error:
-            breaks = [Break(str(error), *place)]
-        except Exception as error:                       # the result is there and right: a mistake of ours must not take it away
-            breaks = [Break(f"it could not be captured ({type(error).__name__}: {error})", *place)]
-    watch.memory.close()
-    return result, replay, breaks, watch.codes
+IGNORED.append((Compiled, {"_kinds"}))
 
 
-def _reason_before(tensors):
-    """Why calls in this state of things are not captured, or None."""
-    if DISABLE_JIT:
-        return "kernels run as Python (NUMBA_DISABLE_JIT)"
-    if debugmemory.MODE:
-        return "memory is watched (NUMTORCH_DEBUG_MEMORY)"
-    if _autocast.on:
-        return "autocast is not captured"
-    if modes.inference or modes.anomaly or modes.saved_hooks:
-        return "inference mode, anomaly mode and saved-tensor hooks are not captured"
-    for tensor in tensors:
-        if type(tensor) is not Tensor or tensor.node is not None:
-            return "an argument requires grad or is of a class of its own"
-        if tensor.layout.device.type != "cpu" or tensor.layout.handler is not None:
-            return "an argument is on another device or of a special layout"
-    return None
-
-
-def _key(value, tensors, objects):
-    """What tells arguments of one kind from those of another; the tensors among them are gathered."""
-    kind = type(value)
-    if kind is Tensor or isinstance(value, Tensor):
-        tensors.append(value)
-        return value.layout, value.node is None, kind
-    if kind is tuple or kind is list:
-        return kind, *[_key(each, tensors, objects) for each in value]
-    if kind is dict:
-        return (kind, *[(name, _key(each, tensors, objects)) for name, each in value.items()])
-    if kind in (int, bool, str, type(None), bytes):
-        return kind, value
-    if kind is float:
-        return kind, repr(value)
-    objects.append(value)
-    return kind, id(value)
+def _reached(function, codes, args, kwargs, tensors):
+    objects: list = []
+    key_of((args, kwargs), [], objects)
+    return reach_of(function, objects, codes)
 
 
 def _again(function, options):
@@ -323,7 +238,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     settings = dict(fullgraph=bool(fullgraph), disable=bool(disable) or backend in ("eager", "aot_eager"),
-                    reuse_outputs=bool(reuse_outputs))
+                    reuse_outputs=bool(reuse_outputs), passes=mode != "replay")
     if model is None:
         return lambda function: compile(function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
                                         options=options, disable=disable, reuse_outputs=reuse_outputs)
@@ -341,14 +256,18 @@ class Explanation:
         launches: how many kernels a replay launches; 0 where there is none.
         breaks: what keeps the call from being replayed, each with `what`, `file` and `line`.
         bytes: of the program's own memory.
+        passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
+        stays: why they are, where a graph was looked at.
     """
 
-    def __init__(self, launches, breaks, nbytes) -> None:
-        self.launches, self.breaks, self.bytes = launches, breaks, nbytes
+    def __init__(self, launches, breaks, nbytes, passes=None, stays=None) -> None:
+        self.launches, self.breaks, self.bytes, self.passes, self.stays = launches, breaks, nbytes, passes or {}, stays
 
     def __str__(self) -> str:
         if not self.breaks:
-            return f"captured: {self.launches} launches, {self.bytes} bytes of its own"
+            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own"]
+            lines += [f"  {name}: {count}" for name, count in self.passes.items()]
+            return "\n".join(lines + ([f"  launches stay: {self.stays}"] if self.stays else []))
         return "not captured:\n" + "\n".join(f"  {each}" for each in self.breaks)
 
     __repr__ = __str__
@@ -378,18 +297,18 @@ def explain(function) -> Callable:
     def explained(*args, **kwargs):
         codes: dict = {}
         tensors: list = []
-        _key(args, tensors, [])
-        _key(kwargs, tensors, [])
-        reason = _reason_before(tensors)
+        key_of(args, tensors, [])
+        key_of(kwargs, tensors, [])
+        reason = reason_before(tensors)
         if reason is not None:
             return Explanation(0, [Break(reason, "?", 0)], 0)
         if isinstance(compiled, Compiled):
-            key = (*_world(), _key(args, [], []), _key(kwargs, [], []) if kwargs else None)
+            key = (*world(), key_of(args, [], []), key_of(kwargs, [], []) if kwargs else None)
             kind = compiled._kinds.get(key)
             for replay in kind.replays if kind is not None else ():
                 with replay.lock:
                     if replay.fits(tensors):
-                        return Explanation(replay.launches, [], replay.memory.nbytes)
+                        return Explanation(replay.launches, [], replay.memory.nbytes, replay.passes, replay.stays)
         watch = Watch(capturing=False)
         watch.run(inner, args, kwargs)
         codes.update(watch.codes)

@@ -1,6 +1,8 @@
 """What a captured call takes its memory from: blocks of its own, used again as its tensors die, as in eager calls."""
 from __future__ import annotations
 
+import ctypes
+
 from ..devices import cpu
 from ..storage import ALIGNMENT, Storage, _new_block
 
@@ -45,6 +47,11 @@ class Memory:
         storage.home, storage.size = self, size
         self.alive[id(storage)] = address, size
         return storage
+
+    def poison(self) -> None:
+        """Fill all blocks with NaN."""
+        for address, size, _ in self.blocks:
+            ctypes.memset(address, 255, size)
 
     def close(self) -> None:
         """Give out nothing any more, and take nothing back."""

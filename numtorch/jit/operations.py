@@ -66,16 +66,17 @@ def tensors_of(result: Any) -> list[Tensor]:
     return [leaf for leaf in flatten(result)[0] if isinstance(leaf, Tensor)]
 
 
-def run_op(op: str, inputs: list, attributes: tuple, writes: tuple) -> list[Tensor]:
+def run_op(op: str, inputs: list, attributes: tuple, writes: tuple, in_place=frozenset()) -> list[Tensor]:
     """An op's results, then what it wrote, which are copies.
 
     Args:
         op: its name.
         inputs, attributes: what it is called with.
         writes: the places of the inputs that it writes to.
+        in_place: those of them that are written as they are.
     """
     for i in writes:
-        inputs[i] = clone(inputs[i])
+        inputs[i] = detach(inputs[i]) if i in in_place else clone(inputs[i])
     if op in OTHERS:
         result = OTHERS[op](*inputs, *attributes)
     else:

@@ -6,6 +6,7 @@ import gc
 import threading
 from collections import deque
 from sys import getrefcount
+from typing import Any
 
 from ..autograd.graph import Leaf
 from ..kernels.forks import survive_fork
@@ -60,6 +61,10 @@ class Replay:
 
     def __init__(self, watch: Watch, before: Before, result, reuse: bool) -> None:
         self.lock, self.running, self.reuse = survive_fork(threading.RLock()), False, reuse
+        self.better: Any = None                          # what is being made of it (improving.py)
+        self.successor: Replay | None = None             # what is to be used instead
+        self.passes: dict[str, int] = {}                 # that made it
+        self.stays: str | None = None                    # why there is nothing better
         self.before, self.reach, self.memory = before, before.reach, watch.memory
         self.result = result
         if watch.memory.elsewhere:

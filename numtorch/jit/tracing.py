@@ -32,6 +32,7 @@ from .cells import Cell, Saved, Traced
 from .freezing import tracing, warn_frozen
 from .graph import Graph, Node, Value
 from .operations import OTHERS, tensors_of
+from .updates import TracedBatch
 
 
 class Trace(Level):
@@ -52,6 +53,7 @@ class Trace(Level):
         self.freezing = freezing or warn_frozen
         self.adopted: list[tuple[Tensor, Tensor]] = []   # tensors of others whose layout is traced meanwhile
         self.packed: list[Saved] = []
+        self.coefficients: dict = {}                     # of optimisers' steps: (tensor, optimiser) by their values
         self.hooks = saved_tensors_hooks(self.pack, self.unpack)
 
     def __enter__(self):
@@ -110,18 +112,27 @@ class Trace(Level):
         cell = self.cells[id(tensor.memory)] = Cell(wrap(tensor.memory, tensor.address, tensor.layout), value)
         return cell, value, 0
 
-    def adopt(self, tensor: Tensor) -> None:
-        """Have a tensor of others be traced, and its views.
+    def adopt(self, *tensors: Tensor) -> None:
+        """Have tensors of others be traced, and their views.
 
         Args:
-            tensor: it.
+            tensors: they.
         """
+        waiting = {id(tensor.memory): tensor for tensor in tensors if not isinstance(tensor.layout, Wrapping)}
+        over: dict[int, list[Tensor]] = {key: [] for key in waiting}         # views of integers too, which only storages know
+        for each in gc.get_referrers(*[tensor.memory for tensor in waiting.values()]) if waiting else ():
+            if isinstance(each, Tensor):
+                over[id(each.memory)].append(each)
+        for tensor in tensors:
+            if not isinstance(tensor.layout, Wrapping):
+                self._adopt(tensor, over[id(tensor.memory)])
+
+    def _adopt(self, tensor, over):
         cell = self.cells.get(id(tensor.memory))
-        own = () if cell is None else (cell.base,)       # views of integers are known to nobody but their storage
-        over = [each for each in gc.get_referrers(tensor.memory) if isinstance(each, Tensor) and not any(each is o for o in own)]
+        base = None if cell is None else cell.base
         cell = self._cell_to_write(tensor, self.names.get(id(tensor)))
         for each in over:
-            if isinstance(each.layout, Wrapping):
+            if each is base or isinstance(each.layout, Wrapping):
                 continue
             inside = wrap(each.memory, each.address, each.layout, each.node)
             value = self._value_in(cell, inside)
@@ -259,6 +270,10 @@ class Trace(Level):
             self._cell_of(tensor, value)
         if node.keeps:
             node.wanted = tuple([i for i, t in enumerate(inner) if isinstance(t, Tensor) and t.node is not None])
+
+    def batch(self, optimizer, parameter, grad, group, rule) -> TracedBatch:
+        """A parameter whose step is written down."""
+        return TracedBatch(self, optimizer, parameter, grad, group, rule)
 
     def write(self, op, tensors):
         """An elementwise op in place."""
@@ -423,9 +438,7 @@ def trace_graph(function, args: tuple, names: dict | None = None, freezing=None,
     with tracing(), trace:
         given = [map_tensors(functools.partial(trace.argument, name), arg)
                  for name, arg in itertools.zip_longest(argument_names[:len(args)], args)]
-        for tensor in held.values():
-            if not isinstance(tensor.layout, Wrapping):
-                trace.adopt(tensor)
+        trace.adopt(*held.values())
         graph = trace.finish(function(*given))
     graph.verify()
     return graph

@@ -32,14 +32,21 @@ class Rule:
             and the new states.
         states: names of the state tensors, each of its parameter's shape.
         coefficients: how many coefficients the formula takes.
+        name: what graphs call it, by which it is among `rules`.
     """
 
     formula: Callable
     states: tuple = ()
     coefficients: int = field(init=False)
+    name: str = field(init=False)
 
     def __post_init__(self):
         object.__setattr__(self, "coefficients", self.formula.__code__.co_argcount - 2 - len(self.states))
+        object.__setattr__(self, "name", f"{self.formula.__module__.removeprefix('numtorch.optim.')}.{self.formula.__qualname__}")
+        rules.setdefault(self.name, self)
+
+
+rules: dict[str, Rule] = {}                              # by name
 
 
 class RuleOptimizer(Optimizer):
@@ -254,7 +261,9 @@ class _Prepared:
                 continue
             if grad.layout.handler is not None:          # of other rows each time: known as nothing, so made anew every step
                 self.known.append((parameter, None, None, None))
-                self.batches.append(optimizer.of_rows(parameter, grad, group, rule))
+                traced = getattr(grad.layout.handler, "batch", None)         # a graph's, in which the step is written down
+                self.batches.append(optimizer.of_rows(parameter, grad, group, rule) if traced is None else
+                                    traced(optimizer, parameter, grad, group, rule))
                 continue
             self.known.append((parameter, parameter.address, parameter.layout, grad.layout))
             fresh = optimizer.begin(parameter, group)
@@ -312,7 +321,8 @@ def row_of(parameter, grad, states):
             layout.numel * (2 if layout.dtype.is_complex else 1)]
 
 
-def _planned(rule, dtype, device, numels):
+def planned_step(rule, dtype, device, numels):
+    """The kernel that takes a step of a rule over parameters of so many elements, prepared."""
     planner = kernels(device, "optim.optim")
     return planner.plan_step(rule.formula, len(rule.states), rule.coefficients, dtype.to_real().kernel, numels)
 
@@ -333,7 +343,7 @@ def _batch(optimizer, rule, key, rows, only):
         table.append(row_of(parameter, grad, [state[name] for name in rule.states]))
     batch.table = np.array(table, np.int64)
     batch.gradients = [row[1] for row in table]
-    plan = _planned(rule, dtype, device, tuple([row[-1] for row in table]))
+    plan = planned_step(rule, dtype, device, tuple([row[-1] for row in table]))
     batch.array = np.zeros(3 + rule.coefficients)
     batch.prepared, batch.table_address, batch.array_address = plan, batch.table.ctypes.data, batch.array.ctypes.data
     batch.counts = joined_counts(optimizer, batch.states)
@@ -379,7 +389,7 @@ def run_rule(name, rule, x, grad, states=(), coefficients=(), decay: float = 0.0
     plan = _plans.get((rule, layout))
     if plan is None:
         _check(name, layout)
-        plan = _planned(rule, layout.dtype, layout.device, (layout.numel * (2 if layout.dtype.is_complex else 1),))
+        plan = planned_step(rule, layout.dtype, layout.device, (layout.numel * (2 if layout.dtype.is_complex else 1),))
         _plans.keep((rule, layout), plan)
     if grad.layout is not layout:
         if grad.layout.shape != layout.shape:
