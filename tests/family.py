@@ -4,7 +4,8 @@ from __future__ import annotations
 import gc
 import os
 
-from numtorch.shared.heap import BLOCK, CAPACITY, CHANNEL, IN_SEGMENT, KIND, NEXT_ID, heap
+from numtorch.shared.heap import heap
+from numtorch.shared.tables import ALONE, BLOCK, CAPACITY, CHANNEL, IN_SEGMENT, KIND, NEXT_ID
 
 METHODS = ("fork", "spawn", "forkserver")
 MB = 1 << 20
@@ -18,7 +19,7 @@ def in_use():
     home.critical(home.sweep, True)
     table = home.all_records[:home.header[NEXT_ID]]
     blocks = table[table[:, KIND] == BLOCK]
-    return len(blocks), int((table[:, KIND] == CHANNEL).sum()), int(blocks[blocks[:, IN_SEGMENT] == 0, CAPACITY].sum())
+    return len(blocks), int((table[:, KIND] == CHANNEL).sum()), int(blocks[blocks[:, IN_SEGMENT] <= ALONE, CAPACITY].sum())
 
 
 def memory():

@@ -80,13 +80,19 @@ def test_whatever_a_target_reaches_is_shared(context):
     closure, default = lambda: a.add_(1), lambda number, x=b: x.add_(number)
     nested = {"one": [(c, {"two": d})]}
     layer = torch.nn.ParameterList([torch.nn.Parameter(e)])
-    for target, args, kwargs in ((closure, (), {}), (default, (1,), {}), (add_one_in, (nested,), {}), (add_one_to_all, (layer,), {}),
-                                 (functools.partial(Adder(f).add, 1), (g,), {"last": h})):
+    calls = [(closure, (), {}), (default, (1,), {}), (add_one_in, (nested,), {}), (add_one_to_all, (layer,), {}),
+             (functools.partial(Adder(f).add, 1), (g,), {"last": h})]
+    for target, args, kwargs in calls if context.get_start_method() == "fork" else [(call_all, calls, {})]:
         process = context.Process(target=target, args=args, kwargs=kwargs)
         process.start()
         process.join(60)
         assert process.exitcode == 0
     assert all(x.is_shared() and x.tolist() == [1, 1] for x in tensors)
+
+
+def call_all(*calls):
+    for target, args, kwargs in calls:
+        target(*args, **kwargs)
 
 
 def add_one_in(nested):

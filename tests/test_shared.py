@@ -16,7 +16,8 @@ import numtorch.multiprocessing as mp
 from numtorch.shared import filelocks
 from numtorch.shared import heap as heaps
 from numtorch.shared.channel import Channel
-from numtorch.shared.heap import LAST, heap
+from numtorch.shared.heap import heap
+from numtorch.shared.tables import LAST, PLACE
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -112,27 +113,103 @@ def hold_until_told(queue, told, done):
     done.put(memory())
 
 
-@pytest.mark.parametrize("first", ["parent", "child"])
-def test_large_memory_goes_with_its_last_holder(first):
-    """At once, whoever that is, and without a sweep by anybody else."""
+@pytest.mark.parametrize("first, nbytes", [("parent", 8 * MB), ("child", 9 * MB)])
+def test_large_memory_goes_with_its_last_holder(first, nbytes):
+    """At once, whoever that is, and without a sweep by anybody else: a process that takes such a block for the first time may take
+    no other."""
     fork, before = mp.get_context("fork"), (large_bytes(), memory())[1]
     queue, told, done = fork.Queue(), fork.Queue(), fork.Queue()
     process = fork.Process(target=hold_until_told, args=(queue, told, done))
     process.start()
-    x = torch.ones(8 * MB // 4)
+    x = torch.ones(nbytes // 4)
     queue.put(x)
     done.get(timeout=60)
     if first == "parent":
         del x
-    assert memory() >= before + 8 * MB
+    assert memory() >= before + nbytes
     told.put(None)
     left = done.get(timeout=60)
     if first == "child":
-        assert left >= before + 8 * MB
+        assert left >= before + nbytes
         del x
         left = memory()
     assert left < before + MB
     process.join(60)
+
+
+def drop_what_comes(queue, dropped):
+    for value in iter(queue.get, None):
+        assert value.eq(value[0]).all()
+        del value
+        dropped.put(memory())
+
+
+def place_of(tensor):
+    return heap().records[tensor.untyped_storage().owner.number * 8 + PLACE]
+
+
+@pytest.mark.parametrize("last, nbytes", [("parent", 10 * MB), ("child", 11 * MB), ("view", 12 * MB)])
+def test_one_block_after_another_has_the_pages_of_the_last(last, nbytes):
+    """Who takes large blocks again and again finds memory that waits for it, whoever dropped it and whatever it is mapped over; what
+    nobody takes is given back a second later, and nobody need do anything for that."""
+    before = large_bytes(), memory()
+    fork, places, addresses = mp.get_context("fork"), [], []
+    queue, dropped = fork.Queue(), fork.Queue()
+    process = fork.Process(target=drop_what_comes, args=(queue, dropped))
+    process.start()
+    for i in range(6):
+        x = torch.full((nbytes // 4,), float(i))
+        view = x[5:] if last == "view" else None         # then pages are put in the place of the tensor's
+        queue.put(x)
+        places.append(place_of(x))
+        addresses.append(x.data_ptr())
+        assert x.is_shared() and x[0].item() == x[-1].item() == i
+        if last == "child":
+            del x
+            dropped.get(timeout=60)
+        else:
+            dropped.get(timeout=60)
+            del x, view
+    assert places[0] != places[1] == places[-1] and len(set(places)) == 2
+    assert last == "view" or len(set(addresses[2:])) == 1
+    assert memory() >= before[1] + nbytes and not fork_sees_waiting(fork)
+    end = time.monotonic() + 20
+    while (memory() > before[1] + MB or heap().reserve.watches) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert memory() <= before[1] + MB and not heap().reserve.watches
+    queue.put(None)
+    process.join(60)
+    assert process.exitcode == 0 and large_bytes() == before[0]
+
+
+def fork_sees_waiting(fork):
+    """Whether a forked child has its parent's blocks that wait."""
+    said = fork.SimpleQueue()
+    child = fork.Process(target=lambda: said.put(bool(heap().reserve.mappings or heap().reserve.watches)))
+    child.start()
+    child.join(60)
+    return said.get()
+
+
+def take_and_drop(times, done):
+    for i in range(times):
+        torch.full((13 * MB // 4,), float(i)).share_memory_()
+    done.put(memory())
+    if times == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("times", [3, 4])
+def test_what_waits_for_a_process_that_ends_is_given_back(times):
+    before = large_bytes(), memory()
+    fork = mp.get_context("fork")
+    done = fork.Queue()
+    process = fork.Process(target=take_and_drop, args=(times, done))
+    process.start()
+    assert done.get(timeout=60) >= before[1] + 13 * MB
+    process.join(60)
+    assert process.exitcode == (-signal.SIGKILL if times == 4 else 0)
+    assert large_bytes() == before[0] and memory() < before[1] + MB
 
 
 def die_while_giving_back():

@@ -14,7 +14,8 @@ from family import MB, in_use
 import numtorch as torch
 from numtorch.shared import heap as heaps
 from numtorch.shared import system
-from numtorch.shared.heap import NEXT_ID, NEXT_PLACE, heap
+from numtorch.shared.heap import heap
+from numtorch.shared.tables import NEXT_ID, NEXT_PLACE
 
 pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
 

@@ -23,7 +23,8 @@ from queue import Empty
 import numtorch as torch
 import numtorch.multiprocessing as mp
 from numtorch.data import DataLoader, TensorDataset
-from numtorch.shared.heap import BLOCK, CHANNEL, KIND, NEXT_ID, heap
+from numtorch.shared.heap import heap
+from numtorch.shared.tables import BLOCK, CHANNEL, KIND, NEXT_ID
 
 SIZES = (1, 100, 5000, 300_000, 1_500_000)               # elements: small blocks, and large ones with memory of their own
 SECONDS = 60                                             # after which a round hangs

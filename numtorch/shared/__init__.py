@@ -6,6 +6,8 @@ it ends, the kernel takes everything back.
 
 system    the C library's calls: anonymous files, mappings, holes, words to wait for
 filelocks locks of the file's bytes, which end with their process
+tables    what stands where in the file
+reserve   large blocks that wait a moment for the process that made them
 heap      the file: who belongs to the family, the table of blocks, who holds which, and the sweep that finds what nobody holds
 blocks    memory for one block: taken, mapped, held, dropped
 channel   letters on their way from one process to another, which hold what they carry

@@ -2,19 +2,8 @@
 from __future__ import annotations
 
 from . import system
-from .heap import (
-    BLOCK,
-    CAPACITY,
-    CHANNEL,
-    GENERATION,
-    IN_SEGMENT,
-    KIND,
-    LARGE,
-    OWNER,
-    PLACE,
-    Heap,
-    heap,
-)
+from .heap import Heap, heap
+from .tables import AGAIN, ALONE, BLOCK, CAPACITY, CHANNEL, GENERATION, IN_SEGMENT, KIND, LARGE, OWNER, PLACE
 
 
 class Hold:
@@ -37,9 +26,10 @@ class Block(Hold):
     Attributes:
         number, generation: which record, and which use of it.
         address, nbytes: where it is in this process, and what was asked for.
+        warm: whether its memory is there, and this process's, from an earlier use.
     """
 
-    __slots__ = ("generation", "address", "nbytes", "mapping", "before")
+    __slots__ = ("generation", "address", "nbytes", "mapping", "before", "warm")
 
     def handle(self):
         """What finds the block in another process that holds it."""
@@ -73,7 +63,7 @@ def allocate(nbytes: int) -> Block:
 def allocate_copy(address: int, nbytes: int) -> Block:
     """A new block with a copy of what lies at an address."""
     block = allocate(nbytes)
-    if nbytes > LARGE:
+    if nbytes > LARGE and not block.warm:
         system.write(block.heap.fd, block.heap.records[block.number * 8 + PLACE], address, nbytes)
     else:
         system.copy(block.address, address, nbytes)
@@ -119,7 +109,7 @@ def _begin(home, number, nbytes):
     home.records[record + GENERATION] += 1
     block.number, block.generation, block.nbytes = number, home.records[record + GENERATION], nbytes
     block.mapping, block.address = home.mapping_of(number)
-    block.before = None
+    block.before, block.warm = None, False
     home.claim(number)
     block.heap = home
     home.records[record + KIND] = BLOCK
@@ -143,13 +133,19 @@ def _refill(home, size):
 
 def _take_large(home, nbytes):
     home.settle()
-    if not home.ids:
-        home.more_ids()
-    number, capacity = home.ids.pop(), -(-nbytes // system.PAGE) * system.PAGE
-    record = number * 8
-    records = home.records
-    records[record + PLACE], records[record + CAPACITY], records[record + IN_SEGMENT] = home.place(capacity), capacity, 0
-    return _begin(home, number, nbytes)
+    records, capacity = home.records, -(-nbytes // system.PAGE) * system.PAGE
+    again = home.reserve.takes_again(capacity)
+    number = home.reserve.find(capacity) if again else None
+    if number is None:
+        if not home.ids:
+            home.more_ids()
+        number = home.ids.pop()
+        record = number * 8
+        records[record + PLACE], records[record + CAPACITY] = home.place(capacity), capacity
+        records[record + IN_SEGMENT] = AGAIN if again else ALONE
+    block = _begin(home, number, nbytes)
+    block.warm = again and home.reserve.keep(number, block.mapping)
+    return block
 
 
 def found_again(home: Heap, number: int, generation: int, nbytes: int) -> Block:
@@ -170,8 +166,10 @@ def _find(home, number, generation, nbytes):
         raise RuntimeError("shared memory: a tensor's handle came without its memory, which was given back; send tensors through "
                            "numtorch.multiprocessing")
     block = object.__new__(Block)
-    block.number, block.generation, block.nbytes, block.before = number, generation, nbytes, None
+    block.number, block.generation, block.nbytes, block.before, block.warm = number, generation, nbytes, None, False
     block.mapping, block.address = home.mapping_of(number)
+    if home.records[record + IN_SEGMENT] == AGAIN:
+        home.reserve.keep(number, block.mapping)
     home.claim(number)
     block.heap = home
     home.blocks[number, generation] = block

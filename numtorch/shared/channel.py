@@ -16,7 +16,8 @@ import time
 
 from . import system
 from .blocks import Block, allocate, held, new_channel_record
-from .heap import BLOCKS, CHANNEL, FIRST, GENERATION, KIND, LAST, MOST_LETTERS, NEXT, PENDING, SEQUENCE, heap
+from .heap import heap
+from .tables import BLOCKS, CHANNEL, FIRST, GENERATION, KIND, LAST, MOST_LETTERS, NEXT, PENDING, SEQUENCE
 
 
 class Bell:

@@ -25,24 +25,40 @@ import numpy as np
 from ..kernels.forks import survive_fork
 from . import system
 from .filelocks import FAMILY, LOCK_FAMILY, UNLOCK_FAMILY, is_locked, lives, locks_of
+from .reserve import Reserve
 from .system import Mapping, punch
-
-MEMBERS, BLOCKS = 512, 1 << 19
-MEMBER_TABLE, RECORDS, HOLDS, DATA = 4096, 1 << 20, 1 << 26, 1 << 30
-TABLES = HOLDS + MEMBERS * BLOCKS
-SEGMENT = 1 << 26                                        # bytes that a member takes at once, for small blocks
-LARGE = 1 << 22                                          # bytes; larger blocks have a piece of the file to themselves
-
-# words of the header
-NEXT_PLACE, NEXT_ID = 1, 2
-# words of a record
-KIND, PLACE, CAPACITY, GENERATION, OWNER, IN_SEGMENT, NEXT, SEQUENCE = range(8)
-FIRST, LAST, MOST_LETTERS, PENDING = PLACE, CAPACITY, IN_SEGMENT, NEXT         # of a channel's
-# what a record is of
-FREE, RESERVED, BLOCK, CHANNEL, SEGMENTS, GONE = range(6)            # the last: the owner is giving the memory back
-ORPHAN = -1                                              # the owner of what a dead member owned
-# words of a member's entry
-IN_USE, PROCESS, SINCE, BIRTH = range(4)
+from .tables import (
+    ALONE,
+    BIRTH,
+    BLOCK,
+    BLOCKS,
+    CAPACITY,
+    CHANNEL,
+    DATA,
+    FIRST,
+    FREE,
+    GONE,
+    HOLDS,
+    IN_SEGMENT,
+    IN_USE,
+    KIND,
+    LARGE,
+    MEMBER_TABLE,
+    MEMBERS,
+    NEXT,
+    NEXT_ID,
+    NEXT_PLACE,
+    ORPHAN,
+    OWNER,
+    PLACE,
+    PROCESS,
+    RECORDS,
+    RESERVED,
+    SEGMENT,
+    SEGMENTS,
+    SINCE,
+    TABLES,
+)
 
 
 class Heap:
@@ -73,6 +89,7 @@ class Heap:
         self.dropped: deque = deque()                    # holds that finalisers let go
         self.free: dict[int, list] = {}                  # blocks of this process's segments that nobody holds, by size
         self.gone: list[int] = []                        # records whose memory this process gives back
+        self.reserve = Reserve(self)                     # large blocks that wait for their owners
         self.ids: list[int] = []                         # records without memory that this process may use
         self.segment = self.top = self.end = 0           # where the next small block comes from
         self.mappings: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
@@ -88,6 +105,7 @@ class Heap:
 
     def finish(self):
         """The interpreter is about to take its modules apart, and the kernel then lets go of what this process holds."""
+        self.reserve.finish()
         self.ended = True
 
     # ------------------------------------------------------------ the lock
@@ -111,6 +129,8 @@ class Heap:
                 self.inside = False
                 if self.gone:
                     self._give_back()
+                if self.reserve.must_watch:
+                    self.reserve.watch()
                 if collecting:
                     gc.enable()
 
@@ -200,6 +220,7 @@ class Heap:
     def after_fork_in_child(self):
         self.inside = False
         self.free, self.ids, self.gone = {}, [], []      # those are the parent's
+        self.reserve = Reserve(self)                     # what waits is the parent's
         self.segment = self.top = self.end = 0
         self.taken = self.taken_bytes = self.kept = self.kept_bytes = 0
         self.member, self.child = self.child, None
@@ -243,7 +264,7 @@ class Heap:
             else:
                 del claims[block]
                 self.row[block] = 0
-                if (self.records[block * 8 + IN_SEGMENT] == 0 or self.records[block * 8 + KIND] == CHANNEL) \
+                if (self.records[block * 8 + IN_SEGMENT] <= ALONE or self.records[block * 8 + KIND] == CHANNEL) \
                         and not self._is_held_elsewhere(block):
                     self.wants_sweep = True              # large ones are given back at once, and what nobody will receive
 
@@ -314,12 +335,12 @@ class Heap:
         owner = self.member + 1
         mine = table[:, OWNER] == owner
         lost = ((kinds == BLOCK) | (kinds == CHANNEL)) & ~found
-        for block in np.flatnonzero(lost & mine & (table[:, IN_SEGMENT] != 0) & (kinds == BLOCK)).tolist():
+        for block in np.flatnonzero(lost & mine & (table[:, IN_SEGMENT] > ALONE) & (kinds == BLOCK)).tolist():
             table[block, KIND] = RESERVED
             self.free.setdefault(int(table[block, CAPACITY]), []).append(block)
         for block in np.flatnonzero(lost & (kinds == CHANNEL)).tolist():
             table[block, KIND] = FREE
-        self._take_back(table, np.flatnonzero(lost & (kinds == BLOCK) & (table[:, IN_SEGMENT] == 0)))
+        self._take_back(table, self.reserve.part(table, lost & (kinds == BLOCK) & (table[:, IN_SEGMENT] <= ALONE), force))
         orphans = table[:, OWNER] == ORPHAN
         if orphans.any():
             table[lost & orphans & (kinds == BLOCK), KIND] = FREE
@@ -414,11 +435,11 @@ class Heap:
         """(mapping, address) of a block: the memory is there as long as the mapping."""
         records, record = self.records, block * 8
         place, segment = records[record + PLACE], records[record + IN_SEGMENT]
-        start, size = (records[segment * 8 + PLACE], SEGMENT) if segment else (place, records[record + CAPACITY])
+        start, size = (records[segment * 8 + PLACE], SEGMENT) if segment > ALONE else (place, records[record + CAPACITY])
         mapping = self.mappings.get(start)
         if mapping is None:
             mapping = self.mappings[start] = Mapping(self.fd, start, size)
-        if segment:
+        if segment > ALONE:
             if not (self.recent and self.recent[-1] is mapping):
                 self.recent.append(mapping)
         return mapping, mapping.address + (place - start)

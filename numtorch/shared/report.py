@@ -9,7 +9,8 @@ import time
 import numpy as np
 
 from .filelocks import lives
-from .heap import (
+from .system import Mapping
+from .tables import (
     BLOCK,
     BLOCKS,
     CAPACITY,
@@ -28,7 +29,6 @@ from .heap import (
     SINCE,
     TABLES,
 )
-from .system import Mapping
 
 
 def families() -> list[str]:

@@ -12,8 +12,9 @@ from ..devices import cpu
 from ..storage import Storage, move
 from ..tensor import Tensor
 from .blocks import Block, allocate_copy, allocate_over, found_again
-from .heap import LARGE, heap
+from .heap import heap
 from .system import PAGE
+from .tables import LARGE
 
 _known: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # the storage over a block, by the block
 
