@@ -191,6 +191,33 @@ def test_cells_round_their_products(name):
         assert (SQUARE(numtorch) @ SQUARE(numtorch)).dtype is numtorch.bfloat16
 
 
+# One kernel has all of these layers, in PyTorch oneDNN's, and each rounds what lies between the products in its own way.
+FOR_ALL_GATES = {("LSTM", False): 1.5, ("RNN", False): 1.5}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
+@pytest.mark.parametrize("name", ["GRU", "LSTM", "RNN"])
+def test_recurrent_layers_round_their_products(name, packed):
+    """As PyTorch does, in two layers and both directions: the outputs' dtypes are its own, and the rounding is, gradients' too."""
+    torch = pytest.importorskip("torch")
+    found = {}
+    for library, bits in ((numtorch, 16), (torch, 16), (torch, 32)):
+        layer = getattr(library.nn, name)(24, 32, num_layers=2, bidirectional=True)
+        with library.no_grad():
+            for i, parameter in enumerate(layer.parameters()):
+                parameter.copy_(data(library, tuple(parameter.shape), i, -0.5, 0.5))
+        x = data(library, (5, 4, 24), 90, -1)
+        with library.autocast("cpu", enabled=bits == 16):
+            out, ends = layer(library.nn.utils.rnn.pack_padded_sequence(x, [5, 4, 4, 1]) if packed else x)
+        results = [out.data if packed else out, *(ends if name == "LSTM" else (ends,))]
+        sum(each.float().sum() for each in results).backward()
+        found[library, bits] = results + [parameter.grad for parameter in layer.parameters()]
+    for ours, theirs, exact in zip(found[numtorch, 16], found[torch, 16], found[torch, 32]):
+        assert str(ours.dtype) == str(theirs.dtype)
+        ours, theirs, exact = (each.detach().double().numpy() for each in (ours, theirs, exact))
+        assert np.abs(ours - theirs).mean() < FOR_ALL_GATES.get((name, packed), 0.35) * np.abs(exact - theirs).mean()
+
+
 # ---------------------------------------------------------------- regions
 def test_regions_nest(torch):
     x = SQUARE(torch)

@@ -123,12 +123,18 @@ def _padded(kind):
     return run
 
 
-def _unpacked(kind):
-    """Of the recurrent layers, those of packed sequences are composed of ops that no list has."""
-    def run(plain, args, kwargs, device_type):
-        packed = len(args) > 1 and isinstance(args[1], Tensor) and args[1].layout.dtype.category < 2
-        return plain(*args, **kwargs) if packed else kind(plain, args, kwargs, device_type)
-    return run
+def _network(compose):
+    """Of the recurrent networks on the host, GRUs and those of packed sequences are composed of ops that ask for themselves."""
+    def own(kind):
+        composed = _composed(compose)(_given)
+
+        def run(plain, args, kwargs, device_type):
+            packed = len(args) > 1 and isinstance(args[1], Tensor) and args[1].layout.dtype.category < 2
+            if kind is _given or (packed and device_type == "cpu"):
+                return composed(plain, args, kwargs, device_type)
+            return plain(*args, **kwargs) if packed else kind(plain, args, kwargs, device_type)
+        return run
+    return own
 
 
 def _without_indices(kind):
@@ -164,7 +170,7 @@ def _composed(compose):
 
 
 _OWN = {"pad": _padded, "max_pool3d": _without_indices, "interpolate": _of_volumes,
-        **dict.fromkeys(("lstm", "rnn_tanh", "rnn_relu", "gru"), _unpacked),
+        **{name: _network(cells.network(name)) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")},
         **{name: _composed(getattr(cells, name)) for name in ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")}}
 
 

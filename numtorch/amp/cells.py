@@ -1,10 +1,11 @@
-"""Recurrent cells as PyTorch composes them on the host: in a region their products are rounded and their states are not, where one
-kernel for all of a cell would have one precision."""
+"""Recurrent cells and layers as PyTorch composes them on the host: in a region their products are rounded and their states are not,
+where one kernel for all of a cell would have one precision."""
 from __future__ import annotations
 
 from ..ops.creation.fill import zeros
 from ..ops.nn.linear import linear
-from ..ops.nn.rnn import check_cell
+from ..ops.nn.rnn import check_cell, run_network
+from ..ops.nn.rnn_layer import formula
 
 
 def _layout(tensor):
@@ -46,3 +47,23 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """`numtorch.rnn_relu_cell`, of ops."""
     of_input, of_hidden, _ = _products("rnn_relu", input, hx, None, w_ih, w_hh, b_ih, b_hh)
     return (of_hidden + of_input).relu()
+
+
+def _composed_layer(kind, x, sizes, reverse, before, cell_before, w_ih, *weights, alone):
+    """`run_layer`, of ops."""
+    if before is None:
+        begun = lambda width: zeros(sizes[0], width, dtype=x.dtype, device=x.device)
+        before, cell_before = begun(weights[0].shape[1]), begun(w_ih.shape[0] // 4) if kind == "lstm" else None
+    return formula(kind, x, sizes, reverse, before, cell_before, w_ih, *weights)
+
+
+def network(kind):
+    """A whole network, `numtorch.gru` and its like, of ops.
+
+    Args:
+        kind: `"lstm"`, `"gru"`, `"rnn_tanh"` or `"rnn_relu"`.
+    """
+    def run(*arguments):
+        outputs, hidden, cell = run_network(kind, arguments, _composed_layer)
+        return (outputs, hidden) if cell is None else (outputs, hidden, cell)
+    return run

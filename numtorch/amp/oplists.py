@@ -53,7 +53,7 @@ LISTS: dict[str, dict[str, str]] = {
 COMPOSED: dict[str, dict[str, str]] = {
     "cpu": _table(lower="chain_matmul linalg_multi_dot cov corrcoef rnn_tanh rnn_relu lstm multi_head_attention_forward",
                   float32="svd_lowrank pca_lowrank lobpcg",
-                  given="matrix_exp linalg_matrix_exp interpolate lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"),
+                  given="matrix_exp linalg_matrix_exp interpolate gru lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"),
     "cuda": _table(lower="inner rnn_tanh rnn_relu lstm gru multi_head_attention_forward",
                    float32="svd_lowrank pca_lowrank lobpcg", given="matrix_exp linalg_matrix_exp"),
 }

@@ -187,7 +187,7 @@ def _parameters_of(kind, params, has_biases, layers, directions):
     return result
 
 
-def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
+def _network(layer, kind, rows, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
     """All layers over rows of all steps: outputs (rows, directions * out_size), final hidden and (LSTM) cell states stacked."""
     directions = 2 if bidirectional else 1
     hidden, cell = states
@@ -202,17 +202,17 @@ def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout,
         _remember(key)
     ends, cell_ends = [], []
     alone = num_layers * directions == 1
-    for layer in range(num_layers):
+    for number in range(num_layers):
         outputs = []
         for direction in range(directions):
-            index = layer * directions + direction
-            out, end, cell_end = run_layer(kind, rows, sizes, direction == 1, None if hidden is None else select(hidden, 0, index),
-                                           None if cell is None else select(cell, 0, index), *weights[index], alone=alone)
+            index = number * directions + direction
+            out, end, cell_end = layer(kind, rows, sizes, direction == 1, None if hidden is None else select(hidden, 0, index),
+                                       None if cell is None else select(cell, 0, index), *weights[index], alone=alone)
             outputs.append(out)
             ends.append(end)
             cell_ends.append(cell_end)
         rows = cat(outputs, 1) if directions == 2 else outputs[0]
-        if dropout and train and layer + 1 < num_layers:
+        if dropout and train and number + 1 < num_layers:
             rows = drop(rows, dropout, True)
     together = _stack_of_one if alone and len(sizes) > 1 else stack      # the end of a single step is the output itself
     return rows, together(ends), together(cell_ends) if kind == "lstm" else None
@@ -241,14 +241,14 @@ def _check_network(kind, rows, batch, states, weights, directions):
     _check_dtypes(kind, [rows, *states, *(w.layout for part in weights for w in part if w is not None)])
 
 
-def _padded(kind, input, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def _padded(layer, kind, input, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
     if layout_of(kind, input).ndim != 3:
         raise RuntimeError(f"{kind}: expected a 3D input, got {input.layout.ndim}D")
     length, batch = input.layout.shape[1::-1] if batch_first else input.layout.shape[:2]
     if length == 0:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-    rows, hidden, cell = _network(kind, _steps_of(input, batch_first), (batch,) * length, states, params, has_biases, num_layers,
-                                  dropout, train, bidirectional)
+    rows, hidden, cell = _network(layer, kind, _steps_of(input, batch_first), (batch,) * length, states, params, has_biases,
+                                  num_layers, dropout, train, bidirectional)
     return _sequences_of(rows, length, batch_first), hidden, cell
 
 
@@ -296,13 +296,13 @@ def _sequences_vjp(node, grad):
     return (_steps_of(grad, node.attributes),)
 
 
-def _packed(kind, data, batch_sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
+def _packed(layer, kind, data, batch_sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
     sizes = tuple(batch_sizes.tolist() if isinstance(batch_sizes, Tensor) else batch_sizes)
     falling = all(a >= b for a, b in zip(sizes, sizes[1:])) and bool(sizes) and sizes[-1] > 0
     if not falling or sum(sizes) != data.layout.shape[0]:
         raise RuntimeError(f"{kind}: expected batch_sizes that never rise and sum to the {data.layout.shape[0]} rows of data, got "
                            f"{list(sizes)}")
-    return _network(kind, data, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional)
+    return _network(layer, kind, data, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional)
 
 
 def _both(states, position):
@@ -317,15 +317,25 @@ def _both(states, position):
     return hidden, cell
 
 
-def _run(kind, arguments):
-    """Either of PyTorch's two forms: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or
-    (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) for packed sequences."""
+def run_network(kind, arguments, layer=run_layer):
+    """A network, by what runs each of its layers.
+
+    Args:
+        kind: `"lstm"`, `"gru"`, `"rnn_tanh"` or `"rnn_relu"`.
+        arguments: either of PyTorch's two forms: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+            batch_first), or (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) for packed
+            sequences.
+        layer: a function of `run_layer`'s arguments.
+
+    Returns:
+        Outputs of all steps, final hidden and (LSTM, else None) cell states.
+    """
     packed = isinstance(arguments[4], bool)              # there, `has_biases`; else the number of layers
     states = arguments[2 if packed else 1]
     states = (states, None) if kind != "lstm" or states is None else _both(states, 2 + packed)
     if packed:
-        return _packed(kind, arguments[0], arguments[1], states, *arguments[3:])
-    return _padded(kind, arguments[0], states, *arguments[2:])
+        return _packed(layer, kind, arguments[0], arguments[1], states, *arguments[3:])
+    return _padded(layer, kind, arguments[0], states, *arguments[2:])
 
 
 def lstm(*arguments) -> tuple:
@@ -350,7 +360,7 @@ def lstm(*arguments) -> tuple:
         >>> out.shape
         torch.Size([4, 1, 2])
     """
-    return _run("lstm", arguments)
+    return run_network("lstm", arguments)
 
 
 def gru(*arguments) -> tuple:
@@ -371,7 +381,7 @@ def gru(*arguments) -> tuple:
         >>> torch.gru(x, state, list(layer.parameters()), True, 1, 0.0, False, False, False)[0].shape
         torch.Size([4, 1, 2])
     """
-    return _run("gru", arguments)[:2]
+    return run_network("gru", arguments)[:2]
 
 
 def rnn_tanh(*arguments) -> tuple:
@@ -392,7 +402,7 @@ def rnn_tanh(*arguments) -> tuple:
         >>> torch.rnn_tanh(x, state, list(layer.parameters()), True, 1, 0.0, False, False, False)[0].shape
         torch.Size([4, 1, 2])
     """
-    return _run("rnn_tanh", arguments)[:2]
+    return run_network("rnn_tanh", arguments)[:2]
 
 
 def rnn_relu(*arguments) -> tuple:
@@ -413,4 +423,4 @@ def rnn_relu(*arguments) -> tuple:
         >>> torch.rnn_relu(x, state, list(layer.parameters()), True, 1, 0.0, False, False, False)[0].shape
         torch.Size([4, 1, 2])
     """
-    return _run("rnn_relu", arguments)[:2]
+    return run_network("rnn_relu", arguments)[:2]
