@@ -63,23 +63,19 @@ def least(rounds, *runs):
 """.replace("NETWORKS", repr(NETWORKS))
 TRAINER = IN_TURNS + """
 from {module}.utils.trainer import Trainer, plugins
+train_by_hand = runpy.run_path(NETWORKS)["train_by_hand"]
 def both(model, criterion, batches):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    def by_hand():
-        for x, y in batches:
-            optimizer.zero_grad()
-            criterion(model(x), y).backward()
-            optimizer.step()
     trainer = Trainer(model, criterion, optimizer, batches)
     trainer.register_plugin(plugins.LossMonitor())
-    return trainer.run, by_hand
+    return trainer.run, lambda: train_by_hand(model, criterion, optimizer, batches)
 one = torch.nn.Linear(4, 2)
 small = both(one, torch.nn.MSELoss(), [(torch.randn(8, 4), torch.randn(8, 2))] * 1000)
 added = [(a - b) / 1000 for a, b in [least(20, *small)]]
 large = both(lenet(torch), torch.nn.CrossEntropyLoss(), [(torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,)))] * 30)
 whole, alone = least(12, *large)
 report(added[0], whole / alone)
-"""
+""".replace("NETWORKS", repr(NETWORKS))
 LEGACY = IN_TURNS + """
 from {module} import legacy
 def both(count):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import numtorch as torch
+from bench.runner.networks import train_by_hand
 from numtorch.data import DataLoader, Dataset, TensorDataset
 from numtorch.utils.trainer import Trainer, metrics, plugins
 
@@ -427,14 +428,11 @@ def test_a_step_costs_little_more_than_one_by_hand():
     model = torch.nn.Linear(4, 2)
     optimizer, criterion, batches = torch.optim.SGD(model.parameters(), 0.01), torch.nn.MSELoss(), [(torch.randn(8, 4), torch.randn(8, 2))] * 2000
 
-    def by_hand():
-        for x, y in batches:
-            optimizer.zero_grad()
-            criterion(model(x), y).backward()
-            optimizer.step()
-
     trainer = Trainer(model, criterion, optimizer, batches)
     trainer.register_plugin(plugins.LossMonitor())
+
+    def by_hand():
+        train_by_hand(model, criterion, optimizer, batches)
 
     def seconds(run):
         start = time.process_time()
