@@ -7,6 +7,7 @@ folder, which are downloaded if they are not there. With `--checkpoint run.pt` i
 when it is started again.
 """
 import argparse
+import time
 from functools import partial
 
 import harness
@@ -52,6 +53,7 @@ def main():
     parser.add_argument("--out", default="convnet.png", help="where the curves are drawn")
     arguments = parser.parse_args()
     torch.manual_seed(0)
+    start = time.perf_counter()
     shift = partial(transforms.random_crop, size=28, padding=2)
     if arguments.data:
         training = MNIST(arguments.data, download=True, batch_transform=shift)
@@ -74,8 +76,8 @@ def main():
         trainer.register_plugin(plugins.Saver(arguments.checkpoint))
         trainer.resume(arguments.checkpoint)
     trainer.run(until=arguments.epochs)
-    print(f"{trainer.value('validation_accuracy'):.2%} of {len(test)} test images right after {trainer.epochs} epochs; "
-          f"curves: {arguments.out}")
+    print(f"{trainer.value('validation_accuracy'):.2%} of {len(test)} test images right after {trainer.epochs} epochs and "
+          f"{time.perf_counter() - start:.1f} s; curves: {arguments.out}")
 
 
 if __name__ == "__main__":

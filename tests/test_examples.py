@@ -1,10 +1,15 @@
 """The examples run, their first losses are PyTorch's from the same weights, and the gallery shows them."""
 from __future__ import annotations
 
+import contextlib
+import datetime
+import importlib
 import importlib.util
 import math
+import os
 import re
 import runpy
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -13,13 +18,13 @@ import numpy as np
 import pytest
 
 import numtorch
+from numtorch.kernels.binding import DISABLE_JIT
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "examples"
 SHARED = {"harness", "environments"}
 NAMES = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in SHARED)
 STEPPING = [name for name in NAMES if "def step(task)" in (FOLDER / f"{name}.py").read_text()]
-OURS_ALONE = {"own_activation", "torch7"}                # what PyTorch has not, or no more
 CHAOTIC = {"time_series": 2e-2}                          # a line search makes much of the last bits
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None or importlib.util.find_spec("tqdm") is None,
@@ -57,34 +62,141 @@ def test_runs(name, tmp_path, monkeypatch, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in capsys.readouterr().out
 
 
-def steps_of(module, task):
-    if module.__name__.startswith("convnet"):            # it is trained by the Trainer: here are its steps by hand
-        images, labels = task.images[:20], task.labels[:20]
-        loss = module.F.cross_entropy(task.model(images), labels)
-        task.optimizer.zero_grad()
-        loss.backward()
-        task.optimizer.step()
-        return loss.item()
-    return module.step(task)
+# The real size of one of them each day, and of all with NUMTORCH_TEST_EXAMPLES=all.
+@pytest.mark.parametrize("name", NAMES if os.environ.get("NUMTORCH_TEST_EXAMPLES") == "all" else
+                         [NAMES[datetime.date.today().toordinal() % len(NAMES)]])
+def test_takes_less_than_a_minute_of_two_cores(name, tmp_path):
+    resource = pytest.importorskip("resource")           # the processor's time: others use the machine
+    if DISABLE_JIT:
+        pytest.skip("kernels that run as Python take longer")
+
+    def seconds():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = seconds()
+    done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py"), "--out", "picture.png"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"[\d.]+ s\b", done.stdout), "it says how long it took"
+    assert seconds() - before < 120
 
 
-def built(module):
-    if module.__name__.startswith("convnet"):
-        images, labels = module.images()
-        model = module.Net(2)
-        return types.SimpleNamespace(model=model, optimizer=module.optim.Adam(model.parameters(), 2e-3), images=images, labels=labels)
-    return module.build(small=True)
+# ---------------------------------------------------------------- first steps, on either library
+# Examples without `build` and `step`: how a task of them is made, and what one step of it does.
+def trained(module, model, optimizer, images, labels):
+    """A step as most examples write it."""
+    loss = module.F.cross_entropy(model(images), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
 
 
-@pytest.mark.parametrize("name", [*(n for n in STEPPING if n not in OURS_ALONE), "convnet"])
-def test_first_losses_are_pytorchs(name):
-    pytorch = pytest.importorskip("torch")
-    ours, theirs = loaded(name, "numtorch"), loaded(name, "torch")
-    mine, other = built(ours), built(theirs)
+def convnet(module):
+    images, labels = module.images()
+    model = module.Net(2)
+    return types.SimpleNamespace(models=[model], optimizers=[module.optim.Adam(model.parameters(), 2e-3)], images=images[:20],
+                                 labels=labels[:20])
+
+
+def digits(module):
+    models = [module.perceptron().eval(), module.convnet().eval()]       # dropout draws other numbers there
+    images, labels, *_ = module.digits_split()
+    return types.SimpleNamespace(models=models, optimizers=[module.optim.Adam(model.parameters(), lr=3e-3) for model in models],
+                                 images=images[:64], labels=labels[:64])
+
+
+def hogwild(module):
+    model = module.network(True)
+    images, labels, *_ = module.digits_split()
+    return types.SimpleNamespace(models=[model], optimizers=[module.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)],
+                                 images=images, labels=labels)
+
+
+def one_process(module, task):
+    """A batch of what each process does, and the loss after it."""
+    counter = types.SimpleNamespace(value=0, get_lock=contextlib.nullcontext)
+    module.train(task.models[0], task.optimizers[0], task.images, task.labels, 1, 0, counter)
+    return module.F.cross_entropy(task.models[0](task.images), task.labels).item()
+
+
+def torch7(module):
+    """On PyTorch, which has no such modules any more, what they are in `nn`."""
+    if module.torch is numtorch:
+        task = module.build(small=True)
+        task.models = [task.net]
+        return task
+    nn, task = module.torch.nn, loaded("torch7", "numtorch").build(small=True)
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 10))
+    task.models, task.optimizers = [model], [module.torch.optim.Adam(model.parameters(), lr=3e-3)]
+    task.images, task.labels = module.torch.tensor(task.images.numpy()), module.torch.tensor(task.labels.numpy())
+    return task
+
+
+def torch7_step(module, task):
+    if module.torch is numtorch:
+        return module.step(task)
+    module.F = module.torch.nn.functional
+    return trained(module, task.models[0], task.optimizers[0],
+                   *module.harness.batch_of(task, task.images[:1500], task.labels[:1500]))
+
+
+def each_trained(module, task):
+    return sum(trained(module, model, optimizer, task.images, task.labels) for model, optimizer in zip(task.models, task.optimizers))
+
+
+WHOLE = {"convnet": (convnet, each_trained), "digits": (digits, each_trained), "hogwild": (hogwild, one_process),
+         "torch7": (torch7, torch7_step)}
+
+
+def built(name, module):
+    task = WHOLE[name][0](module) if name in WHOLE else module.build(small=True)
+    if not hasattr(task, "models"):
+        task.models = [task.model]
+    elif isinstance(task.models, dict):
+        return task, list(task.models.values())
+    return task, task.models
+
+
+def stepped(name, module, task):
+    return WHOLE[name][1](module, task) if name in WHOLE else module.step(task)
+
+
+def parameters_of(model):
+    return model.parameters()[0] if isinstance(model, numtorch.legacy.nn.Module) else model.state_dict().values()
+
+
+@pytest.fixture
+def pytorch(monkeypatch):
+    """PyTorch with what examples use of numtorch beside it: digits, a formula as a function, and the same choices of a batch."""
+    torch = pytest.importorskip("torch")
+
+    def pointwise(formula):
+        formula.derivative = lambda derivative: None     # the tape has it
+        return formula
+
+    numbers, loading = numtorch.data, importlib.import_module("torch.utils.data")
+    data = types.ModuleType("torch.data")
+    data.DataLoader, data.TensorDataset = loading.DataLoader, loading.TensorDataset
+    data.digits_split = lambda: [torch.tensor(tensor.numpy()) for tensor in numbers.digits_split()]
+    monkeypatch.setitem(sys.modules, "torch.data", data)
+    monkeypatch.setattr(torch, "pointwise", pointwise, raising=False)
+    for library in (torch, numtorch):
+        monkeypatch.setattr(library, "randint", lambda high, size, library=library: library.arange(size[0]) * 7 % high)
+    return torch
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_first_losses_are_pytorchs(name, pytorch):
+    ours = loaded(name, "numtorch")
+    theirs = loaded(name, "torch") if name != "torch7" else types.SimpleNamespace(torch=pytorch, harness=ours.harness)
+    (mine, models), (other, others) = built(name, ours), built(name, theirs)
     with pytorch.no_grad():
-        for key, value in other.model.state_dict().items():
-            value.copy_(pytorch.tensor(mine.model.state_dict()[key].numpy()))
-    pairs = [(steps_of(ours, mine), steps_of(theirs, other)) for _ in range(3)]
+        for model, same in zip(models, others):
+            for value, ready in zip(parameters_of(model), parameters_of(same)):
+                ready.copy_(pytorch.tensor(value.numpy()))
+    pairs = [(stepped(name, ours, mine), stepped(name, theirs, other)) for _ in range(3)]
     np.testing.assert_allclose(*zip(*pairs), rtol=CHAOTIC.get(name, 1e-3), atol=1e-5)
     assert all(math.isfinite(a) for a, _ in pairs) and len({a for a, _ in pairs}) > 1
 
