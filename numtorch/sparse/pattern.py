@@ -9,15 +9,14 @@ import numpy as np
 
 from ..arrays import raw_array
 from ..devices import cpu
-from ..dtypes import int64
+from ..dtypes import int32, int64
 from ..kernels.threads import get_num_threads
 from ..layout import Layout
 from ..ops.core.backends import kernels
 from ..ops.core.primitive import Primitive
 from ..ops.core.status import run_finding
-from ..ops.creation.ranges import arange
 from ..ops.index.index_select import index_select
-from ..ops.memory.copies import to_device
+from ..ops.memory.copies import to_device, to_dtype
 from ..ops.sort.order import sort
 from ..ops.sort.scan import cumsum
 from ..ops.sort.unique import unique_consecutive
@@ -32,10 +31,10 @@ def vector(count, device, dtype=int64) -> Layout:
     return Layout.of(dtype, (count,), None, device)
 
 
-def remembered(indices: Tensor, key, find):
-    """`find()`, kept on an indices tensor until somebody writes to it."""
+def remembered(indices: Tensor, key, find, beside=None):
+    """`find()`, kept on an indices tensor until somebody writes to it, or to the indices beside it."""
     known = indices.__dict__.setdefault("_pattern", {})
-    version = indices.memory.version
+    version = indices.memory.version, None if beside is None else beside.memory.version
     found = known.get(key)
     if found is None or found[0] != version:
         found = known[key] = version, find()
@@ -117,12 +116,14 @@ def order_of(indices: Tensor, shape) -> Order:
 
 # ---------------------------------------------------------------- compressed rows
 class Rows:
-    """A matrix's elements row by row: element `places[i]` of its values is the i-th, in column `columns[i]`."""
+    """A matrix's elements row by row: element `places[i]` of its values is the i-th, in column `columns[i]`. Where the values are
+    in this order, `places` is None. Columns are 32-bit where these suffice: what a product with a vector takes is reading them."""
 
-    __slots__ = ("pointers", "columns", "places", "shape", "row_numbers", "plans")
+    __slots__ = ("pointers", "columns", "places", "shape", "plans")
 
-    def __init__(self, pointers, columns, places, shape, row_numbers=None):
-        self.pointers, self.columns, self.places, self.shape, self.row_numbers = pointers, columns, places, shape, row_numbers
+    def __init__(self, pointers, columns, places, shape):
+        self.pointers, self.places, self.shape = pointers, places, shape
+        self.columns = to_dtype(columns, int32) if shape[1] < 1 << 31 else columns
         self.plans: dict = {}
 
     def edges(self, work):
@@ -133,32 +134,24 @@ class Rows:
         return (0, *np.searchsorted(ends, wanted).clip(0, self.shape[0]).tolist(), self.shape[0])
 
 
-def _numbers(count, device):
-    return arange(count, dtype=int64, device=device)
-
-
 def coordinate_rows(indices: Tensor, shape, transposed=False) -> Rows:
     """The elements of a COO matrix row by row, or of its transpose; coordinates may repeat."""
     def find():
         across = 0 if not transposed else 1
         numbers, others = indices[across].contiguous(), indices[1 - across].contiguous()
-        count, device = numbers.layout.numel, numbers.layout.device
         in_order = not transposed and not keys_of(indices, shape)[1]
-        if in_order:
-            places = _numbers(count, device)
-        else:
+        places = None
+        if not in_order:
             numbers, places = sort(numbers, stable=True)
             others = index_select(others, 0, places)
         size = (shape[1], shape[0]) if transposed else tuple(shape)
-        return Rows(pointers_of(numbers, size[0]), others, places, size, numbers)
+        return Rows(pointers_of(numbers, size[0]), others, places, size)
     return remembered(indices, ("rows", tuple(shape), transposed), find)
 
 
 def compressed_rows(pointers: Tensor, columns: Tensor, shape) -> Rows:
     """The elements of a CSR matrix row by row."""
-    return remembered(pointers, ("compressed", tuple(shape)), lambda: Rows(
-        pointers, columns, _numbers(columns.layout.numel, columns.layout.device), tuple(shape),
-        rows_of(pointers, columns.layout.numel)))
+    return remembered(pointers, ("compressed", tuple(shape)), lambda: Rows(pointers, columns, None, tuple(shape)), columns)
 
 
 def compressed_columns(pointers: Tensor, columns: Tensor, shape) -> Rows:
@@ -166,5 +159,5 @@ def compressed_columns(pointers: Tensor, columns: Tensor, shape) -> Rows:
     def find():
         numbers, places = sort(columns, stable=True)
         rows = index_select(rows_of(pointers, columns.layout.numel), 0, places)
-        return Rows(pointers_of(numbers, shape[1]), rows, places, (shape[1], shape[0]), numbers)
-    return remembered(pointers, ("transposed", tuple(shape)), find)
+        return Rows(pointers_of(numbers, shape[1]), rows, places, (shape[1], shape[0]))
+    return remembered(pointers, ("transposed", tuple(shape)), find, columns)

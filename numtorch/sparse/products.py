@@ -51,6 +51,8 @@ def _multiply(rows, values, dense):
     kind = values.layout.dtype
     if kind.category == 2 and kind.itemsize == 2:
         return to_dtype(_multiply(rows, to_dtype(values.detach(), float32), to_dtype(dense.detach(), float32)), kind)
+    if rows.places is not None:                          # in order, so that the kernel reads one after another
+        values = index_select(values.detach(), 0, rows.places)
     width, layout = dense.layout.shape[1], values.layout
     if dense.layout.strides[1] != 1 and width > 1:
         dense = contiguous(dense)
@@ -64,9 +66,8 @@ def _multiply(rows, values, dense):
     prepared = rows.plans.get(key)
     if prepared is None:
         prepared = rows.plans[key] = kernels(layout.device, "sparse.product").plan_multiply_rows(
-            layout.dtype.kernel, edges, width, step, rows.columns.layout.numel)
-    prepared.call(rows.pointers.address, rows.columns.address, rows.places.address, values.address, dense.address, out.address,
-                  prepared.descriptor)
+            layout.dtype.kernel, rows.columns.layout.dtype.kernel, edges, width, step, rows.columns.layout.numel)
+    prepared.call(rows.pointers.address, rows.columns.address, values.address, dense.address, out.address, prepared.descriptor)
     return out
 
 

@@ -1,78 +1,89 @@
 """Compressed rows times a dense matrix, and products sampled at the elements of compressed rows.
 
 A row of a product is added up in registers, up to four vectors at a time: what the row's elements name of the dense matrix is read
-once, and the sums are written once. Columns that fill no vector are added up in memory.
+once, and the sums are written once. Of the columns that fill no vector the rest of it is masked.
 """
 from __future__ import annotations
 
 from numpy import float32, int64
 
-from ...elementtypes import itemsize, same
+from ...elementtypes import same
 from ...intrinsics import Intrinsic, offset
 from ..shared.elements import VECTOR_LANES, prepare_parts, typed
 
 T = float32
 load = store = same
-WIDE = 4 * VECTOR_LANES                                  # columns that are added up in registers at once
+AT_ONCE = 4                                              # vectors of columns whose sums are in registers together
 
 
-def _fold_named_rows(values, places, columns, first, stop, table, step, target, width, lanes):
-    """target[j] = the sum over elements of values[places[i]] * table[columns[i], j], for `width` columns, a multiple of `lanes`."""
-    for j in range(width):
-        total = values[0] * 0
+def _fold_named_rows(values, columns, first, stop, table, step, target, vectors, lanes):
+    """target[j] = the sum over elements of values[i] * table[columns[i], j], for `vectors` times `lanes` columns."""
+    _fold_named_columns(values, columns, first, stop, table, step, target, vectors * lanes, lanes)
+
+
+def _fold_named_columns(values, columns, first, stop, table, step, target, count, lanes):
+    """The same for `count` columns, at most `lanes`."""
+    for j in range(int(count)):
+        total = table[0] * 0
         for i in range(int(first), int(stop)):
-            total = total + values[places[i]] * table[columns[i] * step + j]
+            total = total + values[i] * table[columns[i] * step + j]
         target[j] = total
 
 
-_fold_named_rows.__name__ = "fold_named_rows"
-fold_named_rows = Intrinsic(_fold_named_rows, module="numtorch.kernels.cpu.sparse.fold_ir")
+_fold_named_rows.__name__, _fold_named_columns.__name__ = "fold_named_rows", "fold_named_columns"
+fold_named_rows, fold_named_columns = [Intrinsic(f, module="numtorch.kernels.cpu.sparse.fold_ir")
+                                       for f in (_fold_named_rows, _fold_named_columns)]
 
 
-def multiply_rows(pointers, columns, places, values, table, out, descriptor):
+def multiply_rows(pointers, columns, values, table, out, descriptor):
     """out[r] = the sum of the rows of `table` that row r's elements name, times these. descriptor: first row, stop, columns, from
-    one
-    row of the table to the next.
-
-    Element i's value is values[places[i]].
-    """
+    one row of the table to the next."""
     width, step = descriptor[2], descriptor[3]
     for r in range(descriptor[0], descriptor[1]):
         first, stop = pointers[r], pointers[r + 1]
         target = offset(out, r * width)
         j = int64(0)
-        while j + WIDE <= width:
+        while j + AT_ONCE * VECTOR_LANES <= width:
             part = offset(target, j)
-            fold_named_rows(values, places, columns, first, stop, offset(table, j), step, part, WIDE, VECTOR_LANES)
-            j += WIDE
+            fold_named_rows(values, columns, first, stop, offset(table, j), step, part, AT_ONCE, VECTOR_LANES)
+            j += AT_ONCE * VECTOR_LANES
         while j + VECTOR_LANES <= width:
             part = offset(target, j)
-            fold_named_rows(values, places, columns, first, stop, offset(table, j), step, part, VECTOR_LANES, VECTOR_LANES)
+            fold_named_rows(values, columns, first, stop, offset(table, j), step, part, 1, VECTOR_LANES)
             j += VECTOR_LANES
-        if width == 1:
-            total = T(0)
-            for i in range(first, stop):
-                total += values[places[i]] * table[columns[i] * step]
-            target[0] = total
-        elif j < width:
-            for k in range(j, width):
-                target[k] = T(0)
-            for i in range(first, stop):
-                value = values[places[i]]
-                row = offset(table, columns[i] * step)
-                for k in range(j, width):
-                    target[k] += value * row[k]
+        if j < width:
+            part = offset(target, j)
+            fold_named_columns(values, columns, first, stop, offset(table, j), step, part, width - j, VECTOR_LANES)
 
 
-def multiply_rows_plainly(pointers, columns, places, values, table, out, descriptor):
-    """The same for dtypes without vectors of their own, such as complex numbers."""
+def multiply_vector(pointers, columns, values, vector, out, descriptor):
+    """The same for one column: four sums side by side, as one would wait for itself. descriptor: first row, stop, columns, from one
+    element of the vector to the next."""
+    step = descriptor[3]
+    for r in range(descriptor[0], descriptor[1]):
+        i, stop = pointers[r], pointers[r + 1]
+        a, b, c, d = T(0), T(0), T(0), T(0)
+        while i + 4 <= stop:
+            a += values[i] * vector[columns[i] * step]
+            b += values[i + 1] * vector[columns[i + 1] * step]
+            c += values[i + 2] * vector[columns[i + 2] * step]
+            d += values[i + 3] * vector[columns[i + 3] * step]
+            i += 4
+        while i < stop:
+            a += values[i] * vector[columns[i] * step]
+            i += 1
+        out[r] = (a + b) + (c + d)
+
+
+def multiply_rows_plainly(pointers, columns, values, table, out, descriptor):
+    """`multiply_rows` for dtypes without vectors of their own, such as complex numbers."""
     width, step = descriptor[2], descriptor[3]
     for r in range(descriptor[0], descriptor[1]):
         target = offset(out, r * width)
         for k in range(width):
             target[k] = T(0)
         for i in range(pointers[r], pointers[r + 1]):
-            value = values[places[i]]
+            value = values[i]
             row = offset(table, columns[i] * step)
             for k in range(width):
                 target[k] += value * row[k]
@@ -91,19 +102,20 @@ def sample_products(rows, columns, a, b, out, descriptor):
         out[i] = total
 
 
-def plan_multiply_rows(dtype: str, edges, width: int, step: int, nnz: int):
-    """Addresses: pointers (rows + 1), columns (nnz), places (nnz) of int64, values (nnz), table (any, width), out (rows, width).
+def plan_multiply_rows(dtype: str, index_dtype: str, edges, width: int, step: int, nnz: int):
+    """Addresses: pointers (rows + 1) of int64, columns (nnz), values (nnz), table (any, width), out (rows, width).
 
     Args:
+        index_dtype: that of the columns, int32 or int64.
         edges: the rows at which parts begin, and their end.
         step: elements from one row of the table to the next.
     """
     vectors = dtype in ("float32", "float64")
-    signature = ("int64*", "int64*", "int64*", "element*", "element*", "element*", "int64*")
-    kernel = typed(multiply_rows, dtype, signature, WIDE=256 // itemsize(dtype)) if vectors else typed(
-        multiply_rows_plainly, dtype, signature)
+    signature = ("int64*", index_dtype + "*", "element*", "element*", "element*", "int64*")
+    kernel = multiply_vector if width == 1 and vectors else multiply_rows if vectors else multiply_rows_plainly
     parts = list(zip(edges[:-1], edges[1:]))
-    return prepare_parts(kernel, [(start, stop, width, step) for start, stop in parts], [(0,) * 6] * len(parts), nnz * width)
+    return prepare_parts(typed(kernel, dtype, signature), [(start, stop, width, step) for start, stop in parts],
+                         [(0,) * 5] * len(parts), nnz * width)
 
 
 def plan_sample_products(dtype: str, parts, length: int, a_step: int, b_step: int):
