@@ -136,9 +136,10 @@ from .exchange import from_dlpack, from_numpy, frombuffer
 from .layout import (Size, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
                      preserve_format, strided)
 from . import sparse
-from .sparse.compressed import sparse_csc_tensor, sparse_csr_tensor
+from .sparse.compressed import (sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_csc_tensor,
+                                sparse_csr_tensor)
 from .sparse.coo import sparse_coo_tensor
-from .sparse.layouts import sparse_coo, sparse_csc, sparse_csr
+from .sparse.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .tensor import Tensor, subclass_listeners as _subclass_listeners
 
 _describe_waiting()

@@ -1164,6 +1164,14 @@ def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input / (1 + |input|), elementwise."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
     """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest."""
+sparse_bsc: _memory_layout
+def sparse_bsc_tensor(ccol_indices: _Any, row_indices: _Any, values: _Any, size: _Dims | None = None, *, dtype: _dtype | None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _Any = None) -> Tensor:
+    """A matrix of which only some blocks are stored, one column of blocks after another."""
+sparse_bsr: _memory_layout
+def sparse_bsr_tensor(crow_indices: _Any, col_indices: _Any, values: _Any, size: _Dims | None = None, *, dtype: _dtype | None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _Any = None) -> Tensor:
+    """A matrix of which only some blocks are stored, one row of blocks after another."""
+def sparse_compressed_tensor(compressed_indices: _Any, plain_indices: _Any, values: _Any, size: _Dims | None = None, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _Any = None) -> Tensor:
+    """A tensor of any compressed layout: `sparse_csr_tensor` and its kin by name."""
 sparse_coo: _memory_layout
 def sparse_coo_tensor(indices: _Any, values: _Any = None, size: _Dims | None = None, *, dtype: _dtype | None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _Any = None, is_coalesced: _Any = None) -> Tensor:
     """A tensor of which only some elements are stored, each with its coordinates; those stored twice count twice."""

@@ -279,7 +279,7 @@ class Attached:
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: _Generator | None = None) -> Tensor:
         """Fill with Cauchy numbers of density sigma / (pi (sigma^2 + (x - median)^2)); returns this tensor."""
     def ccol_indices(self) -> Tensor:
-        """Where the elements of each column of a CSC matrix begin, and how many there are."""
+        """Where the elements of each column of a CSC or BSC matrix begin; and their number."""
     def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as complex128: itself where it is so, else a copy through which gradients pass."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -319,7 +319,7 @@ class Attached:
     def coalesce(self) -> Tensor:
         """This COO tensor with its coordinates in order and distinct: itself where they are, else elements of one place are added."""
     def col_indices(self) -> Tensor:
-        """The column of each stored element of a CSR matrix."""
+        """The column of each stored element of a CSR matrix, or block of a BSR one."""
     def conj(self) -> Tensor:
         """The complex conjugate, which is computed at once; a real tensor itself."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
@@ -353,7 +353,7 @@ class Attached:
     def cross(self, other: _Operand, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
         """The vector products of vectors of three elements along `dim`, by default the first dimension of that size."""
     def crow_indices(self) -> Tensor:
-        """Where the elements of each row of a CSR matrix begin, and how many there are."""
+        """Where the elements of each row of a CSR or BSR matrix begin; and their number."""
     def cuda(self, device: _Device | None = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor on a CUDA device: itself where it is there."""
     def cummax(self, dim: _Dims, *, out: _Any = None) -> _Pair:
@@ -1066,7 +1066,7 @@ class Attached:
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """In-place form of `round`: writes the result into this tensor and returns it."""
     def row_indices(self) -> Tensor:
-        """The row of each stored element of a CSC matrix."""
+        """The row of each stored element of a CSC matrix, or block of a BSC one."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """1 / sqrt(input), elementwise: infinity of 0, NaN below."""
     def rsqrt_(self) -> Tensor:
@@ -1209,12 +1209,16 @@ class Attached:
         """This tensor on another device: the array API standard's name for `to(device)`."""
     def to_sparse(self, sparse_dim: _Any = None, *, layout: _Any = None, blocksize: _Any = None, dense_dim: _Any = None) -> Tensor:
         """The elements that are not 0, with their coordinates."""
+    def to_sparse_bsc(self, blocksize: _Any, dense_dim: _Any = None) -> Tensor:
+        """This matrix, or batch of matrices, with its blocks in which something is not 0, column after column."""
+    def to_sparse_bsr(self, blocksize: _Any, dense_dim: _Any = None) -> Tensor:
+        """This matrix, or batch of matrices, with its blocks in which something is not 0, row after row."""
     def to_sparse_coo(self) -> Tensor:
         """This tensor as a COO tensor: `to_sparse`."""
     def to_sparse_csc(self, dense_dim: _Any = None) -> Tensor:
-        """This matrix with its elements that are not 0, column after column."""
+        """This matrix, or batch of matrices, with its elements that are not 0, column after column."""
     def to_sparse_csr(self, dense_dim: _Any = None) -> Tensor:
-        """This matrix with its elements that are not 0, row after row."""
+        """This matrix, or batch of matrices, with its elements that are not 0, row after row."""
     def tolist(self) -> _Any:
         """Nested lists of Python numbers (a number for a 0-dim tensor)."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: _Any = None) -> _Pair:
@@ -1276,7 +1280,7 @@ class Attached:
     def unsqueeze_(self, dim: _Dims) -> Tensor:
         """In-place form of `unsqueeze`, with its arguments: this tensor itself is seen so from now on."""
     def values(self) -> Tensor:
-        """The stored elements of a coalesced COO tensor, or of a compressed one: (nnz, *dense)."""
+        """The stored elements of a coalesced COO tensor, (nnz, *dense), or of a compressed one, (*batch, nnz, *block, *dense)."""
     def vander(self, N: _int | None = None, increasing: _bool = False) -> Tensor:
         """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0."""
     def var(self, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:

@@ -135,9 +135,10 @@ class _Comparison:
         if actual._nnz() != expected._nnz():
             return (f"The number of specified values in sparse {title[-3:]} tensors does not match: {actual._nnz()} != "
                     f"{expected._nnz()}")
-        names = {"sparse_coo": ("indices",), "sparse_csr": ("crow_indices", "col_indices"),
-                 "sparse_csc": ("ccol_indices", "row_indices")}
-        parts = [(name, *pair) for name, *pair in zip((*names[kind], "values"), actual.memory.parts, expected.memory.parts)]
+        by_rows, by_columns = ("crow_indices", "col_indices"), ("ccol_indices", "row_indices")
+        names = {"sparse_csr": by_rows, "sparse_bsr": by_rows, "sparse_csc": by_columns, "sparse_bsc": by_columns}
+        of_kind = *names.get(kind, ("indices",)), "values"
+        parts = [(name, *pair) for name, *pair in zip(of_kind, actual.memory.parts, expected.memory.parts)]
         return next((found for name, a, e in parts if (found := self._values(a, e, f"{title} {name}")) is not None), None)
 
     def _values(self, actual, expected, kind):

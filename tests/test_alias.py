@@ -251,7 +251,6 @@ assert "torch" not in sys.modules
 @pytest.mark.parametrize("code, error, words", [
     ("torch.compiler.allow_in_graph", AttributeError, "numtorch has no torch.compiler.allow_in_graph: ops are compiled"),
     ("torch.nn.SyncBatchNorm", AttributeError, "drop the wrapper"),
-    ("torch.sparse_bsr_tensor", AttributeError, "CSR"),
     ("torch.distributed.init_process_group", AttributeError, "groups of processes"),
     ("from torch.distributed import init_process_group", ImportError, "numtorch has no torch.distributed.init_process_group"),
     ("from torch import classes", ImportError, "no torch.classes"),

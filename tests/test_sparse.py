@@ -47,9 +47,9 @@ def plain(x):
     if x.layout in (numtorch.sparse_coo, pytorch.sparse_coo):
         dims, x = (x.sparse_dim(), x.dense_dim()), x.coalesce()
         return *kind, dims, x.indices().tolist(), np.array(x.values().tolist())
-    if x.layout in (numtorch.sparse_csr, pytorch.sparse_csr):
+    if x.layout in (numtorch.sparse_csr, pytorch.sparse_csr, numtorch.sparse_bsr, pytorch.sparse_bsr):
         return *kind, x.crow_indices().tolist(), x.col_indices().tolist(), np.array(x.values().tolist())
-    if x.layout in (numtorch.sparse_csc, pytorch.sparse_csc):
+    if x.layout in (numtorch.sparse_csc, pytorch.sparse_csc, numtorch.sparse_bsc, pytorch.sparse_bsc):
         return *kind, x.ccol_indices().tolist(), x.row_indices().tolist(), np.array(x.values().tolist())
     return *kind, np.array(x.tolist())
 

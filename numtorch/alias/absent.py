@@ -2,7 +2,6 @@
 
 _QUANTIZED = "there are no quantised dtypes; compute in float16 or bfloat16"
 _TRACE = "there is no graph to export; save the state_dict, and the program with it"
-_BLOCKS = "sparse layouts are COO, CSR and CSC; use torch.sparse_csr_tensor"
 _PROCESSES = ("there are no groups of processes that talk to one another; drop the wrapper, or share a batch among workers by "
               "nn.DataParallel")
 _OTHER = "devices are cpu, cuda and meta"
@@ -56,11 +55,6 @@ ABSENT = {
     "quint8": _QUANTIZED,
     "qint32": _QUANTIZED,
     "quasirandom": "use scipy.stats.qmc.Sobol, and from_numpy",
-    "sparse_bsr": _BLOCKS,
-    "sparse_bsr_tensor": _BLOCKS,
-    "sparse_bsc": _BLOCKS,
-    "sparse_bsc_tensor": _BLOCKS,
-    "sparse_compressed_tensor": _BLOCKS,
     "float8_e4m3fn": "the shortest floating-point dtypes are float16 and bfloat16",
     "float8_e5m2": "the shortest floating-point dtypes are float16 and bfloat16",
     "utils.benchmark": "use timeit",

@@ -1,4 +1,5 @@
-"""Sparse tensors: of which only some elements are stored, as coordinates (COO) or compressed rows (CSR) and columns (CSC).
+"""Sparse tensors: of which only some elements are stored, as coordinates (COO), or compressed rows and columns, of
+elements (CSR, CSC) or blocks (BSR, BSC).
 
     a = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
     a @ torch.ones(3, 4)
@@ -9,7 +10,8 @@ layouts      what a sparse tensor is: layout and storage
 pattern      where elements are: coordinates in order, compressed rows, and the kernels for that
 handler      what takes over calls: the tables of rules, views, errors, pickle
 coo          COO tensors made, taken apart, put in order, from and to dense ones
-compressed   CSR and CSC tensors
+compressed   compressed tensors made of their parts by users
+conversions  compressed tensors made of others
 elementwise  sums, products, powers, and what leaves 0 where it is
 shapes       dimensions swapped, picked from, added; tensors joined
 reductions   sums, norms, softmax

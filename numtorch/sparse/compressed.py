@@ -1,86 +1,106 @@
-"""CSR and CSC tensors: how they are made, taken apart, and made of others and back."""
+"""Compressed tensors, of rows or columns, of elements or blocks (CSR, CSC, BSR, BSC): how users make them of their parts."""
 from __future__ import annotations
 
 from typing import Any
 
 from ..dtypes import as_dtype, int32, int64
 from ..exchange import make
-from ..layout import as_shape
+from ..layout import as_shape, memory_layout
 from ..ops.memory.copies import to_dtype
 from ..ops.pointwise import comparison
 from ..ops.reduce import reductions
+from ..ops.shape.views import reshape
 from ..ops.sort.scan import diff
 from ..tensor import Tensor, alias
-from .coo import coalesce, coo, dense_to_coo, stacked, to_coo, values_of, with_values
-from .layouts import CSC, CSR, SparseLayout, expect
-from .pattern import pointers_of, rows_of
+from .coo import lines_of, with_values
+from .layouts import BSC, BSR, COMPRESSED, CSC, CSR, expect
 
-WORDS = {CSR: ("crow", "col", "rows", "ncols", "nrows"), CSC: ("ccol", "row", "columns", "nrows", "ncols")}
+WORDS = {True: ("crow", "col", "rows", "ncols", "nrows"), False: ("ccol", "row", "columns", "nrows", "ncols")}
 
 
-# ---------------------------------------------------------------- made by users
 def _part(data, dtype, device):
     made = data if isinstance(data, Tensor) else make(data, device=device)
     return made if dtype is None else to_dtype(made, dtype)
 
 
-def _check(kind, pointers, plain, values, shape):
+def _check(kind, pointers, plain, values, size, batch, blocksize):
     """Raise RuntimeError for what PyTorch calls the invariants of a compressed layout: kernels believe them."""
-    compressed, index, rows, within, _ = WORDS[kind]
-    lines, across = (shape[0], shape[1]) if kind is CSR else (shape[1], shape[0])
+    compressed, index, rows, within, count = WORDS[kind.by_rows]
+    for d, (extent, block) in enumerate(zip(size[batch:], blocksize)):
+        if not block or extent % block:
+            raise RuntimeError(f"tensor shape[{batch + d}] (={extent}) must be divisible with blocksize[{d}] (={block}) as defined "
+                               f"by values shape")
+    extents = [n // b for n, b in zip(size[batch:batch + 2], blocksize or (1, 1))]
+    lines, across = extents if kind.by_rows else extents[::-1]
     if pointers.layout.shape[-1] != lines + 1:
         raise RuntimeError(f"{compressed}_indices.shape[-1] must be equal to the number of {rows} + 1 (={lines + 1}), but got "
                            f"{pointers.layout.shape[-1]}")
-    nnz = values.layout.shape[0]
+    nnz = values.layout.shape[batch]
     if plain.layout.shape[-1] != nnz:
-        raise RuntimeError(f"{index}_indices.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[0], but got "
+        raise RuntimeError(f"{index}_indices.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{batch}], but got "
                            f"{plain.layout.shape[-1]}")
-    if pointers[0].item():
+    leads = [list(lead) for lead in (pointers.layout.shape[:-1], plain.layout.shape[:-1], values.layout.shape[:batch],
+                                     size[:batch])]
+    if any(lead != leads[0] for lead in leads):
+        raise RuntimeError(f"all batch dimensions of {compressed}_indices (={leads[0]}), {index}_indices (={leads[1]}), values "
+                           f"(={leads[2]}) and tensor dimensions (={leads[3]}) must be equal to tensor batch dimensions (={batch})")
+    if values.layout.shape[batch + 1 + len(blocksize):] != size[batch + 2:]:
+        raise RuntimeError(f"values must have dense dimensions {list(size[batch + 2:])}, as the size has, got "
+                           f"{list(values.layout.shape[batch + 1 + len(blocksize):])}")
+    if not pointers.layout.numel:
+        return
+    if reductions.any(pointers[..., 0]).item():
         raise RuntimeError(f"`{compressed}_indices[..., 0] == 0` is not satisfied.")
-    if pointers[-1].item() != nnz:
+    if reductions.any(comparison.ne(pointers[..., -1], nnz)).item():
         raise RuntimeError(f"`{compressed}_indices[..., -1] == nnz` is not satisfied.")
     if lines:
         steps = diff(pointers)
         if reductions.amin(steps).item() < 0 or reductions.amax(steps).item() > across:
             raise RuntimeError(f"`0 <= {compressed}_indices[..., 1:] - {compressed}_indices[..., :-1] <= {within}` is not "
                                f"satisfied.")
-    if nnz and (reductions.amin(plain).item() < 0 or reductions.amax(plain).item() >= across):
+    if not plain.layout.numel:
+        return
+    if reductions.amin(plain).item() < 0 or reductions.amax(plain).item() >= across:
         raise RuntimeError(f"`0 <= {index}_indices < {within}` is not satisfied.")
-    if nnz > 1:
-        lines_of = rows_of(pointers, nnz)
-        same = comparison.eq(lines_of[1:], lines_of[:-1])
-        if reductions.any(comparison.logical_and(same, comparison.le(diff(plain), 0))).item():
+    if plain.layout.numel > 1:
+        of_each = lines_of(pointers, nnz)
+        same = comparison.eq(of_each[1:], of_each[:-1])
+        if reductions.any(comparison.logical_and(same, comparison.le(diff(reshape(plain, -1)), 0))).item():
             raise RuntimeError(f"`{index}_indices[..., {compressed}_indices[..., i - 1]:{compressed}_indices[..., i]] for all i = "
-                               f"1, ..., {WORDS[kind][4]} are sorted and distinct along the last dimension values` is not "
+                               f"1, ..., {count} are sorted and distinct along the last dimension values` is not "
                                f"satisfied.")
 
 
 def _compressed(kind, pointers, plain, values, size, dtype, device, requires_grad):
+    compressed, index = WORDS[kind.by_rows][:2]
     pointers, plain = [_part(p, None, device).detach() for p in (pointers, plain)]
-    for name, part in ((WORDS[kind][0], pointers), (WORDS[kind][1], plain)):
-        if part.layout.ndim != 1:
-            raise NotImplementedError(f"{kind.title}: batches are not supported; expected {name}_indices of one dimension, got "
-                                      f"{part.layout.ndim}")
+    if not pointers.layout.ndim or pointers.layout.ndim != plain.layout.ndim:
+        raise RuntimeError(f"{kind.title}: expected {compressed}_indices and {index}_indices of as many dimensions, at least one, "
+                           f"got {pointers.layout.ndim} and {plain.layout.ndim}")
+    for part in (pointers, plain):
         if part.layout.dtype not in (int32, int64):
-            raise RuntimeError(f"expected {WORDS[kind][0]}_indices and {WORDS[kind][1]}_indices to be int32 or int64, got "
-                               f"{part.layout.dtype}")
+            raise RuntimeError(f"expected {compressed}_indices and {index}_indices to be int32 or int64, got {part.layout.dtype}")
     pointers, plain = [to_dtype(p, int64).contiguous() for p in (pointers, plain)]
     values = _part(values, None if dtype is None else as_dtype(dtype), device).contiguous()
-    if values.layout.ndim != 1:
-        raise NotImplementedError(f"{kind.title}: dense dimensions are not supported; expected values of one dimension, got "
-                                  f"{values.layout.ndim}")
-    if not pointers.layout.numel:
-        raise RuntimeError(f"{WORDS[kind][0]}_indices must not be empty")
+    batch, within = pointers.layout.ndim - 1, 2 if kind.in_blocks else 0
+    if values.layout.ndim < batch + 1 + within:
+        raise RuntimeError(f"values must have dimensionality > sum of batch and block dimensionalities (={batch} + {within}) but "
+                           f"got {values.layout.ndim}")
+    if not pointers.layout.shape[-1]:
+        raise RuntimeError(f"{compressed}_indices must not be empty")
+    blocksize = values.layout.shape[batch + 1:batch + 1 + within]
     if size is None:
         across = reductions.amax(plain).item() + 1 if plain.layout.numel else 0
-        lines = pointers.layout.numel - 1
-        size = (lines, across) if kind is CSR else (across, lines)
+        extents = (pointers.layout.shape[-1] - 1, across)
+        extents = [n * b for n, b in zip(extents if kind.by_rows else extents[::-1], blocksize or (1, 1))]
+        size = (*pointers.layout.shape[:-1], *extents, *values.layout.shape[batch + 1 + within:])
     size = as_shape((size,), "size")
-    if len(size) != 2:
-        raise RuntimeError(f"size of a batched {kind.title} tensor is not supported: expected 2 dimensions, got {list(size)}")
-    _check(kind, pointers, plain, values, size)
-    out = with_values(kind.of(values.layout.dtype, size, 2, values.layout.device), (pointers, plain), True, values,
-                      f"{kind.kind}_tensor")
+    if len(size) != values.layout.ndim + 1 - within:
+        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={batch} + 2 + "
+                           f"{values.layout.ndim - batch - 1 - within}) but got {len(size)}")
+    _check(kind, pointers, plain, values, size, batch, blocksize)
+    layout = kind.of(values.layout.dtype, size, 2, values.layout.device, batch, blocksize)
+    out = with_values(layout, (pointers, plain), True, values, f"{kind.kind}_tensor")
     return out.requires_grad_() if requires_grad else out
 
 
@@ -89,17 +109,16 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size=Non
     """A matrix of which only some elements are stored, row after row.
 
     Args:
-        crow_indices: (rows + 1) integers, where the elements of each row begin, and how many there are.
-        col_indices: (nnz) integers, the column of each element, in order within a row.
-        values: (nnz), the elements.
-        size: rows and columns; by default as small as the indices allow.
+        crow_indices: (*, rows + 1) integers, where the elements of each row begin, and how many there are.
+        col_indices: (*, nnz) integers, the column of each element, in order within a row.
+        values: (*, nnz, ...), the elements, which may have dimensions.
+        size: those of a batch, rows and columns, those of an element; by default as small as the indices allow.
         dtype, device: those of the values when None.
         pin_memory, check_invariants: taken for PyTorch's sake; indices are checked always, and are int64.
         requires_grad: whether to record what is computed from it.
 
     Raises:
-        RuntimeError: indices that describe no matrix of that size.
-        NotImplementedError: batches, or values with dimensions.
+        RuntimeError: indices that describe no matrices of that size.
 
     Example:
         >>> import numtorch as torch
@@ -115,13 +134,12 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size=Non
     """A matrix of which only some elements are stored, column after column.
 
     Args:
-        ccol_indices: (columns + 1) integers, where the elements of each column begin, and how many there are.
-        row_indices: (nnz) integers, the row of each element, in order within a column.
+        ccol_indices: (*, columns + 1) integers, where the elements of each column begin, and how many there are.
+        row_indices: (*, nnz) integers, the row of each element, in order within a column.
         values, size, dtype, device, pin_memory, check_invariants, requires_grad: as for `sparse_csr_tensor`.
 
     Raises:
-        RuntimeError: indices that describe no matrix of that size.
-        NotImplementedError: batches, or values with dimensions.
+        RuntimeError: indices that describe no matrices of that size.
 
     Example:
         >>> import numtorch as torch
@@ -132,44 +150,78 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size=Non
     return _compressed(CSC, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
 
 
-# ---------------------------------------------------------------- of others
-def _flipped(x):
-    """A coalesced COO matrix with its dimensions swapped, coalesced."""
-    rows, columns = x.memory.parts[0][0], x.memory.parts[0][1]
-    return coalesce(coo(stacked((columns, rows)), values_of(x), (x.layout.shape[1], x.layout.shape[0])))
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size=None, *, dtype=None, device=None,
+                      pin_memory: bool = False, requires_grad: bool = False, check_invariants=None) -> Tensor:
+    """A matrix of which only some blocks are stored, one row of blocks after another.
+
+    Args:
+        crow_indices: (*, rows of blocks + 1) integers, where the blocks of each row begin, and how many there are.
+        col_indices: (*, nnz) integers, the column of each block, counted in blocks, in order within a row.
+        values: (*, nnz, height, width, ...), the blocks.
+        size, dtype, device, pin_memory, check_invariants, requires_grad: as for `sparse_csr_tensor`.
+
+    Raises:
+        RuntimeError: indices that describe no matrices of that size, or one that blocks do not divide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse_bsr_tensor([0, 1, 1], [1], [[[1., 2.]]], (2, 4)).to_dense()
+        tensor([[0., 0., 1., 2.],
+                [0., 0., 0., 0.]])
+    """
+    return _compressed(BSR, crow_indices, col_indices, values, size, dtype, device, requires_grad)
 
 
-def as_kind(x, kind: str) -> Tensor:
-    """A sparse or dense matrix as a tensor of another sparse kind."""
-    if x.layout.kind == kind:
-        return x
-    if not isinstance(x.layout, SparseLayout):
-        x = dense_to_coo(x)
-    elif x.layout.kind != "sparse_coo":
-        x = to_coo(x)
-    if kind == "sparse_coo":
-        return x
-    if x.layout.ndim != 2 or x.layout.sparse_dim != 2:
-        raise RuntimeError(f"to_{kind}: expected a matrix without dense dimensions, got {x.layout.ndim} dimensions, of which "
-                           f"{x.layout.dense_dim} are dense")
-    x = coalesce(x)
-    layout, shape = (CSR if kind == "sparse_csr" else CSC), x.layout.shape
-    if layout is CSC:
-        x = _flipped(x)
-    lines, plain = x.memory.parts[0][0].contiguous(), x.memory.parts[0][1].contiguous()
-    pointers = pointers_of(lines, shape[0] if layout is CSR else shape[1])
-    return with_values(layout.of(x.layout.dtype, shape, 2, x.layout.device), (pointers, plain), True, values_of(x), f"to_{kind}")
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size=None, *, dtype=None, device=None,
+                      pin_memory: bool = False, requires_grad: bool = False, check_invariants=None) -> Tensor:
+    """A matrix of which only some blocks are stored, one column of blocks after another.
+
+    Args:
+        ccol_indices: (*, columns of blocks + 1) integers, where the blocks of each column begin, and how many there are.
+        row_indices: (*, nnz) integers, the row of each block, counted in blocks, in order within a column.
+        values: (*, nnz, height, width, ...), the blocks.
+        size, dtype, device, pin_memory, check_invariants, requires_grad: as for `sparse_csr_tensor`.
+
+    Raises:
+        RuntimeError: indices that describe no matrices of that size, or one that blocks do not divide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse_bsc_tensor([0, 0, 1], [1], [[[1., 2.]]], (2, 4)).to_dense()
+        tensor([[0., 0., 0., 0.],
+                [0., 0., 1., 2.]])
+    """
+    return _compressed(BSC, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
 
 
-def transposed(x) -> Tensor:
-    """The transpose of a compressed matrix: of the other compressed kind, over the same parts."""
-    layout, kind = x.layout, CSC if x.layout.kind == "sparse_csr" else CSR
-    return with_values(kind.of(layout.dtype, layout.shape[::-1], 2, layout.device), x.memory.parts[:-1], True, values_of(x),
-                       "transpose")
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size=None, *, dtype=None, layout=None,
+                             device=None, pin_memory: bool = False, requires_grad: bool = False, check_invariants=None) -> Tensor:
+    """A tensor of any compressed layout: `sparse_csr_tensor` and its kin by name.
+
+    Args:
+        compressed_indices: where each row, or column, begins, and how many elements there are.
+        plain_indices: the place of each element in its row or column.
+        values, size, dtype, device, pin_memory, check_invariants, requires_grad: as for `sparse_csr_tensor`.
+        layout: `torch.sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`.
+
+    Raises:
+        RuntimeError: another layout, or indices that describe no matrices of that size.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse_compressed_tensor([0, 1, 2], [2, 0], [3., 4.], (2, 3), layout=torch.sparse_csr).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
+    """
+    kind = COMPRESSED.get(layout.name) if isinstance(layout, memory_layout) else None
+    if kind is None:
+        raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got "
+                           f"{'none' if layout is None else layout}")
+    return _compressed(kind, compressed_indices, plain_indices, values, size, dtype, device, requires_grad)
 
 
 # ---------------------------------------------------------------- parts, for users
-def part(x, name, kind, place):
+def part(x, name, kinds, place):
     """The index part of a compressed tensor that `name` asks for."""
-    expect(x, kind, name)
+    expect(x, kinds, name)
     return alias(x.memory.parts[place])

@@ -6,6 +6,7 @@ recorded; a gradient is that of the matrix, so that of an element is the sum of 
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 from ..autograd.graph import GraphNode, Leaf, Recorded, recording
@@ -15,18 +16,20 @@ from ..layout import Layout, as_shape
 from ..ops.core.backends import kernels, placed
 from ..ops.core.operands import method
 from ..ops.core.primitive import Primitive
-from ..ops.creation.fill import zeros
+from ..ops.creation.fill import full, zeros
+from ..ops.creation.ranges import arange
 from ..ops.index.index_select import index_select, index_values, spread
 from ..ops.index.mask import nonzero
 from ..ops.memory.assign import filled
 from ..ops.memory.copies import to_dtype
 from ..ops.pointwise import arithmetic, comparison
 from ..ops.reduce import reductions
+from ..ops.shape.join import cat
 from ..ops.shape.views import expand, reshape, unsqueeze
 from ..ops.sort.search import searchsorted
 from ..tensor import Tensor, alias, empty
 from .layouts import COO, SparseLayout, expect, made
-from .pattern import keys_of, order_of, rows_of
+from .pattern import keys_of, order_of, remembered, rows_of
 
 VALUES = Primitive("values", "The stored elements of a sparse tensor.", ("input",))
 TO_DENSE, COALESCE = Primitive("to_dense", parameters=("input",)), Primitive("coalesce", parameters=("input",))
@@ -42,8 +45,40 @@ def coordinates(x) -> tuple:
 def coordinates_in(layout, parts):
     if layout.kind == "sparse_coo":
         return tuple([parts[0][d] for d in range(layout.sparse_dim)])
-    rows, columns = rows_of(parts[0], parts[1].layout.numel), parts[1]
-    return (rows, columns) if layout.kind == "sparse_csr" else (columns, rows)
+    pointers, plain = parts[:2]
+    lines = lines_of(pointers, plain.layout.shape[-1])
+    if not layout.batch and not layout.blocksize:
+        return (lines, plain) if layout.by_rows else (plain, lines)
+    count = max(layout.lines()[0], 1)
+    which, lines, plain = lines // count, lines % count, reshape(plain, -1)
+    indices = list((lines, plain) if layout.by_rows else (plain, lines))
+    for extent in reversed(layout.shape[:layout.batch]):
+        indices.insert(0, which % max(extent, 1))
+        which = which // max(extent, 1)
+    if layout.blocksize:
+        (h, w), device = layout.blocksize, layout.device
+        rows = reshape(indices[-2], (-1, 1, 1)) * h + reshape(arange(h, device=device), (h, 1))
+        columns = reshape(indices[-1], (-1, 1, 1)) * w + arange(w, device=device)
+        every = (plain.layout.numel, h, w)
+        indices = [reshape(expand(i, every), -1) for i in (*[reshape(i, (-1, 1, 1)) for i in indices[:-2]], rows, columns)]
+    return tuple(indices)
+
+
+def lines_of(pointers, nnz) -> Tensor:
+    """The row, or column, of each stored element, counted through all matrices of a batch."""
+    if pointers.layout.ndim == 1:
+        return rows_of(pointers, nnz)
+    count, device = math.prod(pointers.layout.shape[:-1]), pointers.layout.device
+    each = reshape(pointers, (count, pointers.layout.shape[-1]))
+    begins = reshape(each[:, :-1] + reshape(arange(count, device=device), (-1, 1)) * nnz, -1)
+    return rows_of(cat((begins, full((1,), count * nnz, dtype=int64, device=device)), 0), count * nnz)
+
+
+def in_list(layout, values) -> Tensor:
+    """Stored values as those of single elements, (nnz, *dense), whatever batches and blocks they lie in."""
+    if not any(layout.structure):
+        return values
+    return reshape(values, (-1, *layout.shape[layout.ndim - layout.dense_dim:]))
 
 
 def values_of(x) -> Tensor:
@@ -121,23 +156,31 @@ def taken(x, layout, index_parts, coalesced=False) -> Tensor:
     indices = coordinates_in(layout, index_parts)
     if not indices:
         return expand(unsqueeze(x, 0), index_parts[0].layout.shape[1], *x.layout.shape)
-    return index_values(x, tuple(range(len(indices))), indices)
+    return _as_stored(layout, index_parts, index_values(x, tuple(range(len(indices))), indices))
+
+
+def _as_stored(layout, index_parts, values):
+    """`in_list` undone."""
+    if not any(layout.structure):
+        return values
+    return reshape(values, (*index_parts[1].layout.shape, *layout.blocksize, *layout.shape[layout.ndim - layout.dense_dim:]))
 
 
 def _found(x, layout, index_parts):
     """`taken` of a sparse tensor of other places: 0 where it has none."""
     if x.layout.kind != "sparse_coo":
         x = to_coo(x)
-    x, shape = coalesce(x), layout.shape[:layout.sparse_dim]
+    x, shape = coalesce(x), layout.shape[:layout.ndim - layout.dense_dim]
     indices = index_parts[0] if layout.kind == "sparse_coo" else stacked(coordinates_in(layout, index_parts))
     keys, known = keys_of(indices, shape)[0], keys_of(x.memory.parts[0], shape)[0]
     values = values_of(x)
     if not known.layout.numel:
-        return zeros((keys.layout.numel, *values.layout.shape[1:]), dtype=values.layout.dtype)
+        return _as_stored(layout, index_parts, zeros((keys.layout.numel, *values.layout.shape[1:]), dtype=values.layout.dtype))
     places = searchsorted(known, keys)
     places = arithmetic.mul(places, comparison.lt(places, known.layout.numel))       # behind the last: compared with the first
     there = comparison.eq(index_select(known, 0, places), keys)
-    return arithmetic.where(reshape(there, (-1, *(1,) * (values.layout.ndim - 1))), index_select(values, 0, places), 0)
+    there = reshape(there, (-1, *(1,) * (values.layout.ndim - 1)))
+    return _as_stored(layout, index_parts, arithmetic.where(there, index_select(values, 0, places), 0))
 
 
 def stacked(indices) -> Tensor:
@@ -279,9 +322,9 @@ def to_dense(x) -> Tensor:
         return x
     if recording(x):
         x, _ = entries(x)
-    layout, indices, values = x.layout, coordinates(x), x.memory.parts[-1]
+    layout, indices, values = x.layout, coordinates(x), in_list(x.layout, x.memory.parts[-1])
     if layout.dtype is bool_:
-        out = to_dtype(to_dense(like(x.detach(), to_dtype(values, int64))), bool_)
+        out = to_dtype(to_dense(like(x.detach(), to_dtype(x.memory.parts[-1], int64))), bool_)
     elif indices:
         whole = Layout.of(layout.dtype, layout.shape, None, layout.device)
         out = spread(values.contiguous(), whole, tuple(range(len(indices))), indices)
@@ -312,16 +355,18 @@ def dense_to_coo(x, sparse_dim=None) -> Tensor:
         return coo(indices, reshape(x, 1)[:count], (), True, "to_sparse")
     some = comparison.ne(x.detach(), 0)
     if sparse_dim < layout.ndim:
-        some = reductions.any(reshape(some, (*layout.shape[:sparse_dim], -1)), -1)
+        some = reductions.any(reshape(some, (*layout.shape[:sparse_dim], math.prod(layout.shape[sparse_dim:]))), -1)
     indices = nonzero(some).t().contiguous()
     values = index_values(x, tuple(range(sparse_dim)), tuple([indices[d] for d in range(sparse_dim)]))
     return coo(indices, values, layout.shape, True, "to_sparse")
 
 
 def to_coo(x) -> Tensor:
-    """A compressed tensor as a coalesced COO tensor."""
-    rows, columns = coordinates(x)
-    out = coo(stacked((rows, columns)), values_of(x), x.layout.shape, x.layout.kind == "sparse_csr")
+    """A compressed tensor as a coalesced COO tensor: a batch's dimensions are indexed too."""
+    layout = x.layout
+    pointers, plain, _ = x.memory.parts
+    indices = remembered(pointers, ("coordinates", layout), lambda: stacked(coordinates(x)), plain)
+    out = coo(indices, in_list(layout, values_of(x)), layout.shape, layout.by_rows and not layout.blocksize)
     return out if out.memory.coalesced else coalesce(out)
 
 
@@ -349,7 +394,7 @@ def _indices(self) -> Tensor:
 
 
 def _values(self) -> Tensor:
-    """The stored elements of a coalesced COO tensor, or of a compressed one: (nnz, *dense).
+    """The stored elements of a coalesced COO tensor, (nnz, *dense), or of a compressed one, (*batch, nnz, *block, *dense).
 
     Raises:
         RuntimeError: a tensor that is not sparse, or not coalesced.

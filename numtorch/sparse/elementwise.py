@@ -12,11 +12,11 @@ from ..ops.index.mask import nonzero
 from ..ops.memory.copies import clone, to_dtype
 from ..ops.pointwise import arithmetic, comparison
 from ..ops.shape.join import cat
-from ..ops.shape.views import reshape, unsqueeze
+from ..ops.shape.views import expand, reshape, unsqueeze
 from ..ops.sort.search import searchsorted
 from ..tensor import Tensor
-from .compressed import as_kind
-from .coo import coalesce, coo, coordinates, entries, like, of_leaf, taken, to_coo, to_dense, values_of
+from .conversions import as_layout
+from .coo import coalesce, coo, coordinates, entries, in_list, like, of_leaf, taken, to_coo, to_dense, values_of
 from .handler import WRITES, refusal, replace, rule
 from .layouts import is_sparse
 from .pattern import keys_of
@@ -106,8 +106,9 @@ def added(x, y, name="add") -> Tensor:
         raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(x.layout.shape)} != "
                            f"{list(y.layout.shape)}")
     if x.layout.kind != "sparse_coo" or y.layout.kind != "sparse_coo":
-        kinds = x.layout.kind, y.layout.kind
-        return as_kind(added(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), kinds[0])
+        if x.layout is y.layout and all(a is b for a, b in zip(x.memory.parts[:2], y.memory.parts)):
+            return like(x, arithmetic.add(values_of(x), values_of(y)), name)
+        return as_layout(added(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), x.layout)
     if recording(x, y):
         out = added(x.detach(), y.detach(), name)
         out.node = GraphNode(_SUM, (x.node, y.node), (), (x.layout.dtype, y.layout.dtype))
@@ -155,7 +156,8 @@ def onto_dense(dense, x, name="add") -> Tensor:
 def _add_at(dense, x):
     """Add the stored elements where they belong: as much work as there are elements."""
     indices = coordinates(x)
-    return put_values(dense, tuple(range(len(indices))), indices, to_dtype(x.memory.parts[-1], dense.layout.dtype), True)
+    values = to_dtype(in_list(x.layout, x.memory.parts[-1]), dense.layout.dtype)
+    return put_values(dense, tuple(range(len(indices))), indices, values, True)
 
 
 @rule("add")
@@ -218,6 +220,8 @@ def _mul(primitive, x, y):
         raise RuntimeError(f"mul(sparse, dense): expected the dense operand to broadcast to {list(layout.shape)}, got "
                            f"{list(other.layout.shape)}")
     kept, values = entries(sparse)
+    if any(layout.structure):
+        return like(kept, arithmetic.mul(values, taken(expand(other, layout.shape), layout, kept.memory.parts[:-1])), "mul")
     return like(kept, arithmetic.mul(values, _at_places(other, kept)), "mul")
 
 
@@ -240,9 +244,8 @@ def _intersection(x, y):
     """The products of what both store."""
     if x.layout.shape != y.layout.shape:
         raise RuntimeError(f"mul operands have incompatible sizes: {list(x.layout.shape)} and {list(y.layout.shape)}")
-    kinds = x.layout.kind, y.layout.kind
-    if kinds != ("sparse_coo", "sparse_coo"):
-        return as_kind(_intersection(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), kinds[0])
+    if x.layout.kind != "sparse_coo" or y.layout.kind != "sparse_coo":
+        return as_layout(_intersection(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), x.layout)
     x, y = coalesce(x), coalesce(y)
     shape = x.layout.shape[:x.layout.sparse_dim]
     mine, others = keys_of(x.memory.parts[0], shape)[0], keys_of(y.memory.parts[0], shape)[0]

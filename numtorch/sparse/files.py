@@ -8,12 +8,12 @@ from ..dtypes import int64
 from ..layout import memory_layout, strided
 from ..ops.memory.copies import to_dtype
 from ..tensor import Tensor, alias
-from .compressed import sparse_csc_tensor, sparse_csr_tensor
+from .compressed import sparse_bsc_tensor, sparse_bsr_tensor, sparse_csc_tensor, sparse_csr_tensor
 from .coo import check_within, coalesce, with_values
 from .handler import reducers
-from .layouts import COO, is_sparse, sparse_coo, sparse_csc, sparse_csr
+from .layouts import COO, is_sparse, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 
-_LAYOUTS = {str(each): each for each in (strided, sparse_coo, sparse_csr, sparse_csc)}
+_LAYOUTS = {str(each): each for each in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
 
 
 def described(x):
@@ -48,7 +48,8 @@ def _coo(indices, values, size, coalesced=False):
     return out
 
 
-_BUILDERS: dict[str, Callable] = {"sparse_coo": _coo, "sparse_csr": sparse_csr_tensor, "sparse_csc": sparse_csc_tensor}
+_BUILDERS: dict[str, Callable] = {"sparse_coo": _coo, "sparse_csr": sparse_csr_tensor, "sparse_csc": sparse_csc_tensor,
+                                  "sparse_bsr": sparse_bsr_tensor, "sparse_bsc": sparse_bsc_tensor}
 
 
 def rebuild_sparse(layout, data) -> Tensor:

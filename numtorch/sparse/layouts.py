@@ -15,15 +15,16 @@ from ..layout import Layout, Size, memory_layout
 from ..storage import Storage
 from ..tensor import Tensor, bare
 
-sparse_coo, sparse_csr, sparse_csc = memory_layout("sparse_coo"), memory_layout("sparse_csr"), memory_layout("sparse_csc")
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = [
+    memory_layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")]
 
 
 class SparseStorage(Storage):
     """The stored elements of a sparse tensor.
 
     Attributes:
-        parts: COO: indices (sparse_dim, nnz) and values (nnz, *dense); CSR and CSC: pointers, plain indices and values. None of
-            them is part of a graph: the sparse tensor itself is.
+        parts: COO: indices (sparse_dim, nnz) and values (nnz, *dense). Compressed: pointers (*batch, lines + 1), plain indices
+            (*batch, nnz) and values (*batch, nnz, *block, *dense). None of them is part of a graph: the sparse tensor itself is.
         coalesced: whether a COO tensor's indices are in order and distinct.
     """
 
@@ -46,13 +47,14 @@ class SparseLayout(Layout):
 
     __slots__ = ("sparse_dim", "dense_dim")
     title = ""                                           # as messages name it
+    structure: tuple = ()                                # what else a layout of its class has
     contiguous = False
     _sparse: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
     _sparse_lock = survive_fork(threading.Lock())
 
     @classmethod
-    def of(cls, dtype, shape, sparse_dim, device):
-        key = (cls, dtype, shape, sparse_dim, device)
+    def of(cls, dtype, shape, sparse_dim, device, *structure):
+        key = (cls, dtype, shape, sparse_dim, device, *structure)
         found = SparseLayout._sparse.get(key)
         if found is None:
             with SparseLayout._sparse_lock:
@@ -86,7 +88,7 @@ class SparseLayout(Layout):
                            "numel() by element_size()")
 
     def with_dtype(self, dtype):
-        return type(self).of(dtype, self.shape, self.sparse_dim, self.device)
+        return type(self).of(dtype, self.shape, self.sparse_dim, self.device, *self.structure)
 
     def reshaped(self, shape, sparse_dim):
         """The layout of another shape."""
@@ -102,7 +104,7 @@ class SparseLayout(Layout):
         return f"torch.{self.kind}"
 
     def __reduce__(self):
-        return type(self).of, (self.dtype, self.shape, self.sparse_dim, self.device)
+        return type(self).of, (self.dtype, self.shape, self.sparse_dim, self.device, *self.structure)
 
 
 class COO(SparseLayout):
@@ -112,18 +114,68 @@ class COO(SparseLayout):
     kind, title = "sparse_coo", "sparse COO"
 
 
-class CSR(SparseLayout):
+class Compressed(SparseLayout):
+    """Rows, or columns, whose elements lie one after another: where each begins, and the place of each element in it.
+
+    Attributes:
+        batch: how many of the first dimensions count matrices, which all store as many elements.
+        blocksize: rows and columns of the blocks that are stored; () where it is single elements.
+    """
+
+    __slots__ = ("batch", "blocksize")
+    by_rows, in_blocks = True, False
+
+    @classmethod
+    def _made(cls, dtype, shape, sparse_dim, device, batch=0, blocksize=()):
+        layout = super()._made(dtype, shape, sparse_dim, device)
+        layout.batch, layout.blocksize, layout.dense_dim = batch, blocksize, layout.dense_dim - batch
+        return layout
+
+    @property
+    def structure(self):
+        return self.batch, self.blocksize
+
+    @property
+    def is_matrix(self):
+        """Whether this is one matrix of numbers."""
+        return self.ndim == 2 and not self.blocksize
+
+    def lines(self):
+        """How many rows, or columns, there are, of blocks where these are stored, and how many places each has."""
+        extents = [n // b for n, b in zip(self.shape[self.batch:self.batch + 2], self.blocksize or (1, 1))]
+        return tuple(extents if self.by_rows else extents[::-1])
+
+
+class CSR(Compressed):
     """Compressed rows: where each row's elements begin, and the column of each."""
 
     __slots__ = ()
     kind, title = "sparse_csr", "sparse CSR"
 
 
-class CSC(SparseLayout):
+class CSC(Compressed):
     """Compressed columns."""
 
     __slots__ = ()
-    kind, title = "sparse_csc", "sparse CSC"
+    kind, title, by_rows = "sparse_csc", "sparse CSC", False
+
+
+class BSR(Compressed):
+    """Compressed rows of blocks."""
+
+    __slots__ = ()
+    kind, title, in_blocks = "sparse_bsr", "sparse BSR", True
+
+
+class BSC(Compressed):
+    """Compressed columns of blocks."""
+
+    __slots__ = ()
+    kind, title, by_rows, in_blocks = "sparse_bsc", "sparse BSC", False, True
+
+
+COMPRESSED = {each.kind: each for each in (CSR, CSC, BSR, BSC)}
+BY_ROWS, BY_COLUMNS = (CSR, BSR), (CSC, BSC)
 
 
 def is_sparse(x) -> bool:
@@ -138,12 +190,17 @@ def made(layout: SparseLayout, parts, coalesced=False) -> Tensor:
     return out
 
 
-def expect(x, kind, name) -> SparseLayout:
-    """The layout of a tensor that has to be of one kind. Raises RuntimeError, as PyTorch words it, where it is of another."""
+def stored(x) -> int:
+    """How many elements, or blocks, a sparse tensor stores; of a batch, each of its matrices."""
+    parts = x.memory.parts
+    return parts[1].layout.shape[-1] if isinstance(x.layout, Compressed) else parts[-1].layout.shape[0]
+
+
+def expect(x, kinds, name) -> SparseLayout:
+    """The layout of a tensor that has to be of some kinds. Raises RuntimeError, as PyTorch words it, where it is of another."""
     layout = x.layout
-    if not isinstance(layout, kind):
-        wanted = {COO: "coordinate tensor", CSR: "row compressed tensor", CSC: "column compressed tensor"}.get(
-            kind, "row or column compressed tensor")
-        found = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}[layout.kind]
+    if not isinstance(layout, kinds):
+        wanted = {COO: "coordinate tensor", BY_ROWS: "row compressed tensor", BY_COLUMNS: "column compressed tensor"}[kinds]
+        found = {"strided": "Strided", "sparse_coo": "Sparse"}.get(layout.kind) or "Sparse" + layout.kind[-3:].capitalize()
         raise RuntimeError(f"{name} expected sparse {wanted} layout but got {found}")
     return layout

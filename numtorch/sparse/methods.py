@@ -5,9 +5,9 @@ from ..layout import memory_layout
 from ..ops.core.operands import method
 from ..ops.memory.copies import to_dtype
 from ..tensor import Tensor, alias
-from . import compressed, coo
+from . import compressed, conversions, coo
 from .handler import replace
-from .layouts import COO, CSC, CSR, SparseLayout, expect
+from .layouts import BY_COLUMNS, BY_ROWS, COMPRESSED, COO, SparseLayout, expect, stored
 
 
 def _property(name, function, doc):
@@ -90,7 +90,7 @@ def _nnz(self) -> int:
     """
     if not isinstance(self.layout, SparseLayout):
         raise NotImplementedError("_nnz: expected a sparse tensor, got a dense one")
-    return self.memory.parts[-1].layout.shape[0]
+    return stored(self)
 
 
 def _any_indices(self) -> Tensor:
@@ -122,11 +122,11 @@ Tensor._nnz, Tensor._indices, Tensor._values = _nnz, _any_indices, _any_values
 
 
 # ---------------------------------------------------------------- parts
-def _part_method(name, kind, place, what):
+def _part_method(name, kinds, place, what):
     def part(self) -> Tensor:
-        return compressed.part(self, name, kind, place)
+        return compressed.part(self, name, kinds, place)
     part.__name__ = part.__qualname__ = name
-    short = "csr" if kind is CSR else "csc"
+    short = "csr" if kinds is BY_ROWS else "csc"
     part.__doc__ = f"""{what}
 
     Raises:
@@ -140,10 +140,10 @@ def _part_method(name, kind, place, what):
     method(part)
 
 
-_part_method("crow_indices", CSR, 0, "Where the elements of each row of a CSR matrix begin, and how many there are.")
-_part_method("col_indices", CSR, 1, "The column of each stored element of a CSR matrix.")
-_part_method("ccol_indices", CSC, 0, "Where the elements of each column of a CSC matrix begin, and how many there are.")
-_part_method("row_indices", CSC, 1, "The row of each stored element of a CSC matrix.")
+_part_method("crow_indices", BY_ROWS, 0, "Where the elements of each row of a CSR or BSR matrix begin; and their number.")
+_part_method("col_indices", BY_ROWS, 1, "The column of each stored element of a CSR matrix, or block of a BSR one.")
+_part_method("ccol_indices", BY_COLUMNS, 0, "Where the elements of each column of a CSC or BSC matrix begin; and their number.")
+_part_method("row_indices", BY_COLUMNS, 1, "The row of each stored element of a CSC matrix, or block of a BSC one.")
 
 
 # ---------------------------------------------------------------- conversions
@@ -207,12 +207,12 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
 
     Args:
         sparse_dim: how many dimensions are indexed, the first ones; all when None. A `torch.layout` stands for `layout`.
-        layout: `torch.sparse_coo`, which None is too, `sparse_csr` or `sparse_csc`.
-        blocksize, dense_dim: not supported; None.
+        layout: `torch.sparse_coo`, which None is too, `sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`.
+        blocksize: rows and columns of a block, of the last two.
+        dense_dim: of compressed layouts, how many of the last dimensions each stored element has.
 
     Raises:
-        RuntimeError: more dimensions than there are.
-        NotImplementedError: blocks.
+        RuntimeError: more dimensions than there are, or blocks that do not divide the size.
 
     Example:
         >>> import numtorch as torch
@@ -224,15 +224,16 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
     """
     if isinstance(sparse_dim, memory_layout):
         sparse_dim, layout = None, sparse_dim
-    if blocksize is not None or dense_dim is not None:
-        raise NotImplementedError("to_sparse: blocks and dense dimensions are not supported; expected None")
     kind = "sparse_coo" if layout is None else layout.name
     if kind == "strided":
         return coo.to_dense(self)
     if isinstance(self.layout, SparseLayout):
-        return alias(self) if kind == self.layout.kind else compressed.as_kind(self, kind)
-    result = coo.dense_to_coo(self, sparse_dim)
-    return compressed.as_kind(result, kind)
+        return alias(self) if kind == self.layout.kind and blocksize is None else conversions.as_kind(self, kind, blocksize)
+    if kind in COMPRESSED and sparse_dim is None:
+        return conversions.as_kind(self, kind, blocksize, dense_dim or 0)
+    if blocksize is not None:
+        raise RuntimeError(f"to_sparse: expected no blocksize with layout {kind}, got {blocksize}")
+    return conversions.as_kind(coo.dense_to_coo(self, sparse_dim), kind)
 
 
 @method
@@ -251,19 +252,15 @@ def _compressing(name, line, pointers):
     kind = name.removeprefix("to_")
 
     def to_compressed(self, dense_dim=None) -> Tensor:
-        if dense_dim is not None:
-            raise NotImplementedError(f"{name}: dense dimensions are not supported; expected None")
-        if self.layout.ndim != 2:
-            raise RuntimeError(f"{name}: expected a matrix, got {self.layout.ndim} dimensions")
-        return compressed.as_kind(self, kind)
+        return conversions.as_kind(self, kind, None, dense_dim or 0)
     to_compressed.__name__ = to_compressed.__qualname__ = name
-    to_compressed.__doc__ = f"""This matrix with its elements that are not 0, {line} after {line}.
+    to_compressed.__doc__ = f"""This matrix, or batch of matrices, with its elements that are not 0, {line} after {line}.
 
     Args:
-        dense_dim: not supported; None.
+        dense_dim: how many of the last dimensions each stored element has; 0 when None.
 
     Raises:
-        RuntimeError: no matrix.
+        RuntimeError: less than two dimensions, or matrices that do not store as many elements each.
 
     Example:
         >>> import numtorch as torch
@@ -273,8 +270,33 @@ def _compressing(name, line, pointers):
     method(to_compressed)
 
 
+def _compressing_blocks(name, line, pointers):
+    kind = name.removeprefix("to_")
+
+    def to_blocks(self, blocksize, dense_dim=None) -> Tensor:
+        return conversions.as_kind(self, kind, blocksize, dense_dim or 0)
+    to_blocks.__name__ = to_blocks.__qualname__ = name
+    to_blocks.__doc__ = f"""This matrix, or batch of matrices, with its blocks in which something is not 0, {line} after {line}.
+
+    Args:
+        blocksize: rows and columns of a block, which divide those of the matrix; one number stands for both.
+        dense_dim: how many of the last dimensions each stored element has; 0 when None.
+
+    Raises:
+        RuntimeError: blocks that do not divide the size, or matrices that do not store as many each.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(4).{name}((2, 2)).{pointers}()
+        tensor([0, 1, 2])
+    """
+    method(to_blocks)
+
+
 _compressing("to_sparse_csr", "row", "crow_indices")
 _compressing("to_sparse_csc", "column", "ccol_indices")
+_compressing_blocks("to_sparse_bsr", "row", "crow_indices")
+_compressing_blocks("to_sparse_bsc", "column", "ccol_indices")
 
 
 # ---------------------------------------------------------------- sizes

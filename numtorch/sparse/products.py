@@ -24,11 +24,11 @@ from ..ops.pointwise import arithmetic
 from ..ops.shape.views import movedim, reshape, squeeze, transpose, unsqueeze
 from ..ops.sort.scan import cumsum
 from ..tensor import Tensor, empty
-from .compressed import as_kind
+from .conversions import as_kind
 from .coo import coalesce, coo, coordinates, entries, of_leaf, stacked, taken, to_coo, with_values
 from .elementwise import added
 from .handler import HANDLER, refusal, rule
-from .layouts import CSR, expect, is_sparse
+from .layouts import BY_ROWS, Compressed, expect, is_sparse
 from .pattern import compressed_columns, compressed_rows, coordinate_rows
 
 _MM, _SAMPLED = Recorded("mm"), Primitive("sampled_product", "The elements of a dense product at the places of a sparse matrix.")
@@ -40,9 +40,9 @@ def _lines(layout, index_parts, flipped):
     """The rows of a sparse matrix, or of its transpose."""
     if layout.kind == "sparse_coo":
         return coordinate_rows(index_parts[0], layout.shape, flipped)
-    if (layout.kind == "sparse_csr") != flipped:
+    if layout.by_rows != flipped:
         return compressed_rows(*index_parts, layout.shape[::-1] if flipped else layout.shape)
-    shape = layout.shape if layout.kind == "sparse_csr" else layout.shape[::-1]
+    shape = layout.shape if layout.by_rows else layout.shape[::-1]
     return compressed_columns(*index_parts, shape)
 
 
@@ -162,6 +162,11 @@ def _sparse_product(a, b, kind):
 
 
 # ---------------------------------------------------------------- rules
+def _elements(x):
+    """A factor; of blocks, or a batch of compressed matrices, as coordinates of single elements."""
+    return to_coo(x) if isinstance(x.layout, Compressed) and not x.layout.is_matrix else x
+
+
 def _check(name, a, b):
     for position, layout in (("self", a), ("mat2", b)):
         if layout.ndim != 2 or (layout.kind == "sparse_coo" and layout.sparse_dim != 2):
@@ -175,6 +180,7 @@ def _check(name, a, b):
 
 def multiplied(a, b, kind=_MM) -> Tensor:
     """The product of two matrices of which one at least is sparse."""
+    a, b = _elements(a), _elements(b)
     _check("mm", a.layout, b.layout)
     if not (is_sparse(a) or is_sparse(b)):
         raise NotImplementedError("a product of dense matrices added to a sparse tensor has no sparse result; use `to_dense()`")
@@ -203,6 +209,8 @@ def _mv(primitive, a, x):
 @rule("matmul")
 def _matmul(primitive, a, b):
     """A sparse matrix times a batch of dense ones, or these times it: one product."""
+    if a.layout.ndim == 3 and b.layout.ndim == 3 and is_sparse(a):
+        return _bmm(primitive, a, b)
     if is_sparse(a) and a.layout.ndim == 2 and not is_sparse(b):
         across = movedim(b, -2, 0)
         result = multiplied(a, reshape(across, (b.layout.shape[-2], -1)))
@@ -234,6 +242,7 @@ def _addmv(primitive, input, a, x, beta=1, alpha=1):
 
 @rule("bmm")
 def _bmm(primitive, a, b):
+    a = _elements(a)
     if not is_sparse(a) or is_sparse(b) or a.layout.kind != "sparse_coo" or a.layout.sparse_dim != 3 or b.layout.ndim != 3:
         raise refusal("bmm", a, b)
     (batch, n, m), (also, inner, p) = a.layout.shape, b.layout.shape
@@ -341,7 +350,8 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
         >>> torch.sparse.sampled_addmm(torch.eye(2).to_sparse_csr(), torch.ones(2, 3), torch.ones(3, 2)).values()
         tensor([4., 4.])
     """
-    expect(input, CSR, "sampled_addmm")
+    if not expect(input, BY_ROWS, "sampled_addmm").is_matrix:
+        raise refusal("sampled_addmm of blocks or batches", input)
     if is_sparse(mat1) or is_sparse(mat2) or mat1.layout.ndim != 2 or mat2.layout.ndim != 2:
         raise RuntimeError("sampled_addmm: expected dense matrices as factors")
     shapes = mat1.layout.shape, mat2.layout.shape

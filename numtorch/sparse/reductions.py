@@ -15,7 +15,7 @@ from ..ops.reduce import reductions
 from ..ops.shape.views import expand, reshape
 from ..ops.sort.unique import unique
 from ..tensor import Tensor
-from .compressed import as_kind
+from .conversions import as_kind
 from .coo import coalesce, coo, coordinates, entries, like, of_leaf, stacked, to_coo, values_of
 from .handler import refusal, rule
 from .layouts import COO, expect, is_sparse
@@ -51,7 +51,7 @@ def sum_of(primitive, x, dims=None, keepdim=False, options=()):
         return reductions.sum(values)
     if layout.kind != "sparse_coo":
         result = sum_of(primitive, to_coo(x), dims, keepdim)
-        return as_kind(result, layout.kind) if keepdim else result
+        return as_kind(result, layout.kind) if keepdim and layout.is_matrix else result
     x, values = entries(coalesce(x))
     inside = [d for d in axes if d < layout.sparse_dim]
     dense = tuple([1 + d - layout.sparse_dim for d in axes if d >= layout.sparse_dim])

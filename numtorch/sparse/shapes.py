@@ -16,7 +16,7 @@ from ..ops.sort.order import sort
 from ..ops.sort.scan import cumsum
 from ..ops.sort.search import searchsorted
 from ..tensor import alias
-from .compressed import transposed
+from .conversions import of_batch, transposed
 from .coo import coo, coordinates, entries, stacked, to_coo
 from .handler import VIEWS, refusal, rule
 
@@ -38,7 +38,13 @@ def _permute(x, dims):
     layout = x.layout
     dims = [wrap_dim(d, layout.ndim) for d in dims]
     if layout.kind != "sparse_coo":
-        return alias(x) if dims == [0, 1] else transposed(x)
+        swapped = list(range(layout.ndim))
+        if dims == swapped:
+            return alias(x)
+        swapped[layout.batch], swapped[layout.batch + 1] = layout.batch + 1, layout.batch
+        if dims != swapped:
+            raise refusal("permute of other dimensions than rows and columns", x)
+        return transposed(x)
     inside = layout.sparse_dim
     if any((d < inside) != (i < inside) for i, d in enumerate(dims)):
         raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only "
@@ -74,11 +80,14 @@ def _kept(x, values, kept, indices, shape, name):
 
 
 @view("select")
-@_coordinates_only
 def _select(x, dim, index):
+    dim = wrap_dim(dim, x.layout.ndim)
+    index += x.layout.shape[dim] if index < 0 else 0
+    if x.layout.kind != "sparse_coo":
+        if dim < x.layout.batch:
+            return of_batch(x, dim, index)
+        x = to_coo(x)
     layout = x.layout
-    dim = wrap_dim(dim, layout.ndim)
-    index += layout.shape[dim] if index < 0 else 0
     shape = layout.shape[:dim] + layout.shape[dim + 1:]
     x, values = entries(x)
     indices = x.memory.parts[0]

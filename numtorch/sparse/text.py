@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from ..printing import contents, dtype_suffix, node_suffix, with_suffixes
 from .handler import writers
+from .layouts import stored
 
-_PARTS = {"sparse_coo": ("indices", "values"), "sparse_csr": ("crow_indices", "col_indices", "values"),
-          "sparse_csc": ("ccol_indices", "row_indices", "values")}
+_ROWS, _COLUMNS = ("crow_indices", "col_indices", "values"), ("ccol_indices", "row_indices", "values")
+_PARTS = {"sparse_coo": ("indices", "values"), "sparse_csr": _ROWS, "sparse_csc": _COLUMNS, "sparse_bsr": _ROWS,
+          "sparse_bsc": _COLUMNS}
 
 
 def _part(name, tensor, indent):
@@ -17,7 +19,7 @@ def _part(name, tensor, indent):
 def _suffixes(x):
     layout = x.layout
     yield f"size={layout.shape}"
-    yield f"nnz={x.memory.parts[-1].layout.shape[0]}"
+    yield f"nnz={stored(x)}"
     yield from dtype_suffix(layout.dtype)
     yield f"layout={layout}"
     yield from node_suffix(x.node)
