@@ -137,6 +137,60 @@ def _first_of_several(roots, grads, wanted, pending, waiting, create_graph):
     return node, grad, shared, leading, ends
 
 
+class _Branches:
+    """How gradients reach nodes that wait for several, or that are one of a node's outputs."""
+
+    __slots__ = ("pending", "found", "wanted", "leading", "create_graph", "accumulating")
+
+    def __init__(self, pending, found, wanted, leading, create_graph, accumulating):
+        self.pending, self.found, self.wanted, self.leading = pending, found, wanted, leading
+        self.create_graph, self.accumulating = create_graph, accumulating
+
+    def deliver(self, edge, source, out, shared):
+        """Add a gradient to what has come for a node.
+
+        Args:
+            edge: the node.
+            source: the output of the node through which it comes, or None.
+            out: the gradient, or None.
+            shared: how many gradients more than one each node waits for, or None where none does.
+
+        Returns:
+            The node that can run now and its gradient, or None and None.
+        """
+        pending = self.pending
+        while True:
+            more = shared.get(edge, 0) if shared else 0
+            if source is not None and edge.outputs > 1:
+                _deliver_part(pending, edge, source.index, out)
+                out = pending.pop(edge) if not more else None
+                if out is not None and not any(part is not None for part in out):
+                    out = None
+            elif edge in pending:
+                held = pending.pop(edge)
+                out = held if out is None else _sum(held, out, self.create_graph)
+                held = None
+            if more:
+                shared[edge] = more - 1
+                if out is not None:
+                    pending[edge] = out
+                return None, None
+            if edge.extras is not None:
+                return edge, out
+            kind = type(edge)                            # what would only pass a gradient on or keep it takes no turn of its own
+            if kind is Output and shared is not None and (self.wanted is None or edge not in self.wanted):
+                onwards = edge.edges[0]
+                if self.leading is not None and onwards not in self.leading:
+                    return None, None
+                source, edge = edge, onwards
+            elif kind is Leaf and not self.accumulating:
+                if out is not None:
+                    self.found[edge] = out
+                return None, None
+            else:
+                return edge, out
+
+
 def _calibrate():
     """What getrefcount says in `run_backward` of a gradient that only the node's answer holds, and of its storage."""
     outgoing = (wrap(Storage(0, 0, None), 0, None),)
@@ -163,15 +217,15 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     """
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
     create_graph = create_graph or state["by_ops"]
-    leading = ends = shared = None                       # shared: None until the graph branches, since a chain shares nothing
+    leading = ends = shared = branches = None            # shared: None until the graph branches, since a chain shares nothing
     found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
     if wanted is None and len(roots) == 1:
         node, grad = roots[0], grads[0]
     else:
         node, grad, shared, leading, ends = _first_of_several(roots, grads, wanted, pending, waiting, create_graph)
     roots = grads = None
-    before = state["grad"], state["recording"], state["descriptor"]
-    state["descriptor"] = wanted
+    before = state["grad"], state["recording"], state["backward"]
+    state["backward"] = wanted
     state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \
         else int(create_graph)
     checking = state["anomaly"] == "nan"
@@ -231,46 +285,21 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 if shared is None and source is None:    # a chain so far
                     node, grad = edge, out
                     continue
-                while True:
-                    more = shared.get(edge, 0) if shared else 0
-                    if source is not None and edge.outputs > 1:
-                        _deliver_part(pending, edge, source.index, out)
-                        out = pending.pop(edge) if not more else None
-                        if out is not None and not any(part is not None for part in out):
-                            out = None
-                    elif edge in pending:
-                        held = pending.pop(edge)
-                        out = held if out is None else _sum(held, out, create_graph)
-                        held = None
-                    if more:
-                        shared[edge] = more - 1
-                        if out is not None:
-                            pending[edge] = out
-                        break
-                    if edge.extras is None:              # what would only pass a gradient on or keep it takes no turn of its own
-                        kind = type(edge)
-                        if kind is Output and shared is not None and (wanted is None or edge not in wanted):
-                            onwards = edge.edges[0]
-                            if leading is not None and onwards not in leading:
-                                break
-                            source, edge = edge, onwards
-                            continue
-                        if kind is Leaf and not accumulating:
-                            if out is not None:
-                                found[edge] = out
-                            break
+                if branches is None:
+                    branches = _Branches(pending, found, wanted, leading, create_graph, accumulating)
+                ready, out = branches.deliver(edge, source, out, shared)
+                if ready is not None:
                     if node is not None:
                         waiting += node, grad
-                    node, grad = edge, out               # the next to run: in a chain nothing is ever put aside
-                    break
-            here = outgoing = out = None
+                    node, grad = ready, out              # the next to run: in a chain nothing is ever put aside
+            here = outgoing = out = ready = None
             if node is None and waiting:
                 grad, node = waiting.pop(), waiting.pop()
-        if state["descriptor"] is not wanted:
-            for last in state["descriptor"][1:]:
+        if state["backward"] is not wanted:
+            for last in state["backward"][1:]:
                 last()
     finally:
-        state["grad"], state["recording"], state["descriptor"] = before
+        state["grad"], state["recording"], state["backward"] = before
     return found
 
 

@@ -171,13 +171,13 @@ class _Gathered:
     @staticmethod
     def of_this_backward(count, function):
         """The one that waits at the end of the backward that runs, and whether it is new."""
-        if type(modes.descriptor) is not list:
-            modes.descriptor = [modes.descriptor]
-        for each in modes.descriptor[1:]:
+        if type(modes.backward) is not list:
+            modes.backward = [modes.backward]
+        for each in modes.backward[1:]:
             if each.function is function:
                 return each, False
-        modes.descriptor.append(_Gathered(count, function))
-        return modes.descriptor[-1], True
+        modes.backward.append(_Gathered(count, function))
+        return modes.backward[-1], True
 
     def take(self, position, grad):
         self.grads[position] = grad

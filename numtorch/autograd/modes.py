@@ -31,7 +31,7 @@ class _Modes(threading.local):
         self.no_hooks = None                             # why there may be none
         self.recording = PLAIN
         self.by_ops = False                              # have every backward call ops, as with create_graph, and no kernels
-        self.descriptor = None                                 # the nodes a backward wants, or a list of them and calls at its end
+        self.backward = None                             # the nodes a backward wants, or a list of them and calls at its end
 
     def switch(self, grad):
         """Turn recording on or off; in inference mode it stays off, as in PyTorch."""

@@ -187,7 +187,7 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        if (modes.descriptor[0] if type(modes.descriptor) is list else modes.descriptor) is not None:
+        if (modes.backward[0] if type(modes.backward) is list else modes.backward) is not None:
             raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
                                "`inputs` parameter to .backward(). To resolve this error, you can either set "
                                "use_reentrant=False, or call .backward() without passing the `inputs` argument.")

@@ -187,6 +187,62 @@ def efficiency(dtype, sums, multiply_adds):
     return 1.03 * multiply_adds / max(sums.groups * vectors * width * _cost(dtype, sums, _form(dtype, sums)), 1)
 
 
+def _cut_images(dtype, sums, side, items, parts, inside):
+    """Slabs of images that fit the cache and share work evenly.
+
+    Args:
+        side: images that lie side by side.
+        items: blocks of such images, of all groups.
+        parts: threads.
+        inside: whether the weight is packed inside the loops, in which case an image is one slab.
+
+    Returns:
+        The table of slabs, the size of the largest, and how many an image has.
+    """
+    extents = (sums.axes[0].out, sums.axes[1].out, sums.columns)
+    axis = next((a for a in range(3) if extents[a] > 1), 2)
+    if inside:
+        return *_slabs(sums, axis, 1), 1
+    size, width = np.dtype(dtype).itemsize, tile_names(dtype)["WIDTH"]
+    most_bytes = HEAVY_IMAGE_BYTES if _is_heavy(dtype, sums) else IMAGE_BYTES
+
+    def used(number):
+        return _steps(_slabs(sums, axis, number)[1], sums.channels, width, size)[3] * side * size
+    number = min(max(used(1) // most_bytes, 1), extents[axis])
+    while number < extents[axis] and used(number) > most_bytes:
+        number += 1
+    while number < extents[axis] and items * number % parts and items * number < 8 * parts:
+        number += 1
+    return *_slabs(sums, axis, number), number
+
+
+def _depth_tables(sums, kinds, depth_step, row_step, channel_step, column_step):
+    """What each k of the sums reads: k counts kind of columns, plane, row, channel and column of the kernel.
+
+    Args:
+        kinds: of columns, as `_kinds` gives them.
+        depth_step, row_step, channel_step, column_step: in elements of the padded image.
+
+    Returns:
+        The offset in the image of each k, the k of each of a feature's weights, and a row of words for each kind.
+    """
+    planes, rows, columns = sums.axes
+    words, offsets = [], []
+    order = np.empty((sums.channels, *(len(a.taps) for a in sums.axes)), np.int64)
+    lowest = min((start for _, taps, start in columns.classes if taps), default=0)
+    for first, taps, number_of_class, start, low, high in kinds:
+        own = slice(first, first + taps)
+        words.append((sum(map(len, offsets)), taps, (start - lowest) * column_step if taps else 0, number_of_class, low, high))
+        shifts = (np.array(planes.shifts)[:, None, None, None] * depth_step + np.array(rows.shifts)[:, None, None] * row_step
+                  + np.arange(sums.channels)[:, None] * channel_step
+                  + np.array(columns.shifts[own], np.int64) * column_step).ravel()
+        k = (words[-1][0] + np.arange(len(shifts))).reshape(len(planes.taps), len(rows.taps), sums.channels, taps)
+        order[:, np.array(planes.taps)[:, None, None], np.array(rows.taps)[:, None], np.array(columns.taps[own], np.int64)] = \
+            k.transpose(2, 0, 1, 3)
+        offsets.append(shifts)
+    return index_table(np.concatenate(offsets)), index_table(order), index_table(words)
+
+
 def _plan(dtype, sums, multiply_adds, bias, relu, arguments, last=False):
     """Launches that pack the weight, then multiply. `last`: of one group of images whose channels are, as the results' are then."""
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
@@ -197,39 +253,14 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments, last=False):
     threaded = multiply_adds > SPLIT_WORK
     parts = threads.get_num_threads() if threaded else 1
     _, run, _, side = _tiling(dtype, sums)
-    extents = (planes.out, rows.out, sums.columns)
-    axis = next((a for a in range(3) if extents[a] > 1), 2)
-
-    def elements(number):
-        return _steps(_slabs(sums, axis, number)[1], channels, width, size)[3]
     items = -(-sums.images // side) * groups
     inside = _is_heavy(dtype, sums) and items == 1 and blocks >= parts
-    most_bytes = HEAVY_IMAGE_BYTES if _is_heavy(dtype, sums) else IMAGE_BYTES
-    number = 1 if inside else min(max(elements(1) * side * size // most_bytes, 1), extents[axis])
-    if not inside:
-        while number < extents[axis] and elements(number) * side * size > most_bytes:
-            number += 1
-        while number < extents[axis] and items * number % parts and items * number < 8 * parts:
-            number += 1
-    slabs, most = _slabs(sums, axis, number)
+    slabs, most, number = _cut_images(dtype, sums, side, items, parts, inside)
     channel_step, row_step, depth_step, image_step = _steps(most, channels, width, size)
     each, channel_step = (channels, 1) if last else (1, channel_step)                # elements from column to column
-
     form = _form(dtype, sums)
-    # k counts kind of columns, plane, row, channel and column of the kernel
-    kinds, kind_words, offsets = _kinds(sums, form), [], []
-    order = np.empty((channels, *(len(a.taps) for a in sums.axes)), np.int64)
-    lowest = min((start for _, taps, start in columns.classes if taps), default=0)
-    for first, taps, number_of_class, start, low, high in kinds:
-        own = slice(first, first + taps)
-        kind_words.append((sum(map(len, offsets)), taps, (start - lowest) * each if taps else 0, number_of_class, low, high))
-        shifts = (np.array(planes.shifts)[:, None, None, None] * depth_step + np.array(rows.shifts)[:, None, None] * row_step
-                  + np.arange(channels)[:, None] * channel_step + np.array(columns.shifts[own], np.int64) * each).ravel()
-        k = (kind_words[-1][0] + np.arange(len(shifts))).reshape(len(planes.taps), len(rows.taps), channels, taps)
-        order[:, np.array(planes.taps)[:, None, None], np.array(rows.taps)[:, None], np.array(columns.taps[own], np.int64)] = \
-            k.transpose(2, 0, 1, 3)
-        offsets.append(shifts)
-    offsets, order, kind_table = index_table(np.concatenate(offsets)), index_table(order), index_table(kind_words)
+    kinds = _kinds(sums, form)
+    offsets, order, kind_table = _depth_tables(sums, kinds, depth_step, row_step, channel_step, each)
     lines = index_table([line for a in (planes, rows) for line in a.lines()])
     units = items * number
     if inside:
