@@ -581,7 +581,7 @@ def test_what_a_loss_was_made_of_may_be_written_where_only_the_difference_is_kep
 
 def test_a_quarter_turn_is_itself_what_writes_through_its_views_reach(torch):
     x = torch.arange(4.0).reshape(2, 2).requires_grad_()
-    turned = torch.rot90(x)
-    turned[0].mul_(3)
-    by_turned, = torch.autograd.grad(turned[0].sum(), turned)
-    assert not turned._is_view() and by_turned.tolist() == [[1, 1], [0, 0]]
+    transposed = torch.rot90(x)
+    transposed[0].mul_(3)
+    by_turned, = torch.autograd.grad(transposed[0].sum(), transposed)
+    assert not transposed._is_view() and by_turned.tolist() == [[1, 1], [0, 0]]

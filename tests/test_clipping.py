@@ -76,9 +76,9 @@ def test_mixed_and_strided():
     found = parameters(torch.float64, [(4, 3), (5,)]) + parameters(torch.float32, [(6,)])
     wide = nn.Parameter(torch.zeros(3, 2, dtype=torch.float64))
     wide.grad = torch.arange(12, dtype=torch.float64).reshape(3, 4)[:, ::2]
-    turned = nn.Parameter(torch.zeros(2, 3, dtype=torch.float64))
-    turned.grad = torch.arange(6, dtype=torch.float64).reshape(3, 2).t()
-    found += [wide, turned]
+    transposed = nn.Parameter(torch.zeros(2, 3, dtype=torch.float64))
+    transposed.grad = torch.arange(6, dtype=torch.float64).reshape(3, 2).t()
+    found += [wide, transposed]
     values = [p.grad.numpy().copy() for p in found]
     expected = math.sqrt(sum((v.astype(float) ** 2).sum() for v in values))
     assert nn.utils.clip_grad_norm_(found, 1.0).item() == pytest.approx(expected, rel=1e-6)

@@ -47,9 +47,9 @@ def test_kernels_are_the_formula(mode, padding, dtype, thread_count):
 def test_any_layout():
     image, grid = operands(torch.float64)
     want = F.grid_sample(image, grid, align_corners=False)
-    turned = image.transpose(2, 3).contiguous().transpose(2, 3), grid.flip(3).flip(3).transpose(1, 2).contiguous().transpose(1, 2)
-    assert not turned[0].is_contiguous() and not turned[1].is_contiguous()
-    assert torch.equal(F.grid_sample(*turned, align_corners=False), want)
+    transposed = image.transpose(2, 3).contiguous().transpose(2, 3), grid.flip(3).flip(3).transpose(1, 2).contiguous().transpose(1, 2)
+    assert not transposed[0].is_contiguous() and not transposed[1].is_contiguous()
+    assert torch.equal(F.grid_sample(*transposed, align_corners=False), want)
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])

@@ -231,7 +231,7 @@ def test_poisson_and_binomial_numbers():
 
 
 def test_distances_without_gradients():
-    """One kernel, against SciPy: points turned over or as they lie, one thread or two, batches."""
+    """One kernel, against SciPy: points transposed or as they lie, one thread or two, batches."""
     rng = np.random.default_rng(5)
     threads = torch.get_num_threads()
     for count, features in ((2, 3), (70, 33), (0, 2), (3, 0)):

@@ -59,11 +59,11 @@ def test_log_sums_of_long_rows():
     """Blocks of near elements, of far ones, and what is no number in the middle of them."""
     x = RNG.normal(size=(6, 700)) * [[1], [3], [40], [1], [1], [1]]
     x[3, 200], x[4, 130], x[5, [0, 300]] = np.inf, np.nan, -np.inf
-    for rows, turned in ((x, tensor(x)), (x.astype(np.float32), tensor(x.astype(np.float32)))):
+    for rows, transposed in ((x, tensor(x)), (x.astype(np.float32), tensor(x.astype(np.float32)))):
         with np.errstate(invalid="ignore"):
             expected = np.logaddexp.accumulate(rows, 1, np.float64)
         expected[3, 200:] = np.inf
-        np.testing.assert_allclose(turned.logcumsumexp(1).numpy(), expected, 20 * np.finfo(rows.dtype).eps, 20 * np.finfo(rows.dtype).eps)
+        np.testing.assert_allclose(transposed.logcumsumexp(1).numpy(), expected, 20 * np.finfo(rows.dtype).eps, 20 * np.finfo(rows.dtype).eps)
 
 
 def test_complex_log_sums():

@@ -83,8 +83,8 @@ def test_put():
     key, source = tensor([[4, -6], [4, 1]]), tensor([[10.0, 20], [30, 40]], dtype=dtypes.float64)
     assert x.put(key, source).tolist() == [[20, 40, 2], [3, 30, 5]] and x.tolist()[0][0] == 0
     assert x.put(key, source, True).tolist() == [[20, 41, 2], [3, 44, 5]]
-    turned = x.t()
-    assert turned.put_(tensor([1]), tensor([-1.0], dtype=dtypes.float64)) is turned and x.tolist()[1][0] == -1
+    transposed = x.t()
+    assert transposed.put_(tensor([1]), tensor([-1.0], dtype=dtypes.float64)) is transposed and x.tolist()[1][0] == -1
     assert gradcheck(lambda a, b: a.put(key[0], b, True), (x.clone().requires_grad_(), source[0].clone().requires_grad_()))
 
 

@@ -36,9 +36,9 @@ def through(obj, writer=torch, reader=torch, **options):
 @pytest.mark.parametrize("name", sorted(torch.dtype.by_name))
 def test_every_dtype_and_what_shares_memory(writer, reader, name):
     x = writer.tensor([1, 0, 1, 1, 0, 1]).to(getattr(writer, name)).view(2, 3)
-    found = through({"whole": x, "turned": x.t(), "part": x[1, 1:], "empty": x[:0], "kind": x.dtype}, writer, reader)
+    found = through({"whole": x, "transposed": x.t(), "part": x[1, 1:], "empty": x[:0], "kind": x.dtype}, writer, reader)
     assert str(found["whole"].dtype) == f"torch.{name}" == str(found["kind"]) and found["whole"].tolist() == x.tolist()
-    assert found["turned"].stride() == (1, 3) and found["turned"].data_ptr() == found["whole"].data_ptr()
+    assert found["transposed"].stride() == (1, 3) and found["transposed"].data_ptr() == found["whole"].data_ptr()
     assert found["part"].tolist() == x[1, 1:].tolist() and found["empty"].shape == (0, 3)
 
 

@@ -14,7 +14,7 @@ from numtorch.kernels.cpu.micro import tile
 # All that a kernel knows of its processor's vectors is the tile: here those of AVX2 and below, of 8, of 4 and 2, and of 4 lanes.
 FAMILIES = {                                             # kernels: places, lanes, panels, windows, Winograd, columns, weights
     "convolution": (32, "test_kernel_conv.py", "float32 and (test_forward or adjoint or lanes or threads)"),
-    "recurrent": (16, "test_kernel_rnn.py", "turned or panels or (loop and not python)"),
+    "recurrent": (16, "test_kernel_rnn.py", "transposed or panels or (loop and not python)"),
     "attention": (32, "test_attention.py", "float64 and (values_and_gradients or causal)"),
 }
 

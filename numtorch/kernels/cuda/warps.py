@@ -74,16 +74,16 @@ def await_groups_but_one():
 
 
 # ---------------------------------------------------------------- matrices
-def _rows_of(values, number, turned):
+def _rows_of(values, number, transposed):
     rows = np.array([[array[at + i] for i in range(8)] for array, at in (values[number * 8 + r] for r in range(8))], np.uint16)
-    return rows.T if turned else rows
+    return rows.T if transposed else rows
 
 
-def _loaded(address, turned):
+def _loaded(address, transposed):
     def answer(values, lane):
         words = []
         for number in range(4):
-            low, high = _rows_of(values, number, turned)[lane // 4, 2 * (lane % 4):2 * (lane % 4) + 2].astype(np.uint32)
+            low, high = _rows_of(values, number, transposed)[lane // 4, 2 * (lane % 4):2 * (lane % 4) + 2].astype(np.uint32)
             words.append(np.uint32(low | (high << np.uint32(16))))
         return tuple(words)
     return together(address, answer)

@@ -64,9 +64,9 @@ def transpose_integers(x, weight, bias, window, sizes) -> Tensor:
     before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)]
     behind = [n - m - b + d * (k - 1) for n, m, b, d, k in zip(sizes, between.layout.shape[2:], before, dilation, kernel)]
     padded = pad(between, [n for b, e in zip(reversed(before), reversed(behind)) for n in (b, e)])
-    turned = transpose(reshape(weight, groups, channels // groups, features, *kernel), 1, 2)
-    turned = reshape(flip(turned, tuple(range(3, 3 + dims))), groups * features, channels // groups, *kernel)
-    return convolve_integers(padded, turned, bias, ((1,) * dims, (0,) * dims, dilation, groups))
+    transposed = transpose(reshape(weight, groups, channels // groups, features, *kernel), 1, 2)
+    transposed = reshape(flip(transposed, tuple(range(3, 3 + dims))), groups * features, channels // groups, *kernel)
+    return convolve_integers(padded, transposed, bias, ((1,) * dims, (0,) * dims, dilation, groups))
 
 
 def _filled(x, window, counts, value):

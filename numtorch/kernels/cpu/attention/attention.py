@@ -124,7 +124,7 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
     heads, queries, depth, width = descriptor[HEADS], descriptor[QUERIES], descriptor[DEPTH], descriptor[WIDTH]
     blocks = (queries + ACROSS - 1) // ACROSS
     scale = float_scalar(descriptor, SCALE)
-    turned = workspace
+    transposed = workspace
     scores = offset(workspace, descriptor[SPACES + 1])
     sums = offset(workspace, descriptor[SPACES + 2])
     room = offset(workspace, descriptor[SPACES + 3])
@@ -140,7 +140,7 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
         present = min(int64(ACROSS), queries - first)
         lanes = whole_panels(present)
         seen = min(descriptor[KEYS], first + present) if descriptor[CAUSAL] else descriptor[KEYS]
-        turn(at(q, descriptor, Q, batch, head, first), descriptor[Q + 2], present, depth, scale, room, turned)
+        turn(at(q, descriptor, Q, batch, head, first), descriptor[Q + 2], present, depth, scale, room, transposed)
         for j in range(lanes):
             best[j] = T(-inf)
             total[j] = T(0)
@@ -149,7 +149,7 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
             left = rows_of(at(k, descriptor, K, batch, source, start), k_row, keys, depth, room)
             for p in range(0, lanes, NR):
                 reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
-                product(reach, depth, left, row_of(k_row, depth), int64(1), offset(turned, p), int64(ACROSS), offset(scores, p),
+                product(reach, depth, left, row_of(k_row, depth), int64(1), offset(transposed, p), int64(ACROSS), offset(scores, p),
                         int64(ACROSS), int64(0))
             if descriptor[MASK]:
                 add_mask(scores, keys, mask, q, descriptor, batch, head, first, present, start, room, tile)
@@ -200,7 +200,7 @@ def row_products(x, x_row, y, y_row, rows, columns, out):
 
 
 def load_queries(q, grad, out, lse, descriptor, batch, head, first, present, workspace):
-    """A block of queries and of the gradient that came, turned and as rows; lse and delta = sum(grad * out) a query."""
+    """A block of queries and of the gradient that came, transposed and as rows; lse and delta = sum(grad * out) a query."""
     depth, width = descriptor[DEPTH], descriptor[WIDTH]
     room = offset(workspace, descriptor[SPACES + 10])
     q_rows = at(q, descriptor, Q, batch, head, first)
@@ -234,7 +234,7 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
     seen = min(descriptor[KEYS], first + present) if descriptor[CAUSAL] else descriptor[KEYS]
     keys = min(seen - start, descriptor[KEY_BLOCK])
     lanes = whole_panels(present)
-    turned = workspace
+    transposed = workspace
     turned_grad = offset(workspace, descriptor[SPACES + 1])
     scores = offset(workspace, descriptor[SPACES + 4])
     slopes = offset(workspace, descriptor[SPACES + 5])
@@ -247,7 +247,8 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
                      offset(room, descriptor[KEY_BLOCK] * depth))
     for p in range(0, lanes, NR):
         reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
-        product(reach, depth, k_rows, k_row, int64(1), offset(turned, p), int64(ACROSS), offset(scores, p), int64(ACROSS), int64(0))
+        product(reach, depth, k_rows, k_row, int64(1), offset(transposed, p), int64(ACROSS), offset(scores, p), int64(ACROSS),
+                int64(0))
         product(reach, width, v_rows, v_row, int64(1), offset(turned_grad, p), int64(ACROSS), offset(slopes, p), int64(ACROSS),
                 int64(0))
         for i in range(reach, keys):                     # what no query of the panel sees has a probability of 0

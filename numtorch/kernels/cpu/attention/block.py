@@ -120,7 +120,7 @@ def mask_row(mask, kind, begin, column, keys, like, out):
             out[c] = load(values[c * column])
 
 
-def add_mask(scores, keys, mask, like, descriptor, batch, head, first, present, start, room, turned):
+def add_mask(scores, keys, mask, like, descriptor, batch, head, first, present, start, room, transposed):
     """scores[c * ACROSS + j] += mask of query first + j and key start + c."""
     row, column = descriptor[MASK_STRIDES + 2], descriptor[MASK_STRIDES + 3]
     begin = batch * descriptor[MASK_STRIDES] + head * descriptor[MASK_STRIDES + 1] + first * row + start * column
@@ -135,10 +135,10 @@ def add_mask(scores, keys, mask, like, descriptor, batch, head, first, present, 
     for r in range(present):
         mask_row(mask, descriptor[MASK], begin + r * row, column, keys, like, offset(room, r * length))
     for block in range(0, keys, W):                      # the length of a row is a multiple of W
-        transpose_tile(ACROSS, W, offset(room, block), length, present, turned)
+        transpose_tile(ACROSS, W, offset(room, block), length, present, transposed)
         line = offset(scores, block * ACROSS)
         for i in range(min(keys - block, int64(W)) * ACROSS):
-            line[i] += turned[i]
+            line[i] += transposed[i]
 
 
 def hide_future(scores, keys, lanes, first, start):

@@ -1,6 +1,6 @@
 """Depthwise convolution with channels as lanes, for images whose rows would leave most of a vector empty.
 
-The planes of as many channels as a vector has lanes are turned over, so that a vector is one place of all of them. Seven places of
+The planes of as many channels as a vector has lanes are transposed, so that a vector is one place of all of them. Seven places of
 a row then stay in registers, and each tap multiplies them by its own weights; taps in padding above and below are not multiplied.
 The gradient for the weight is the same with the roles of taps and places exchanged. Turning planes there and back takes as long as
 some 15 taps do, and so it pays for small planes only: 7 x 7 places filled 7 lanes of 16. Images whose channels are last lie so
@@ -78,7 +78,7 @@ def turn_back(source, present, count, out):
 
 
 def _turn_image(x, plane, present, limit, flat, image, descriptor):
-    """The channels' planes, turned over, into the interior of the padded image."""
+    """The channels' planes, transposed, into the interior of the padded image."""
     columns, pitch = descriptor[X_LINE], descriptor[PITCH]
     turn(x, plane, present, plane, limit, flat)
     for y in range(descriptor[X_LINES]):
@@ -134,7 +134,7 @@ def channels_weight(grad_out, x, grad_weight, workspace, descriptor):
     scratch = offset(workspace, descriptor[SCRATCH])
     image, flat = offset(scratch, descriptor[IMAGE_SPACE]), offset(scratch, descriptor[FLAT_SPACE])
     totals = offset(scratch, descriptor[SUMS_SPACE])
-    turned = offset(scratch, descriptor[PACKED_SPACE])
+    transposed = offset(scratch, descriptor[PACKED_SPACE])
     clear(image, descriptor[X_LINES] * descriptor[PITCH] * WIDTH)
     for block in range(descriptor[FIRST], descriptor[END]):
         channel = block * WIDTH
@@ -143,7 +143,7 @@ def channels_weight(grad_out, x, grad_weight, workspace, descriptor):
         for number in range(images):
             at = number * channels + channel
             _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, descriptor)
-            turn(offset(grad_out, at * places), places, present, places, (images * channels - at) * places, turned)
+            turn(offset(grad_out, at * places), places, present, places, (images * channels - at) * places, transposed)
             for y in range(descriptor[OUT_LINES]):
                 line = offset(lines, y * 3)
                 if line[1] > 0:
@@ -151,13 +151,13 @@ def channels_weight(grad_out, x, grad_weight, workspace, descriptor):
                         to = offset(totals, (y * columns + column) * WIDTH)
                         multiply_channels(RUN, WIDTH, min(columns - column, int64(RUN)), step, line[1],
                                           offset(image, line[2] + column * step), offset(offsets, line[0]),
-                                          offset(turned, line[0] * WIDTH), to, int64(WIDTH), T(-inf), to, int64(WIDTH))
+                                          offset(transposed, line[0] * WIDTH), to, int64(WIDTH), T(-inf), to, int64(WIDTH))
         turn_back(totals, present, taps, offset(grad_weight, channel * taps))
 
 
 # ---------------------------------------------------------------- planning
 def suits(shape):
-    """Whether every channel has one feature, of planes and not of volumes, that fit the second-level cache turned over."""
+    """Whether every channel has one feature, of planes and not of volumes, that fit the second-level cache transposed."""
     return shape.groups == shape.channels == shape.features >= LEAST_CHANNELS and shape.size[0] == shape.kernel[0] == 1 \
         and not shape.padding[0] and max(math.prod(shape.size), shape.places) <= MOST_PLACES
 

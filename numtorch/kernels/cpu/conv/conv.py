@@ -51,10 +51,10 @@ def takes_channels_last(dtype, x_shape, w_shape, stride, padding, dilation, grou
     return shape.multiply_adds > 0 and convlast.suits(dtype, shape, gradient)
 
 
-def _is_copied_product(dtype, shape, turned):
+def _is_copied_product(dtype, shape, transposed):
     """The same after copying: of a stride, or images side by side."""
     return convproduct.cuts_places(shape) and (
-        not convlast.is_product(shape) or convproduct.pays_side_by_side(dtype, shape, turned))
+        not convlast.is_product(shape) or convproduct.pays_side_by_side(dtype, shape, transposed))
 
 
 def _most_efficient(dtype, items, rows, lines, columns, others, share=1.0, direct=1.0):

@@ -62,12 +62,12 @@ def _pack_taps(weight, bias, packed, descriptor):
     overlaps the one before."""
     channels, taps = descriptor[CHANNELS], descriptor[TAPS]
     order, count = as_pointer(descriptor[ORDER], descriptor), descriptor[PACKED_TAPS]
-    turned = offset(packed, (channels + WIDTH) * (count + 1))
+    transposed = offset(packed, (channels + WIDTH) * (count + 1))
     for channel in range(0, channels, WIDTH):
         at, to = min(channel, channels - WIDTH), offset(packed, channel * (count + 1))
-        turn(offset(weight, at * taps), taps, int64(WIDTH), taps, (channels - at) * taps, turned)
+        turn(offset(weight, at * taps), taps, int64(WIDTH), taps, (channels - at) * taps, transposed)
         for k in range(count):
-            copy_vector(WIDTH, offset(turned, order[k] * WIDTH), offset(to, k * WIDTH))
+            copy_vector(WIDTH, offset(transposed, order[k] * WIDTH), offset(to, k * WIDTH))
         for lane in range(WIDTH):
             to[count * WIDTH + lane] = bias[at + lane] if descriptor[HAS_BIAS] != 0 else T(0)
 

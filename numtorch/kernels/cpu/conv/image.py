@@ -167,7 +167,7 @@ def index_table(values):
 def tile_names(dtype):
     """The register tile, under the names by which kernels know it."""
     tile = host_tile(np.dtype(dtype).itemsize)
-    run = min(7 if tile.rows > 6 else 3, tile.width)     # places that stay in registers, and can be turned over
+    run = min(7 if tile.rows > 6 else 3, tile.width)     # places that stay in registers, and can be transposed
     return dict(T=np.dtype(dtype).type, ROWS=tile.rows, VECTORS=tile.vectors, WIDTH=tile.width, MASKED=int(tile.masked),
                 COLUMNS=tile.columns, LANES=2 * tile.width, PLACES_A_RUN=run, RUNS_TURNED=min(tile.width // run, 2),
                 SHORT_RUN=3 if run == 7 else 0)

@@ -94,7 +94,7 @@ C_FIRST, C_TAPS, C_START, C_CLASS, C_LOW, C_HIGH, C_WORDS = range(7)
 # ---------------------------------------------------------------- the weight
 def _pack_lanes(weight, skipped, present, lanes, descriptor, out):
     """out[k * lanes + l] = weight[l * W_ROW + place of k], rows l that are absent repeating row 0."""
-    turned, order = local_array(T, 1040), as_pointer(descriptor[W_ORDER], descriptor)
+    transposed, order = local_array(T, 1040), as_pointer(descriptor[W_ORDER], descriptor)
     row_stride, run = descriptor[W_ROW], descriptor[W_RUN]
     for base in range(descriptor[W_BASES]):
         for j in range(0, run, WIDTH):
@@ -102,17 +102,17 @@ def _pack_lanes(weight, skipped, present, lanes, descriptor, out):
             source, count = offset(weight, at), min(run - j, WIDTH)
             if at + (present - 1) * row_stride + WIDTH <= descriptor[W_LIMIT]:
                 if lanes == WIDTH:
-                    transpose_tile(WIDTH, WIDTH, source, row_stride, present, turned)
+                    transpose_tile(WIDTH, WIDTH, source, row_stride, present, transposed)
                 else:
-                    transpose_tile(LANES, WIDTH, source, row_stride, present, turned)
+                    transpose_tile(LANES, WIDTH, source, row_stride, present, transposed)
             else:
                 for i in range(count):
                     for lane in range(lanes):
-                        turned[i * lanes + lane] = source[(lane if lane < present else 0) * row_stride + i]
+                        transposed[i * lanes + lane] = source[(lane if lane < present else 0) * row_stride + i]
             for i in range(count):
                 to = offset(out, order[base * run + j + i] * lanes)
                 for lane in range(0, lanes, WIDTH):
-                    copy_vector(WIDTH, offset(turned, i * lanes + lane), offset(to, lane))
+                    copy_vector(WIDTH, offset(transposed, i * lanes + lane), offset(to, lane))
 
 
 def _lanes_of(features, block):

@@ -190,7 +190,7 @@ def store_turned(typing_context, width, runs, pitch, source, run, features, out,
         step = _opaque(b, b.mul(plane, _index(v.bytes)))
         thrice = _opaque(b, b.mul(step, _index(3)))
 
-        def turned(there, store):
+        def transposed(there, store):
             """Give `store` every feature with its places, which go to as many pointers."""
             byte = ir.IntType(8).as_pointer()
             there = [b.ptrtoint(start, I64) for start in there]
@@ -210,9 +210,9 @@ def store_turned(typing_context, width, runs, pitch, source, run, features, out,
 
         with b.if_else(together, likely=True) as (whole, parted):
             with whole:                                  # what goes beyond the places, the next tile overwrites
-                turned([b.gep(out, [places[0]])], lambda feature, value, there: v.store(value, there[0]))
+                transposed([b.gep(out, [places[0]])], lambda feature, value, there: v.store(value, there[0]))
             with parted:
-                turned([b.gep(out, [place]) for place in places], store_parts)
+                transposed([b.gep(out, [place]) for place in places], store_parts)
         return context.get_dummy_value()
 
     integer = types.int64

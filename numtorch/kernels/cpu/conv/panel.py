@@ -52,7 +52,7 @@ GROUP_PANELS = 32                                        # of a weight that exce
 GROUP_BLOCKS = 8                                         # and packed so many blocks of rows at a time
 PACK_INSIDE_BYTES = 600_000                              # such a weight is packed inside the loops, at a block's first use
 IMAGE_BYTES = 2 << 20                                    # images side by side stay in the second-level cache
-MOST_TAPS = 49                                           # of a strided gradient whose weight is turned over at once
+MOST_TAPS = 49                                           # of a strided gradient whose weight is transposed at once
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
 # The descriptor.
@@ -102,14 +102,14 @@ def _pack_block(source, row_stride, limit, height, taps, run, first, end, out):
 
 
 def _pack_all_phases(source, limit, height, block, packed, descriptor):
-    """As `_pack_block` for all of k and every phase, whose taps take turns: a feature's taps are turned over together."""
-    turned = local_array(T, 1024)                        # MOST_TAPS and a vector more, of ROWS each
+    """As `_pack_block` for all of k and every phase, whose taps take turns: a feature's taps are transposed together."""
+    transposed = local_array(T, 1024)                        # MOST_TAPS and a vector more, of ROWS each
     row_stride, features, feature_stride = descriptor[W_ROW], descriptor[W_FEATURES], descriptor[W_FEATURE]
     phases = as_pointer(descriptor[PHASE_TABLE], descriptor)
     for feature in range(features):
         start = offset(source, feature * feature_stride)
         for tap in range(0, row_stride, WIDTH):
-            to = offset(turned, tap * ROWS)
+            to = offset(transposed, tap * ROWS)
             if feature * feature_stride + (height - 1) * row_stride + tap + WIDTH <= limit:
                 transpose_tile(ROWS, WIDTH, offset(start, tap), row_stride, height, to)
             else:
@@ -122,7 +122,7 @@ def _pack_all_phases(source, limit, height, block, packed, descriptor):
             out = offset(packed, phase[P_PACKED] + block * (ROWS * phase[P_DEPTH] + WIDTH) + feature * served * ROWS)
             for i in range(served):
                 for row in range(ROWS):
-                    out[i * ROWS + row] = turned[taps[i] * ROWS + row]
+                    out[i * ROWS + row] = transposed[taps[i] * ROWS + row]
 
 
 def pack_weight(weight, packed, descriptor):

@@ -173,14 +173,14 @@ def efficiency(shape):
     return 1 / (1 + (24 + 240 / shape.kernel[2]) / shape.features + 32 / (shape.channels * shape.taps))
 
 
-def pays_side_by_side(dtype, shape, turned):
+def pays_side_by_side(dtype, shape, transposed):
     """Whether images of an unstrided kernel of one element are better laid side by side (`plan_forward`, or `plan_input_grad` where
-    `turned`) than multiplied one by one: those fill vectors badly where they are small, and a weight is turned over for each, which
-    takes long where its columns lie in the same sets of the cache."""
+    `transposed`) than multiplied one by one: those fill vectors badly where they are small, and a weight is transposed for each,
+    which takes long where its columns lie in the same sets of the cache."""
     if shape.images == 1:
         return False
     width, places = tile_names(dtype)["WIDTH"], shape.places
-    again = 0 if not turned else 10 if shape.channels * np.dtype(dtype).itemsize % 1024 else 40
+    again = 0 if not transposed else 10 if shape.channels * np.dtype(dtype).itemsize % 1024 else 40
     alone = places / (-(-places // width) * width) / (1 + again / places)
     return 1 / (1 + 32 / shape.channels + 32 / shape.features) > alone
 
@@ -193,21 +193,21 @@ def copy_in_parts(kernel, dtype, count, elements, arguments, row):
 
 
 def turns(count, features):
-    """Whether weight^T @ grad_out of few places is faster as its transpose, in which the weight is read as it lies, and turned over
+    """Whether weight^T @ grad_out of few places is faster as its transpose, in which the weight is read as it lies, and transposed
     then: 2048 x 49 by 512 deep in 690 us, 1630 else; float64 1550 and 2820."""
     return count <= FEW_PLACES and features >= DEEP_FEATURES
 
 
 def gradient_product(dtype, rows, count, features, step, pitch, grad, bias=False):
     """The launches of weight^T @ grad_out for `count` places, whose features are `step` apart in `grad`, into `{sums}` of a pitch;
-    where it `turns`, by way of `{turned}`."""
+    where it `turns`, by way of `{transposed}`."""
     if not turns(count, features):
         product = plan_gemm(rows, count, features, dtype, (1, rows), (step, 1), (pitch, 1), bias="row" if bias else None)
         return [(product, f"weight, {grad}, {{sums}}, bias, {{own}}")]
     product = plan_gemm(count, rows, features, dtype, (1, step), (rows, 1), (rows, 1), bias="column" if bias else None)
     width = tile_names(dtype)["WIDTH"]
-    return [(product, f"{grad}, weight, {{turned}}, bias, {{own}}"),
-            (copy_in_parts(turn_over, dtype, -(-rows // width), rows * count, 2, (rows, count, pitch)), "{turned}, {sums}")]
+    return [(product, f"{grad}, weight, {{transposed}}, bias, {{own}}"),
+            (copy_in_parts(turn_over, dtype, -(-rows // width), rows * count, 2, (rows, count, pitch)), "{transposed}, {sums}")]
 
 
 def plan_input_grad_of_few(dtype, shape, bias):
@@ -216,7 +216,7 @@ def plan_input_grad_of_few(dtype, shape, bias):
     launches = gradient_product(dtype, shape.channels, shape.places, shape.features, shape.places, shape.places, "grad_out", bias)
     own = f"workspace + {space}"
     return sequence("grad_out, weight, bias, grad_x, workspace",
-                    [(prepared, given.format(turned="workspace", sums="grad_x", own=own)) for prepared, given in launches],
+                    [(prepared, given.format(transposed="workspace", sums="grad_x", own=own)) for prepared, given in launches],
                     space + max(prepared.workspace for prepared, _ in launches))
 
 
@@ -318,7 +318,7 @@ def plan_input_grad(dtype, shape, bias=False):
         return [*found, (product, f"{grad}, weight, {{sums}}, 0, {{own}}"), (scatter, "{sums}, bias, {grad_x}")]
     return _in_blocks(dtype, shape, side, arguments, dict(grad_out=O * P, grad_x=shape.channels * math.prod(shape.size)),
                       dict(beside=O * pitch if side > 1 else 0, sums=depth * pitch if cuts_places(shape) else side * P * depth,
-                           turned=depth * min(side * P, FEW_PLACES)),
+                           transposed=depth * min(side * P, FEW_PLACES)),
                       launches)
 
 

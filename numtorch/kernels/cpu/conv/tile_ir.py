@@ -392,13 +392,13 @@ def winograd_input(typing_context, width, image, offsets, out, step, count):
 
 
 @intrinsic(prefer_literal=True)
-def winograd_weight(typing_context, width, source, pitch, turned, out, step):
+def winograd_weight(typing_context, width, source, pitch, flipped, out, step):
     lanes = width.literal_value
 
     def codegen(context, builder, signature, values):
-        b, (_, source, pitch, turned, out, step) = builder, values
+        b, (_, source, pitch, flipped, out, step) = builder, values
         v = _Vectors(b, context.get_value_type(signature.args[4].dtype), lanes)
-        round_about = b.icmp_signed("!=", turned, _index(0))
+        round_about = b.icmp_signed("!=", flipped, _index(0))
         x = [v.load(b.gep(source, [b.mul(pitch, b.select(round_about, _index(8 - t), _index(t)))])) for t in range(9)]
         for e, value in enumerate(_both_sides(v, _WEIGHT, x, 3)):
             v.store(value, b.gep(out, [b.mul(step, _index(e))]))

@@ -381,7 +381,7 @@ def plan_input_grad(dtype, shape, bias=False):
     O, P, depth = shape.features, shape.places, shape.channels * shape.taps
     form = _Unfolded(dtype, shape, "grad_out, weight, bias, grad_x, workspace",
                      dict(grad_out=(O * P, True), grad_x=(shape.channels * math.prod(shape.size), False)),
-                     lambda taps, sums: dict(sums=taps, beside=sums, turned=depth * FEW_PLACES))
+                     lambda taps, sums: dict(sums=taps, beside=sums, transposed=depth * FEW_PLACES))
 
     def launches(block, number):
         row, grad = (form.pitch, "{beside}") if block.images > 1 else (P, "{grad_out}")

@@ -3,7 +3,7 @@
 Two forms. `weight_totals` reads the padded image in place and multiplies it by the transposed gradient: features are the lanes,
 neighbouring taps of a kernel's row what `lanes.py` calls a run of places, and threads share the images, each with its own
 totals, or the taps. It suits few channels and large images.
-`weight_blocks` has channels as lanes: a block of them is turned over once, after which the rows of a panel for any tap are
+`weight_blocks` has channels as lanes: a block of them is transposed once, after which the rows of a panel for any tap are
 whole vectors of it, zeros where the tap is outside. Threads share the channels, so no totals are added up, which for the
 large weights of small images took as long as the products.
 
@@ -287,9 +287,9 @@ def weight_blocks(grad_out, x, grad_weight, workspace, descriptor):
     x_places, places = descriptor[X_PLACES], descriptor[PLACES]
     blocks, images, groups = descriptor[BLOCKS], descriptor[IMAGES], descriptor[GROUPS]
     side, row_blocks = descriptor[SIDE], descriptor[ROW_BLOCKS]
-    turned = offset(workspace, descriptor[SCRATCH])            # (block, image, place, COLUMNS), and a row of zeros at the end
-    panel, left = offset(turned, descriptor[PANEL_SPACE]), offset(turned, descriptor[LEFT_SPACE])
-    totals = offset(turned, descriptor[TOTALS])                # (block, tap, feature, COLUMNS)
+    transposed = offset(workspace, descriptor[SCRATCH])            # (block, image, place, COLUMNS), and a row of zeros at the end
+    panel, left = offset(transposed, descriptor[PANEL_SPACE]), offset(transposed, descriptor[LEFT_SPACE])
+    totals = offset(transposed, descriptor[TOTALS])                # (block, tap, feature, COLUMNS)
     sources = as_pointer(descriptor[SOURCES], descriptor)
     block_size, left_size = side * x_places * COLUMNS, ROWS * CHUNK + WIDTH
     zeros = offset(panel, -COLUMNS)
@@ -303,7 +303,7 @@ def weight_blocks(grad_out, x, grad_weight, workspace, descriptor):
                 for i in range(present):
                     _turn(offset(x, (((image + i) * groups + group) * channels + start + block) * x_places), x_places,
                           min(here - block, COLUMNS), x_places, int64(COLUMNS),
-                          offset(turned, block // COLUMNS * block_size + i * x_places * COLUMNS))
+                          offset(transposed, block // COLUMNS * block_size + i * x_places * COLUMNS))
             for first in range(0, places, CHUNK):
                 count = min(CHUNK, places - first)       # of each image
                 for block in range(row_blocks):
@@ -315,7 +315,7 @@ def weight_blocks(grad_out, x, grad_weight, workspace, descriptor):
                 for block in range(0, here, COLUMNS):
                     for tap in range(taps):
                         for i in range(present):
-                            source = offset(turned, block // COLUMNS * block_size + i * x_places * COLUMNS)
+                            source = offset(transposed, block // COLUMNS * block_size + i * x_places * COLUMNS)
                             for p in range(count):
                                 at = sources[tap * places + first + p]
                                 row_of_x = offset(source, at * COLUMNS) if at >= 0 else zeros
@@ -376,15 +376,15 @@ def plan_blocks(dtype, shape):
     blocks, units = _units(dtype, shape, parts)
     side = max(1, min(shape.images, CHUNK // places))
     row_blocks = -(-features // rows)
-    turned = aligned(blocks * side * x_places * columns + columns)
+    transposed = aligned(blocks * side * x_places * columns + columns)
     panel = aligned(CHUNK * columns + names["WIDTH"])
     left = aligned(row_blocks * (rows * CHUNK + names["WIDTH"]))
     totals = aligned(blocks * taps * features * columns)
-    scratch = turned + panel + left + totals
+    scratch = transposed + panel + left + totals
     sources = _sources(shape)
     parts = min(parts, groups * units)
     descriptors = [(first, end, units, groups, shape.images, channels, blocks, features, x_places, places, taps, side,
-                    sources.ctypes.data, turned, turned + panel, turned + panel + left, part * scratch, row_blocks)
+                    sources.ctypes.data, transposed, transposed + panel, transposed + panel + left, part * scratch, row_blocks)
                    for part, (first, end) in enumerate(pairwise(edges(groups * units, parts)))]
     prepared = threads.prepare(kernel_for(weight_blocks, dtype), descriptors, [(0,) * 4] * parts, release_lock=threaded)
     return prepared.with_workspace(parts * scratch * size, sources)

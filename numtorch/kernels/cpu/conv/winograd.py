@@ -4,7 +4,7 @@ Winograd's minimal filtering F(2 x 2, 3 x 3) (Lavin and Gray, "Fast algorithms f
 tiles of 4 x 4 elements, two apart, and the kernels are transformed by additions; their products, summed over channels, are
 16 matrix products; and each is transformed back to 2 x 2 outputs. The transforms only add and halve: the error is 1.2 (64
 channels) to 3 times (512) that of the direct sum, of some 2e-7. The gradient for the input is the same with the kernels
-turned round.
+flipped.
 
 Tiles are the places of a convolution by 4 x 4 of stride 2, so they are found and panelled as in `panel.py`.
 float32 and float64. The planners here take a `Geometry`; `conv.py` chooses.
@@ -66,10 +66,10 @@ def _winograd_input(width, image, offsets, out, step, count):
                 out[(4 * r + c) * step + i] = value
 
 
-def _winograd_weight(width, source, pitch, turned, out, step):
-    """out[e * step + i] = (G g G^T)[e] for `width` kernels g[t] = source[t * pitch + i], or g[8 - t] when `turned`."""
+def _winograd_weight(width, source, pitch, flipped, out, step):
+    """out[e * step + i] = (G g G^T)[e] for `width` kernels g[t] = source[t * pitch + i], or g[8 - t] when `flipped`."""
     for i in range(width):
-        g = [[source[((8 - 3 * r - c) if turned else 3 * r + c) * pitch + i] for c in range(3)] for r in range(3)]
+        g = [[source[((8 - 3 * r - c) if flipped else 3 * r + c) * pitch + i] for c in range(3)] for r in range(3)]
         half = type(g[0][0])(0.5)
         rows = [g[0], [half * (g[0][c] + g[1][c] + g[2][c]) for c in range(3)],
                 [half * (g[0][c] - g[1][c] + g[2][c]) for c in range(3)], g[2]]
@@ -98,7 +98,7 @@ winograd_output = micro(_winograd_output, "winograd_output")
 # The descriptor.
 FIRST, END, PANELS, GROUPS, IMAGES, SIDE, M, BLOCKS, TOGETHER, IMAGE_TABLE, OFFSETS = range(11)
 TILE_ROWS, TILE_COLUMNS, ROW_STEP, OUT_ROWS, OUT_COLUMNS, HAS_BIAS, RELU_FLAG = range(11, 18)
-W_ROW, W_COLUMN, W_GROUP, W_TURNED, W_LIMIT, ELEMENT_SIZE, GROUP_SIZE = range(18, 25)
+W_ROW, W_COLUMN, W_GROUP, W_FLIPPED, W_LIMIT, ELEMENT_SIZE, GROUP_SIZE = range(18, 25)
 TILES_SPACE, SUMS_SPACE, SCRATCH, FIRST_BLOCK, END_BLOCK = range(25, 30)
 
 
@@ -106,7 +106,7 @@ def transform_weight(weight, packed, descriptor):
     """Row blocks first..end of groups * blocks: each as (k, ROWS), in every of the 16 elements."""
     rows, blocks = descriptor[M], descriptor[BLOCKS]
     depth = as_pointer(descriptor[IMAGE_TABLE], descriptor)[CHANNELS]
-    turned = local_array(T, 512)
+    transposed = local_array(T, 512)
     for at in range(descriptor[FIRST], descriptor[END]):
         group, block = at // blocks, at % blocks
         start = block_start(block, blocks, rows)
@@ -117,13 +117,13 @@ def transform_weight(weight, packed, descriptor):
             source = offset(weight, first + k * descriptor[W_COLUMN])
             for tap in range(0, 9, WIDTH):
                 if first + k * descriptor[W_COLUMN] + (height - 1) * descriptor[W_ROW] + tap + WIDTH <= descriptor[W_LIMIT]:
-                    transpose_tile(ROWS, WIDTH, offset(source, tap), descriptor[W_ROW], height, offset(turned, tap * ROWS))
+                    transpose_tile(ROWS, WIDTH, offset(source, tap), descriptor[W_ROW], height, offset(transposed, tap * ROWS))
                 else:
                     for i in range(tap, min(tap + WIDTH, 9)):
                         for row in range(ROWS):
-                            turned[i * ROWS + row] = source[min(row, height - 1) * descriptor[W_ROW] + i]
+                            transposed[i * ROWS + row] = source[min(row, height - 1) * descriptor[W_ROW] + i]
             for row in range(0, ROWS, WIDTH):
-                winograd_weight(WIDTH, offset(turned, row), int64(ROWS), descriptor[W_TURNED], offset(out, k * ROWS + row),
+                winograd_weight(WIDTH, offset(transposed, row), int64(ROWS), descriptor[W_FLIPPED], offset(out, k * ROWS + row),
                                 descriptor[ELEMENT_SIZE])
 
 
@@ -278,7 +278,7 @@ def suits(dtype, shape) -> bool:
             and tiles >= max(40, shape.channels * shape.features // shape.groups ** 2 / 2000))
 
 
-def _plan(dtype, shape, weight, turned, bias, relu, arguments):
+def _plan(dtype, shape, weight, flipped, bias, relu, arguments):
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
     tiling = _tiling(shape)
     columns, tile_count = names["COLUMNS"], tiling.places
@@ -306,7 +306,7 @@ def _plan(dtype, shape, weight, turned, bias, relu, arguments):
     limit = math.prod(shape.kernel) * shape.features * shape.channels // groups
     descriptors = [(first, end, panels, groups, shape.images, side, rows, blocks, together, image.table.ctypes.data,
                     offsets.ctypes.data, tiling.out[1], tiling.out[2], steps[1], shape.out[1], shape.out[2], int(bias), int(relu),
-                    *weight, int(turned), limit, element_size, 16 * element_size, tiles_at, sums_at, packed + part * scratch,
+                    *weight, int(flipped), limit, element_size, 16 * element_size, tiles_at, sums_at, packed + part * scratch,
                     first_block, end_block) for part, (first, end, first_block, end_block) in enumerate(cuts)]
     multiply = threads.prepare(kernel_for(winograd, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     pack = threads.prepare(kernel_for(transform_weight, dtype), [(first, end, *descriptors[0][2:]) for first, end in block_cuts],

@@ -229,7 +229,7 @@ def _staged(a, b, c, bias, workspace, descriptor):
     packed_right = offset(workspace, descriptor[RIGHT_SPACE])
     sums = offset(workspace, descriptor[SUM_SPACE])
     pitch = descriptor[COLUMN_BLOCK]                           # of the sums: `rows` x COLUMN_BLOCK, a multiple of the tile
-    turned = a_row == 1 and a_column != 1
+    transposed = a_row == 1 and a_column != 1
     in_panels = descriptor[PACKING] & PACK_RIGHT
     for index in range(descriptor[BATCH]):
         this_left = offset(left, index * descriptor[A_BATCH])
@@ -254,8 +254,8 @@ def _staged(a, b, c, bias, workspace, descriptor):
                                packed_left)
                     packed_from = int64(0) if descriptor[PACKING] & PACK_RIGHT else whole
                     _multiply_block(descriptor[PACKING], descriptor[TALLEST], high, whole, steps, packed_left,
-                                    int64(1) if turned else left_pitch, high if turned else int64(1), packed_left, packed_left,
-                                    int64(0), int64(0), packed_right, right_pitch, packed_from, packed_right,
+                                    int64(1) if transposed else left_pitch, high if transposed else int64(1), packed_left,
+                                    packed_left, int64(0), int64(0), packed_right, right_pitch, packed_from, packed_right,
                                     these, pitch, T(1), T(1), workspace, int64(ACCUMULATE if pc > 0 else 0), sums)
                     if pc + thick >= depth:
                         finish_rows(these, pitch, offset(out, ic * c_row + jc * descriptor[C_COLUMN]), c_row, descriptor[C_COLUMN],
@@ -362,13 +362,13 @@ def _wide_blocking(problem, tile):
     B blocks are wide, since A is packed for each of them again, and so deep that a tile and what passes it of a panel stay in the
     first level: 2048^3 of float32 took 1.04 at 256 and 1.00 at 192, 1024^3 of float64 1.03 at 256, 1.02 at 192 and 1.00 at 128,
     with 20 tiles of A instead of 7 1.01 more. Keeping all of a packed A, packed first by both threads, was slower yet (1.07 at
-    1024^3): it comes back from the third level; so does an A turned over into rows as a whole (1.01 to 1.05). Packing the next
+    1024^3): it comes back from the third level; so does an A transposed into rows as a whole (1.01 to 1.05). Packing the next
     blocks of A and B bit by bit between the tiles, and threads that share one packed A as they go, each packing what it comes to
     first, took 0.98 to 1.00 of the time, by the machine's mood: what packing costs is lines on their way, not waiting for them.
     """
     rows, item, right_bytes = problem.m, problem.item, problem.k * problem.n * problem.item
     if problem.b[1] != 1:
-        if rows <= 128:                                  # a panel turned over is used at once, while it is in the L1 cache
+        if rows <= 128:                                  # a panel transposed is used at once, while it is in the L1 cache
             return _Blocking(PACK_RIGHT, (1024 if rows <= 16 else 4096) // item, 1, tile.columns)
     elif rows <= 70 and problem.n <= 2 * tile.columns:   # all of C is in registers, or nearly
         return _Blocking(ALONG_ROWS, 4096 // item, 5, _ALL)
@@ -384,14 +384,14 @@ def _wide_blocking(problem, tile):
     reach = problem.k * (tile.rows * item + 3 * 64)      # the lines of a tile of A that lies across the depth, and of a panel of B
     apart = abs(problem.a[1]) * item >= 3072             # each column of A in another page: 1000x64x1000 in 825 µs and not 932
     columns = 64 if reach > 80_000 else 8 * tile.columns # that a packed tile must serve: 512x2048x128 took 3.2 ms in place, 1.95 so
-    turned = problem.a[1] != 1 and (apart or reach > _IN_PLACE_REACH) and problem.n >= columns
-    if turned and problem.b[1] == 1:                     # where B stays as it lies, a tile of A is packed when it is first used
+    transposed = problem.a[1] != 1 and (apart or reach > _IN_PLACE_REACH) and problem.n >= columns
+    if transposed and problem.b[1] == 1:                     # where B stays as it lies, a tile of A is packed when it is first used
         block = _blocks(problem.k, 2560 // item) * problem.n * item
         if block <= _IN_PLACE_BYTES and (right_bytes <= _TURNED_BYTES or rows <= 256):
             return _Blocking(ALONG_ROWS | PACK_TILES, 2560 // item, 1, _ALL)
     elif problem.b[1] == 1 and right_bytes <= _STREAMED_BYTES // (1 if rows <= 128 else 4):
         return _Blocking(ALONG_ROWS, 2048 // item, 5, _ALL)
-    if turned:                                           # 512x196x4096 at 139 GF/s; read as it lies, column by column, at 80
+    if transposed:                                           # 512x196x4096 at 139 GF/s; read as it lies, column by column, at 80
         return _Blocking(PACK_RIGHT | ALONG_ROWS | PACK_LEFT, 192 if item == 4 else 128, 7, 1024)
     depth = max(problem.k, 1) if problem.k <= 1024 else min(1024, (problem.k + 1) // 2)
     # half of the second level: in blocks as large as a cache of 1 MB, 1024^3 took 1 to 5 % more

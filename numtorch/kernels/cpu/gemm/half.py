@@ -134,7 +134,7 @@ def _widen_strided(source, row, column, present, depth, out):
 
 
 def _widen_turned(source, column, present, depth, scratch, out):
-    """One panel whose columns lie along the depth: W steps are widened, then turned over in registers."""
+    """One panel whose columns lie along the depth: W steps are widened, then transposed in registers."""
     k = 0
     while k < depth:
         k = min(k, depth - W)                            # the last block overlaps the one before
@@ -145,7 +145,7 @@ def _widen_turned(source, column, present, depth, scratch, out):
 
 
 def _turn_nothing(source, column, present, depth, scratch, out):
-    """For types that cannot be turned over in registers."""
+    """For types that cannot be transposed in registers."""
     _widen_strided(source, int64(1), column, present, depth, out)
 
 

@@ -1,7 +1,7 @@
 """Packing for the matrix products: blocks of A and B laid out as the micro-kernel reads them.
 
 A block of A becomes tiles of MR rows at a pitch of LEFT, a block of B panels of NR columns, each with its depth in order (the
-formats of GotoBLAS). Rows that lie along the depth are turned over in registers; rows that lie across it are copied, all tiles
+formats of GotoBLAS). Rows that lie along the depth are transposed in registers; rows that lie across it are copied, all tiles
 of a block side by side, so that memory is read in long runs.
 """
 from __future__ import annotations

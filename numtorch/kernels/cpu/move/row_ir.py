@@ -10,13 +10,13 @@ I32 = ir.IntType(32)
 
 @intrinsic(prefer_literal=True)
 def move_vector(typing_context, source, target, count, backward):
-    lanes, turned = count.literal_value, backward.literal_value
+    lanes, transposed = count.literal_value, backward.literal_value
 
     def codegen(context, builder, signature, values):
         element = context.get_data_type(source.dtype)
         vector, size = ir.VectorType(element, lanes), context.get_abi_sizeof(element)
         held = builder.load(builder.bitcast(values[0], vector.as_pointer()), align=size)
-        if turned:
+        if transposed:
             order = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes - 1, -1, -1)))
             held = builder.shuffle_vector(held, ir.Constant(vector, ir.Undefined), order)
         builder.store(held, builder.bitcast(values[1], vector.as_pointer()), align=size)

@@ -1,4 +1,4 @@
-"""Weights of recurrent layers as their products want them: in panels for the steps, and gradients turned over.
+"""Weights of recurrent layers as their products want them: in panels for the steps, and gradients transposed.
 
 A step of a recurrent layer multiplies a handful of rows with a weight that stays the same from step to step. Read as it lies,
 transposed and over as many pages as the weight has rows, that took twice as long as reading panels, one after another, from the
