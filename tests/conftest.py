@@ -18,6 +18,7 @@ _cold = None
 
 def pytest_configure(config):
     global _cold
+    os.environ.setdefault("NUMTORCH_COMPILE_AHEAD", "0")  # all processors are busy, and few tests take every step
     if os.environ.get("NUMTORCH_TEST_COLD", "0") in ("", "0"):
         return
     if "PYTEST_XDIST_WORKER" not in os.environ:           # workers inherit the directory of the process that starts them

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import hashlib
 import logging  # noqa: F401  (Numba takes its lock: see delay_forks)
 import operator
@@ -29,7 +30,7 @@ import warnings
 
 import numpy as np
 
-from . import debugmemory, processor, store
+from . import ahead, debugmemory, processor, store
 from .binding import DISABLE_JIT, HOST, KERNEL_MATH, OUTLINED, Names, bind, fingerprint, options
 from .entries import python_entry
 from .forks import delay_forks
@@ -454,6 +455,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
     if planning.without_memory or planning.elsewhere is not None:
         return _Deferred(function.__name__, signature, nogil, recipe, lambda: compile_kernel(
             function, signature, recipe[1], compute, nogil=nogil, fastmath=fastmath, meant=meant, interleave=interleave))
+    before = statistics.compiled
     with _lock:
         if DISABLE_JIT:
             return _python_kernel(function, names, compute, signature, nogil, recipe)
@@ -467,14 +469,28 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         symbol, object_code = _stored(key, text)
         with _uninterrupted():
             if object_code is None:
-                before = statistics.seconds
-                progress.compiling(function.__name__)
-                object_code = _object_code(function, names, compute, signature, symbol, nogil, fastmath, interleave)
-                progress.compiled(function.__name__, statistics.seconds - before, store.save(key, object_code))
+                make = functools.partial(_object_code, function, names, compute, signature, symbol, nogil, fastmath, interleave)
+                object_code = _compiled_once(key, function.__name__, make)
             else:
                 statistics.loaded += 1
             kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature, nogil, recipe)
-        return kernel
+    if statistics.compiled > before:
+        ahead.start()
+    return kernel
+
+
+def _compiled_once(key, name, make):
+    """The machine code of a kernel that is not stored: made here, or by another process that is at it already."""
+    progress.compiling(name)
+    with store.compiling(key, ahead.patience()) as object_code:
+        if object_code is not None and _symbol(key).encode() in object_code:
+            statistics.loaded += 1
+            progress.clear()
+            return object_code
+        before = statistics.seconds
+        object_code = make()
+        progress.compiled(name, statistics.seconds - before, store.save(key, object_code))
+        return object_code
 
 
 def _key(toolchain, text):

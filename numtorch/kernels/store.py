@@ -24,6 +24,12 @@ import os
 import struct
 import sys
 import tempfile
+import time
+
+try:
+    import fcntl
+except ImportError:                                      # Windows: several processes may compile the same kernel
+    fcntl = None  # type: ignore[assignment]
 
 _MAGIC = b"ntk1"
 _PACK_MAGIC = b"ntp1"
@@ -148,6 +154,73 @@ def save(key: str, payload: bytes) -> bool:
     """Store `payload`; False where the directory cannot be written, or others could write there."""
     root = directory()
     return root is not None and _write(_object_path(root, key), root, _seal(payload))
+
+
+class Busy(Exception):
+    """Another process is compiling the kernel."""
+
+
+@contextlib.contextmanager
+def compiling(key: str, patience: float):
+    """Inside, this process compiles a kernel, and others wait for it.
+
+    The claim is a lock on an empty file, which the system releases however its holder ends.
+
+    Args:
+        key: the kernel's.
+        patience: seconds to wait for a process that is compiling it already; after these it is compiled here as well.
+
+    Yields:
+        The kernel's payload where another process stored it meanwhile, else None.
+
+    Raises:
+        Busy: another process compiles it, and `patience` is 0.
+    """
+    root = directory()
+    path = os.path.join(root or "", "claims", key)
+    handle = None if root is None or fcntl is None else _open_claim(path, root)
+    if handle is None:
+        yield None
+        return
+    try:
+        mine = _locked(handle, patience)
+        if not mine and not patience:
+            raise Busy(key)
+        yield load(key)
+    finally:
+        if mine:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        os.close(handle)
+
+
+def _open_claim(path, root):
+    try:
+        if not os.path.isdir(os.path.dirname(path)) and not _write(path, root, b""):
+            return None
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+
+
+def _locked(handle, patience):
+    """Whether a file could be locked within so many seconds."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            if time.monotonic() >= end:
+                return False
+        time.sleep(0.005)
+
+
+def is_empty() -> bool:
+    """Whether no kernel is stored or installed at all, as on the first day."""
+    root = directory()
+    return (root is not None and not _packs(root) and not os.path.isdir(os.path.join(root, "objects"))
+            and importlib.util.find_spec("numtorch_kernels") is None)
 
 
 # ---------------------------------------------------------------- packs
@@ -282,7 +355,7 @@ def clear() -> int:
     root, gone = directory(), 0
     if root is None:
         return 0
-    for path in [*_loose(root), *_files(root, "packs", ".pack"), *_files(root, "", ".tmp")]:
+    for path in [*_loose(root), *_files(root, "packs", ".pack"), *_files(root, "claims", ""), *_files(root, "", ".tmp")]:
         try:
             os.unlink(path)
             gone += 1

@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import raw_array
+from ..devices import cpu
 from ..dtypes import float32
+from ..kernels import ahead
 from ..layout import Layout
 from ..ops.core.backends import kernels
 from ..ops.core.primitive import new_plan_table
@@ -65,6 +67,15 @@ class RuleOptimizer(Optimizer):
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         super().__init__(params, defaults)
         self._prepared = [None] * len(self.param_groups)
+        if ahead.is_cold():
+            ahead.expect(self._plan_steps)
+
+    def _plan_steps(self):
+        """Compile what steps need."""
+        for group in self.param_groups:
+            layouts = [p.layout for p in group["params"] if p.layout.device is cpu]
+            for dtype in dict.fromkeys(l.dtype for l in layouts):
+                _planned(self.rule(group), dtype, cpu, tuple([l.numel for l in layouts if l.dtype is dtype]))
 
     def rule(self, group) -> Rule:
         """The rule that a group's options ask for.

@@ -25,10 +25,12 @@ import inspect
 from ...autograd.graph import Recorded
 from ...devices import on_default_device_change
 from ...dtypes import on_default_dtype_change
+from ...kernels import ahead
 from ...kernels.threads import on_thread_count_change
 from ...layout import Layout
 from ...storage import ring_for
 from ...tensor import Tensor
+from .ahead import expect_backward
 from .generate import make
 
 PLAN_LIMIT = 2048                                        # plans a table keeps; then it starts over, so dynamic shapes stay bounded
@@ -301,8 +303,11 @@ def miss(primitive, tensors, attributes=()):
         if not isinstance(tensor, Tensor) and (tensor is not None or place in primitive.required):
             raise not_a_tensor(primitive.name, tensor, primitive.parameters[place], place + 1)
     attributes = tuple([a if type(a) in _PLAIN or not hasattr(a, "__index__") else a.__index__() for a in attributes])
-    return primitive.execute(primitive.planned_for([None if t is None else t.layout for t in tensors], attributes), *tensors,
-                             *attributes)
+    plan = primitive.planned_for([None if t is None else t.layout for t in tensors], attributes)
+    result = primitive.execute(plan, *tensors, *attributes)
+    if ahead.is_cold():
+        expect_backward(result)
+    return result
 
 
 def handler_of(tensors):

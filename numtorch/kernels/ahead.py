@@ -1,0 +1,130 @@
+"""Compiling ahead: while this process compiles what it needs now, forked ones compile what is sure to come.
+
+Whoever knows of a call that will be made (`ops/core/ahead.py`, optimisers, layers) gives `expect` a function that makes it. A
+forked child has all that this process has, so it can simply make the call: what comes of it is the kernels, which it leaves in
+the store. It sees nobody and nobody sees it: it is in a session of its own, has none of this process's files and terminals open,
+and ends when its work is done or this process ends. Which process compiles a kernel is settled by the store (`store.compiling`): a
+child leaves out what another compiles, this process waits for it.
+
+Only where kernels are being compiled at all, there are processors to spare, and no other thread of Python could hold a lock during
+a fork; `NUMTORCH_COMPILE_AHEAD=0` turns it off.
+"""
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+import warnings
+
+from . import store
+from .binding import DISABLE_JIT
+from .progress import statistics
+
+MOST = 4                                                 # children at a time
+PATIENCE = 20.0                                          # seconds that this process waits for what another compiles
+
+_expected: list = []                                     # functions that make a call, until a child takes them over
+_children: dict = {}                                     # of each the pipe that it holds open, and the one that it watches
+_alive: int | None = None                                # in a child: the end of a pipe that closes with the process that forked it
+
+
+def patience() -> float:
+    """How long to wait for a kernel that another process compiles."""
+    return 0.0 if _alive is not None else PATIENCE
+
+
+def is_cold() -> bool:
+    """Whether kernels are being compiled in this process, or will be since there are none, and children may help."""
+    return (statistics.compiled > 0 or _nothing_is_stored()) and _most() > 0 and sys.getprofile() is None
+
+
+@functools.cache
+def _nothing_is_stored():
+    return store.is_empty()
+
+
+@functools.cache
+def _most():
+    """How many children there may be."""
+    if DISABLE_JIT or not sys.platform.startswith("linux") or os.environ.get("NUMTORCH_COMPILE_AHEAD", "1") in ("", "0") \
+            or store.directory() is None:
+        return 0
+    return min(len(os.sched_getaffinity(0)) - 1, MOST)
+
+
+def expect(call) -> None:
+    """Have the kernels of a call that will be made compiled ahead, where `is_cold()`.
+
+    Args:
+        call: a function without arguments that makes the call, or plans it. It runs in a forked process.
+    """
+    _expected.append(call)
+    start()
+
+
+def start() -> None:
+    """Give what is expected to a child, where one may be made."""
+    if _children:
+        for end in select.select(_children, (), (), 0)[0]:
+            os.close(_children.pop(end))
+            os.close(end)
+    if not _expected or len(_children) >= _most() or _alive is not None or threading.active_count() > 1 or _is_child():
+        return
+    calls = _expected[:]
+    _expected.clear()
+    with contextlib.suppress(OSError):                   # no more processes or files: then nothing is compiled ahead
+        _fork(calls)
+
+
+def _is_child():
+    """Whether this is a process of multiprocessing's: its parent looks after what it leaves behind."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    return multiprocessing is not None and multiprocessing.parent_process() is not None
+
+
+def _fork(calls):
+    living, held = os.pipe()                             # the child holds `held`: when it ends, `living` reads as closed
+    watched, ours = os.pipe()                            # and the other way round
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")                  # Python's, that threads are not forked: those of kernels are made anew
+        child = os.fork()
+    if child:
+        os.close(held)
+        os.close(watched)
+        os.waitpid(child, 0)
+        _children[living] = ours
+        return
+    try:
+        if not os.fork():                                # a grandchild is nobody's to wait for
+            _make(calls, held, watched)
+    finally:
+        os._exit(0)
+
+
+def _make(calls, held, watched):
+    global _alive
+    _alive = watched
+    os.setsid()
+    gc.disable()
+    logging.disable()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(null, number)
+    low, high = sorted((held, watched))
+    os.closerange(3, low)
+    os.closerange(low + 1, high)
+    os.closerange(high + 1, os.sysconf("SC_OPEN_MAX"))
+    os.nice(10)
+    for call in calls:
+        if select.select((watched,), (), (), 0)[0]:
+            return
+        with contextlib.suppress(Exception):             # whatever is wrong with a call, the process that makes it will say so
+            call()

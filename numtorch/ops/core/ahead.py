@@ -1,0 +1,56 @@
+"""The backward of what was just recorded, compiled while the program goes on (see kernels/ahead.py)."""
+from __future__ import annotations
+
+import functools
+import weakref
+
+from ...autograd.graph import GraphNode, Output
+from ...autograd.modes import modes
+from ...devices import cpu
+from ...kernels import ahead
+from ...tensor import Tensor, lasting
+
+MOST_BYTES = 64 << 20                                    # of a gradient that a child makes up
+
+_seen: weakref.WeakSet = weakref.WeakSet()
+
+
+def expect_backward(result) -> None:
+    """Have the kernels of the nodes behind a result compiled ahead.
+
+    Args:
+        result: what a call returned, a tensor or several.
+    """
+    tensors = [t for t in (result if isinstance(result, tuple) else (result,)) if isinstance(t, Tensor) and t.node is not None]
+    if not tensors or tensors[0].node in _seen or tensors[0].layout.device is not cpu:
+        return
+    layouts: list = []
+    node = tensors[0].node
+    if type(node) is Output:
+        node, layouts = node.edges[0], [t.layout for t in tensors]
+    pending, calls = [(node, layouts or [tensors[0].layout])], []
+    while pending:
+        node, layouts = pending.pop()
+        if node in _seen:
+            continue
+        _seen.add(node)
+        if _is_ours(node) and len(layouts) == node.outputs and all(l is not None and l.nbytes <= MOST_BYTES for l in layouts):
+            calls.append(functools.partial(_backward, weakref.ref(node), layouts))
+        for edge in node.edges:
+            if edge is not None and edge not in _seen:
+                pending.append((edge, [edge.result_layout()]))
+    for call in reversed(calls):                         # backward begins at the other end
+        ahead.expect(call)
+
+
+def _is_ours(node):
+    """Whether a node's backward is no function of a user's."""
+    return type(node) is GraphNode or hasattr(type(node), "recipe")
+
+
+def _backward(reference, layouts):
+    node = reference()
+    if node is not None:
+        modes.switch(False)
+        grads = [lasting(layout.dense(layout.dtype)) for layout in layouts]
+        node.backward(grads if node.outputs > 1 else grads[0])
