@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 
 from . import storage as _storage
-from .kernels.compiler import without_memory
+from .kernels.planning import without_memory
 from .ops.core.late import provide
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.compiler import compile_kernel, without_memory
+from numtorch.kernels.compiler import compile_kernel
+from numtorch.kernels.planning import without_memory
 from numtorch.kernels.program import MOST_WORDS, STACK, STACK_BYTES, Program, prepare_parts, sequence
 
 N = 4

@@ -34,6 +34,7 @@ from . import ahead, debugmemory, processor, store
 from .binding import DISABLE_JIT, HOST, KERNEL_MATH, OUTLINED, Names, bind, fingerprint, options
 from .entries import python_entry
 from .forks import delay_forks
+from .planning import planning
 from .pointers import PYTHON_KERNELS, Pointer, element_type
 from .progress import progress, statistics
 
@@ -353,51 +354,6 @@ class _Deferred(Kernel):
         made = self.make()
         self.call, self.address = made.call, made.address
         return getattr(made, attribute)
-
-
-class _Planning(threading.local):
-    """What this thread plans for, where that is not the host: kernels are named then and not compiled."""
-
-    without_memory = False
-    elsewhere: Elsewhere | None = None
-
-
-class Elsewhere:
-    """A device that runs the host's serial kernels, each part of a call in a thread of its own.
-
-    Attributes:
-        threads: how many parts a call may have.
-        share: the part of the host's least work a thread that is worth one there.
-    """
-
-    threads, share = 1, 1.0
-
-    def prepare(self, kernel, descriptors, offsets, workspace):
-        """What `threads.prepare` gives, for this device."""
-        raise NotImplementedError
-
-
-planning = _Planning()
-
-
-@contextlib.contextmanager
-def without_memory():
-    """Inside, planners make plans that do nothing, and no kernel is compiled."""
-    before, planning.without_memory = planning.without_memory, True
-    try:
-        yield
-    finally:
-        planning.without_memory = before
-
-
-@contextlib.contextmanager
-def planning_for(device: Elsewhere):
-    """Inside, planners of the host make plans for another device."""
-    before, planning.elsewhere = planning.elsewhere, device
-    try:
-        yield
-    finally:
-        planning.elsewhere = before
 
 
 def _python_kernel(function, names, compute, signature, nogil, recipe):

@@ -24,6 +24,7 @@ from numpy import int64
 
 from . import compiler, threads
 from .intrinsics import address_of, as_pointer, call_native, local_array, local_like
+from .planning import planning
 
 STACK = "stack"                                          # the name of a program's own scratch memory
 STACK_BYTES = 24 << 10
@@ -161,7 +162,7 @@ class Program:
 
         Other Python threads run meanwhile if they do during one of its launches.
         """
-        if compiler.planning.without_memory:
+        if planning.without_memory:
             return threads.NOTHING
         nogil = any(prepared.entry.nogil for prepared in self.keep)
         prepared = threads.prepare(program_kernel(len(self.names) - 1, nogil, self.stack), [self.row()])
@@ -176,7 +177,7 @@ class Program:
 
 def prepare_parts(programs, offsets=None, *, workspace=0, release_lock=False):
     """Programs of one set of arguments, one for each part of a call, as `threads.prepare` runs parts."""
-    if compiler.planning.without_memory:
+    if planning.without_memory:
         return threads.NOTHING
     count = len(programs[0].names) - 1
     rows = [program.row() for program in programs]

@@ -18,6 +18,7 @@ import numpy as np
 from . import compiler
 from .forks import survive_fork
 from .intrinsics import address_of, as_pointer, local_like
+from .planning import planning
 from .pool import MAX_PARTS, Pool, launch, run_part
 
 MAX_ARGUMENTS = 20
@@ -80,13 +81,13 @@ def get_num_threads() -> int:
         >>> torch.get_num_threads() >= 1
         True
     """
-    elsewhere = compiler.planning.elsewhere
+    elsewhere = planning.elsewhere
     return _threads[0] if elsewhere is None else elsewhere.threads
 
 
 def least_work(grain) -> int:
     """The least work that is worth a thread, where it is `grain` on the host: less for a device of many threads."""
-    elsewhere = compiler.planning.elsewhere
+    elsewhere = planning.elsewhere
     return grain if elsewhere is None else max(1, int(grain * elsewhere.share))
 
 
@@ -182,10 +183,10 @@ def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> P
         descriptors = np.array(rows, np.int64)
     except OverflowError:
         raise RuntimeError("integer overflow: a size, a stride or an offset of this call does not fit 64 bits") from None
-    if compiler.planning.without_memory:
+    if planning.without_memory:
         return NOTHING
-    if compiler.planning.elsewhere is not None:
-        return compiler.planning.elsewhere.prepare(kernel, descriptors, offsets, workspace)
+    if planning.elsewhere is not None:
+        return planning.elsewhere.prepare(kernel, descriptors, offsets, workspace)
     parts, length = descriptors.shape
     base = descriptors.ctypes.data
     if parts == 1 and not release_lock:

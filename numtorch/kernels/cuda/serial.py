@@ -15,8 +15,8 @@ import functools
 import numpy as np
 from numpy import int64
 
-from ..compiler import Elsewhere, planning_for
 from ..intrinsics import Intrinsic, offset
+from ..planning import Elsewhere, planning_for
 from ..pointers import Pointer
 from ..threads import Prepared
 from .capture import refuse
