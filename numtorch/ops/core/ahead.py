@@ -6,7 +6,6 @@ import weakref
 
 from ...autograd.graph import GraphNode, Output
 from ...autograd.modes import modes
-from ...devices import cpu
 from ...kernels import ahead
 from ...tensor import Tensor, lasting
 
@@ -22,7 +21,7 @@ def expect_backward(result) -> None:
         result: what a call returned, a tensor or several.
     """
     tensors = [t for t in (result if isinstance(result, tuple) else (result,)) if isinstance(t, Tensor) and t.node is not None]
-    if not tensors or tensors[0].node in _seen or tensors[0].layout.device is not cpu:
+    if not tensors or tensors[0].node in _seen:
         return
     layouts: list = []
     node = tensors[0].node
