@@ -75,7 +75,7 @@ class RuleOptimizer(Optimizer):
         for group in self.param_groups:
             layouts = [p.layout for p in group["params"] if p.layout.device is cpu]
             for dtype in dict.fromkeys(l.dtype for l in layouts):
-                _planned(self.rule(group), dtype, cpu, tuple([l.numel for l in layouts if l.dtype is dtype]))
+                planned_step(self.rule(group), dtype, cpu, tuple([l.numel for l in layouts if l.dtype is dtype]))
 
     def rule(self, group) -> Rule:
         """The rule that a group's options ask for.
