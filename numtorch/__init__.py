@@ -90,6 +90,9 @@ from .ops.pointwise.real_functions import (deg2rad, gcd, heaviside, hypot, isneg
                                            logaddexp2, logit, nan_to_num, rad2deg, rsub, sinc, xlogy)
 from .ops.memory.tensortypes import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor,
                                      IntTensor, LongTensor, ShortTensor, is_storage, set_default_tensor_type, typename)
+from .ops.memory.typed import (BFloat16Storage, BoolStorage, ByteStorage, CharStorage, ComplexDoubleStorage, ComplexFloatStorage,
+                               DoubleStorage, FloatStorage, HalfStorage, IntStorage, LongStorage, ShortStorage, TypedStorage)
+from .ops.memory.untyped import UntypedStorage
 from .ops.spatial.grid_sample import grid_sampler
 from .ops.shape.pad import constant_pad_nd
 from .ops.nn.native_norm import native_batch_norm, native_group_norm, native_layer_norm
@@ -142,6 +145,7 @@ from .sparse.coo import sparse_coo_tensor
 from .sparse.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .tensor import Tensor, subclass_listeners as _subclass_listeners
 
+vars(_sys.modules[f"{__name__}.storage"]).update(TypedStorage=TypedStorage, UntypedStorage=UntypedStorage)     # as in torch.storage
 _describe_waiting()
 _subclass_listeners.append(lambda cls: _importlib.import_module(f"{__name__}.overrides").install())
 

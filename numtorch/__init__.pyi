@@ -74,6 +74,9 @@ from numtorch.ops.core.generator import Generator as _Generator
 from numtorch.ops.core.generator import fork_rng as fork_rng
 from numtorch.ops.core.return_types import Pair as _Pair
 from numtorch.ops.memory.tensortypes import LegacyType as _LegacyType
+from numtorch.ops.memory.typed import LegacyStorage as _LegacyStorage
+from numtorch.ops.memory.typed import TypedStorage as TypedStorage
+from numtorch.ops.memory.untyped import UntypedStorage as UntypedStorage
 from numtorch.tensor import Tensor as Tensor
 from numtorch.types import Device as _Device
 from numtorch.types import Dims as _Dims
@@ -83,15 +86,27 @@ from numtorch.types import Scalar as _Scalar
 from numtorch.types import TensorOrTensors as _TensorOrTensors
 from numtorch.utils.modelsummary import ModelSummary as _ModelSummary
 
+BFloat16Storage: _LegacyStorage
 BFloat16Tensor: _LegacyType
+BoolStorage: _LegacyStorage
 BoolTensor: _LegacyType
+ByteStorage: _LegacyStorage
 ByteTensor: _LegacyType
+CharStorage: _LegacyStorage
 CharTensor: _LegacyType
+ComplexDoubleStorage: _LegacyStorage
+ComplexFloatStorage: _LegacyStorage
+DoubleStorage: _LegacyStorage
 DoubleTensor: _LegacyType
+FloatStorage: _LegacyStorage
 FloatTensor: _LegacyType
+HalfStorage: _LegacyStorage
 HalfTensor: _LegacyType
+IntStorage: _LegacyStorage
 IntTensor: _LegacyType
+LongStorage: _LegacyStorage
 LongTensor: _LegacyType
+ShortStorage: _LegacyStorage
 ShortTensor: _LegacyType
 __version__: _str
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:

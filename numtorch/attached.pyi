@@ -9,6 +9,9 @@ from numtorch.tensor import Tensor as Tensor
 from numtorch.layout import memory_format as _memory_format
 from numtorch.ops.core.generator import Generator as _Generator
 from numtorch.ops.core.return_types import Pair as _Pair
+from numtorch.ops.memory.typed import LegacyStorage as _LegacyStorage
+from numtorch.ops.memory.typed import TypedStorage as _TypedStorage
+from numtorch.ops.memory.untyped import UntypedStorage as _UntypedStorage
 from numtorch.types import Device as _Device
 from numtorch.types import Dims as _Dims
 from numtorch.types import Operand as _Operand
@@ -1159,6 +1162,10 @@ class Attached:
         """The standard deviation: the square root of `var`. Where that is 0 its gradient is, too."""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """The spectra of windows of a signal."""
+    def storage(self) -> _TypedStorage:
+        """The memory this tensor lies in, shared with its views, as elements of its dtype."""
+    def storage_type(self) -> _LegacyStorage:
+        """The storage type of this tensor's dtype."""
     def sub(self, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """input - alpha * other, elementwise."""
     def sub_(self, other: _Operand, *, alpha: _Operand = 1) -> Tensor:
@@ -1279,6 +1286,8 @@ class Attached:
         """With a new dimension of extent 1 before `dim`."""
     def unsqueeze_(self, dim: _Dims) -> Tensor:
         """In-place form of `unsqueeze`, with its arguments: this tensor itself is seen so from now on."""
+    def untyped_storage(self) -> _UntypedStorage:
+        """The memory this tensor lies in, shared with its views."""
     def values(self) -> Tensor:
         """The stored elements of a coalesced COO tensor, (nnz, *dense), or of a compressed one, (*batch, nnz, *block, *dense)."""
     def vander(self, N: _int | None = None, increasing: _bool = False) -> Tensor:

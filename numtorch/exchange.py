@@ -409,7 +409,10 @@ def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) 
     elif len(args) == 1:
         if isinstance(args[0], Tensor):
             return alias(args[0]) if dtype is None else make(args[0], dtype)
-        out = make(args[0], wanted)
+        if hasattr(args[0], "untyped"):                  # a storage, whose memory it takes
+            return fresh(Layout.of(wanted, (0,))).set_(args[0])
+        shared = type(args[0]) is np.ndarray and args[0].dtype == wanted.numpy and wanted.numpy is not None
+        out = from_numpy(args[0]) if shared else make(args[0], wanted)
     else:
         raise TypeError(f"Tensor(): expected data or a shape of integers, got {', '.join(type(a).__name__ for a in args)}")
     if device is not None and str(device) != "cpu":

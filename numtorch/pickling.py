@@ -61,7 +61,7 @@ def _deepcopy(self, memo) -> Tensor:
     if self.layout.handler is not None:
         out.memory = self.layout.handler.copied_storage(self, memo)
     else:
-        out.memory = _copied_storage(self.memory, memo)
+        out.memory = copied_storage(self.memory, memo)
         out.address = out.memory.address + (self.address - self.memory.address)
     out.layout, out.node = self.layout, None
     out.__dict__.update(deepcopy(_plain_state(self), memo))
@@ -72,7 +72,7 @@ def _deepcopy(self, memo) -> Tensor:
     return out
 
 
-def _copied_storage(storage, memo):
+def copied_storage(storage, memo):
     """The copy of a storage for tensors that are copied together."""
     found = memo.get(id(storage))
     if found is None:

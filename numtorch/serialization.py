@@ -30,6 +30,8 @@ from .layout import Layout, Size, memory_layout
 from .mapped import MappedFile, entry_offset
 from .nn.modules.state import StateDict
 from .nn.parameter import Buffer, Parameter
+from .ops.memory.typed import TypedStorage
+from .ops.memory.untyped import StorageBase, UntypedStorage
 from .sparse.files import described, get_layout, rebuild_sparse
 from .sparse.layouts import is_sparse
 from .tensor import Tensor, alias, lasting, wrap
@@ -67,21 +69,16 @@ _STORAGES = {kind: _Named("torch", f"{kind.title}Storage") for name, kind in dty
 
 
 # ---------------------------------------------------------------- saving
-class _Stored:
-    """A storage and what its elements are, on their way into a file."""
+def _numel(stored):
+    """How many elements a storage has in a file; bytes where PyTorch has no storage of the kind."""
+    return stored.memory.nbytes // (stored.dtype.itemsize if stored.dtype in _STORAGES else 1)
 
-    __slots__ = ("storage", "kind")
 
-    def __init__(self, storage, kind) -> None:
-        self.storage, self.kind = storage, kind
-
-    def numel(self):
-        """How many elements; bytes where PyTorch has no storage of the kind."""
-        return self.storage.nbytes // (self.kind.itemsize if self.kind in _STORAGES else 1)
-
-    def content(self):
-        whole = Layout.of(self.kind, (self.storage.nbytes // self.kind.itemsize,), None, self.storage.device)
-        return memoryview(raw_array(wrap(self.storage, self.storage.address, whole).cpu())).cast("B")
+def _content(stored):
+    """The bytes of all of a storage's memory, which tensors may lie in that is larger than what the storage shows."""
+    memory, kind = stored.memory, stored.dtype
+    whole = Layout.of(kind, (memory.nbytes // kind.itemsize,), None, memory.device)
+    return memoryview(raw_array(wrap(memory, memory.address, whole).cpu())).cast("B")
 
 
 class _Saver(pickle._Pickler):                           # the one in Python, whose globals can be named otherwise
@@ -92,15 +89,15 @@ class _Saver(pickle._Pickler):                           # the one in Python, wh
         self.stored = {}                                 # what is stored under each number, by its memory
 
     def persistent_id(self, obj):
-        if type(obj) is not _Stored:
+        if not isinstance(obj, StorageBase):
             return None
-        storage, kind = obj.storage, obj.kind
+        storage, kind = obj.memory, obj.dtype
         place = (storage.address, storage.device) if storage.nbytes else kind
         number, before = self.stored.setdefault(place, (len(self.stored), obj))
-        if before.kind is not kind:
+        if before.dtype is not kind:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         location = "cpu" if storage.device is cpu else f"{storage.device.type}:{storage.device.index or 0}"
-        return "storage", _STORAGES.get(kind, _UNTYPED), str(number), location, before.numel()
+        return "storage", _STORAGES.get(kind, _UNTYPED), str(number), location, _numel(before)
 
     def reducer_override(self, obj):
         if isinstance(obj, Tensor):
@@ -141,7 +138,7 @@ def _reduced_tensor(tensor):
         held = held.contiguous()
     layout, storage = held.layout, held.memory
     offset = (held.address - storage.address) // layout.dtype.itemsize if layout.numel else 0
-    args = _Stored(storage, layout.dtype), offset, tuple(layout.shape), tuple(layout.strides), tensor.requires_grad, OrderedDict()
+    args = held.storage(), offset, tuple(layout.shape), tuple(layout.strides), tensor.requires_grad, OrderedDict()
     build = _V2 if layout.dtype in _STORAGES else _V3
     if build is _V3:
         args = *args, layout.dtype
@@ -199,7 +196,7 @@ def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int 
         add("data.pkl", pickled.getbuffer())
         add("byteorder", b"little")
         for number, stored in saver.stored.values():
-            add(f"data/{number}", stored.content())
+            add(f"data/{number}", _content(stored))
         add("version", b"3\n")
 
 
@@ -322,7 +319,8 @@ class _Reader:
 
     def __init__(self, read_storage) -> None:
         self.read_storage = read_storage
-        self.bases: dict = {}                            # by key: a storage's tensor of one dimension, and what it was said to be
+        self.bases: dict = {}                            # by key: a storage, and what it was said to be
+        self.base_of: dict = {}                          # by the identity of a storage: its tensor of one dimension
         self.seen_as: dict = {}                          # by the identity of such a tensor, dtype and bits: what they make of it
         self.build, self.build_of = self.rebuild_tensor, self.rebuild_tensor_of
         self.meanings = {**_MEANINGS, ("torch._utils", "_rebuild_tensor_v2"): self.build,
@@ -337,12 +335,12 @@ class _Reader:
             raise pickle.UnpicklingError("load: the file names a storage of an unknown type")
         if key not in self.bases:
             base = self.read_storage(key, kind, location, numel)
-            self.bases[key] = base, kind, numel
-            self.seen_as[id(base), kind, False, False] = base
-        base, *said = self.bases[key]
+            self.bases[key] = typed, *_ = TypedStorage(wrap_storage=UntypedStorage._over(base), dtype=kind), kind, numel
+            self.base_of[id(typed)] = self.seen_as[id(base), kind, False, False] = base
+        typed, *said = self.bases[key]
         if said != [kind, numel]:
             raise pickle.UnpicklingError(f"load: the file says two things of its storage {key!r}")
-        return base
+        return typed
 
     def whole(self, base, kind, conj, neg):
         """A storage's tensor under a dtype, with the values that PyTorch's conj and neg bits stand for, which tensors here have
@@ -359,11 +357,13 @@ class _Reader:
             self.seen_as[place] = found
         return found
 
-    def rebuild_tensor(self, base, offset, size, stride, requires_grad, hooks, metadata=None):
-        return self.rebuild_tensor_of(base, offset, size, stride, requires_grad, hooks, base.dtype, metadata)
+    def rebuild_tensor(self, storage, offset, size, stride, requires_grad, hooks, metadata=None):
+        kind = getattr(storage, "dtype", None)
+        return self.rebuild_tensor_of(storage, offset, size, stride, requires_grad, hooks, kind, metadata)
 
-    def rebuild_tensor_of(self, base, offset, size, stride, requires_grad, hooks, kind, metadata=None):
-        if (id(base), base.dtype, False, False) not in self.seen_as or not isinstance(kind, dtype):
+    def rebuild_tensor_of(self, storage, offset, size, stride, requires_grad, hooks, kind, metadata=None):
+        base = self.base_of.get(id(storage))
+        if base is None or not isinstance(kind, dtype):
             raise pickle.UnpicklingError("load: the file describes a tensor that lies in no storage")
         if len(size) > 64:
             raise pickle.UnpicklingError(f"load: the file describes a tensor of {len(size)} dimensions")
@@ -441,12 +441,12 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         prefix = next((e.removesuffix("data.pkl") for e in archive.namelist() if e.endswith("/data.pkl")), None)
         if prefix is None:
             raise RuntimeError("load: the archive has no data.pkl, so it was not written by save")
-        if f"{prefix}byteorder" in archive.namelist() and _content(archive, f"{prefix}byteorder") != b"little":
+        if f"{prefix}byteorder" in archive.namelist() and _entry(archive, f"{prefix}byteorder") != b"little":
             raise RuntimeError("load: the file's numbers are big-endian")
         mapped = MappedFile(f) if mmap else None
         reader = _Reader(lambda key, kind, location, numel: _read_storage(
             archive, f"{prefix}data/{key}", kind, location, numel, map_location, mapped))
-        return unpickler(_content(archive, f"{prefix}data.pkl"), reader.meanings, reader.storage_of).load()
+        return unpickler(_entry(archive, f"{prefix}data.pkl"), reader.meanings, reader.storage_of).load()
 
 
 @contextlib.contextmanager
@@ -484,7 +484,7 @@ def _check_sizes(archive, file):
         raise zipfile.BadZipFile(f"its entries have {taken} bytes, which is more than all of it")
 
 
-def _content(archive, entry):
+def _entry(archive, entry):
     with _damaged():
         return archive.read(entry)
 

@@ -449,7 +449,7 @@ def move(storage: Storage, address: int, owner, kept: bool) -> None:
     """Have a storage's memory be elsewhere from now on. The caller has copied the elements, sees to the addresses that tensors
     have, and has `kept` the old owner where anything may use the old memory still."""
     if storage.pooled:
-        _leave_ring(storage)
+        leave_ring(storage)
     _foreign.pop((storage.address, storage.nbytes, storage.device), None)
     block = getattr(storage, "bin", None)
     if block is not None:                                # its block comes back to the list now, or never
@@ -464,7 +464,7 @@ def move(storage: Storage, address: int, owner, kept: bool) -> None:
 moves = [0]                                              # how often one was moved: who keeps addresses asks
 
 
-def _leave_ring(storage):
+def leave_ring(storage):
     """Have no ring hand a storage out again."""
     ring = _rings.get((storage.nbytes, storage.device))
     for each in (ring, ring.twin if ring is not None else None):
@@ -473,6 +473,12 @@ def _leave_ring(storage):
             with contextlib.suppress(ValueError):
                 each.remove(storage)
     storage.pooled = False
+
+
+def resizable(storage: Storage) -> bool:
+    """Whether a storage's memory is the allocator's, which may give it more: not an alias', and not what is somebody else's."""
+    known = _foreign.get((storage.address, storage.nbytes, storage.device))
+    return not isinstance(storage.owner, Storage) and (known is None or known() is not storage)
 
 
 def empty_cache() -> None:

@@ -249,17 +249,6 @@ class Tensor(Attached, metaclass=TensorType):
         """
         return (self.address - self.memory.address) // self.layout.dtype.itemsize
 
-    def untyped_storage(self) -> Storage:
-        """The memory this tensor lies in, shared with its views.
-
-        Example:
-            >>> import numtorch as torch
-            >>> x = torch.zeros(2, 3)
-            >>> x[1].untyped_storage() is x.untyped_storage()
-            True
-        """
-        return self.memory
-
     def as_subclass(self, cls):
         """The same tensor, its place in the graph included, as one of a subclass.
 

@@ -114,7 +114,7 @@ def test_memory_ends_where_the_elements_do(make, mode):
         pytest.skip("no gradients in inference mode")
     with mode():
         x = make()
-    assert x.untyped_storage().nbytes == x.nbytes
+    assert x.untyped_storage().nbytes() == x.nbytes
     file = io.BytesIO()
     torch.save(x, file)
     with zipfile.ZipFile(file) as archive:
@@ -292,8 +292,8 @@ def test_a_damaged_file(place):
     (lambda: torch.save(1, 3), TypeError), (lambda: torch.load(3), AttributeError), (lambda: torch.load("/no/such"), FileNotFoundError),
     (lambda: torch.save(1, io.BytesIO(), _use_new_zipfile_serialization=False), RuntimeError),
     (lambda: torch.save([FLOATS, FLOATS.view(torch.int32)], io.BytesIO()), RuntimeError),
-    (lambda: torch.save(FLOATS.untyped_storage(), io.BytesIO()), TypeError), (lambda: copy.copy(FLOATS.untyped_storage()), TypeError),
-    (lambda: copy.deepcopy(FLOATS.untyped_storage()), TypeError), (lambda: pickle.dumps(FLOATS.untyped_storage()), TypeError)])
+    (lambda: torch.save(FLOATS.memory, io.BytesIO()), TypeError), (lambda: copy.copy(FLOATS.memory), TypeError),
+    (lambda: copy.deepcopy(FLOATS.memory), TypeError), (lambda: pickle.dumps(FLOATS.memory), TypeError)])
 def test_what_cannot_be_saved_or_loaded(call, kind):
     with pytest.raises(kind):
         call()

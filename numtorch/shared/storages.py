@@ -86,12 +86,20 @@ def is_paged(storage):
 
 
 def _rebind(moved):
-    """Give everything over these storages its new address: tensors, and aliases with theirs. NumPy arrays over small ones stay
-    where they are, over the old memory, and so do values that a graph saved: they are what was saved."""
-    distances = {id(storage): distance for storage, distance, _ in moved}
-    pending = [storage for storage, _, _ in moved]
+    """Move storages to blocks, and give everything over them its new address: tensors, and aliases with theirs. NumPy arrays over
+    small ones stay where they are, over the old memory, and so do values that a graph saved: they are what was saved."""
     for storage, _, block in moved:
         move(storage, block.address, block, True)
+    rebind({id(storage): distance for storage, distance, _ in moved}, [storage for storage, _, _ in moved])
+
+
+def rebind(distances, pending) -> None:
+    """Give everything over storages that were moved its new address.
+
+    Args:
+        distances: how far each was moved, by its identity.
+        pending: the storages.
+    """
     while pending:
         aliases = []
         for each in _referrers(pending):

@@ -2,5 +2,5 @@
 
 copies: copies and casts. assign: `copy_`, `fill_`, tensors filled. writing: the rules of writing into tensors that exist. resize:
 results that go into `out`, `resize_`, `set_`. conversion: `to` and its short forms. detach: the same memory apart from the graph.
-tensortypes: `FloatTensor` and its like.
+tensortypes: `FloatTensor` and its like. untyped, typed: storages, which are tensors' memory as an object.
 """

@@ -14,10 +14,12 @@ from ...autograd.writes import check_mode
 from ...devices import cpu
 from ...dtypes import can_cast
 from ...layout import Layout, as_shape, formatted
-from ...storage import Storage, new_storage
+from ...storage import new_storage
 from ...tensor import Tensor, fresh
 from ..core.operands import layout_of, method
 from .assign import copy_
+from .typed import TypedStorage
+from .untyped import StorageBase
 from .writing import check_apart
 
 
@@ -148,7 +150,12 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
         if size is None:
             return _taking(self, source.memory, source.address, source.layout)
         source = source.memory
-    if not isinstance(source, Storage):
+    elif isinstance(source, StorageBase):
+        if isinstance(source, TypedStorage) and source.dtype is not own.dtype:
+            raise RuntimeError(f"Expected a Storage of type {own.dtype.title} or an UntypedStorage, but got type "
+                               f"{source.dtype.title} for argument 1 'storage'")
+        source = source.memory
+    else:
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
     if source.device is not own.device:
         raise RuntimeError(f"set_: expected a storage on {own.device}, got one on {source.device}")

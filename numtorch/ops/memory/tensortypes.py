@@ -5,10 +5,10 @@ from ...devices import cpu
 from ...dtypes import dtype as dtype_class
 from ...dtypes import set_default_dtype
 from ...exchange import make
-from ...storage import Storage
 from ...tensor import Tensor
 from ..core.operands import layout_of, method
 from .assign import copy_
+from .untyped import StorageBase
 
 
 class LegacyType(type):
@@ -99,7 +99,7 @@ def is_storage(obj) -> bool:
         >>> torch.is_storage(torch.zeros(1)), torch.is_storage(torch.zeros(1).untyped_storage())
         (False, True)
     """
-    return isinstance(obj, Storage)
+    return isinstance(obj, StorageBase)
 
 
 @method
