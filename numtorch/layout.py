@@ -263,7 +263,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
     if type(dim) is int and 0 <= dim < ndim:
         return dim
     if type(dim) is not int:
-        if type(dim) is bool or not hasattr(dim, "__index__"):
+        if type(dim) is bool or getattr(dim, "ndim", None) or not hasattr(dim, "__index__"):
             raise TypeError(f"dimension: expected an int, got {type(dim).__name__}")
         dim = dim.__index__()
     bound = max(ndim, 1)
@@ -292,6 +292,11 @@ def _integer(n) -> int:
     return int(as_index(n))
 
 
+def is_sequence(value) -> bool:
+    """Whether an argument is several values rather than one. A tensor without dimensions is one."""
+    return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
+
+
 def ints(values, name="shape") -> tuple:
     """Numbers as Python ints. Raises TypeError, in the name of what they are for, where one is not an integer."""
     if type(values) is tuple:
@@ -304,14 +309,14 @@ def ints(values, name="shape") -> tuple:
         return tuple([n if type(n) is int else _integer(n) for n in values])
     except TypeError:
         wrong = values
-        if hasattr(values, "__iter__"):
+        if is_sequence(values):
             wrong = next((n for n in values if type(n) is bool or not hasattr(n, "__index__")), values)
         raise TypeError(f"{name}: expected integers, got {type(wrong).__name__} ({wrong!r})") from None
 
 
 def as_shape(args, name="shape") -> tuple:
     """`f(2, 3)`, `f((2, 3))` and `f([2, 3])` all as (2, 3). Raises TypeError for what is not an int."""
-    if len(args) == 1 and type(args[0]) is not int and hasattr(args[0], "__iter__"):
+    if len(args) == 1 and type(args[0]) is not int and is_sequence(args[0]):
         args = args[0]
     return ints(args, name)
 
@@ -321,7 +326,7 @@ def plain_dims(dims, name="dim"):
     none, such as 0.0 and False: it would find the plan of the int."""
     if type(dims) is int or dims is None:
         return dims
-    return ints(dims, name) if type(dims) is tuple or hasattr(dims, "__iter__") else ints((dims,), name)[0]
+    return ints(dims, name) if type(dims) is tuple or is_sequence(dims) else ints((dims,), name)[0]
 
 
 def broadcast_shapes(*shapes) -> tuple:

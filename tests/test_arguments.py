@@ -99,7 +99,7 @@ def test_what_is_no_first_tensor(name):
 
 
 @pytest.mark.parametrize("call, kind, words", [
-    (lambda: torch.topk(X, 1.5), TypeError, "topk: k: expected integers, got float"), (lambda: F.max_pool2d(X[None], "a"), TypeError, "max_pool2d: kernel_size: expected integers, got str"), (lambda: torch.kthvalue(X, 1.5), TypeError, "integer"),
+    (lambda: torch.topk(X, 1.5), TypeError, "topk.*'k' must be int, not float"), (lambda: F.max_pool2d(X[None], "a"), TypeError, "max_pool2d: kernel_size: expected integers, got str"), (lambda: torch.kthvalue(X, 1.5), TypeError, "'k' must be int"),
     (lambda: torch.tensordot(X, X, -1), RuntimeError, "dims >= 0"), (lambda: torch.tensordot(X, X, 1.5), RuntimeError, "a pair of lists"),
     (lambda: torch.tensordot(X, X, ([2], [0])), IndexError, "out of range"), (lambda: torch.tensordot(X, X, 3), RuntimeError, "dims=3 for 2 and 2"),
     (lambda: F.batch_norm(X, X[0], None, training=True), ValueError, "neither be None"), (lambda: F.batch_norm(X, None, None, training=True, eps=0), ValueError, "must be positive"),
@@ -264,3 +264,77 @@ def test_what_is_equal_to_an_int_is_none(name):
             with pytest.raises(TypeError):
                 call(x.clone(), wrong)
         call(x.clone(), np.int64(place))                 # what has an index is one
+
+
+# Of a truth value: what equals one and is none must find no plan of it either.
+IMAGE, MATRIX = torch.arange(16.0).reshape(1, 4, 4), torch.tensor([[4.0, 1.0], [1.0, 3.0]])
+OF_TRUTHS = {
+    **{f"{name} keepdim": lambda t, name=name: getattr(MATRIX, name)(0, keepdim=t) for name in (
+        "sum", "mean", "prod", "amax", "amin", "all", "any", "argmax", "argmin", "max", "min", "median", "nanmedian", "mode", "logsumexp", "var", "std", "nansum")},
+    **{f"{name} of all": lambda t, name=name: getattr(MATRIX, name)(keepdim=t) for name in ("sum", "mean", "amax", "argmax")},
+    "kthvalue": lambda t: MATRIX.kthvalue(1, 0, t), "quantile": lambda t: MATRIX.quantile(0.5, 0, t), "unbiased": lambda t: MATRIX.var(0, t),
+    "sort": lambda t: MATRIX.sort(0, t), "argsort": lambda t: MATRIX.argsort(descending=t), "stable": lambda t: MATRIX.sort(stable=t),
+    "topk largest": lambda t: MATRIX.topk(1, largest=t), "topk sorted": lambda t: MATRIX.topk(1, sorted=t), "isin": lambda t: torch.isin(X, X, invert=t),
+    "unique": lambda t: I.unique(return_counts=t), "unique_consecutive": lambda t: I.unique_consecutive(t), "searchsorted": lambda t: torch.searchsorted(X[0], X, right=t),
+    "bucketize": lambda t: torch.bucketize(X, X[0], out_int32=t), "isclose": lambda t: X.isclose(X, equal_nan=t), "combinations": lambda t: torch.combinations(X[0], 1, t),
+    "vander": lambda t: torch.vander(X[0], increasing=t), "nonzero": lambda t: I.nonzero(as_tuple=t), "put": lambda t: X.put(I[0], X[0], t),
+    "index_put": lambda t: X.index_put((I[0],), X, t), "scatter_reduce": lambda t: X.scatter_reduce(0, I, X, "sum", include_self=t),
+    "index_reduce": lambda t: X.index_reduce(0, I[0], X, "amax", include_self=t), "multinomial": lambda t: X.multinomial(1, t), "lu_unpack": lambda t: torch.lu_unpack(X, I[0].int() + 1, t),
+    "cholesky": lambda t: torch.linalg.cholesky(MATRIX, upper=t), "solve_triangular": lambda t: torch.linalg.solve_triangular(MATRIX, X, upper=t), "svd": lambda t: torch.linalg.svd(MATRIX, t),
+    "solve": lambda t: torch.linalg.solve(MATRIX, X, left=t), "ldl_factor": lambda t: torch.linalg.ldl_factor(MATRIX, hermitian=t), "pinv": lambda t: torch.linalg.pinv(MATRIX, hermitian=t),
+    "dropout": lambda t: F.dropout(X, 0.5, t), "batch_norm": lambda t: F.batch_norm(X, X[0].clone(), X[0].clone(), training=t), "hann_window": lambda t: torch.hann_window(3, t),
+    "attention": lambda t: F.scaled_dot_product_attention(IMAGE, IMAGE, IMAGE, is_causal=t), "interpolate": lambda t: F.interpolate(IMAGE, 3, mode="linear", align_corners=t),
+}
+
+
+@pytest.mark.parametrize("name", OF_TRUTHS)
+def test_what_is_equal_to_a_truth_value_is_none(name):
+    call = OF_TRUTHS[name]
+    for right in (True, False):
+        call(right)                                      # the plan is known from here on
+        for wrong in (int(right), float(right), np.bool_(right), str(right), torch.tensor(right)):
+            with pytest.raises(TypeError, match="must be bool"):
+                call(wrong)
+
+
+@pytest.mark.parametrize("name, call", [("max_pool2d", lambda t: F.max_pool2d(IMAGE, 3, ceil_mode=t)), ("avg_pool1d", lambda t: F.avg_pool1d(IMAGE, 3, ceil_mode=t)),
+                                        ("avg_pool2d", lambda t: F.avg_pool2d(IMAGE, 3, count_include_pad=t)), ("max_pool3d", lambda t: F.max_pool3d(IMAGE[None], 3, ceil_mode=t))])
+def test_truth_values_of_windows(name, call):
+    for wrong in ("True", None, [True], 3):
+        with pytest.raises(TypeError, match="must be bool"):
+            call(wrong)
+
+
+OF_NUMBERS = {                                           # by name: the call, whether fractions are taken
+    "matrix_power": (lambda n: MATRIX.matrix_power(n), False), "diff": (lambda n: X.diff(n), False), "cov": (lambda n: X.cov(correction=n), False),
+    "bincount": (lambda n: I[0].bincount(minlength=n), False), "vander": (lambda n: torch.vander(X[0], n), False), "polygamma": (lambda n: torch.polygamma(n, X), False),
+    "cross_entropy": (lambda n: F.cross_entropy(X, I[0], ignore_index=n), False), "nll_loss": (lambda n: F.nll_loss(X, I[0], ignore_index=n), False),
+    "conv1d": (lambda n: F.conv1d(IMAGE, torch.ones(1, 4, 1), groups=n), False), "gradient": (lambda n: torch.gradient(IMAGE[0], edge_order=n), False),
+    "topk": (lambda n: X.topk(n), False), "kthvalue": (lambda n: X.kthvalue(n), False), "round": (lambda n: X.round(decimals=n), False),
+    "nonzero_static": (lambda n: torch.nonzero_static(X, size=n), False), "add": (lambda n: torch.add(X, X, alpha=n), True), "addmm": (lambda n: torch.addmm(X, X, X, beta=n), True),
+    "baddbmm": (lambda n: torch.baddbmm(X[None], X[None], X[None], alpha=n), True), "cdist": (lambda n: torch.cdist(X, X, n), True), "norm": (lambda n: X.norm(n), True),
+    "layer_norm": (lambda n: F.layer_norm(X, (2,), eps=n), True), "batch_norm": (lambda n: F.batch_norm(X, X[0], X[0], momentum=n), True), "normalize": (lambda n: F.normalize(X, n), True),
+    "local_response_norm": (lambda n: F.local_response_norm(IMAGE, 2, beta=n), True), "var": (lambda n: X.var(correction=n), True), "attention": (lambda n: F.scaled_dot_product_attention(X, X, X, scale=n), True),
+}
+
+
+def _tensors(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_what_is_no_number(name):
+    call, fractions = OF_NUMBERS[name]
+    wanted = [t.tolist() for t in _tensors(call(1))]
+    for same in (np.int64(1), np.uint8(1), torch.tensor(1), *((np.float32(1), torch.tensor(1.0)) if fractions else ())):
+        assert [t.tolist() for t in _tensors(call(same))] == wanted
+    for wrong in ("1", [1], X, *(() if fractions else (1.0, True, np.float64(1), torch.tensor(1.0)))):
+        with pytest.raises((TypeError, RuntimeError) if wrong is X else TypeError):
+            call(wrong)
+
+
+def test_a_factor_of_few_bits_is_a_number():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.sub(x, x, alpha=np.uint8(2)).tolist() == [-1.0, -2.0]
+    with pytest.raises(RuntimeError, match="must not be a complex number"):
+        torch.add(x, x, alpha=2j)

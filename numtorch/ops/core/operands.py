@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import inspect
-from numbers import Real
 
 import numpy as np
 
@@ -77,12 +76,6 @@ def layout_of(name, value, argument="input", position=1):
     if not isinstance(value, Tensor):
         raise not_a_tensor(name, value, argument, position)
     return value.layout
-
-
-def check_real(name, value, argument) -> None:
-    """Raise TypeError where an argument that has to be a real number is none."""
-    if not isinstance(value, Real):
-        raise TypeError(f"{name}(): argument '{argument}' must be float, not {type(value).__name__}")
 
 
 def is_formula(args) -> bool:

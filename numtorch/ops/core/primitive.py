@@ -31,6 +31,7 @@ from ...layout import Layout
 from ...storage import ring_for
 from ...tensor import Tensor
 from .ahead import expect_backward
+from .arguments import CHECKS
 from .generate import make
 
 PLAN_LIMIT = 2048                                        # plans a table keeps; then it starts over, so dynamic shapes stay bounded
@@ -125,11 +126,13 @@ class Primitive(Recorded):
         plans: by the layouts of its tensors, then its attributes; `exact_plans`: by the types of these too.
         function: what users call, where that is the primitive itself.
         required: the places of arguments that must be tensors, not None.
+        checks: what attributes are checked by, by their places.
         vjp: `vjp(node, grad) -> gradients`, by ops; None where results have no gradient.
     """
 
     function = plan = execute = None
     required: frozenset[int] = frozenset()
+    checks: dict = {}
 
     def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None):
         super().__init__(name)
@@ -186,7 +189,8 @@ class Primitive(Recorded):
         """Decorator: what runs a plan, `execute(plan, *tensors, *attributes)`. Becomes the primitive's call, without the plan.
 
         Its arguments that are annotated as tensors are looked at by layout; the others are attributes, which must be hashable.
-        Of one that is annotated as an int, a value that is equal but is no int (0.0, False) does not find the plan.
+        What is annotated `int`, `float`, `complex` or `bool` must be one (`arguments.py`), where a call is planned; of an int or a
+        truth value, what is equal and is none (0.0, 1) does not find the plan of another call either.
         """
         _, *arguments = inspect.signature(execute).parameters.values()
         names = [a.name for a in arguments]
@@ -198,6 +202,7 @@ class Primitive(Recorded):
                f"{n}.layout" if n in tensors else n for n in names]
         exact = [f" or {n}.__class__ is not int" + (f" and {n} is not None" if "None" in kinds[n] else "")
                  for n in names if kinds[n].startswith("int")]
+        exact += [f" or {n} is not True and {n} is not False" for n in names if kinds[n] == "bool"]
         source = f"""
 def call({', '.join(names)}):
     try:
@@ -210,11 +215,23 @@ def call({', '.join(names)}):
 """
         self.execute, self.parameters, self.arity = execute, self.parameters or tuple(names), len(names)
         self.required = frozenset(i for i, n in enumerate(tensors) if "None" not in kinds[n])
+        attributes = [n for n in names if n not in tensors]
+        self.checks = {i: (CHECKS[kind], n, "None" in kinds[n]) for i, n in enumerate(attributes)
+                       if (kind := kinds[n].partition(" ")[0]) in CHECKS}
         scope = dict(plans=self.plans, primitive=self, miss=miss, execute=execute)
         call = make(source, scope, execute.__name__, tuple(a.default for a in arguments if a.default is not a.empty) or None)
         call.__doc__, call.__module__, call.primitive = execute.__doc__, execute.__module__, self
         self.function = self.function or call
         return call
+
+    def checked(self, attributes):
+        """Attributes as plans are found by them. Raises TypeError for what is not of the annotated kind."""
+        found = [a if type(a) in _PLAIN or not hasattr(a, "__index__") or i in self.checks else a.__index__()
+                 for i, a in enumerate(attributes)]
+        for i, (check, name, may_miss) in self.checks.items():
+            if found[i] is not None or not may_miss:
+                found[i] = check(self.name, name, found[i])
+        return tuple(found)
 
     def call(self, function):
         """Decorator: a call that is written by hand, `function(*tensors, *attributes)`, because it is hot.
@@ -302,7 +319,7 @@ def miss(primitive, tensors, attributes=()):
     for place, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor) and (tensor is not None or place in primitive.required):
             raise not_a_tensor(primitive.name, tensor, primitive.parameters[place], place + 1)
-    attributes = tuple([a if type(a) in _PLAIN or not hasattr(a, "__index__") else a.__index__() for a in attributes])
+    attributes = primitive.checked(attributes)
     plan = primitive.planned_for([None if t is None else t.layout for t in tensors], attributes)
     result = primitive.execute(plan, *tensors, *attributes)
     if ahead.is_cold():

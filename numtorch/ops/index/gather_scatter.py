@@ -9,6 +9,7 @@ from ...dtypes import integer_limits
 from ...layout import Layout, broadcast_shapes, wrap_dim
 from ...scalars import number
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import as_operand, layout_of, method
@@ -316,6 +317,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True,
         >>> x.scatter_reduce(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
         tensor([1., 2., 8.])
     """
+    check_truths("scatter_reduce", include_self=include_self)
     _check_reduction(reduce)
     layout_of("scatter_reduce", input), layout_of("scatter_reduce", src, "src", 4)
     return into(out, _combined(input, index, src, dim, reduce, include_self))
@@ -390,6 +392,7 @@ def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True)
         >>> x.scatter_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
         tensor([1., 2., 8.])
     """
+    check_truths("scatter_reduce_", include_self=include_self)
     layout_of("scatter_reduce_", src, "src", 3)
     if recording(self, src):                             # the gradient wants what was there before
         return copy_(self, scatter_reduce(clone(self), dim, index, src, reduce, include_self=include_self))
@@ -427,6 +430,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
         >>> x.index_reduce(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
         tensor([1., 2., 8.])
     """
+    check_truths("index_reduce", include_self=include_self)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax, or amin but got {reduce}.")
     check_index("index_reduce", index)
@@ -461,6 +465,7 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True
         >>> x.index_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
         tensor([1., 2., 8.])
     """
+    check_truths("index_reduce_", include_self=include_self)
     layout_of("index_reduce_", source, "source", 3)
     before = clone(self) if recording(self, source) else self
     return copy_(self, index_reduce(before, dim, index, source, reduce, include_self=include_self))

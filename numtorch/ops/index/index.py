@@ -15,6 +15,7 @@ from ...exchange import make
 from ...scalars import check_fits, number
 from ...tensor import Tensor, view_of
 from ...viewalgebra import expand as expand_layout
+from ..core.arguments import check_truths
 from ..core.operands import method
 from ..memory.assign import copy_
 from ..memory.copies import clone, contiguous, copy_elements, to_dtype
@@ -244,6 +245,7 @@ def index_put_(self, indices, values, accumulate: bool = False) -> Tensor:
         >>> x.index_put_((torch.tensor([0, 0]),), torch.tensor([10., 20.]), accumulate=True)
         tensor([31.,  2.,  3.])
     """
+    check_truths("index_put_", accumulate=accumulate)
     dims, found = _put_indices(self, indices)
     return put_values(self, dims, found, values, accumulate)
 
@@ -269,6 +271,7 @@ def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
         tensor([[0., 5.],
                 [0., 6.]])
     """
+    check_truths("index_put", accumulate=accumulate)
     return into_fresh(index_put_, clone(input), indices, values, accumulate)
 
 

@@ -14,6 +14,7 @@ from ...dtypes import bool_
 from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...scalars import number
 from ...tensor import Tensor, empty
+from ..core.arguments import truth
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
@@ -488,7 +489,7 @@ def put_(self, index, source, accumulate: bool = False) -> Tensor:
         tensor([[7., 2.],
                 [3., 8.]])
     """
-    reduce = "add" if accumulate else None
+    reduce = "add" if truth("put_", "accumulate", accumulate) else None
     check_index("put_", index)
     same_dtype("put_", self, source)
     if index.layout.numel != source.layout.numel:

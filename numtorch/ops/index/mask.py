@@ -8,6 +8,7 @@ from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes
 from ...scalars import NUMBERS, check_fits
 from ...tensor import Tensor, empty, view_of
+from ..core.arguments import check_truths, integer
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import layout_of, method
@@ -73,6 +74,7 @@ def nonzero(input, *, as_tuple: bool = False, out=None):
         >>> x[x.nonzero(as_tuple=True)]
         tensor([1, 2])
     """
+    check_truths("nonzero", as_tuple=as_tuple)
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     mask = _as_mask(input)
@@ -141,6 +143,7 @@ def nonzero_static(input, *, size: int, fill_value: int = -1) -> Tensor:
         tensor([[ 1],
                 [-1]])
     """
+    size, fill_value = integer("nonzero_static", "size", size), integer("nonzero_static", "fill_value", fill_value)
     return _first_places(input, size, fill_value)
 
 

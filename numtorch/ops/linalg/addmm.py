@@ -100,7 +100,7 @@ def _sum(name, first, second, ranks):
     primitive.planned(partial(_plan, name, ranks))
 
     @primitive.run
-    def add(plan, input: Tensor | None, a: Tensor, b: Tensor, beta, alpha):
+    def add(plan, input: Tensor | None, a: Tensor, b: Tensor, beta: complex, alpha: complex):
         result = plan.added(input, a, b)
         if recording(input, a, b) and plan.out.dtype.category >= 2:
             added, shape = (None, None) if input is None else (input.node, input.layout.shape)

@@ -6,6 +6,7 @@ from math import inf, prod
 from ...autograd.graph import GraphNode, recording
 from ...layout import Layout
 from ...tensor import Tensor, empty
+from ..core.arguments import real
 from ..core.backends import device_with, kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -54,6 +55,7 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
     if x1.layout.shape[-1] != x2.layout.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.layout.shape[-1]} X2: "
                            f"{x2.layout.shape[-1]}")
+    p = real("cdist", "p", p)
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     if compute_mode not in _MODES and compute_mode != "donot_use_mm_for_euclid_dist":
@@ -94,7 +96,7 @@ def _plan_pairs(first, second, p):
 
 
 @CDIST.run
-def _pairs(plan, x1: Tensor, x2: Tensor, p):
+def _pairs(plan, x1: Tensor, x2: Tensor, p: float):
     """Of contiguous sets of one dtype."""
     layout, columns, prepared = plan
     out = empty(layout)
@@ -132,6 +134,7 @@ def pdist(input, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.layout.ndim}D")
     if not input.layout.dtype.is_floating_point:
         raise RuntimeError(f"pdist only supports floating-point dtypes, got: {input.layout.dtype.title}")
+    p = real("pdist", "p", p)
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     count, features = input.layout.shape
@@ -154,7 +157,7 @@ def _plan_every_two(layout, p):
 
 
 @PDIST.run
-def _every_two(plan, input: Tensor, p):
+def _every_two(plan, input: Tensor, p: float):
     """Of a contiguous matrix."""
     layout, columns, prepared = plan
     out = empty(layout)

@@ -15,6 +15,7 @@ from ...dtypes import int32
 from ...exchange import make
 from ...layout import Layout
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..core.operands import method
 from ..core.primitive import Primitive
 from ..creation.fill import eye, zeros
@@ -65,7 +66,7 @@ def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
         tensor([[2., 0.],
                 [1., 2.]])
     """
-    result = _lower(A, bool(upper))
+    result = _lower(A, upper)
     return into(out, result.mH if upper else result)
 
 
@@ -76,7 +77,7 @@ def _plan_cholesky(layout, upper):
 
 
 @CHOLESKY.run
-def _lower(plan, A: Tensor, upper):
+def _lower(plan, A: Tensor, upper: bool):
     """The lower factor; `upper` says which triangle is read."""
     def factor(array):
         return _cholesky(np.conj(np.swapaxes(array, -1, -2)) if upper else array)
@@ -102,6 +103,7 @@ def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None)
         >>> torch.linalg.cholesky_ex(torch.tensor([[1., 2.], [2., 1.]])).info
         tensor(2, dtype=torch.int32)
     """
+    check_truths("linalg.cholesky_ex", upper=upper, check_errors=check_errors)
     lapack.matrices("cholesky_ex", A, square=True)
     *batch, n, _ = A.layout.shape
     try:
@@ -399,6 +401,7 @@ def old_qr(input, some: bool = True, *, out=None) -> OldQR:
         tensor([[5., 4.],
                 [0., 3.]])
     """
+    check_truths("qr", some=some)
     return into_all(out, OldQR(*qr(input, "reduced" if some else "complete")))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...autograd.graph import recording
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..creation.fill import eye
@@ -175,6 +176,7 @@ def ormqr(input, tau, other, left: bool = True, transpose: bool = False, *, out=
         >>> torch.allclose(torch.ormqr(a, tau, a.triu()), x, atol=1e-6)
         True
     """
+    check_truths("ormqr", left=left, transpose=transpose)
     _check("ormqr", input, tau)
     if layout_of("ormqr", other, "other", 3).ndim < 2:
         raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")

@@ -8,6 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import int32
 from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths
 from ..core.backends import kernels
 from ..core.operands import common_device, layout_of
 from ..core.primitive import Primitive
@@ -71,10 +72,11 @@ def ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = False, out
         >>> torch.linalg.ldl_factor_ex(torch.zeros(2, 2)).info
         tensor(1, dtype=torch.int32)
     """
+    check_truths("linalg.ldl_factor_ex", hermitian=hermitian, check_errors=check_errors)
     lapack.matrices("ldl_factor_ex", A, square=True)
     if recording(A):
         raise NotImplementedError("the derivative for 'linalg_ldl_factor_ex' is not implemented.")
-    ld, pivots, info = _ldl_factor(A, bool(hermitian))
+    ld, pivots, info = _ldl_factor(A, hermitian)
     if check_errors and has_values(info) and bool((info > 0).any()):
         at = next(i for i in info.reshape(-1).tolist() if i)
         raise lapack.LinAlgError(f"linalg.ldl_factor: block {at} of D is zero and using it on ldl_solve would result in a division "
@@ -90,7 +92,7 @@ def _plan_ldl_factor(layout, hermitian):
 
 
 @LDL_FACTOR.run
-def _ldl_factor(plan, A: Tensor, hermitian):
+def _ldl_factor(plan, A: Tensor, hermitian: bool):
     prepared, *others = plan
     ld, pivots, info = tril(A.detach()), empty(others[0]), empty(others[1])
     prepared.call(ld.address, pivots.address, info.address, prepared.descriptor)
@@ -122,7 +124,7 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False, out=None) -> Tensor:
         raise NotImplementedError("the derivative for 'linalg_ldl_solve' is not implemented for LD, only for B.")
     if layout_of("linalg.ldl_solve", pivots, "pivots", 2).dtype.category != 1:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.layout.dtype.title}")
-    return into(out, _ldl_solve(LD, to_dtype(pivots, int32), B, bool(hermitian)))
+    return into(out, _ldl_solve(LD, to_dtype(pivots, int32), B, hermitian))
 
 
 @LDL_SOLVE.planned
@@ -142,7 +144,7 @@ def _plan_ldl_solve(ld, pivots, b, hermitian):
 
 
 @LDL_SOLVE.run
-def _ldl_solve(plan, LD: Tensor, pivots: Tensor, B: Tensor, hermitian):
+def _ldl_solve(plan, LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool):
     batch, prepared = plan
     n, k = B.layout.shape[-2:]
     factors, chosen = contiguous(expand(LD.detach(), (*batch, n, n))), contiguous(expand(pivots, (*batch, n)))

@@ -9,6 +9,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import int32, int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -178,6 +179,7 @@ def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None)
         >>> torch.linalg.lu_factor_ex(torch.tensor([[1., 2.], [2., 4.]])).info
         tensor(2, dtype=torch.int32)
     """
+    check_truths("linalg.lu_factor_ex", pivot=pivot, check_errors=check_errors)
     lu, pivots, info = _factored("lu_factor", A, pivot)
     if check_errors and has_values(info) and bool((info > 0).any()):
         raise lapack.LinAlgError("linalg.lu_factor_ex: a pivot is zero.")
@@ -203,6 +205,7 @@ def inv_ex(A, *, check_errors: bool = False, out=None) -> InverseEx:
         >>> torch.linalg.inv_ex(torch.tensor([[1., 2.], [2., 4.]])).info
         tensor(2, dtype=torch.int32)
     """
+    check_truths("linalg.inv_ex", check_errors=check_errors)
     return into_all(out, InverseEx(*_with_info("inv_ex", inv, A, check_errors, 2)))
 
 
@@ -225,6 +228,7 @@ def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None) -
         >>> torch.linalg.solve_ex(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.])).result
         tensor([1.0000, 0.5000])
     """
+    check_truths("linalg.solve_ex", left=left, check_errors=check_errors)
     lapack.matrices("solve_ex", A, square=True)
     vector = layout_of("linalg_solve_ex", B, "B", 2).ndim == 1 or B.layout.shape == A.layout.shape[:-1]
     return into_all(out, SolveEx(*_with_info("solve_ex", lambda a: solve(a, B, left=left), A, check_errors, 1 if vector else 2)))
@@ -264,6 +268,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
         tensor([[1.0000, 0.0000],
                 [0.2500, 1.0000]])
     """
+    check_truths("lu_unpack", unpack_data=unpack_data, unpack_pivots=unpack_pivots)
     *batch, m, n = layout_of("lu_unpack", LU_data, "LU_data").shape
     k, kind = min(m, n), dict(dtype=LU_data.layout.dtype, device=LU_data.layout.device)
     if unpack_data:
@@ -295,6 +300,7 @@ def lu(A, *, pivot: bool = True, out=None) -> LU:
         tensor([[4., 4.],
                 [0., 1.]])
     """
+    check_truths("linalg.lu", pivot=pivot)
     return into_all(out, LU(*lu_unpack(*_factored("lu", A, pivot)[:2])))
 
 
@@ -317,6 +323,7 @@ def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=Non
         tensor([[1.0000],
                 [0.5000]])
     """
+    check_truths("linalg.lu_solve", left=left, adjoint=adjoint)
     lapack.matrices("lu_solve", LU, square=True)
     if layout_of("linalg_lu_solve", pivots, "pivots", 2).dtype is not int32:
         raise RuntimeError(f"linalg.lu_solve: Expected pivots to be a Tensor of torch.int32. Got {pivots.layout.dtype.title}")
@@ -370,6 +377,7 @@ def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Te
         tensor([[4.0000, 4.0000],
                 [0.2500, 1.0000]])
     """
+    check_truths("lu", pivot=pivot)
     results = tuple(lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
     return results if out is None else tuple(into(o, r) for o, r in zip(out, results))
 

@@ -7,6 +7,7 @@ import math
 from ...dtypes import as_dtype, float32
 from ...layout import wrap_dim, wrap_dims
 from ...tensor import Tensor
+from ..core.arguments import check_truths, integer
 from ..core.late import provide
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -192,6 +193,7 @@ def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, o
         >>> torch.linalg.matrix_rank(torch.tensor([[1., 2.], [2., 4.]]))
         tensor(1)
     """
+    check_truths("linalg.matrix_rank", hermitian=hermitian)
     lapack.matrices("matrix_rank", A, square=hermitian)
     values = eigvalsh(A.detach()).abs().sort(-1, descending=True)[0] if hermitian else svdvals(A.detach())
     return into(out, (values > tolerance(A, values, atol if tol is None else tol, rtol)).sum(-1))
@@ -222,6 +224,7 @@ def matrix_power(input, n: int, *, out=None) -> Tensor:
         tensor([[1., 5.],
                 [0., 1.]])
     """
+    n = integer("matrix_power", "n", n)
     lapack.matrices("matrix_power", input, square=True)
     if n == 0:
         return into(out, copy_(clone(input), expand(_identity(input), input.layout.shape)))     # recorded, with a gradient of 0

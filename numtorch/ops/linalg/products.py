@@ -10,6 +10,7 @@ from ...exchange import make
 from ...kernels.binding import ScalarBody
 from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_strides, wrap_dim
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths, integer
 from ..core.backends import kernels
 from ..core.operands import common_device, layout_of, method, result_dtype
 from ..core.primitive import Primitive
@@ -235,9 +236,10 @@ def vander(x, N=None, increasing: bool = False) -> Tensor:
         tensor([[4, 2, 1],
                 [9, 3, 1]])
     """
+    check_truths("vander", increasing=increasing)
     if layout_of("vander", x).ndim != 1:
         raise RuntimeError(f"x must be a one-dimensional tensor (vander: got {x.layout.ndim} dimensions)")
-    count = x.layout.shape[0] if N is None else N
+    count = x.layout.shape[0] if N is None else integer("vander", "N", N)
     if count < 0:
         raise RuntimeError(f"N must be non-negative (vander: got {count})")
     powers = arange(count, device=x.layout.device) if increasing else sub(count - 1, arange(count, device=x.layout.device))
@@ -263,6 +265,7 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
         >>> torch.combinations(torch.tensor([1, 2, 3])).tolist()
         [[1, 2], [1, 3], [2, 3]]
     """
+    check_truths("combinations", with_replacement=with_replacement)
     if layout_of("combinations", input).ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.layout.shape)} (combinations)")
     if r < 0:

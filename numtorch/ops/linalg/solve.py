@@ -10,6 +10,7 @@ from ...dtypes import bool_, finfo
 from ...layout import Layout, broadcast_shapes
 from ...scalars import number
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..core.operands import common_device, method
 from ..core.primitive import Primitive
 from ..core.status import has_values
@@ -59,6 +60,7 @@ def solve(A, B, *, left: bool = True, out=None) -> Tensor:
         >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.]))
         tensor([1.0000, 0.5000])
     """
+    check_truths("linalg.solve", left=left)
     lapack.matrices("solve", A, square=True)
     lapack.right_hand_side("solve", A, B)
     vector = B.layout.ndim == 1 or B.layout.shape == A.layout.shape[:-1]
@@ -292,6 +294,7 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
         tensor([[0.5000, 0.0000],
                 [0.0000, 0.0000]])
     """
+    check_truths("linalg.pinv", hermitian=hermitian)
     lapack.matrices("pinv", A, square=hermitian)
     atol, rtol = [t if t is None or isinstance(t, Tensor) else number(float(t)) for t in (atol, rcond if rtol is None else rtol)]
     return into(out, _pinv(A, atol, rtol, bool(hermitian))[0])

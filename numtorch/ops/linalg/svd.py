@@ -11,6 +11,7 @@ import numpy as np
 
 from ...autograd.graph import recording
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..core.operands import method
 from ..core.primitive import Primitive
 from ..index.triangles import diag_embed
@@ -42,7 +43,7 @@ def svd(A, full_matrices: bool = True, *, driver=None, out=None) -> SVD:
         >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
         tensor([2., 1.])
     """
-    return into_all(out, SVD(*_svd(A, bool(full_matrices))))
+    return into_all(out, SVD(*_svd(A, full_matrices)))
 
 
 @LINALG_SVD.planned
@@ -55,7 +56,7 @@ def _plan_svd(layout, full):
 
 
 @LINALG_SVD.run
-def _svd(plan, A: Tensor, full):
+def _svd(plan, A: Tensor, full: bool):
     results = lapack.compute("svd", plan, lambda array: np.linalg.svd(array, full), A)
     return lapack.record(LINALG_SVD, A, results, min(A.layout.shape[-2:]))
 
@@ -145,6 +146,7 @@ def old_svd(input, some: bool = True, compute_uv: bool = True, *, out=None) -> O
         >>> torch.tensor([[0., 2.], [1., 0.]]).svd().S
         tensor([2., 1.])
     """
+    check_truths("svd", some=some, compute_uv=compute_uv)
     u, s, vh = svd(input, not some)
     if not compute_uv:
         u, vh = u.detach() * 0, vh.detach() * 0

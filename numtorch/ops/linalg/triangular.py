@@ -10,6 +10,7 @@ from math import prod
 from ...autograd.graph import GraphNode, recording
 from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..core.backends import kernels
 from ..core.operands import common_device, layout_of, method
 from ..core.primitive import Primitive
@@ -50,6 +51,7 @@ def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: boo
         tensor([[1.],
                 [2.]])
     """
+    check_truths("linalg.solve_triangular", upper=upper, left=left, unitriangular=unitriangular)
     lapack.matrices("solve_triangular", A, square=True)
     lapack.right_hand_side("solve_triangular", A, B)
     if B.layout.ndim < 2 or B.layout.shape[-2 if left else -1] != A.layout.shape[-1]:
@@ -146,6 +148,7 @@ def cholesky_solve(input, input2, upper: bool = False, *, out=None) -> Tensor:
         tensor([[1.],
                 [2.]])
     """
+    check_truths("cholesky_solve", upper=upper)
     layout_of("cholesky_solve", input2, "input2", 2)
     lower, above = (input2.mH, input2) if upper else (input2, input2.mH)
     return into(out, solve_triangular(above, solve_triangular(lower, input, upper=False), upper=True))
@@ -165,6 +168,7 @@ def cholesky_inverse(input, upper: bool = False, *, out=None) -> Tensor:
         tensor([[0.2500, 0.0000],
                 [0.0000, 0.0625]])
     """
+    check_truths("cholesky_inverse", upper=upper)
     layout = layout_of("cholesky_inverse", input)
     lower = input.mH if upper else input
     inverse = solve_triangular(lower, eye(layout.shape[-1], dtype=layout.dtype, device=layout.device), upper=False)
@@ -189,6 +193,7 @@ def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unit
         tensor([[1.],
                 [2.]])
     """
+    check_truths("triangular_solve", upper=upper, transpose=transpose, unitriangular=unitriangular)
     if transpose:
         A, upper = A.mT, not upper
     return into_all(out, TriangularSolve(solve_triangular(A, input, upper=upper, unitriangular=unitriangular), A.clone()))

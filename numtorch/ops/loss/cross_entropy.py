@@ -130,7 +130,7 @@ def _dense(tensor):
 def _loss(primitive):
     """The call of a loss."""
     @primitive.run
-    def loss(plan, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index, reduction, label_smoothing):
+    def loss(plan, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction, label_smoothing: float):
         scores = input if input.layout.contiguous else contiguous(input.detach())
         if plan.kind == "probabilities":
             given = target if target.layout.contiguous else contiguous(target.detach())

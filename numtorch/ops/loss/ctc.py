@@ -101,7 +101,7 @@ class _Plan:
 
 
 @CTC_LOSS.run
-def ctc_losses(plan, log_probs: Tensor, labels: Tensor, places: Tensor, longest, blank, zero_infinity):
+def ctc_losses(plan, log_probs: Tensor, labels: Tensor, places: Tensor, longest, blank: int, zero_infinity: bool):
     """The loss of each sequence. `places` are rows of starts, numbers of labels and numbers of steps."""
     scores = contiguous(log_probs.detach())
     losses, alpha = empty(plan.losses), empty(plan.alpha)
@@ -206,7 +206,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, 
         losses = zeros(0, dtype=dtype, device=device)
     else:
         losses = ctc_losses(x, to_device(labels, device), tensor([starts, lengths, times], device=device), max(lengths), blank,
-                            bool(zero_infinity))
+                            zero_infinity)
     if reduction == "mean":
         return mean(div(losses, clamp_low(tensor(lengths, dtype=dtype, device=device), 1)))
     return sum(losses) if reduction == "sum" else losses[0] if single else losses

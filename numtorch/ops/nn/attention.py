@@ -13,9 +13,9 @@ from ...dtypes import bool_, float32, uint8
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty
 from ...viewalgebra import expand as expand_layout
+from ..core.arguments import real
 from ..core.backends import has_kernels, kernels
 from ..core.generator import default_generator
-from ..core.operands import check_real
 from ..core.primitive import Primitive
 from ..creation.fill import ones
 from ..index.mask import masked_fill
@@ -133,7 +133,8 @@ class _Plan:
 
 
 @SCALED_DOT_PRODUCT_ATTENTION.planned
-def _plan(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
+def _plan(q, k, v, mask, dropout_p: float, is_causal: bool,
+            scale: float | None, enable_gqa: bool):
     if mask is not None and is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     plan = make_plan(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
@@ -145,10 +146,9 @@ def make_plan(q, k, v, mask, dropout_p, is_causal, scale=None, enable_gqa=False)
     """Check the inputs' layouts and plan their attention. A mask and `is_causal` hold both."""
     _check(q, k, v, mask, dropout_p)
     plan = _Plan()
-    if scale is not None:
-        check_real("scaled_dot_product_attention", scale, "scale")
-    plan.scale = (1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0) if scale is None else float(scale)
-    plan.causal, plan.dropout, plan.group, plan.prepare, plan.forward = bool(is_causal), float(dropout_p), 1, None, None
+    scale = 1.0 / math.sqrt(max(q.shape[-1], 1)) if scale is None else real("scaled_dot_product_attention", "scale", scale)
+    plan.scale = float(scale)
+    plan.causal, plan.dropout, plan.group, plan.prepare, plan.forward = is_causal, float(dropout_p), 1, None, None
     if enable_gqa and min(q.ndim, k.ndim, v.ndim) >= 3:
         heads, shared = q.shape[-3], k.shape[-3]
         if shared != v.shape[-3] or not shared or heads % shared:
@@ -201,7 +201,8 @@ def _rows(x):
 
 # ---------------------------------------------------------------- the kernels
 @SCALED_DOT_PRODUCT_ATTENTION.run
-def _attend(plan, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p, is_causal, scale, enable_gqa):
+def _attend(plan, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool,
+            scale: float | None, enable_gqa: bool):
     if plan.forward is None or (attn_mask is not None and recording(attn_mask)):
         query, key, value = plan.same_batch(query, key, value)
         return _formula(plan, query, key, value, attn_mask)

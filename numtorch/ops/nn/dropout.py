@@ -8,6 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_
 from ...layout import Layout
 from ...tensor import Tensor, empty
+from ..core.arguments import refusal
 from ..core.backends import kernels
 from ..core.generator import default_generator
 from ..core.operands import layout_of
@@ -82,6 +83,8 @@ def _vjp(node, grad):
 
 
 def _check(name, input, p, training):
+    if training is not True and training is not False:
+        raise refusal(name, "training", "bool", training)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p} ({name})")
     if not layout_of(name, input).dtype.is_floating_point and training and p:

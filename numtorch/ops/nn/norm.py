@@ -16,8 +16,9 @@ from ...dtypes import dtype as named
 from ...dtypes import float64
 from ...layout import Layout, format_of, formatted
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths, real
 from ..core.backends import has_kernels, kernels
-from ..core.operands import check_real, common_device, layout_of
+from ..core.operands import common_device, layout_of
 from ..core.primitive import Primitive, derivative_of
 from ..memory.copies import contiguous, in_format, to_dtype
 from ..reduce.normformula import Form, composed, composed_gradients
@@ -100,7 +101,7 @@ def _norm(primitive, plan):
     primitive.planned(partial(plan, primitive))
 
     @primitive.run
-    def norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None, shared, eps):
+    def norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None, shared, eps: float):
         forward = plan.forward
         if forward is None:
             if plan.widened:
@@ -175,7 +176,7 @@ def _check_dtypes(name, layout, vectors):
 # ---------------------------------------------------------------- rows: layer norm, RMS norm
 def _row_plan(primitive, layout, weight, bias, shape, eps):
     name, vectors, centred = primitive.name, (weight, bias), primitive is LAYER_NORM
-    check_real(name, eps, "eps")
+    real(name, "eps", eps)
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
                            "normalized_shape = []")
@@ -260,7 +261,7 @@ def _group_plan(primitive, layout, weight, bias, groups, eps):
     if primitive is GROUP_NORM and len(shape) > 1 and groups > 0 and shape[0] * shape[1] // groups * math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size "
                          f"{[shape[0] * shape[1] // groups, groups, *shape[2:]]}")
-    check_real(name, eps, "eps")
+    real(name, "eps", eps)
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     batch, channels = shape[:2]
@@ -344,6 +345,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         tensor([[[-1.0000,  1.0000],
                  [ 1.0000, -1.0000]]])
     """
+    check_truths("instance_norm", use_input_stats=use_input_stats)
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     shape = layout_of("instance_norm", input).shape
@@ -361,7 +363,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 @BATCH_NORM.planned
 def _batch_plan(layout, weight, bias, running_mean, running_var, training, momentum, eps):
     vectors = weight, bias, running_mean, running_var
-    check_real("batch_norm", eps, "eps")
+    real("batch_norm", "eps", eps)
     shape = layout.shape
     if len(shape) < 2 and shape != (0,):                 # nothing at all is also nothing of no channels
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {list(shape)}")
@@ -403,7 +405,7 @@ def _note_moved(dense, running):
 
 @BATCH_NORM.run
 def _batch_norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-                running_var: Tensor | None, training, momentum, eps):
+                running_var: Tensor | None, training: bool, momentum: float, eps: float):
     if plan.forward is None:
         if plan.widened:
             wide = batch_norm(to_dtype(input, float32), running_mean, running_var, weight, bias, training, momentum, eps)

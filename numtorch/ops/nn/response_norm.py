@@ -65,7 +65,7 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
 
 
 @LOCAL_RESPONSE_NORM.run
-def _normed(plan, input: Tensor, size, alpha, beta, k):
+def _normed(plan, input: Tensor, size: int, alpha: float, beta: float, k: float):
     if not plan.out.numel:
         return input
     out, divisor = empty(plan.out), empty(plan.out)
@@ -91,7 +91,7 @@ def _plan_gradient(grad, input, divisor, size, alpha, beta, k):
 
 
 @LOCAL_RESPONSE_NORM_GRAD.run
-def _gradient(plan, grad: Tensor, input: Tensor, divisor: Tensor, size, alpha, beta, k):
+def _gradient(plan, grad: Tensor, input: Tensor, divisor: Tensor, size: int, alpha: float, beta: float, k: float):
     layout, prepared = plan
     out = empty(layout)
     x, grad = [t if t.layout.contiguous else contiguous(t) for t in (input.detach(), grad)]

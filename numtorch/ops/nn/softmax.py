@@ -204,7 +204,7 @@ LOGSUMEXP.planned(_LogSumExpPlan)
 
 
 @LOGSUMEXP.run
-def _over_neighbours(plan, input: Tensor, dim, keepdim):
+def _over_neighbours(plan, input: Tensor, dim, keepdim: bool):
     """Over dimensions that are neighbours."""
     out = empty(plan.out)
     source = input if input.layout.contiguous else contiguous(input.detach())

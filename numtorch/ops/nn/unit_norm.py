@@ -8,8 +8,9 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import dtype as named
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
+from ..core.arguments import real
 from ..core.backends import has_kernels, kernels
-from ..core.operands import check_real, layout_of, method
+from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..memory.assign import written_back
 from ..memory.copies import contiguous
@@ -33,7 +34,7 @@ class _Plan:
         self.forward = None
         if not (layout.numel and layout.ndim and layout.dtype.is_floating_point and has_kernels(layout.device, "norm.unit_norm")):
             return
-        check_real("normalize", eps, "eps")
+        real("normalize", "eps", eps)
         outer, extent, inner = _around(layout, wrap_dim(dim, layout.ndim))
         self.out = layout.dense()
         self.lengths = Layout.of(named.by_name[layout.dtype.compute], (outer, inner), None, layout.device)
@@ -76,7 +77,7 @@ def _divided(input, p, dim, eps, out=None):
 
 
 @NORMALIZE.run
-def _unit(plan, input: Tensor, dim: int, eps):
+def _unit(plan, input: Tensor, dim: int, eps: float):
     if plan.forward is None:
         return _divided(input, 2, dim, eps)
     result, lengths = empty(plan.out), empty(plan.lengths)

@@ -5,6 +5,7 @@ import math
 
 from ...kernels import vectormath
 from ...tensor import Tensor
+from ..core.arguments import integer
 from .arithmetic import FLOATS, UNORDERED, conj, sign, where
 from .pointwise import pointwise
 
@@ -442,6 +443,7 @@ def polygamma(n: int, input, *, out=None) -> Tensor:
         >>> torch.polygamma(1, torch.tensor([1., 0.5]))
         tensor([1.6449, 4.9348])
     """
+    n = integer("polygamma", "n", n)
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     return digamma(input, out=out) if n == 0 else trigamma(input, out=out) if n == 1 else polygamma_of(input, n, out=out)

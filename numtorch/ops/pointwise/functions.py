@@ -3,6 +3,7 @@ names of records; conjugates."""
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ..core.arguments import scalar
 from ..core.derived import formula_of, same_as
 from ..core.late import later
 from ..core.operands import as_operand, layout_of, method, result_type
@@ -31,7 +32,7 @@ def add(input, other, *, alpha=1, out=None) -> Tensor:
     """
     if alpha == 1:
         return arithmetic.add(input, other, out=out)
-    _check_factor(input, other, alpha)
+    alpha = _factor("add", input, other, alpha)
     if result_type(input, other).category == 0:
         return arithmetic.add(input, _where_it_counts(other, alpha), out=out)
     return arithmetic.add_scaled(input, other, alpha, out=out)
@@ -46,12 +47,19 @@ def _bool_among(*operands):
     return any(as_operand("sub", t).layout.dtype.category == 0 for t in operands)
 
 
-def _check_factor(input, other, alpha):
-    """Raise RuntimeError for a fraction as a factor of integers, which would make them floating-point numbers, or a bool."""
-    if type(alpha) is float and result_type(input, other).category < 2:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if type(alpha) is bool and result_type(input, other).category != 0:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+def _factor(name, input, other, alpha):
+    """A factor as Python's number. Raises RuntimeError for one that would make fractions of integers, or complex numbers of real
+    ones, and for a bool."""
+    alpha = scalar(name, "alpha", alpha)
+    if type(alpha) is not int:
+        category = result_type(input, other).category
+        if type(alpha) is float and category < 2:
+            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        if type(alpha) is complex and category < 3:
+            raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+        if type(alpha) is bool and category != 0:
+            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    return alpha
 
 
 def sub(input, other, *, alpha=1, out=None) -> Tensor:
@@ -75,7 +83,7 @@ def sub(input, other, *, alpha=1, out=None) -> Tensor:
     """
     if alpha == 1:
         return arithmetic.sub(input, other, out=out)
-    _check_factor(input, other, alpha)
+    alpha = _factor("sub", input, other, alpha)
     if _bool_among(input, other):
         return arithmetic.sub(input, other, out=out)     # which refuses bools
     return arithmetic.add_scaled(input, other, -alpha, out=out)
@@ -194,7 +202,7 @@ def _with_alpha(name, inplace, sign):
     def method(self, other, *, alpha=1) -> Tensor:
         if alpha == 1 or (sign < 0 and _bool_among(self, other)):      # a bool is refused by what subtracts without a factor
             return inplace(self, other)
-        _check_factor(self, other, alpha)
+        alpha = _factor(name + "_", self, other, alpha)
         if self.layout.dtype.category == 0:
             return inplace(self, _where_it_counts(other, alpha))
         return scaled(self, other, sign * alpha)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...kernels import vectormath
 from ...tensor import Tensor
+from ..core.arguments import integer
 from ..core.operands import layout_of, method
 from ..memory.assign import copy_
 from .arithmetic import FLOATS, REAL_NUMBERS
@@ -108,6 +109,8 @@ def round(input, *, decimals: int = 0, out=None) -> Tensor:
         >>> torch.round(x), torch.round(x, decimals=1), torch.round(x, decimals=-1)
         (tensor([  2.,   1., 127.]), tensor([  2.5000,   1.3000, 127.0000]), tensor([  0.,   0., 130.]))
     """
+    if decimals.__class__ is not int:
+        decimals = integer("round", "decimals", decimals)
     if not decimals:
         return round_to_even(input, out=out)
     if not layout_of("round", input).dtype.is_floating_point:

@@ -15,6 +15,7 @@ from ...kernels.threads import NOTHING
 from ...layout import Layout, as_shape, broadcast_shapes, ints
 from ...tensor import Tensor
 from ...tensor import empty as empty_tensor
+from ..core.arguments import check_truths
 from ..core.backends import device_with, kernels, placed
 from ..core.generator import claim, default_generator
 from ..core.operands import layout_of, method
@@ -390,6 +391,7 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
         >>> torch.multinomial(torch.tensor([0., 3., 0.]), 4, replacement=True)
         tensor([1, 1, 1, 1])
     """
+    check_truths("multinomial", replacement=replacement)
     if layout_of("multinomial", input).ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not input.layout.dtype.is_floating_point:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...dtypes import get_default_dtype
 from ...tensor import Tensor
+from ..core.arguments import integer
 from ..core.operands import layout_of, method
 from ..memory.copies import to_dtype
 from ..pointwise import arithmetic, bounds, comparison, complexparts, elementary
@@ -48,6 +49,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
         tensor([[ 1., -1.],
                 [-1.,  1.]])
     """
+    correction = integer("cov", "correction", correction)
     if layout_of("cov", input).ndim > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.layout.ndim} "
                            f"dimensions")

@@ -56,7 +56,7 @@ def _place_of(primitive):
     primitive.planned(partial(_Plan, primitive.name))
 
     @primitive.run
-    def place(plan, input: Tensor, dim: int | None, keepdim):
+    def place(plan, input: Tensor, dim: int | None, keepdim: bool):
         out = empty(plan.places)
         if plan.prepared is not None:
             plan.prepared.call(input.address, out.address, plan.prepared.descriptor)
@@ -89,7 +89,8 @@ def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _argmax(input, dim, keepdim))
+    result = _argmax(input, dim, keepdim)
+    return result if out is None else into(out, result)
 
 
 @method
@@ -110,7 +111,8 @@ def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _argmin(input, dim, keepdim))
+    result = _argmin(input, dim, keepdim)
+    return result if out is None else into(out, result)
 
 
 def _with_place(kind):
@@ -119,7 +121,7 @@ def _with_place(kind):
     primitive.planned(partial(_Plan, kind))
 
     @primitive.run
-    def extreme(plan, input: Tensor, dim: int, keepdim):
+    def extreme(plan, input: Tensor, dim: int, keepdim: bool):
         values, indices = empty(plan.values), empty(plan.places)
         if plan.prepared is not None:
             plan.prepared.call(input.address, values.address, indices.address, plan.prepared.descriptor)

@@ -5,6 +5,7 @@ from ...devices import cpu
 from ...layout import Size
 from ...layout import broadcast_shapes as shape_of_all
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
@@ -223,6 +224,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> Tensor:
         >>> torch.isclose(torch.tensor([1., 1000.]), torch.tensor([1.1, 1000.001]))
         tensor([False,  True])
     """
+    check_truths("isclose", equal_nan=equal_nan)
     if layout_of("isclose", input).dtype is not layout_of("isclose", other, "other", 2).dtype:
         raise RuntimeError(f"{input.layout.dtype.title} did not match {other.layout.dtype.title}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):

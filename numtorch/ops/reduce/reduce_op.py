@@ -11,6 +11,7 @@ from ...layout import Layout, wrap_dims
 from ...tensor import bare, empty, view_of
 from ...viewalgebra import expand as expand_layout
 from ...viewalgebra import try_view
+from ..core.arguments import truth
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import PlanTable, Primitive, miss, nothing_to_do
@@ -48,8 +49,7 @@ class ReduceOp(Primitive):
         out_dtype = self.result(layout.dtype)
         if dims is not None and layout.ndim > 64:
             raise RuntimeError(f"{self.name}(): only tensors with up to 64 dims are supported, got {layout.ndim}")
-        if keepdim is not True and keepdim is not False:
-            raise TypeError(f"{self.name}(): argument 'keepdim' must be bool, not {type(keepdim).__name__}")
+        truth(self.name, "keepdim", keepdim)
         plan.axes = wrap_dims(dims, layout.ndim)
         if not layout.ndim:
             plan.axes = ()                               # dims 0 and -1 of a 0-dim tensor are valid and mean nothing
@@ -84,8 +84,8 @@ class ReduceOp(Primitive):
     def run(self, x, dims=None, keepdim=False, options=()):
         """Reduce x over dims (all, when None)."""
         layout = layout_of(self.name, x)
-        plan = self.plans.get(layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options))
-        if plan is None:
+        plan = self.plans.get(layout if dims is None and keepdim is False and not options else (layout, dims, keepdim, options))
+        if plan is None or (keepdim is not False and keepdim is not True):
             return miss(self, (x,), (dims, keepdim, options))
         out = empty(plan.out)
         plan.call(x.address, out.address, plan.descriptor)

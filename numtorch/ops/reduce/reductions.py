@@ -7,8 +7,9 @@ from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import as_dtype
 from ...layout import as_shape, plain_dims, wrap_dims
 from ...tensor import Tensor
+from ..core.arguments import real, truth
 from ..core.late import later, provide
-from ..core.operands import check_real, layout_of, method
+from ..core.operands import layout_of, method
 from ..memory.copies import to_dtype
 from ..memory.resize import into, into_exactly
 from ..pointwise import arithmetic, comparison, elementary
@@ -312,9 +313,8 @@ def count_nonzero(input, dim=None) -> Tensor:
 
 def _correction(unbiased, correction):
     if correction is not None:
-        check_real("var", correction, "correction")
-        return correction
-    return 1 if unbiased is None or unbiased else 0
+        return real("var", "correction", correction)
+    return int(unbiased is None or truth("var", "unbiased", unbiased))
 
 
 @method
@@ -443,7 +443,7 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
     if p == "nuc":
         dims = _none_if_empty(dim)
         return into(out, later["matrix_norm"](input, "nuc", (-2, -1) if dims is None else dims, keepdim))
-    p = 2.0 if p == "fro" or p is None else float(p)
+    p = 2.0 if p == "fro" or p is None else float(real("norm", "p", p))
     return into(out, _norm(input, _none_if_empty(dim), keepdim, (("exponent", p),)))
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..core.operands import layout_of, method
 from ..core.status import has_values
 from ..creation.fill import ones
@@ -55,6 +56,7 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
         >>> torch.stft(torch.ones(8), 4, return_complex=True).abs()[:, 0]
         tensor([4., 0., 0.])
     """
+    check_truths("stft", normalized=normalized)
     x = transformed_input("stft", input)
     kind = x.layout.dtype
     if return_complex is None:
@@ -115,6 +117,7 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
         >>> torch.istft(torch.stft(x, 4, return_complex=True), 4)
         tensor([1., 2., 3., 4.])
     """
+    check_truths("istft", center=center, normalized=normalized, return_complex=return_complex)
     x = input if layout_of("istft", input).dtype.is_complex else view_as_complex(input.contiguous())
     single = x.layout.ndim == 2
     x = x.unsqueeze(0) if single else x

@@ -10,6 +10,7 @@ import math
 from ...dtypes import dtype as dtype_type
 from ...dtypes import float64, get_default_dtype
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..creation.fill import full, ones
 from ..creation.ranges import arange
 from ..pointwise.arithmetic import abs as absolute
@@ -64,6 +65,7 @@ def hann_window(window_length, periodic: bool = True, *, dtype=None, layout=None
         >>> torch.hann_window(4).tolist()
         [0.0, 0.5, 1.0, 0.5]
     """
+    check_truths("hann_window", periodic=periodic)
     return _cosines("hann_window", (0.5, -0.5), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -81,6 +83,7 @@ def hamming_window(window_length, periodic: bool = True, alpha: float = 0.54, be
         >>> torch.hamming_window(4)
         tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
+    check_truths("hamming_window", periodic=periodic)
     return _cosines("hamming_window", (alpha, -beta), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -96,6 +99,7 @@ def blackman_window(window_length, periodic: bool = True, *, dtype=None, layout=
         >>> torch.blackman_window(4)[1:]
         tensor([0.3400, 1.0000, 0.3400])
     """
+    check_truths("blackman_window", periodic=periodic)
     return _cosines("blackman_window", (0.42, -0.5, 0.08), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -111,6 +115,7 @@ def bartlett_window(window_length, periodic: bool = True, *, dtype=None, layout=
         >>> torch.bartlett_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
+    check_truths("bartlett_window", periodic=periodic)
     points, window = _angles("bartlett_window", window_length, periodic, dtype, device)
     if points is not None:
         window = sub(1, absolute(sub(mul(points, 2), 1)))
@@ -130,6 +135,7 @@ def kaiser_window(window_length, periodic: bool = True, beta: float = 12.0, *, d
         >>> torch.kaiser_window(4, periodic=False, beta=3.0)
         tensor([0.2049, 0.8712, 0.8712, 0.2049])
     """
+    check_truths("kaiser_window", periodic=periodic)
     points, window = _angles("kaiser_window", window_length, periodic, dtype, device)
     if points is not None:
         places = sub(mul(points, 2), 1)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...layout import wrap_dims
 from ...tensor import Tensor
+from ..core.arguments import integer
 from ..core.operands import layout_of
 from ..memory.copies import to_dtype
 from ..shape.join import cat
@@ -61,6 +62,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
         >>> torch.gradient(torch.tensor([1., 2., 4., 7.]))
         (tensor([1.0000, 1.5000, 2.5000, 3.0000]),)
     """
+    edge_order = integer("gradient", "edge_order", edge_order)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = wrap_dims(tuple(dim) if isinstance(dim, (list, tuple)) else dim, layout_of("gradient", input).ndim)

@@ -7,6 +7,7 @@ from math import prod
 from ...dtypes import float32, float64, int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths, integer
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -77,6 +78,7 @@ def bincount(input, weights=None, minlength: int = 0) -> Tensor:
         >>> torch.tensor([1, 3, 1]).bincount()
         tensor([0, 2, 0, 1])
     """
+    minlength = integer("bincount", "minlength", minlength)
     if layout_of("bincount", input).ndim != 1 or input.layout.dtype.category > 1:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
@@ -185,6 +187,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density: bool = False
         >>> hist, edges
         (tensor([0., 3.]), tensor([0., 1., 2.]))
     """
+    check_truths("histogram", density=density)
     if layout_of("histogram", input).dtype not in (float32, float64):
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
                                   f'float64')
@@ -248,6 +251,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False) 
         >>> torch.histogramdd(points, bins=[3, 3]).hist.sum()
         tensor(4.)
     """
+    check_truths("histogramdd", density=density)
     if layout_of("histogramdd", input).dtype not in (float32, float64):
         raise NotImplementedError(f'"histogramdd" not implemented for \'{input.layout.dtype.title}\': expected float32 or float64')
     if input.layout.ndim < 2:

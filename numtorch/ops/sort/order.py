@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, float64, int64, uint8
-from ...layout import Layout, ints, wrap_dim
+from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths, refusal
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
@@ -93,7 +94,7 @@ def _plan_sort(layout, dim, descending):
 
 
 @SORT.run
-def _sort(plan, input: Tensor, dim: int, descending):
+def _sort(plan, input: Tensor, dim: int, descending: bool):
     return _pick(SORT, plan, input)
 
 
@@ -117,8 +118,10 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
         >>> values, indices
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
+    if stable is not True and stable is not False and stable is not None:
+        raise refusal("sort", "stable", "bool", stable)
     dim = dim if axis is None else axis
-    return into_all(out, _sort(input, dim, bool(descending)))
+    return into_all(out, _sort(input, dim, descending))
 
 
 @method
@@ -137,7 +140,7 @@ def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False
         tensor([0, 2, 1])
     """
     layout_of("argsort", input)
-    return sort(input.detach(), dim, descending, axis=axis).indices
+    return sort(input.detach(), dim, descending, stable, axis=axis).indices
 
 
 @method
@@ -164,11 +167,11 @@ def _plan_topk(layout, k, dim, largest):
     if not 0 <= k <= _extent(layout, dim):
         raise RuntimeError("selected index k out of range")
     k = k if layout.ndim else 1                          # of a tensor without dimensions there is always one
-    return _plan(kernels(layout.device, "sort.topk").plan_topk, layout, dim, k, True, k, bool(largest))
+    return _plan(kernels(layout.device, "sort.topk").plan_topk, layout, dim, k, True, k, largest)
 
 
 @TOPK.run
-def _topk(plan, input: Tensor, k: int, dim: int, largest):
+def _topk(plan, input: Tensor, k: int, dim: int, largest: bool):
     return _pick(TOPK, plan, input)
 
 
@@ -193,8 +196,8 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
         >>> values, indices
         (tensor([9., 5.]), tensor([1, 2]))
     """
-    if type(k) is not int:
-        k, = ints((k,), "topk: k")
+    if sorted is not True and sorted is not False:
+        raise refusal("topk", "sorted", "bool", sorted)
     return into_all(out, _topk(input, k, dim, largest))
 
 
@@ -207,7 +210,7 @@ def _plan_kthvalue(layout, k, dim, keepdim):
 
 
 @KTHVALUE.run
-def _kthvalue(plan, input: Tensor, k: int, dim: int, keepdim):
+def _kthvalue(plan, input: Tensor, k: int, dim: int, keepdim: bool):
     return _pick(KTHVALUE, plan, input)
 
 
@@ -231,8 +234,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         >>> values, indices
         (tensor(5.), tensor(2))
     """
-    k, = ints((k,), "kthvalue: k")
-    result = _kthvalue(input, k, dim, bool(keepdim))
+    result = _kthvalue(input, k, dim, keepdim)
     return result if out is None else type(result)(*[into_exactly("kthvalue", o, r, input) for o, r in zip(out, result)])
 
 
@@ -251,7 +253,7 @@ def _along(primitive, skip_nan):
         return _plan_median(layout, dim, keepdim, skip_nan)
 
     @primitive.run
-    def median_along(plan, input: Tensor, dim: int, keepdim):
+    def median_along(plan, input: Tensor, dim: int, keepdim: bool):
         return _pick(primitive, plan, input)
     return median_along
 
@@ -290,7 +292,7 @@ def _median_vjp(node, grad):
 
 def _median(name, along, input, dim, keepdim, skip_nan, out):
     if dim is not None:
-        return into_all(out, along(input, dim, bool(keepdim)))
+        return into_all(out, along(input, dim, keepdim))
     if out is not None:
         raise TypeError(f"{name}() missing 1 required positional argument: 'dim', without which there is no 'out'")
     return _median_of_all(input, skip_nan)
@@ -356,6 +358,7 @@ def _probabilities(name, input, q):
 
 
 def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan, out):
+    check_truths(name, keepdim=keepdim)
     q = _probabilities(name, input, q)
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "

@@ -7,6 +7,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, bool_, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
+from ..core.arguments import integer
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
@@ -341,10 +342,14 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
         >>> x.diff(), x.diff(n=2)
         (tensor([2, 3, 4]), tensor([1, 1]))
     """
+    n = integer("diff", "n", n)
     if not layout_of("diff", input).ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    for place, (argument, end) in enumerate((("prepend", prepend), ("append", append)), 4):
+        if end is not None and layout_of("diff", end, argument, place).ndim != input.layout.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     dim = wrap_dim(dim, input.layout.ndim)
     ends = [t for t in (prepend, input, append) if t is not None] if n else []
     x = cat(ends, dim) if len(ends) > 1 else input

@@ -29,7 +29,7 @@ def _plan_search(edges, x, right, out_int32):
 
 
 @SEARCHSORTED.run
-def _places(plan, edges: Tensor, x: Tensor, right, out_int32):
+def _places(plan, edges: Tensor, x: Tensor, right: bool, out_int32: bool):
     layout, prepared = plan
     out = empty(layout)
     if prepared is not None:
@@ -87,7 +87,7 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
         raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
                            f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
                            f"{list(sorted_sequence.layout.shape)} and input value tensor {list(x.layout.shape)}")
-    result = _search(sorted_sequence, x, bool(out_int32), bool(right))
+    result = _search(sorted_sequence, x, out_int32, right)
     return into(out, result)
 
 
@@ -112,5 +112,5 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
     if layout_of("bucketize", boundaries, "boundaries", 2).ndim != 1:
         raise RuntimeError(f"torch.bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.layout.ndim})")
     x = as_operand("bucketize", input)
-    result = _search(boundaries, x, bool(out_int32), bool(right))
+    result = _search(boundaries, x, out_int32, right)
     return into(out, result)

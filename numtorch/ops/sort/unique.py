@@ -5,6 +5,7 @@ from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import bool_, int8, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
@@ -184,6 +185,7 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
         >>> torch.tensor([3, 1, 3]).unique(return_counts=True)
         (tensor([1, 3]), tensor([1, 2]))
     """
+    check_truths("unique", sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     layout_of("unique", input)
     x = input.detach()
     if dim is None:
@@ -218,6 +220,7 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
         >>> torch.tensor([3, 3, 1, 3]).unique_consecutive(return_counts=True)
         (tensor([3, 1, 3]), tensor([2, 1, 1]))
     """
+    check_truths("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     layout_of("unique_consecutive", input)
     x = input.detach()
     if dim is None:
@@ -256,7 +259,7 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
         >>> values, indices
         (tensor(3), tensor(2))
     """
-    return into_all(out, _mode(input, dim, bool(keepdim)))
+    return into_all(out, _mode(input, dim, keepdim))
 
 
 @MODE.planned
@@ -275,7 +278,7 @@ def _plan_mode(layout, dim, keepdim):
 
 
 @MODE.run
-def _mode(plan, input: Tensor, dim: int, keepdim):
+def _mode(plan, input: Tensor, dim: int, keepdim: bool):
     axis, layout, places, prepared = plan
     values, indices = empty(layout), empty(places)
     if prepared is not None:
@@ -313,6 +316,7 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
         >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
         tensor([False,  True,  True])
     """
+    check_truths("isin", assume_unique=assume_unique, invert=invert)
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise not_a_tensor("isin", elements, "elements")
     elements, tests = as_operand("isin", elements), as_operand("isin", test_elements)

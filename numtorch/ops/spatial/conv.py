@@ -10,6 +10,7 @@ from ...dtypes import bool_, float32, uint8
 from ...kernels.families.windows import output_size
 from ...layout import Layout, contiguous_format, format_of, formatted
 from ...tensor import Tensor, empty
+from ..core.arguments import integer
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -249,6 +250,7 @@ def _convolution(name, dims, input, weight, bias, stride, padding, dilation, gro
     stride = (stride,) * dims if type(stride) is int else pair(stride, name + ": stride", dims)
     dilation = (dilation,) * dims if type(dilation) is int else pair(dilation, name + ": dilation", dims)
     padding, x = _padding(name, padding, x, weight, stride, dilation, dims)
+    groups = groups if type(groups) is int else integer(name, "groups", groups)
     window = Window((stride, padding, dilation, groups))
     out = _convolve(x, weight, bias, window) if x.layout.dtype.category == 2 else _of_others(name, x, weight, bias, window)
     return squeeze(out, 0) if unbatched else out
@@ -379,6 +381,7 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
     x, unbatched = batched(name, input, dims)
     stride, padding = pair(stride, name + ": stride", dims), pair(padding, name + ": padding", dims)
     dilation, output_padding = pair(dilation, name + ": dilation", dims), pair(output_padding, name + ": output_padding", dims)
+    groups = groups if type(groups) is int else integer(name, "groups", groups)
     window = Window((stride, padding, dilation, groups))
     layout, w = x.layout, weight.layout
     _check_transposed(name, layout, w, None if bias is None else layout_of(name, bias, "bias", 3), window, output_padding)

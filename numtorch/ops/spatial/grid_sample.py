@@ -13,6 +13,7 @@ from ...autograd.modes import modes
 from ...dtypes import float32, float64, int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths, truth
 from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, new_plan_table
@@ -178,7 +179,8 @@ def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros"
     if min(shape[2:]) < 1:
         raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
                            f"sizes {list(shape)}")
-    return _sample(input, grid, mode, padding_mode, bool(align_corners))
+    aligned = align_corners is not None and truth("grid_sampler", "align_corners", align_corners)
+    return _sample(input, grid, mode, padding_mode, aligned)
 
 
 def grid_sampler(input, grid, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
@@ -194,6 +196,7 @@ def grid_sampler(input, grid, interpolation_mode: int, padding_mode: int, align_
         >>> torch.grid_sampler(torch.tensor([[[[1., 3.]]]]), torch.zeros(1, 1, 1, 2), 0, 0, False)
         tensor([[[[2.]]]])
     """
+    check_truths("grid_sampler", align_corners=align_corners)
     return grid_sample(input, grid, ("bilinear", "nearest", "bicubic")[interpolation_mode],
                        ("zeros", "border", "reflection")[padding_mode], align_corners)
 

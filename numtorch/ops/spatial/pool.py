@@ -12,8 +12,9 @@ from operator import is_not
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
 from ...kernels.families.windows import output_size
-from ...layout import Layout, contiguous_format, format_of, formatted, ints
+from ...layout import Layout, contiguous_format, format_of, formatted, ints, is_sequence
 from ...tensor import Tensor, empty
+from ..core.arguments import check_truths, truth
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import layout_of
@@ -49,7 +50,7 @@ def pair(value, name: str, length: int = 2) -> tuple:
     """A number for every axis, or one for all. Raises TypeError or RuntimeError for anything else."""
     if type(value) is int:
         return (value,) * length
-    if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
+    if not is_sequence(value):
         if hasattr(value, "__index__"):
             return ints((value,), name) * length
         raise TypeError(f"{name}: expected an int or a tuple of ints, got {type(value).__name__}")
@@ -79,7 +80,7 @@ def batched(name, input, dims):
 
 def hashable(*options) -> tuple:
     """Options that may be lists as what plans are found by."""
-    return tuple([tuple(v) if hasattr(v, "__iter__") and type(v) is not str else v for v in options])
+    return tuple([tuple(v) if is_sequence(v) and type(v) is not str else v for v in options])
 
 
 def pooled(primitive, input, *options):
@@ -136,7 +137,8 @@ def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode
     if any(2 * p > k for p, k in zip(padding, kernel)):
         raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "
                            f"({name})")
-    counts = tuple([output_size(*axis, bool(ceil_mode)) for axis in zip(sizes, kernel, stride, padding, dilation)])
+    check_truths(name, ceil_mode=ceil_mode)
+    counts = tuple([output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)])
     if min(counts) < 1:
         raise RuntimeError(f"Given input size: ({'x'.join(map(str, lead[-1:] + sizes))}). Calculated output size: "
                            f"({'x'.join(map(str, lead[-1:] + counts))}). Output size is too small ({name})")
@@ -194,9 +196,9 @@ def plan_max(primitive, name, dims, layout, kernel_size, stride, padding, dilati
     options, counts = windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode)
     plan = MaxPlan(primitive, layout, lead, counts, options[3], _side_by_side(lead, sizes, options))
     if plan.out.numel and plan.format == "channels_last":
-        plan.take_as_it_lies(layout.dtype.kernel, *layout.shape, *options, bool(ceil_mode))
+        plan.take_as_it_lies(layout.dtype.kernel, *layout.shape, *options, ceil_mode)
     elif plan.out.numel:
-        arguments = (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, *_in_two(options, dims), bool(ceil_mode))
+        arguments = (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, *_in_two(options, dims), ceil_mode)
         module = kernels(layout.device, "pool.window")
         plan.prepared, plan.values = module.plan_max_pool2d(*arguments), module.plan_max_pool2d_values(*arguments)
     return plan
@@ -376,8 +378,8 @@ def plan_mean(dims, layout, kernel_size, stride, padding, ceil_mode, count_inclu
         rows = (*lead, prod(sizes)) if whole else _side_by_side(lead, sizes, options)
     kernel, stride, padding, _ = _in_two(options, dims)
     return MeanPlan(dims, layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
-                    (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, kernel, stride, padding, bool(ceil_mode),
-                     bool(count_include_pad), divisor_override), rows)
+                    (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, kernel, stride, padding, ceil_mode,
+                     truth(name, "count_include_pad", count_include_pad), divisor_override), rows)
 
 
 def means(plan, x, *options):

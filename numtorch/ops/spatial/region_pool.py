@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from math import prod
 
 from ...dtypes import int64
-from ...layout import ints
+from ...layout import ints, is_sequence
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.late import later
@@ -69,7 +69,7 @@ def _plan_regions(primitive, layout, lead, sizes, regions, dilation, rows=None):
 
 # ---------------------------------------------------------------- adaptive
 def _adaptive_sizes(name, sizes, output_size, layout):
-    given = tuple(output_size) if hasattr(output_size, "__iter__") else (output_size,) * len(sizes)
+    given = tuple(output_size) if is_sequence(output_size) else (output_size,) * len(sizes)
     if len(given) != len(sizes):
         raise RuntimeError(f"{name}: expected {len(sizes)} output sizes, got {list(given)}")
     counts = ints([n if o is None else o for o, n in zip(given, sizes)], f"{name}: output_size")
@@ -83,7 +83,7 @@ def _adaptive_sizes(name, sizes, output_size, layout):
 
 def _check_dims(dims, layout, output_size):
     """What PyTorch's Python asks where several output sizes are given, before its kernels look."""
-    if dims > 1 and hasattr(output_size, "__iter__") and layout.ndim <= dims:
+    if dims > 1 and is_sequence(output_size) and layout.ndim <= dims:
         raise ValueError(f"Input dimension should be at least {dims + 1}")
 
 

@@ -14,6 +14,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import uint8
 from ...layout import Layout, format_of, formatted
 from ...tensor import Tensor, empty
+from ..core.arguments import truth
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -312,4 +313,5 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
     if mode == "area":
         return apply(input, region_maps(input.layout.shape[2:], sizes))
     mode = "smooth " + mode if antialias else mode
-    return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, bool(align_corners)))
+    aligned = align_corners is not None and truth("interpolate", "align_corners", align_corners)
+    return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, aligned))

@@ -1,0 +1,72 @@
+"""What an argument that is no tensor must be, by PyTorch's rules: what stands for a number without a doubt is taken, nothing else.
+
+Attributes of primitives that are annotated `int`, `float`, `complex` or `bool` are looked at here when a call finds no plan
+(`Primitive.checked`); functions composed of others call these themselves. Sizes and dimensions are read by `numtorch/layout.py`.
+"""
+from __future__ import annotations
+
+from numbers import Complex, Real
+
+import numpy as np
+
+from ...tensor import Tensor
+
+
+def refusal(name, argument, expected, value) -> TypeError:
+    """What to raise where an argument is of another type."""
+    return TypeError(f"{name}(): argument '{argument}' must be {expected}, not {type(value).__name__}")
+
+
+def _plain(value, most):
+    """NumPy's numbers, and tensors without dimensions and gradient whose category is at most `most`, as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Tensor):
+        layout = value.layout
+        return value.item() if layout.ndim == 0 and layout.dtype.category <= most and not value.requires_grad else None
+    return value
+
+
+def integer(name, argument, value) -> int:
+    """An argument as an int. Raises TypeError for what is none: a truth value, a float, a tensor of several elements."""
+    if type(value) is int:
+        return value
+    if type(value) is not bool and hasattr(value, "__index__"):
+        try:
+            return value.__index__()
+        except TypeError:
+            pass
+    raise refusal(name, argument, "int", value)
+
+
+def real(name, argument, value) -> float:
+    """An argument as the real number that it is. Raises TypeError for what is none: a text, a complex number."""
+    found = _plain(value, 2)
+    if not isinstance(found, Real):
+        raise refusal(name, argument, "float", value)
+    return found  # type: ignore[return-value]
+
+
+def scalar(name, argument, value) -> complex:
+    """An argument as the number that it is. Raises TypeError for what is none."""
+    found = _plain(value, 3)
+    if not isinstance(found, Complex):
+        raise refusal(name, argument, "Number", value)
+    return found  # type: ignore[return-value]
+
+
+def truth(name, argument, value) -> bool:
+    """A truth value. Raises TypeError for anything else: what Python takes for true, a text say, is rarely meant so."""
+    if value is not True and value is not False:
+        raise refusal(name, argument, "bool", value)
+    return value
+
+
+def check_truths(name, **given) -> None:
+    """Raise TypeError for the first of several arguments that is no truth value."""
+    for argument, value in given.items():
+        if value is not True and value is not False:
+            raise refusal(name, argument, "bool", value)
+
+
+CHECKS = {"int": integer, "float": real, "complex": scalar, "bool": truth}
