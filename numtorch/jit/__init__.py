@@ -1,4 +1,4 @@
-"""Programs made of Python functions (docs/compile.md, docs/graph.md, docs/script.md).
+"""Programs made of Python functions (docs/compile.md, docs/graph.md, docs/script.md, docs/native.md).
 
 Replayed launches:
 
@@ -37,6 +37,8 @@ Scripts:
 
 scripting/   `jit.script`: functions and modules that keep their control flow
 files        `jit.save`, `jit.load`
+
+native/      `jit.export_native`: a captured program as a shared library
 """
 import importlib as _importlib
 
@@ -44,13 +46,13 @@ _PUBLIC = {
     "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule",
     "parsing": "parse", "inference": "freeze optimize_for_inference", "graph": "Graph", "interpreter": "Interpreter",
     "scripting.scripts": "export ignore script unused", "scripting.reading": "annotate script_isinstance",
-    "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save",
+    "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save", "native.exporting": "export_native",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
 __all__ = ["Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule", "TracerWarning", "UnsupportedNodeError",
-           "annotate", "export", "freeze", "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "parse",
-           "save", "script", "trace", "trace_module", "unused"]
+           "annotate", "export", "export_native", "freeze", "ignore", "is_scripting", "is_tracing", "load",
+           "optimize_for_inference", "parse", "save", "script", "trace", "trace_module", "unused"]
 
 
 def is_scripting() -> bool:

@@ -386,6 +386,7 @@ def _object_code(function, names, compute, signature, symbol, nogil, fastmath, i
 
 
 _kernels: dict[str, Kernel] = {}
+_stored_as: dict[int, str] = {}                          # the keys of kernels by their addresses
 
 
 def compile_kernel(function, signature, names=None, compute=None, *, nogil=False, fastmath=KERNEL_MATH, meant=(),
@@ -430,6 +431,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
             else:
                 statistics.loaded += 1
             kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature, nogil, recipe)
+            _stored_as[kernel.address] = key if symbol == _symbol(key) else _key(machine().shared, text)
     if statistics.compiled > before:
         ahead.start()
     return kernel
@@ -447,6 +449,27 @@ def _compiled_once(key, name, make):
         object_code = make()
         progress.compiled(name, statistics.seconds - before, store.save(key, object_code))
         return object_code
+
+
+def known_kernels() -> list[Kernel]:
+    """All kernels that this process has made or loaded."""
+    return list(_kernels.values())
+
+
+def object_code_of(kernel: Kernel) -> tuple[str, bytes]:
+    """The symbol of a kernel's native entry, and the object code that has it.
+
+    Args:
+        kernel: one of this process.
+
+    Raises:
+        RuntimeError: the store does not have it.
+    """
+    key = _stored_as[kernel.address]
+    code = store.load(key) or store.load_installed(key, processor.best_baseline() or "")
+    if code is None:
+        raise RuntimeError(f"the machine code of {kernel.name} is not in the store: {store.trouble()}")
+    return _symbol(key), code
 
 
 def _key(toolchain, text):

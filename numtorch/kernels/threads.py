@@ -57,6 +57,11 @@ def _launcher(count):
     return found
 
 
+def launchers() -> list:
+    """The kernels that launch others, part by part."""
+    return list(_launchers.values())
+
+
 def _count_from_environment():
     asked = os.environ.get("NUMTORCH_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
     if asked.isdigit() and int(asked) > 0:

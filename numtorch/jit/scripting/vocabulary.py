@@ -41,9 +41,29 @@ _NEVER = frozenset(
 MODES = ("no_grad", "enable_grad")
 
 # a tensor's attributes that call Python, or show memory
-_HIDDEN = frozenset(("address", "apply_", "as_subclass", "data_ptr", "grad_fn", "map_", "name", "new", "node", "numpy", "output_nr",
-                     "pin_memory", "register_hook", "register_post_accumulate_grad_hook", "set_", "share_memory_", "storage",
-                     "untyped_storage"))
+_HIDDEN = frozenset(
+    (
+        "address",
+        "apply_",
+        "as_subclass",
+        "data_ptr",
+        "grad_fn",
+        "map_",
+        "memory",
+        "name",
+        "new",
+        "node",
+        "numpy",
+        "output_nr",
+        "pin_memory",
+        "register_hook",
+        "register_post_accumulate_grad_hook",
+        "set_",
+        "share_memory_",
+        "storage",
+        "untyped_storage",
+    )
+)
 ATTRIBUTES = {
     "shape": list_of(INT),
     "ndim": INT,

@@ -1,0 +1,242 @@
+"""One call of a function as steps: launches of kernels, part by part, and what happens between them. Programs and parallel calls,
+which are kernels that run others by address, are unfolded into those that they run."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...autograd.modes import no_grad
+from ...kernels import compiler, threads
+from ...kernels.program import STACK_BYTES, run_block
+from ...ops.memory.copies import clone
+from ...tensor import Tensor
+from ...tree import map_tensors, tensors_in
+from ..capture import Check, Clear, Launch, Watch
+from ..memory import CapturedStorage
+from ..places import alive, version
+from .words import CONSTANT, INPUTS, Memory, Unknown, Word
+
+CALLS = 3                                                # the last is captured: by then every plan is made
+
+
+class Call(NamedTuple):
+    """A kernel with its words."""
+
+    native: int
+    words: list
+
+
+class Stop(NamedTuple):
+    """What ends a part where a word is not 0."""
+
+    word: Word
+
+
+class Run(NamedTuple):
+    """Parts that may run side by side, each a list of calls and stops."""
+
+    parts: list
+
+
+class Store(NamedTuple):
+    """A word that is written."""
+
+    target: Word
+    value: Word
+
+
+class Assert(NamedTuple):
+    """A word that must be 0: else an index was out of range."""
+
+    word: Word
+
+
+class Copy(NamedTuple):
+    """Bytes of a result."""
+
+    target: Word
+    source: Word
+    size: int
+
+
+class Recorded:
+    """What a function does, for arguments of one kind.
+
+    Attributes:
+        inputs, outputs: layouts.
+        steps: in order.
+        data: bytes that the library holds.
+        relocations: where these have the address of a place among them, with that place.
+        workspace: bytes that a call needs.
+    """
+
+    inputs: list
+    outputs: list
+    steps: list
+    data: bytes
+    relocations: dict
+    workspace: int
+
+
+def record(function: Any, args: tuple) -> Recorded:
+    """Call a function, and write down what it does.
+
+    Args:
+        function: of tensors.
+        args: tensors.
+
+    Raises:
+        RuntimeError: it does what no library can; with the lines.
+    """
+    def called(*given):
+        return map_tensors(lambda t: t if isinstance(t.memory, CapturedStorage) and t.is_contiguous() else clone(t).contiguous(),
+                           function(*given))
+    with no_grad():
+        for _ in range(CALLS - 1):
+            called(*args)
+        versions = {id(s): version(s) for s in alive()[0]}
+        watch = Watch()
+        result = watch.run(called, args, {})
+    if watch.breaks:
+        raise RuntimeError(
+            "export_native: the function does what no library can:\n" + "\n".join(f"  {each}" for each in watch.breaks)
+        )
+    watch.memory.close()
+    for tensor in args:
+        if version(tensor.memory) != versions.get(id(tensor.memory), 0):
+            raise RuntimeError("export_native: the function writes to its arguments")
+    try:
+        return _Reader(watch, args, list(tensors_in(result)), versions).read()
+    except Unknown as error:
+        raise RuntimeError(f"export_native: {error}") from None
+
+
+class _Reader:
+    def __init__(self, watch, args, results, versions) -> None:
+        self.watch, self.args, self.results = watch, args, results
+        self.memory = Memory(watch.memory.blocks, args, versions)
+        self.kernels = {kernel.address: kernel for kernel in compiler.known_kernels()}
+        self.launchers = {kernel.address for kernel in threads.launchers()}
+        self.stacks: dict[int, Word] = {}
+        self.steps: list = []
+
+    def read(self) -> Recorded:
+        for item in self.watch.items:
+            if isinstance(item, Launch):
+                self._launch(item)
+            elif isinstance(item, Clear):
+                self.steps.append(Store(self.memory.locate(item.address), Word(CONSTANT, 0)))
+            elif isinstance(item, Check):
+                self.steps.append(Assert(self.memory.locate(item.address)))
+            else:
+                raise Unknown(
+                    f"{'random draws are' if type(item).__name__ == 'Draw' else 'an optimiser is'} not exported: call eval()"
+                )
+        found = Recorded()
+        found.inputs = [tensor.layout for tensor in self.args]
+        found.outputs = [tensor.layout for tensor in self.results]
+        for i, tensor in enumerate(self.results):
+            if tensor.layout.nbytes:
+                self.steps.append(
+                    Copy(Word(INPUTS + len(self.args) + i, 0), self.memory.locate(tensor.address), tensor.layout.nbytes)
+                )
+        found.steps = [*[Copy(*each) for each in self.memory.copies], *self.steps]
+        found.data, found.workspace, found.relocations = bytes(self.memory.data), self.memory.workspace, self.memory.relocations
+        return found
+
+    def _launch(self, launch):
+        words, tables, statuses = [], dict(launch.tables), []
+        for i, word in enumerate(launch.words[:-1]):
+            if i == launch.status:
+                status = self.memory.words_of(launch.found)
+                statuses = [status.moved(8 * n) for n in range(launch.found)]
+                words.append(status)
+            elif i in tables:
+                table = self.memory.words_of(len(tables[i]))
+                for n, entry in enumerate(tables[i]):
+                    self.steps.append(
+                        Store(table.moved(8 * n), self.memory.locate(entry.word) if entry.moves else Word(CONSTANT, entry.word))
+                    )
+                words.append(table)
+            else:
+                words.append(self.memory.locate(word))
+        self.steps += [Store(word, Word(CONSTANT, 0)) for word in statuses]
+        self.steps += self._unfold(launch.native, words, launch.words[-1], 0)
+        self.steps += [Assert(word) for word in statuses]
+
+    # ------------------------------------------------------------ kernels that run others
+    def _unfold(self, native, words, descriptor, part) -> list:
+        """The steps of a launch."""
+        kernel = self.kernels.get(native)
+        if kernel is None:
+            raise Unknown("a kernel runs that the compiler did not make")
+        if native in self.launchers:
+            return [Run(self._parts(words, descriptor))]
+        function = kernel.recipe[0]
+        if function is run_block or (function.__name__ == "program" and "run_segments" in function.__globals__):
+            return self._program(words, descriptor, part)
+        return [Run([[Call(native, [*words, self.memory.descriptor(descriptor)])]])]
+
+    def _parts(self, words, record):
+        native, count, parts, _pool, _zero, base = self.memory.read(record, 6)
+        offsets = self.memory.read(record + 48, parts * count)
+        result = []
+        for part in range(parts):
+            added = offsets[part * count:(part + 1) * count]
+            steps = self._unfold(native, [word.moved(by) for word, by in zip(words, added)], base + added[-1], part)
+            result.append([call for step in steps for call in ([Stop(step.word)] if isinstance(step, Assert) else
+                                                                [each for inner in step.parts for each in inner])])
+        return result
+
+    def _program(self, words, descriptor, part):
+        table = self.memory.array_at(descriptor)
+        steps: list = []
+        at = 1
+        for _segment in range(table[0]):
+            count, launches = table[at:at + 2]
+            start = at + 2
+            for turn in range(count):
+                at = start
+                for _launch in range(launches):
+                    entry, length = table[at:at + 2]
+                    at += 2
+                    made, raw = [], 0
+                    for _word in range(length):
+                        base, offset, stride = table[at:at + 3]
+                        raw = offset + turn * stride
+                        at += 3
+                        if base < 0:
+                            made.append(raw)
+                        else:
+                            made.append((self._stack(part) if base == len(words) else words[base]).moved(raw))
+                    if entry == 0:
+                        steps.append(Assert(self._located(made[0])))
+                    else:
+                        if isinstance(made[-1], Word):
+                            raise Unknown("a program's launch has a descriptor of its caller's")
+                        steps += self._unfold(entry, [self._located(word) for word in made[:-1]], made[-1], part)
+        return steps
+
+    def _located(self, word):
+        return word if isinstance(word, Word) else self.memory.locate(word)
+
+    def _stack(self, part):
+        """A program's own scratch memory: of each part that may run beside others, its own."""
+        if part not in self.stacks:
+            self.stacks[part] = self.memory.words_of(STACK_BYTES // 8)
+        return self.stacks[part]
+
+
+def as_inputs(example: Any) -> tuple:
+    """Examples as a tuple of tensors.
+
+    Args:
+        example: a tensor, or a tuple of them.
+
+    Raises:
+        TypeError: something else.
+    """
+    args = tuple(example) if isinstance(example, (tuple, list)) else (example,)
+    for each in args:
+        if not isinstance(each, Tensor):
+            raise TypeError(f"export_native: expected tensors, got {type(each).__name__}")
+    return args

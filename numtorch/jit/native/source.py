@@ -1,0 +1,329 @@
+"""The steps of a program as C: tables of numbers, and the few functions that walk them."""
+from __future__ import annotations
+
+from .recording import Assert, Call, Copy, Recorded, Run, Store
+from .words import INPUTS
+
+TYPES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
+         "uint8": "uint8_t", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "complex64": "float",
+         "complex128": "double", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
+ERRORS = (("OK", "done"), ("NULL", "a pointer is null"), ("WORKSPACE", "the workspace is too small"),
+          ("THREADS", "the number of threads is not positive, or one could not be started"), ("INDEX", "an index is out of range"))
+MOST_WORDS = 24
+_STORE, _ASSERT, _RUN, _COPY = range(4)
+
+_RUNNER = r"""
+#include <pthread.h>
+#include <string.h>
+
+struct run {
+  const char *base[BASES];
+  int threads, failed;                       /* the phase in which an index was out of range, or -1 */
+  pthread_mutex_t gate;                      /* held until all threads are there */
+  pthread_barrier_t barrier;
+};
+
+struct worker {
+  struct run *run;
+  int number;
+  pthread_t thread;
+};
+
+static number at(const struct run *run, const number *code) { return (number)(intptr_t)run->base[code[0]] + code[1]; }
+
+/* One kernel, whose arguments are 64-bit words. */
+static void call(void (*f)(void), const number *w, number count) {
+  switch (count) {
+CASES
+  }
+}
+
+/* One part of a step: calls one after the other, until a word is not 0. Gives the end of its code. */
+static const number *run_part(const struct run *run, const number *code, int runs) {
+  number words[MOST_WORDS], calls = *code++;
+  for (; calls > 0; calls--) {
+    number f = code[0], count = code[1];
+    if (runs) {
+      for (number i = 0; i < count; i++) words[i] = at(run, code + 2 + 2 * i);
+      if (f >= 0) call(kernels[f], words, count);
+      else if (*(const number *)(intptr_t)words[0] != 0) runs = 0;
+    }
+    code += 2 + 2 * count;
+  }
+  return code;
+}
+
+/* All steps, as one of several threads: the parts of a step side by side, what has one part by the first thread. All meet where
+   parts begin and end: between two meetings is a phase. */
+static void *walk(void *given) {
+  struct worker *me = given;
+  struct run *run = me->run;
+  const number *code = steps;
+  int phase = 0, runs = me->number == 0;
+  for (number i = 0; i < STEPS; i++) {
+    number kind = code[0], meets = code[1];
+    code += 2;
+    if (kind == 2) {
+      number parts = *code++;
+      for (number part = 0; part < parts; part++)
+        code = run_part(run, code, parts > 1 ? part % run->threads == me->number : runs);
+    } else {
+      if (runs) {
+        if (kind == 0) *(number *)(intptr_t)at(run, code) = at(run, code + 2);
+        else if (kind == 3) memcpy((void *)(intptr_t)at(run, code), (void *)(intptr_t)at(run, code + 2), (size_t)code[4]);
+        else if (*(const number *)(intptr_t)at(run, code) != 0) { run->failed = phase; runs = 0; }
+      }
+      code += kind == 1 ? 2 : kind == 0 ? 4 : 5;
+    }
+    if (meets && run->threads > 1) pthread_barrier_wait(&run->barrier);
+    if (meets) {
+      if (run->failed == phase) return 0;
+      phase++;
+    }
+  }
+  return 0;
+}
+
+static int run_all(struct run *run, int threads) {
+  struct worker workers[MOST_THREADS];
+  int started = 1;
+  workers[0].run = run;
+  workers[0].number = 0;
+  if (threads > 1 && MOST_THREADS > 1) {
+    if (pthread_mutex_init(&run->gate, 0) != 0) return NAME_THREADS;
+    pthread_mutex_lock(&run->gate);
+    for (; started < threads && started < MOST_THREADS; started++) {
+      workers[started].run = run;
+      workers[started].number = started;
+      if (pthread_create(&workers[started].thread, 0, begin, &workers[started]) != 0) break;   /* then there are fewer */
+    }
+    run->threads = started;
+    int there = pthread_barrier_init(&run->barrier, 0, (unsigned)started) == 0;
+    if (!there) run->threads = 0;
+    pthread_mutex_unlock(&run->gate);
+    if (there) walk(&workers[0]);
+    for (int i = 1; i < started; i++) pthread_join(workers[i].thread, 0);
+    if (there) pthread_barrier_destroy(&run->barrier);
+    pthread_mutex_destroy(&run->gate);
+    if (!there) return NAME_THREADS;
+  } else {
+    run->threads = 1;
+    walk(&workers[0]);
+  }
+  return run->failed < 0 ? NAME_OK : NAME_INDEX;
+}
+"""
+_BEGIN = r"""
+static void *begin(void *given) {
+  struct worker *me = given;
+  pthread_mutex_lock(&me->run->gate);
+  pthread_mutex_unlock(&me->run->gate);
+  return me->run->threads > 0 ? walk(given) : 0;
+}
+
+"""
+
+
+def code_of(recorded: Recorded, numbers: dict[int, int]) -> list[int]:
+    """The steps as numbers.
+
+    Args:
+        recorded: them.
+        numbers: of kernels, by their addresses.
+    """
+    code: list[int] = []
+    wide = [isinstance(step, Run) and len(step.parts) > 1 for step in recorded.steps]
+    for step, meets in zip(recorded.steps, [a or b for a, b in zip(wide, [*wide[1:], False])]):
+        if isinstance(step, Store):
+            code += [_STORE, meets, *step.target, *step.value]
+        elif isinstance(step, Assert):
+            code += [_ASSERT, meets, *step.word]
+        elif isinstance(step, Copy):
+            code += [_COPY, meets, *step.target, *step.source, step.size]
+        elif isinstance(step, Run):
+            code += [_RUN, meets, len(step.parts)]
+            for part in step.parts:
+                code.append(len(part))
+                for each in part:
+                    words = each.words if isinstance(each, Call) else [each.word]
+                    code += [numbers[each.native] if isinstance(each, Call) else -1, len(words)]
+                    for word in words:
+                        code += word
+    return list(map(int, code))
+
+
+def arguments_of(recorded: Recorded) -> list[tuple[str, str, bool, int]]:
+    """Name, C type, whether it is an input, and the number of elements of each argument."""
+    found = []
+    for is_input, layouts, stem in ((True, recorded.inputs, "input"), (False, recorded.outputs, "output")):
+        for i, layout in enumerate(layouts):
+            kind = str(layout.dtype).removeprefix("torch.")
+            pairs = 2 if kind.startswith("complex") else 1
+            found.append((f"{stem}{i}" if len(layouts) > 1 else stem, TYPES[kind], is_input, layout.numel * pairs))
+    return found
+
+
+def prototype(name: str, recorded: Recorded) -> str:
+    """The declaration of the function that runs the program.
+
+    Args:
+        name: of the library.
+        recorded: what it does.
+    """
+    given = [f"{'const ' if is_input else ''}{kind} *{argument}" for argument, kind, is_input, _ in arguments_of(recorded)]
+    return f"int {name}_run({', '.join(given)}, void *workspace, size_t workspace_size, int threads)"
+
+
+def header(name: str, recorded: Recorded, note: str) -> str:
+    """The header.
+
+    Args:
+        name: of the library.
+        recorded: what it does.
+        note: where it runs.
+    """
+    big = name.upper()
+    shapes = []
+    for (argument, kind, _, _), layout in zip(arguments_of(recorded), [*recorded.inputs, *recorded.outputs]):
+        shapes.append(f"   {argument}: {kind}, shape {tuple(layout.shape)}, strides {tuple(layout.strides)} in elements")
+    codes = "\n".join(f"#define {big}_{code} {i} /* {text} */" for i, (code, text) in enumerate(ERRORS))
+    lines = "\n".join(shapes)
+    return f"""/* {name}: a program that numtorch exported. {note}
+   Sizes are fixed, that of the batch too: export again for others.
+
+{lines}
+*/
+#ifndef {big}_H
+#define {big}_H
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{codes}
+#define {big}_WORKSPACE_SIZE ((size_t){recorded.workspace + 64}) /* bytes of scratch memory that a call needs */
+
+/* Computes the outputs. Calls with workspaces of their own may run side by side. `threads` is how many threads a call may use. */
+{prototype(name, recorded)};
+
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+
+def library(name: str, recorded: Recorded, symbols: list[tuple[int, str]], data_file: str) -> str:
+    """The library's C.
+
+    Args:
+        name: of the library.
+        recorded: what it does.
+        symbols: address and symbol of each kernel.
+        data_file: the file of its data.
+    """
+    big = name.upper()
+    code = code_of(recorded, {address: i for i, (address, _) in enumerate(symbols)})
+    most = max([len(step.parts) for step in recorded.steps if isinstance(step, Run)], default=1)
+    bases = INPUTS + len(recorded.inputs) + len(recorded.outputs)
+    cases = "\n".join(f"    case {n}: ((void (*)({', '.join(['number'] * n)}))f)({', '.join(f'w[{i}]' for i in range(n))}); break;"
+                      for n in range(1, MOST_WORDS + 1))
+    rows = ",\n  ".join(", ".join(map(str, code[i:i + 16])) for i in range(0, len(code), 16))
+    arguments = arguments_of(recorded)
+    nulls = " || ".join(f"!{argument}" for argument, _, _, count in arguments if count) or "0"
+    sets = "\n".join(f"  run.base[{INPUTS + i}] = (const char *){argument};" for i, (argument, *_) in enumerate(arguments))
+    runner = _RUNNER.replace("CASES", cases).replace("NAME_", f"{big}_")
+    split = runner.index("static int run_all")
+    return f"""#include "{name}.h"
+{"".join(f"extern void {symbol}(void);{chr(10)}" for _, symbol in symbols)}
+typedef int64_t number;
+static void (*const kernels[])(void) = {{{", ".join([symbol for _, symbol in symbols] or ["0"])}}};
+static const number steps[] = {{
+  {rows or "0"}
+}};
+#define STEPS {len(recorded.steps)}
+#define BASES {bases}
+#define MOST_WORDS {MOST_WORDS}
+#define MOST_THREADS {most}
+
+__asm__(".section .data.rel.ro,\\"aw\\"\\n.balign 64\\n{name}_data:\\n"
+{_data(name, recorded, data_file)}
+  ".quad 0\\n.text");
+extern const char {name}_data[] __attribute__((visibility("hidden")));
+
+/* The kernels' entries for Python are here too, and nobody calls them. */
+void *_Py_NoneStruct __attribute__((visibility("hidden")));
+#define UNUSED(function) __attribute__((visibility("hidden"))) void *function(void) {{ return 0; }}
+UNUSED(PyLong_AsVoidPtr) UNUSED(PyEval_SaveThread) UNUSED(PyEval_RestoreThread) UNUSED(Py_IncRef) UNUSED(PyErr_BadArgument)
+{runner[:split]}{_BEGIN}{runner[split:]}
+__attribute__((visibility("default")))
+{prototype(name, recorded)} {{
+  struct run run;
+  if (!workspace || {nulls}) return {big}_NULL;
+  if (workspace_size < {big}_WORKSPACE_SIZE) return {big}_WORKSPACE;
+  if (threads < 1) return {big}_THREADS;
+  run.base[0] = 0;
+  run.base[1] = {name}_data;
+  run.base[2] = (const char *)(((uintptr_t)workspace + 63) & ~(uintptr_t)63);
+{sets}
+  run.failed = -1;
+  return run_all(&run, threads);
+}}
+"""
+
+
+def _data(name, recorded, data_file):
+    """The data as the assembler has it: bytes of a file, and addresses of places in it between them."""
+    lines, at = [], 0
+    for place in [*sorted(recorded.relocations), len(recorded.data)]:
+        if place > at:
+            lines.append(f'  ".incbin \\"{data_file}\\", {at}, {place - at}\\n"')
+        if place < len(recorded.data):
+            lines.append(f'  ".quad {name}_data + {recorded.relocations[place]}\\n"')
+        at = place + 8
+    return "\n".join(lines)
+
+
+def example(name: str, recorded: Recorded) -> str:
+    """A program that calls the library.
+
+    Args:
+        name: of the library.
+        recorded: what it does.
+    """
+    big, arguments = name.upper(), arguments_of(recorded)
+    files = " ".join(f"{argument}.bin" for argument, *_ in arguments)
+    buffers = "\n".join(
+        f"  {kind} *{argument} = calloc({max(count, 1)}, sizeof *{argument});" for argument, kind, _, count in arguments
+    )
+    reads = "\n".join(f"  if (!transfer(argv[{i + 2}], \"rb\", {argument}, {count} * sizeof *{argument})) return 2;"
+                      for i, (argument, _, is_input, count) in enumerate(arguments) if is_input)
+    writes = "\n".join(f"  if (!transfer(argv[{i + 2}], \"wb\", {argument}, {count} * sizeof *{argument})) return 2;"
+                       for i, (argument, _, is_input, count) in enumerate(arguments) if not is_input)
+    frees = " ".join(f"free({argument});" for argument, *_ in arguments)
+    return f"""/* {name}_example THREADS {files}: reads the inputs' elements from files, and writes those of the outputs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "{name}.h"
+
+static int transfer(const char *path, const char *mode, void *elements, size_t size) {{
+  FILE *file = fopen(path, mode);
+  if (!file) {{ perror(path); return 0; }}
+  size_t done = mode[0] == 'r' ? fread(elements, 1, size, file) : fwrite(elements, 1, size, file);
+  if (fclose(file) != 0 || done != size) {{ fprintf(stderr, "%s: expected %zu bytes\\n", path, size); return 0; }}
+  return 1;
+}}
+
+int main(int argc, char **argv) {{
+  if (argc != {len(arguments) + 2}) {{ fprintf(stderr, "usage: %s THREADS {files}\\n", argv[0]); return 2; }}
+{buffers}
+  void *workspace = malloc({big}_WORKSPACE_SIZE);
+{reads}
+  int error = {name}_run({", ".join(argument for argument, *_ in arguments)}, workspace, {big}_WORKSPACE_SIZE, atoi(argv[1]));
+  if (error != {big}_OK) {{ fprintf(stderr, "error %d\\n", error); return 1; }}
+{writes}
+  {frees} free(workspace);
+  return 0;
+}}
+"""
