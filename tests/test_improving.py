@@ -9,7 +9,7 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit import improving
+from numtorch.jit import Interpreter, improving
 from numtorch.kernels import compiler
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
@@ -119,6 +119,30 @@ def test_accumulated_gradients_and_writes_in_place():
         for replay in kind_of(pair.compiled).replays:
             hurry(replay.better)
     assert kind_of(pair.compiled).replays[0].passes, kind_of(pair.compiled).replays[0].better
+
+
+def test_derivatives_in_the_graph_of_a_step_run_what_backward_runs():
+    net = nn.Sequential(nn.Embedding(20, 8), nn.LayerNorm(8), nn.Flatten(), nn.Linear(32, 5))
+
+    def step(x, y):
+        net.zero_grad()
+        loss = F.cross_entropy(net(x) * 2 + 1, y)
+        loss.backward()
+        return loss
+    function = torch.compile(step)
+    x, y = torch.randint(0, 20, (3, 4)), torch.randint(0, 5, (3,))
+    step(x, y)
+    found = [replay.better for _ in range(4) if function(x, y) is not None for replay in kind_of(function).replays]
+    graph = found[-1].graph
+    assert {"gradient.cross_entropy", "gradient.layer_norm", "gradient.embedding"} <= {node.op for node in graph.nodes}
+    inputs = [x, y]
+    step(x, y)
+    wanted = [p.grad for p in net.parameters()]
+    assert "gradient.layer_norm[" in str(graph)
+    Interpreter(graph).run(*inputs)
+    for p, grad in zip(net.parameters(), wanted):
+        close(p.grad, grad)
+    assert settled(function, x, y).reason == "it was replaced"
 
 
 def test_the_slower_of_both_goes():

@@ -216,7 +216,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
         The gradient of each node in `wanted` that was reached, by node.
     """
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
-    create_graph = create_graph or state["by_ops"]
+    traced = None if create_graph else state["by_ops"]
+    create_graph = create_graph or traced is not None
     leading = ends = shared = branches = None            # shared: None until the graph branches, since a chain shares nothing
     found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
     if wanted is None and len(roots) == 1:
@@ -249,7 +250,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 outgoing = (grad,)
             else:
                 try:
-                    outgoing = node.differentiable_backward(grad) if create_graph else node.backward(grad)
+                    outgoing = node.backward(grad) if not create_graph else \
+                        node.differentiable_backward(grad) if traced is None else traced(node, grad)
                 except Exception as error:
                     _annotate(node, error)
                     raise

@@ -30,7 +30,7 @@ class _Modes(threading.local):
         self.saved_hooks = ()                            # (pack, unpack) pairs, the innermost last
         self.no_hooks = None                             # why there may be none
         self.recording = PLAIN
-        self.by_ops = False                              # have every backward call ops, as with create_graph, and no kernels
+        self.by_ops = None                               # what a trace does for a node's backward, by ops as with create_graph
         self.backward = None                             # the nodes a backward wants, or a list of them and calls at its end
 
     def switch(self, grad):

@@ -28,6 +28,7 @@ decompose    users' elementwise ops as calls of this package's
 listing      a graph as Python, for people to read
 programs     functions and modules that run a graph
 updates      steps of optimisers as calls
+gradients    derivatives of primitives as calls
 traces       `jit.trace`
 fused        elementwise ops in one kernel
 passes/      from graphs to cheaper graphs

@@ -77,7 +77,9 @@ class Executor(Interpreter):
         if node.op == UPDATE.name:
             return self._step(node, inputs)
         places = self.in_place.get(node)
-        if not places or node.keeps:
+        if node.keeps:                                   # for which the call was recorded
+            return [detach(tensor) for tensor in super().call(node, inputs)]
+        if not places:
             return super().call(node, inputs)
         if node.writes:
             return run_op(node.op, inputs, node.attributes, node.writes, places)

@@ -30,6 +30,7 @@ from ..ops.core.generator import Generator, default_generator
 from ..ops.spatial.conv import Window
 from ..ops.spatial.resample import Maps
 from ..tree import flatten, unflatten
+from .gradients import is_gradient
 from .operations import CONSTANT, is_known
 
 
@@ -372,7 +373,8 @@ def call_text(node: Node) -> str:
     Args:
         node: it.
     """
-    attributes = ", ".join(map(literal, node.attributes)) + ("," if len(node.attributes) == 1 else "")
+    shown_as = repr if is_gradient(node.op) else literal           # what derivatives are planned by is shown, and not always read
+    attributes = ", ".join(map(shown_as, node.attributes)) + ("," if len(node.attributes) == 1 else "")
     arguments = [literal(v) for v in node.inputs]
     for name in ("writes", "keeps", "wanted", "draws"):
         if getattr(node, name):

@@ -219,7 +219,7 @@ def traced_call(function, args, kwargs, reach, optimizers, fresh):
         grad = tensor.node.grad if type(tensor.node) is Leaf else None
         if grad is not None and id(grad) not in names:
             held[f"{name}.grad"], names[id(grad)] = grad, f"{name}.grad"
-    trace = Trace(names, _refuse)
+    trace = Trace(names, _refuse, final=True)
     with tracing(), trace:
         given = map_tensors(lambda t: trace.argument(None, t), (args, kwargs))
         trace.adopt(*held.values())

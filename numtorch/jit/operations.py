@@ -13,6 +13,7 @@ from ..scalars import number
 from ..tensor import Tensor
 from ..tree import flatten
 from .fused import FUSED
+from .gradients import PREFIX, is_gradient, run_gradient
 
 CHECKS = {CHECK_PROBABILITIES.name}                      # calls without results, which raise where values are no good
 CONSTANT = "constant"                                    # of a value that the graph holds, under the name that is its attribute
@@ -54,7 +55,7 @@ def is_known(op: str) -> bool:
     Args:
         op: its name.
     """
-    return op in OTHERS or op in registry or op in (CONSTANT, FUSED.name)
+    return op in OTHERS or op in registry or op in (CONSTANT, FUSED.name) or is_gradient(op)
 
 
 def tensors_of(result: Any) -> list[Tensor]:
@@ -77,6 +78,8 @@ def run_op(op: str, inputs: list, attributes: tuple, writes: tuple, in_place=fro
     """
     for i in writes:
         inputs[i] = detach(inputs[i]) if i in in_place else clone(inputs[i])
+    if op.startswith(PREFIX):
+        return run_gradient(op, inputs, attributes)
     if op in OTHERS:
         result = OTHERS[op](*inputs, *attributes)
     else:

@@ -17,7 +17,7 @@ import gc
 import itertools
 from typing import Any
 
-from ..autograd.graph import Leaf, saved_tensors_hooks
+from ..autograd.graph import GraphNode, Leaf, saved_tensors_hooks
 from ..autograd.modes import modes
 from ..func.levels import Level, Wrapping, fill_layout, tensor_of
 from ..layout import Layout
@@ -30,6 +30,7 @@ from ..tensor import Tensor, wrap
 from ..tree import map_tensors
 from .cells import Cell, Saved, Traced
 from .freezing import tracing, warn_frozen
+from .gradients import BY_OPS, PREFIX, given_to, run_gradient
 from .graph import Graph, Node, Value
 from .operations import OTHERS, tensors_of
 from .updates import TracedBatch
@@ -41,16 +42,17 @@ class Trace(Level):
     Args:
         names: what tensors that are there already are called, by identity; they are traced from the start.
         freezing: called with what was asked of a value, and where; by default it warns.
+        final: whether the graph will not be differentiated: then derivatives are calls of their own (gradients.py).
 
     Attributes:
         graph: what was written down.
     """
 
-    def __init__(self, names: dict | None = None, freezing=None) -> None:
+    def __init__(self, names: dict | None = None, freezing=None, final: bool = False) -> None:
         self.graph = Graph()
         self.cells: dict[int, Cell] = {}                 # by the storage's identity, which the cell's base keeps
         self.names = names or {}
-        self.freezing = freezing or warn_frozen
+        self.freezing, self.final = freezing or warn_frozen, final
         self.adopted: list[tuple[Tensor, Tensor]] = []   # tensors of others whose layout is traced meanwhile
         self.packed: list[Saved] = []
         self.coefficients: dict = {}                     # of optimisers' steps: (tensor, optimiser) by their values
@@ -58,7 +60,7 @@ class Trace(Level):
 
     def __enter__(self):
         self.hooks.__enter__()
-        self.by_ops, modes.by_ops = modes.by_ops, True
+        self.by_ops, modes.by_ops = modes.by_ops, self.backward
         return super().__enter__()
 
     def __exit__(self, *exception):
@@ -350,6 +352,18 @@ class Trace(Level):
 
     def text(self, x, prefix):
         return repr(self.inside(x))
+
+    # ------------------------------------------------------------ backward
+    def backward(self, node, grad):
+        """The gradients for a node's edges."""
+        if not self.final or type(node) is not GraphNode or node.primitive.name in BY_OPS:
+            return node.differentiable_backward(grad)
+        tensors, attributes = given_to(node, grad)
+        op = PREFIX + node.primitive.name
+        made = run_gradient(op, [self.inside(t) for t in tensors], attributes)
+        values = self.emit(op, [None if t is None else self.value_of(t) for t in tensors], attributes, [t.layout for t in made])
+        found = iter([self.result(inside, value) for inside, value in zip(made, values)])
+        return [next(found) if wanted else None for wanted in attributes[2]]
 
     # ------------------------------------------------------------ what is saved for backward
     def pack(self, tensor):
