@@ -318,6 +318,31 @@ def test_objects(name):
     assert all(x.dtype is torch.float64 for x in tensors_in(frozen(module, input)) if x.is_floating_point())
 
 
+# the files of PyTorch's torch/legacy/nn in 2017
+NAMES_OF_2017 = """
+    Abs AbsCriterion Add AddConstant BCECriterion BatchNormalization Bilinear CAddTable CDivTable CMul CMulTable CSubTable Clamp
+    ClassNLLCriterion ClassSimplexCriterion Concat ConcatTable Container Contiguous Copy Cosine CosineDistance
+    CosineEmbeddingCriterion Criterion CriterionTable CrossEntropyCriterion DepthConcat DistKLDivCriterion DotProduct Dropout ELU
+    Euclidean Exp FlattenTable GradientReversal HardShrink HardTanh HingeEmbeddingCriterion Identity Index JoinTable L1Cost
+    L1HingeEmbeddingCriterion L1Penalty LeakyReLU Linear Log LogSigmoid LogSoftMax LookupTable MM MSECriterion MV MarginCriterion
+    MarginRankingCriterion MaskedSelect Max Mean Min MixtureTable Module Mul MulConstant MultiCriterion MultiLabelMarginCriterion
+    MultiLabelSoftMarginCriterion MultiMarginCriterion Narrow NarrowTable Normalize PReLU Padding PairwiseDistance Parallel
+    ParallelCriterion ParallelTable PartialLinear Power RReLU ReLU6 ReLU Replicate Reshape Select SelectTable Sequential Sigmoid
+    SmoothL1Criterion SoftMarginCriterion SoftMax SoftMin SoftPlus SoftShrink SoftSign SpatialAdaptiveMaxPooling
+    SpatialAveragePooling SpatialBatchNormalization SpatialClassNLLCriterion SpatialContrastiveNormalization SpatialConvolution
+    SpatialConvolutionLocal SpatialConvolutionMap SpatialCrossMapLRN SpatialDilatedConvolution SpatialDivisiveNormalization
+    SpatialDropout SpatialFractionalMaxPooling SpatialFullConvolution SpatialFullConvolutionMap SpatialLPPooling SpatialMaxPooling
+    SpatialMaxUnpooling SpatialReflectionPadding SpatialReplicationPadding SpatialSoftMax SpatialSubSampling
+    SpatialSubtractiveNormalization SpatialUpSamplingNearest SpatialZeroPadding SplitTable Sqrt Square Squeeze Sum Tanh TanhShrink
+    TemporalConvolution TemporalMaxPooling TemporalSubSampling Threshold Transpose Unsqueeze View VolumetricAveragePooling
+    VolumetricBatchNormalization VolumetricConvolution VolumetricDropout VolumetricFullConvolution VolumetricMaxPooling
+    VolumetricMaxUnpooling VolumetricReplicationPadding WeightedEuclidean WeightedMSECriterion""".split()
+
+
+def test_every_name_of_2017_is_there():
+    assert [name for name in NAMES_OF_2017 if not isinstance(getattr(nn, name, None), type)] == []
+
+
 def test_every_module_is_in_the_table():
     named = {name.split()[0] for name in MODULES} | NOT_IN_TABLE
     modules = {name for name in nn.__all__ if issubclass(getattr(nn, name), nn.Module)}
