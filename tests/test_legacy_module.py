@@ -6,6 +6,8 @@ import pytest
 from test_legacy_nn import MAPS, normal
 
 import numtorch as torch
+from bench.runner.networks import lenet, train_by_hand
+from numtorch.kernels.binding import DISABLE_JIT
 from numtorch.legacy import nn
 from numtorch.legacy.nn.module import gradient_name
 
@@ -187,6 +189,68 @@ def test_no_gradient_of_an_input_that_nobody_asks_for():
             assert module.backward(x, ones) is None
     calls = {event.key for event in profile.key_averages()}
     assert not calls & {"clone", "zero_", "conv2d", "backward"} and module.gradWeight.any()
+
+
+def test_gradients_of_a_flattened_network_become_zero_at_once():
+    def calls(module):
+        with torch.profiler.profile() as profile:
+            module.zeroGradParameters()
+        return sum(event.count for event in profile.key_averages() if event.key == "zero_")
+
+    whole = nn.Sequential().add(nn.Linear(3, 4)).add(nn.Sequential().add(nn.ReLU()).add(nn.Linear(4, 2)))
+    _, gradients = whole.flattenParameters()
+    gradients.fill_(1)
+    assert calls(whole) == 1 and not gradients.any()
+    replaced, added = torch.ones(4, 3), nn.Linear(2, 2)
+    added.gradWeight.fill_(1)
+    for change in (lambda: setattr(whole.get(0), "gradWeight", replaced), lambda: whole.get(1).add(added)):
+        gradients.fill_(1)
+        change()
+        assert calls(whole) > 1 and not any(gradient.any() for gradient in whole.parameters()[1])
+    assert not replaced.any() and not added.gradWeight.any()
+    whole.flattenParameters()
+    for copy in (whole.clone(), pickle.loads(pickle.dumps(whole)), whole.double()):
+        copy.parameters()[1][0].fill_(1)
+        copy.zeroGradParameters()
+        assert not copy.parameters()[1][0].any()
+
+    class Keeping(nn.Linear):
+        def zeroGradParameters(self):
+            pass
+
+    kept = nn.Sequential().add(Keeping(2, 2)).add(nn.Linear(2, 2))
+    _, gradients = kept.flattenParameters()
+    gradients.fill_(1)
+    kept.zeroGradParameters()
+    assert kept.get(0).gradWeight.all() and not kept.get(1).gradWeight.any()
+
+
+@pytest.mark.skipif(DISABLE_JIT, reason="counts machine code's calls")
+def test_a_step_launches_what_that_of_nn_does():
+    """And beside it one addition for each gradient that is not its product's own, the zeros, and a copy where a view is handed on."""
+    x, y = torch.randn(2, 1, 28, 28), torch.tensor([3, 7])
+    model, net = lenet(torch), nn.Sequential()
+    for module in (nn.SpatialConvolution(1, 20, 5, 5), nn.ReLU(), nn.SpatialMaxPooling(2, 2), nn.SpatialConvolution(20, 50, 5, 5),
+                   nn.ReLU(), nn.SpatialMaxPooling(2, 2), nn.View(-1, 800), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10)):
+        net.add(module)
+    net.get(0).gradInput = None
+    optimizer, criterion = torch.optim.SGD(model.parameters(), 0.01), nn.CrossEntropyCriterion()
+    weights, gradients = net.flattenParameters()
+
+    def evaluate(weights):
+        net.zeroGradParameters()
+        loss = criterion.forward(net.forward(x), y)
+        net.backward(x, criterion.backward(net.output, y))
+        return loss, gradients
+
+    def launches(run):
+        run()
+        with torch.profiler.profile() as profile:
+            run()
+        return sum(event.kind == "kernel" for event in profile.events())
+
+    ours = launches(lambda: torch.legacy.optim.sgd(evaluate, weights, {"learningRate": 0.01}))
+    assert ours <= launches(lambda: train_by_hand(model, torch.nn.CrossEntropyLoss(), optimizer, [(x, y)])) + 6 + 1 + 1
 
 
 def test_hooks_of_a_formula():

@@ -62,7 +62,9 @@ class Container(Module):
         return tuple([tensor for pair in result for tensor in pair[side]] for side in (0, 1)) if result else None
 
     def zeroGradParameters(self):
-        self.applyToModules(lambda module: module.zeroGradParameters())
+        if self._flat is None or not self._flat.zero():
+            for module in self.modules:
+                module.zeroGradParameters()
 
     def updateParameters(self, learningRate):
         self.applyToModules(lambda module: module.updateParameters(learningRate))
@@ -84,7 +86,8 @@ class Container(Module):
         return self
 
     def _release(self):
-        self.applyToModules(lambda module: module._release())
+        for module in self.modules:
+            module._release()
 
     def clearState(self):
         self.applyToModules(lambda module: module.clearState())

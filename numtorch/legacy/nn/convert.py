@@ -36,9 +36,9 @@ def converted(value, type, cache):
 
 
 class Convertible(Described):
-    """What modules and criterions share: a record of the last run, a type, and copies."""
+    """What modules and criterions share: a record of the last run, a vector of all gradients, a type, and copies."""
 
-    _record = None
+    _record = _flat = None
     _type = "torch.FloatTensor"
 
     def type(self, type=None, tensorCache=None):
@@ -59,7 +59,7 @@ class Convertible(Described):
         name = zeros(0).type(type).type()
         cache = {} if tensorCache is None else tensorCache
         cache[id(self)] = self
-        self._record = None
+        self._record = self._flat = None
         for key, value in list(vars(self).items()):
             setattr(self, key, converted(value, type, cache))
         self._type = name
@@ -102,6 +102,7 @@ class Convertible(Described):
     def __getstate__(self):
         state = dict(vars(self))
         state.pop("_record", None)
+        state.pop("_flat", None)
         return state
 
 

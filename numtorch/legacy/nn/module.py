@@ -19,6 +19,46 @@ def gradient_name(name) -> str:
     return f"grad{name[0].upper()}{name[1:]}"
 
 
+class FlatGradients:
+    """The vector that all gradients of a tree of modules are views of, for as long as they are.
+
+    Args:
+        root: the module at the top.
+        vector: the gradients, flattened.
+    """
+
+    __slots__ = ("vector", "gradients", "lists")
+
+    def __init__(self, root, vector) -> None:
+        self.vector, self.gradients, self.lists = vector, [], []
+        for module in root.listModules():
+            own = vars(module)
+            if "modules" in own:
+                self.lists.append((own, list(own["modules"])))
+            for name in map(gradient_name, module.parameter_names):
+                gradient = own.get(name)
+                self.gradients.append((own, name, gradient, None if gradient is None else gradient.address))
+
+    def zero(self) -> bool:
+        """Set all gradients to zero at once. False where a module or a gradient is another than it was, and nothing is done."""
+        memory = self.vector.memory
+        for own, name, gradient, address in self.gradients:
+            if own.get(name) is not gradient or (gradient is not None and (gradient.memory is not memory
+                                                                           or gradient.address != address)):
+                return False
+        for own, modules in self.lists:
+            if own.get("modules") != modules:
+                return False
+        self.vector.zero_()
+        return True
+
+
+def _zeroes_as_here(module) -> bool:
+    """Whether a module says in no way of its own what its gradients are and how they become zero."""
+    package = __package__ + "."
+    return all(getattr(type(module), name).__module__.startswith(package) for name in ("parameters", "zeroGradParameters"))
+
+
 class Module(Convertible):
     """Base of all modules. Subclasses define `updateOutput`, `updateGradInput` and, with parameters, `accGradParameters`.
 
@@ -191,6 +231,7 @@ class Module(Convertible):
         if apart or flat.numel() != gradient.numel():
             raise RuntimeError(f"flattenParameters: expected gradients that are shared as their parameters are, got {flat.numel()} "
                                f"parameters and {gradient.numel()} gradients")
+        self._flat = FlatGradients(self, gradient) if all(map(_zeroes_as_here, self.listModules())) else None
         return flat, gradient
 
     def reset(self, stdv=None):

@@ -165,7 +165,9 @@ class Record:
             asked for.
         """
         node, state = self.result.node, modes.__dict__   # this thread's; as a dict it costs a third of attribute access
-        sums = {self.weights[name].node: total for name, total in totals.items()}
+        sums: dict = {}
+        for name, total in totals.items():
+            sums[self.weights[name].node] = total
         if _one_op(node) and not state["anomaly"]:       # what the engine would do for one node, which most formulas are
             before = state["recording"], state["grad"]
             state["recording"] = state["grad"] = False
@@ -193,8 +195,11 @@ class Record:
                         leaf.node.grad = None
         if not of_input:
             return []
-        gradients = [found.get(leaf.node) for leaf in self.inputs]
-        return [_zeros(leaf) if gradient is None else gradient for leaf, gradient in zip(self.inputs, gradients)]
+        gradients = []
+        for leaf in self.inputs:
+            gradient = found.get(leaf.node)
+            gradients.append(_zeros(leaf) if gradient is None else gradient)
+        return gradients
 
     def like_input(self, tensors):
         """Tensors in the structure of the input.
@@ -238,11 +243,12 @@ def emptied(buffer):
     Args:
         buffer: a tensor, a table, None or a number.
     """
-    if isinstance(buffer, list):
+    if isinstance(buffer, Tensor):
+        layout = buffer.layout
+        _take(buffer, _nothing(layout.dtype, layout.device))
+    elif isinstance(buffer, list):
         for item in buffer:
             emptied(item)
-    elif isinstance(buffer, Tensor):
-        _take(buffer, _nothing(buffer.layout.dtype, buffer.layout.device))
     return buffer
 
 
