@@ -286,6 +286,7 @@ def test_state_dict_has_pytorchs_form():
     assert plain.state_dict()["state"] == {}
 
 
+ONE = nn.Parameter(torch.ones(1))
 ERRORS = [
     (lambda: optim.SGD([], lr=0.1), ValueError, "empty parameter list"),
     (lambda: optim.SGD(torch.ones(1), lr=0.1), TypeError, "iterable of Tensors or dicts"),
@@ -294,7 +295,7 @@ ERRORS = [
     (lambda: optim.SGD([nn.Parameter(torch.ones(1))], lr=-1), ValueError, "Invalid learning rate: -1"),
     (lambda: optim.SGD([nn.Parameter(torch.ones(1))], lr=1, nesterov=True), ValueError, "Nesterov momentum requires"),
     (lambda: optim.Adam([nn.Parameter(torch.ones(1))], betas=(1.0, 0.9)), ValueError, "Invalid beta parameter at index 0"),
-    (lambda: optim.SGD([nn.Parameter(torch.ones(1))] * 2, lr=1), ValueError, "duplicate"),
+    (lambda: optim.SGD([{"params": [ONE]}, {"params": [ONE]}], lr=1), ValueError, "more than one parameter group"),
     (lambda: optim.Adagrad([nn.Parameter(torch.ones(1))], lr_decay=-1), ValueError, "Invalid lr_decay value: -1"),
     (lambda: optim.RMSprop([nn.Parameter(torch.ones(1))], eps=-1), ValueError, "Invalid epsilon value: -1"),
     (lambda: optim.Adadelta([nn.Parameter(torch.ones(1))], rho=2), ValueError, "Invalid rho value: 2"),
@@ -305,6 +306,27 @@ ERRORS = [
     (lambda: optim.SGD([nn.Parameter(torch.ones(1))], lr=1).load_state_dict({"state": {}, "param_groups": []}), ValueError,
      "different number of parameter groups"),
 ]
+
+
+@pytest.mark.parametrize("make", [lambda optim, p: optim.SGD(p, lr=0.1), lambda optim, p: optim.Adam(p, lr=0.1), lambda optim, p: optim.RMSprop(p, lr=0.1)],
+                         ids=["SGD", "Adam", "RMSprop"])
+def test_a_parameter_that_is_twice_in_a_group_is_warned_of_and_makes_two_steps(make):
+    pytorch = pytest.importorskip("torch")
+    found = []
+    for library in (torch, pytorch):
+        once, twice = library.nn.Parameter(library.ones(3)), library.nn.Parameter(library.tensor([1.0, 2.0, -1.0]))
+        with pytest.warns(UserWarning, match="duplicate parameters; in future, this will cause an error"):
+            optimizer = make(library.optim, [twice, once, twice])
+        for _ in range(3):
+            optimizer.zero_grad()
+            ((once + twice) ** 3).sum().backward()
+            optimizer.step()
+        numbers = optimizer.state_dict()
+        steps = [int(state["step"]) for _, state in sorted(numbers["state"].items()) if "step" in state]
+        found.append((once.tolist(), twice.tolist(), steps, numbers["param_groups"][0]["params"]))
+    ours, theirs = found
+    assert ours[2:] == theirs[2:] and ours[3] == [2, 1, 2]
+    np.testing.assert_allclose(ours[:2], theirs[:2], rtol=1e-4)
 
 
 @pytest.mark.parametrize(("call", "kind", "message"), ERRORS)

@@ -1,6 +1,7 @@
 """What all optimisers share: parameter groups, state, hooks, saving and loading."""
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from copy import deepcopy
 from itertools import chain
@@ -36,7 +37,8 @@ class Optimizer:
 
     Raises:
         TypeError: `params` is a single tensor, or holds something else than tensors.
-        ValueError: an empty list, a tensor twice, or one with a history.
+        ValueError: an empty list, a tensor in two groups, or one with a history. One that is twice in a group is warned of, and
+            makes two steps.
 
     Example:
         >>> import numtorch as torch
@@ -75,7 +77,7 @@ class Optimizer:
 
         Raises:
             TypeError: not a dict, or parameters that are no tensors or a set.
-            ValueError: a tensor twice, one with a history, or an option missing that has no default.
+            ValueError: a tensor of another group, one with a history, or an option missing that has no default.
 
         Example:
             >>> import numtorch as torch
@@ -107,8 +109,9 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, default)
         known = {id(p) for g in self.param_groups for p in g["params"]}
-        if len({id(p) for p in params}) < len(params):
-            raise ValueError("optimizer contains a parameter group with duplicate parameters")
+        if len({id(p) for p in params}) < len(params):   # each step goes once for every time it is there
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                          "see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=5)
         if any(id(p) in known for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(group)

@@ -5,6 +5,7 @@ of which only what has moved since the last step is written again.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -265,6 +266,8 @@ class _Prepared:
     def __init__(self, optimizer, group, rule) -> None:
         self.state, self.rule, self.moves = optimizer.state, rule, moves[0]
         self.known, self.batches, chosen, place = [], [], {}, 0
+        among = Counter(map(id, group["params"]))
+        seen: Counter = Counter()
         for parameter in group["params"]:
             grad = parameter.grad if parameter.node is None else parameter.node.grad
             if grad is None:
@@ -280,7 +283,11 @@ class _Prepared:
             fresh = optimizer.begin(parameter, group)
             state = optimizer.state[parameter] if rule.states or optimizer.counts else {}
             counts = tuple([float(state[name]) for name in optimizer.counts])
-            chosen.setdefault((parameter.layout.dtype, parameter.layout.device, fresh, counts), []).append(
+            again = None
+            if among[id(parameter)] > 1:                 # one step after the other: each begins where the last ended
+                again = (id(parameter), seen[id(parameter)])
+                seen[id(parameter)] += 1
+            chosen.setdefault((parameter.layout.dtype, parameter.layout.device, fresh, counts, again), []).append(
                 (place, parameter, grad, state))
             place += 1
         self.entries = len(optimizer.state)
@@ -339,7 +346,7 @@ def planned_step(rule, dtype, device, numels):
 
 
 def _batch(optimizer, rule, key, rows, only):
-    dtype, device, fresh, _ = key
+    dtype, device, fresh, _, again = key
     batch = Batch()
     batch.parameters, batch.states, batch.fresh = [r[1] for r in rows], [r[3] for r in rows], fresh
     batch.places = None if only else [r[0] for r in rows]
@@ -357,7 +364,10 @@ def _batch(optimizer, rule, key, rows, only):
     plan = planned_step(rule, dtype, device, tuple([row[-1] for row in table]))
     batch.array = np.zeros(3 + rule.coefficients)
     batch.prepared, batch.table_address, batch.array_address = plan, batch.table.ctypes.data, batch.array.ctypes.data
-    batch.counts = joined_counts(optimizer, batch.states)
+    if again is None or again[1] == 0:
+        batch.counts = joined_counts(optimizer, batch.states)
+    else:                                                # the steps of a parameter that is there twice are counted together
+        batch.counts = {name: raw_array(rows[0][3][name]).reshape(1) for name in optimizer.counts}
     return batch
 
 
