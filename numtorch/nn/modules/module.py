@@ -1,6 +1,7 @@
 """Module: a callable that owns parameters, buffers and other modules, and finds them by attribute.
 
-What it finds below itself is in members.py, moving and casting in conversion.py, hooks in hooks.py, saving and loading in state.py.
+What it finds below itself is in members.py, moving and casting in conversion.py, hooks in hooks.py, saving and loading in state.py,
+what notebooks show in notebook.py.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from .hooks import (
     register_module_full_backward_pre_hook,
 )
 from .members import Members
+from .notebook import as_html
 from .state import State
 
 if TYPE_CHECKING:
@@ -323,6 +325,9 @@ class Module(Members, Conversion, Hooks, State):
         if not lines and not children:
             return f"{self._get_name()}()"
         return f"{self._get_name()}(\n  " + "\n  ".join([*lines, *children]) + "\n)"
+
+    def _repr_html_(self):
+        return as_html(self)
 
 
 def _type_name(value):
