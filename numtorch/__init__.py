@@ -149,7 +149,7 @@ vars(_sys.modules[f"{__name__}.storage"]).update(TypedStorage=TypedStorage, Unty
 _describe_waiting()
 _subclass_listeners.append(lambda cls: _importlib.import_module(f"{__name__}.overrides").install())
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 half, float, double, short, int, long, cfloat, cdouble = float16, float32, float64, int16, int32, int64, complex64, complex128
 subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, neg, abs
