@@ -2,7 +2,7 @@
 #   make demo    set up, then train two networks on handwritten digits
 #   make test    set up, then run the tests (ARGS="tests/test_layout.py -x" to choose)
 #   make memory  the tests of most kernel families with poisoned and with guarded memory (docs/debugging.md)
-#   make bench   the tables of README.md and docs/benchmarks.md, measured here (needs some ten minutes and an idle machine)
+#   make bench   the tables of docs/benchmarks.md and the README's pictures, measured here (ten minutes on an idle machine)
 #   make docs    the documentation site, in build/docs
 #   make lint    ruff and mypy
 #   make clean   remove .venv and what builds and tests leave
@@ -35,7 +35,8 @@ memory: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	@mkdir -p build
 	$(BIN)/python -m bench --json build/bench.json --plot build/bench.png $(ARGS)
-	$(BIN)/python -m bench --from build/bench.json --readme README.md --readme docs/benchmarks.md >build/bench.txt
+	$(BIN)/python -m bench --from build/bench.json --readme docs/benchmarks.md >build/bench.txt
+	$(BIN)/python tools/pictures.py
 
 # A link that leads nowhere fails.
 docs: $(VENV)/docs.stamp
