@@ -29,7 +29,7 @@ def blocks(page, kind):
 def kind_of(page, language, text):
     if page in PICTURES and text.startswith(PICTURES[page]):
         return "picture"
-    return "session" if text.startswith(">>> ") else "python" if language == "python" else "commands"
+    return "session" if text.startswith(">>> ") else language or "commands"
 
 
 def pages(kind):
@@ -87,7 +87,7 @@ def problem(line):
             return None if command.main([words[3], "--help"]) == 0 else "fails"
         except SystemExit as left:
             return None if left.code == 0 else f"no command {words[3]}"
-    if words[:2] == ["python", "-c"]:
+    if words[:2] == ["python", "-c"] or words[0] == "cc":      # test_export_native.py compiles
         return None
     if words[:2] == ["python", "-m"]:
         return None if (ROOT / words[2].split(".")[-1]).is_dir() or words[2] == "http.server" else f"no module {words[2]}"
