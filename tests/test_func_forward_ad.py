@@ -1,7 +1,10 @@
 """Dual tensors of `autograd.forward_ad`, on PyTorch too where it is installed."""
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+import numtorch
 
 
 @pytest.fixture
@@ -81,3 +84,27 @@ def test_what_takes_part_in_a_map_prints(torch):
     torch.func.vmap(torch.func.vmap(lambda x: (seen.append(repr(x)), x)[1]))(torch.ones(2, 2))
     assert seen == ["BatchedTensor(lvl=2, bdim=0, value=\n    BatchedTensor(lvl=1, bdim=0, value=\n        tensor([[1., 1.],\n"
                     "                [1., 1.]])\n    )\n)"]
+
+
+FACTORISATIONS = {
+    "cholesky": lambda t, x: t.linalg.cholesky(x), "upper": lambda t, x: t.linalg.cholesky(x, upper=True), "eigh": lambda t, x: (t.linalg.eigh(x)[0], t.linalg.eigh(x)[1].abs()),
+    "eigh of the upper triangle": lambda t, x: t.linalg.eigh(x, UPLO="U")[1].abs(), "eigvalsh": lambda t, x: t.linalg.eigvalsh(x),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("name", FACTORISATIONS)
+def test_tangents_of_factorisations_that_are_not_hermitian(name, dtype):
+    """PyTorch's formulas take what they read of such a tangent, and not its Hermitian part: ours are these, for samples of a map too."""
+    theirs = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    x, t = (rng.standard_normal((2, 4, 3, 3)) + (1j * rng.standard_normal((2, 4, 3, 3)) if dtype == "complex128" else 0)).astype(dtype)
+    x = x @ x.conj().swapaxes(1, 2) + 3 * np.eye(3)
+    found = []
+    for library in (numtorch, theirs):
+        function = lambda x, t, library=library: library.func.jvp(lambda x: FACTORISATIONS[name](library, x), (x,), (t,))
+        given = library.from_numpy(x), library.from_numpy(t)
+        each = [function(*given), function(given[0][0], given[1][0]), library.func.vmap(function)(*given)]
+        found.append([r.numpy() for r in numtorch.tree.flatten(each)[0]])
+    for ours, wanted in zip(*found):
+        np.testing.assert_allclose(ours, wanted, atol=1e-12)

@@ -334,3 +334,29 @@ def test_gradients_of_each_sample_lie_as_the_weights_do():
     found = numtorch.func.vmap(numtorch.func.grad(lambda w, x: numtorch.nn.functional.linear(x, w) @ g), (None, 0))(weight, x)
     assert found.is_contiguous()
     numtorch.testing.assert_close(found, g[:, None] * x[:, None, :])
+
+
+@pytest.mark.parametrize("dims", [(0, None, None), (None, 0, None), (None, None, 0)])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_running_statistics_of_what_is_the_same_for_all_move(dims, channels):
+    """Those that samples share are moved once, whatever else has samples."""
+    x, = arrays((5, channels))
+    each = [np.ones((4, channels) if d == 0 else channels, np.float32) for d in dims]
+    found = []
+    for library in (numtorch, theirs):
+        weight, mean, var = [library.from_numpy(e.copy()) for e in each]
+        run = lambda w, m, v, library=library: library.nn.functional.batch_norm(library.from_numpy(x), m, v, w, None, True, 0.5)
+        if library is numtorch:
+            out = library.func.vmap(run, dims)(weight, mean, var)
+        else:
+            pick = lambda t, d, i: t if d is None else t[i]
+            shared = [t.clone() for t in (mean, var)]
+            for i in range(4):
+                for t, kept, d in zip((mean, var), shared, dims[1:]):
+                    if d is None:
+                        t.copy_(kept)
+                each_out = run(*[pick(t, d, i) for t, d in zip((weight, mean, var), dims)])
+                out = each_out[None] if i == 0 else library.cat([out, each_out[None]])
+        found.append((out.numpy(), mean.numpy(), var.numpy()))
+    for ours, wanted in zip(*found):
+        np.testing.assert_allclose(ours, wanted, atol=1e-5)

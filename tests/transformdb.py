@@ -1,7 +1,7 @@
 """PyTorch's own table of operations under `torch.func`: what `tests/test_transform_db.py` tries a part of, and all of it by hand.
 
     python -m tests.transformdb                          # every entry, every aspect, all samples
-    python -m tests.transformdb --entries add,cumsum --aspects vmap,nested,jvp,gradients --samples 20
+    python -m tests.transformdb --entries add,cumsum --aspects vmap,nested,jvp,gradients,vjp --samples 20
 
 The oracle of `vmap` is PyTorch's operation in a loop over the samples, not its `vmap`: rules of that differ from it here and there.
 That is asked only where ours raises: what it refuses too may be refused. `ASPECTS` says what is compared of an entry.
@@ -285,6 +285,38 @@ def check_gradients(op, function, sample, what):
         compared(found, [torch.stack(column) for column in zip(*wanted)], title, False)
 
 
+def check_vjp(op, function, sample, what):
+    """A vector of each sample times one Jacobian: vmap of what vjp returns."""
+    places = moving(op, sample)
+    if is_drawn(op, sample) or not places:
+        return
+    our_run, their_run, tensors, _ = both(op, function, sample, wrapped=True)
+    if any(t.layout is not torch.strided for t in tensors):
+        return
+    primals = [tensors[i].detach().clone().requires_grad_() for i in places]
+    try:
+        results = of_places(their_run, tensors, places)(*primals)
+    except Exception:
+        return
+    if not results or any(not r.requires_grad for r in results):
+        return
+    torch.manual_seed(1)
+    vectors = [torch.randn(SIZE, *r.shape, dtype=r.dtype) for r in results]
+    try:
+        each = [torch.autograd.grad(results, primals, [v[i] for v in vectors], retain_graph=True, materialize_grads=True) for i in range(SIZE)]
+    except Exception:
+        return
+
+    def mapped(library, run, given, at):
+        _, product = library.func.vjp(of_places(run, given, places), *at)
+        return lambda *vectors: library.func.vmap(lambda *one: product(one))(*vectors)
+    title, at = f"{what}, vjp of each vector", [p.detach() for p in primals]
+    found = refused_by_both(mapped(numtorch, our_run, ours(tensors), ours(at)),
+                            lambda *vectors: mapped(torch, their_run, tensors, at)(*vectors), vectors, title)
+    if found is not None:
+        compared(found, [torch.stack(column) for column in zip(*each)], title, False)
+
+
 # ---------------------------------------------------------------- what does not pass
 _SIZE = "the result's size depends on the sample: PyTorch gives it where all happen to agree"
 _LOOP = "the range of bins is of the sample's values: sample by sample, as in PyTorch"
@@ -309,13 +341,14 @@ KNOWN = {                                                # by (entry, aspect), o
     # beside finite differences, ours are right
     ("cholesky_inverse", "jvp"): "PyTorch's has an error of 1e-5",
     ("cholesky_inverse", "gradients"): "PyTorch gives a gradient to the triangle that is not read",
+    ("linalg.norm.subgradients_at_zero", "jvp"): "the slope of a norm of p below 1 is infinite at 0, and turned around it is NaN",
     ("logcumsumexp", "jvp"): "PyTorch's has an error of 2e-6",
     ("scatter_reduce.prod", "jvp"): "PyTorch's is that of a sum",
     ("masked.logaddexp", "jvp"): "PyTorch's is NaN where both are masked",
 }
 NO_SUCH_NAME = ("aten", "has no attribute 'chalf'")
 
-ASPECTS = {"vmap": check_vmap, "nested": check_nested, "jvp": check_jvp, "gradients": check_gradients}
+ASPECTS = {"vmap": check_vmap, "nested": check_nested, "jvp": check_jvp, "gradients": check_gradients, "vjp": check_vjp}
 
 
 def failures(name, aspects, most) -> Iterator[tuple[str, Exception]]:

@@ -3,6 +3,9 @@ from __future__ import annotations
 
 from ..ops.core.primitive import miss, registry
 from ..ops.creation.fill import zeros_like
+from ..ops.index.triangles import diag_embed
+from ..ops.linalg.svd import gaps
+from ..ops.linalg.triangular import solve_triangular
 from ..ops.memory.detach import detach
 from ..ops.nn.linear import linear as linear_map
 from ..ops.pointwise import arithmetic, elementary
@@ -72,6 +75,30 @@ def log_softmax(primitive, primals, tangents, attributes):
 def embedding(primitive, primals, tangents, attributes):
     """The rows of the tangent, that of the padding index too, which has no gradient."""
     return miss(primitive, tuple(primals), attributes), miss(primitive, (tangents[0], primals[1]), attributes)
+
+
+# ---------------------------------------------------------------- factorisations
+def _without_diagonal(x, share):
+    """x less a share of its diagonal."""
+    return x - diag_embed(x.diagonal(0, -2, -1)) * share
+
+
+@push("linalg_cholesky")
+def cholesky(primitive, primals, tangents, attributes):
+    """L times the lower half of L^-1 dA L^-H. Of a tangent that is not Hermitian this takes what it reads, as PyTorch's does, where
+    the gradient turned around would take the Hermitian part."""
+    lower = miss(primitive, tuple(primals), attributes)
+    inner = solve_triangular(lower.mH, solve_triangular(lower, tangents[0], upper=False), upper=True, left=False)
+    return lower, lower @ _without_diagonal(inner.tril(), 0.5)
+
+
+@push("linalg_eigh")
+def eigh(primitive, primals, tangents, attributes):
+    values, vectors = result = miss(primitive, tuple(primals), attributes)
+    inner = vectors.mH @ tangents[0] @ vectors
+    diagonal = inner.diagonal(0, -2, -1)
+    rates = diagonal.real if diagonal.layout.dtype.is_complex else diagonal
+    return result, (rates, vectors @ (_without_diagonal(inner, 1) / gaps(values)))
 
 
 # ---------------------------------------------------------------- values of factorisations whose vectors the derivative needs

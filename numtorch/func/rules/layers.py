@@ -119,12 +119,18 @@ def batch_norm(level, primitive, values, has, attributes):
                            "track_running_stats=False instead.")
     if not training and not any(has[1:]):
         return parted(miss(primitive, (joined(x), weight, bias, mean, var), attributes), level.size)
+    if not (has[0] or has[3] or has[4]):                 # statistics of what is the same for all move once
+        out = miss(primitive, (x, None, None, mean, var), attributes)
+        return _scaled(out.unsqueeze(0), weight, bias, has, 1)
     x = x if has[0] else level.all_samples(x)
     size, images, channels = x.layout.shape[:3]
     side_by_side = x.transpose(0, 1).flatten(1, 2)       # (N, samples * C, ...)
-    stats = [None if s is None else (s if h else level.all_samples(s)).reshape(size * channels)
+    stats = [None if s is None else (s if h else level.all_samples(s).contiguous()).reshape(size * channels)
              for s, h in zip((mean, var), has[3:])]
     out = miss(primitive, (side_by_side, None, None, *stats), attributes)
+    for stat, moved, each in zip((mean, var), stats, has[3:]):
+        if training and stat is not None and not each:   # it is of samples that are the same
+            stat.copy_(moved[:channels])
     out = out.reshape(images, size, channels, *out.layout.shape[2:]).transpose(0, 1)
     return _scaled(out, weight, bias, has, 1)
 

@@ -377,7 +377,7 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None) -> Lstsq:
     inverse, s, keep = _pinv(A, None, rcond)
     solution, rank = inverse @ B, keep.sum(-1)
     result = A.new_empty((0,), dtype=s.layout.dtype)
-    if driver != "gelsy" and rows > columns and (rank == columns).all():
+    if driver != "gelsy" and rows > columns and (not has_values(rank) or (rank == columns).all()):
         rest = norm(A @ solution - B, 2, -2)
         result = rest * rest
     return into_all(out, Lstsq(solution, result, rank.new_empty((0,)) if driver == "gels" else rank,
