@@ -140,7 +140,7 @@ def network(torch):
     return nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
 
 
-def train(name, model, optimizer, steps, ready, begin):
+def train(name, model, optimizer, steps, ready, begin, done):
     torch = importlib.import_module(name)
     torch.set_num_threads(1)
     x, y = torch.randn(128, 256), torch.randint(0, 10, (128,))
@@ -151,6 +151,7 @@ def train(name, model, optimizer, steps, ready, begin):
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
+    done.release()
 
 
 def hogwild(torch, mp, steps):
@@ -159,8 +160,8 @@ def hogwild(torch, mp, steps):
     for count in (1, 2):
         model = network(torch).share_memory()
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-        ready, begin = context.Semaphore(0), context.Event()
-        processes = [context.Process(target=train, args=(torch.__name__, model, optimizer, steps // count, ready, begin))
+        ready, begin, done = context.Semaphore(0), context.Event(), context.Semaphore(0)
+        processes = [context.Process(target=train, args=(torch.__name__, model, optimizer, steps // count, ready, begin, done))
                      for _ in range(count)]
         for process in processes:
             process.start()
@@ -168,7 +169,9 @@ def hogwild(torch, mp, steps):
             ready.acquire()
         start = time.perf_counter()
         begin.set()
+        for _ in processes:
+            done.acquire()
+        times.append((time.perf_counter() - start) / steps)          # not their ends, which take as long for one as for many
         for process in processes:
             process.join()
-        times.append((time.perf_counter() - start) / steps)
     return [times[1], times[1] / times[0]]
