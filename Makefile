@@ -14,7 +14,7 @@ JOBS   ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-MEMORY := $(foreach name,tensor kernel_pointwise contract index join conv window_ops pad softmax,tests/test_$(name).py)
+MEMORY := $(foreach name,tensor kernel_pointwise contract index join conv window_ops pad softmax share_memory shared,tests/test_$(name).py)
 
 .PHONY: demo test memory bench docs lint clean
 .DELETE_ON_ERROR:

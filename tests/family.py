@@ -4,9 +4,13 @@ from __future__ import annotations
 import gc
 import os
 
+import pytest
+
+from numtorch.kernels.debugmemory import MODE
 from numtorch.shared.heap import heap
 from numtorch.shared.tables import ALONE, BLOCK, CAPACITY, CHANNEL, IN_SEGMENT, KIND, NEXT_ID
 
+in_place = pytest.mark.skipif(bool(MODE), reason="blocks of NUMTORCH_DEBUG_MEMORY are no whole pages, and move")
 METHODS = ("fork", "spawn", "forkserver")
 MB = 1 << 20
 

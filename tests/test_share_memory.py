@@ -4,7 +4,7 @@ from __future__ import annotations
 import gc
 
 import pytest
-from family import MB, in_use, memory
+from family import MB, in_place, in_use, memory
 
 import numtorch as torch
 
@@ -51,6 +51,7 @@ def test_frozen_views_stay_valid(fork):
     assert gc.get_freeze_count() > frozen
 
 
+@in_place
 def test_large_memory_is_shared_where_it_is(fork):
     """Whatever knows the address sees what another process writes: views, aliases, NumPy arrays, saved values and compiled
     programs. The memory is the allocator's again afterwards."""

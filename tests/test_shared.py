@@ -113,7 +113,7 @@ def hold_until_told(queue, told, done):
     done.put(memory())
 
 
-@pytest.mark.parametrize("first, nbytes", [("parent", 8 * MB), ("child", 9 * MB)])
+@pytest.mark.parametrize("first, nbytes", [("parent", 21 * MB), ("child", 22 * MB)])
 def test_large_memory_goes_with_its_last_holder(first, nbytes):
     """At once, whoever that is, and without a sweep by anybody else: a process that takes such a block for the first time may take
     no other."""
