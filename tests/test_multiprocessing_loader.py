@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -199,9 +200,9 @@ def test_an_interrupt_that_only_the_workers_saw():
         before = signal.signal(signal.SIGINT, handler)
         try:
             next(batches)
-            for process in loader._workers.processes:
-                os.kill(process.pid, signal.SIGINT)
-            loader.timeout = 2
+            pids = [process.pid for process in loader._workers.processes]
+            threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGINT) for pid in pids]).start()          # while it waits
+            loader.timeout = 3
             with pytest.raises(expected or RuntimeError, match=None if expected else "timed out"):
                 list(batches)
         finally:
