@@ -201,6 +201,11 @@ def test_first_losses_are_pytorchs(name, pytorch):
     assert all(math.isfinite(a) for a, _ in pairs) and len({a for a, _ in pairs}) > 1
 
 
+def test_processes_without_locks_learn():
+    curve = loaded("hogwild", "numtorch").run(2, 8, small=True)
+    assert curve[0][1] < 0.3 and curve[-1][1] > 0.8
+
+
 # ---------------------------------------------------------------- the gallery
 def test_the_gallery_shows_each_example():
     page = (ROOT / "docs" / "gallery.md").read_text()

@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import pytest
+from family import in_use
 
 import numtorch as torch
 from numtorch.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
@@ -79,6 +80,20 @@ def test_single_examples_and_any_order():
     assert [n for _, n in DataLoader(Numbers(5), None, num_workers=2)] == [0, 1, 2, 3, 4]
     loader = DataLoader(Numbers(), 2, num_workers=3, in_order=False, shuffle=True)
     assert sorted(i for _, numbers in loader for i in numbers.tolist()) == list(range(20))
+
+
+def test_batches_own_their_memory():
+    """They stay when the workers are gone, and go with what the consumer has of them."""
+    before = in_use()
+    context = torch.multiprocessing.get_context("fork")
+    batches = list(DataLoader(Numbers(), 5, num_workers=2, multiprocessing_context=context))
+    assert not {p.name for p in multiprocessing.active_children()} & {"DataLoader worker 0", "DataLoader worker 1"}
+    row = batches[1][0][2]
+    assert in_use()[0] == before[0] + 8                  # one a tensor
+    del batches
+    assert row.tolist() == [7] * 3 and in_use()[0] == before[0] + 1
+    del row
+    assert in_use() == before
 
 
 @pytest.mark.parametrize("persistent", [False, True])
@@ -192,6 +207,11 @@ def test_a_worker_killed_between_batches():
     assert len(list(loader)) == 10                       # the next pass has new ones
 
 
+def interrupt(*pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGINT)
+
+
 def test_an_interrupt_that_only_the_workers_saw():
     """Python drops a KeyboardInterrupt that comes while a finaliser runs: the workers saw it too, and say so."""
     loader = DataLoader(Numbers(20, 9, "stuck"), 4, num_workers=2, persistent_workers=True)
@@ -201,7 +221,7 @@ def test_an_interrupt_that_only_the_workers_saw():
         try:
             next(batches)
             pids = [process.pid for process in loader._workers.processes]
-            threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGINT) for pid in pids]).start()          # while it waits
+            threading.Timer(0.3, interrupt, pids).start()           # while it waits
             loader.timeout = 3
             with pytest.raises(expected or RuntimeError, match=None if expected else "timed out"):
                 list(batches)
