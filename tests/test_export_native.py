@@ -60,7 +60,7 @@ class Exported:
             names.append(self.folder / f"input{i}.bin")
             tensor.numpy().tofile(names[-1])
         results = [self.folder / f"output{i}.bin" for i in range(len(outputs))]
-        done = subprocess.run([*before, str(self.program), str(threads), *map(str, names), *map(str, results)], env={}, capture_output=True,
+        done = subprocess.run([*before, str(self.program), str(threads), str(args[0].shape[0]), *map(str, names), *map(str, results)], env={}, capture_output=True,
                               text=True, timeout=300)
         if done.returncode:
             return done, None
@@ -84,6 +84,41 @@ def test_a_library_computes_what_the_function_does(make, tmp_path):
                 np.testing.assert_array_equal(a, b.numpy())
 
 
+@pytest.mark.parametrize("make", [mlp, lenet, embedding])
+def test_the_number_of_rows_is_free_where_rows_are_computed_one_by_one(make, tmp_path):
+    """Blocks of the example's size and single rows, to rounding; a bad index of a later block is found."""
+    torch.manual_seed(0)
+    function, args = make()
+    exported = Exported(tmp_path, function, args)
+    assert "batch may be any number" in (tmp_path / "model.h").read_text()
+    batch = args[0].shape[0]
+    for rows in (1, batch - 1, batch, 2 * batch + 3):
+        given = tuple(torch.cat([arg.flip(0), arg, arg])[:rows] for arg in args)
+        with torch.no_grad():
+            expected = [function(*given)]
+        for threads in (1, 3):
+            done, found = exported.run(given, expected, threads)
+            assert done.returncode == 0, done.stderr
+            np.testing.assert_allclose(found[0], expected[0].numpy(), rtol=1e-5, atol=1e-5)
+    if make is embedding:
+        given[0][-1, 0] = 99
+        assert exported.run(given, expected, 2)[0].stderr == "error 4\n"
+
+
+@pytest.mark.parametrize(("make", "words"), [(lstm, "not all results have the rows"), (lambda: (lambda x: x.softmax(0), (torch.rand(3, 4),)),
+                         "depends on other rows"), (lambda: (torch.sin, (torch.rand(1, 4),)), "no two rows"), (
+                             lambda: (torch.mv, (torch.rand(3, 4), torch.rand(4))), "not all arguments have the rows")])
+def test_the_header_says_why_the_number_of_rows_is_fixed(make, words, tmp_path):
+    function, args = make()
+    exported = Exported(tmp_path, function, args)
+    assert f"batch is {args[0].shape[0]}: " in (tmp_path / "model.h").read_text() and words in (tmp_path / "model.h").read_text()
+    with torch.no_grad():
+        expected = list(tensors_in(function(*args)))
+    assert exported.run(args, expected)[0].returncode == 0
+    more = (torch.cat([args[0], args[0]]), *args[1:])
+    assert exported.run(more, expected)[0].stderr == "error 5\n"
+
+
 def test_a_library_needs_no_python(tmp_path):
     function, args = mlp()
     exported = Exported(tmp_path, function, args)
@@ -94,7 +129,7 @@ def test_a_library_needs_no_python(tmp_path):
         symbols = subprocess.run(["nm", "-D", exported.files["library"]], capture_output=True, text=True, check=True).stdout
         assert "Py" not in symbols and [line.split()[-1] for line in symbols.splitlines() if " T " in line] == ["model_run"]
     header = (tmp_path / "model.h").read_text()
-    assert "input: float, shape (7, 20)" in header and "MODEL_WORKSPACE_SIZE" in header and "Sizes are fixed" in header
+    assert "input: float, shape (batch, 20), row-major" in header and "MODEL_WORKSPACE_SIZE" in header
 
 
 def test_errors_are_codes(tmp_path):
@@ -113,10 +148,11 @@ def test_errors_are_codes(tmp_path):
         #include "model.h"
         static int64_t index[28]; static float scale[64], out[128]; static char workspace[MODEL_WORKSPACE_SIZE];
         int main(void) {
-          if (model_run(index, scale, out, workspace, sizeof workspace - 1, 1) != MODEL_WORKSPACE) return 1;
-          if (model_run(index, 0, out, workspace, sizeof workspace, 1) != MODEL_NULL) return 2;
-          if (model_run(index, scale, out, 0, sizeof workspace, 1) != MODEL_NULL) return 3;
-          return model_run(index, scale, out, workspace + 1, sizeof workspace, 1);
+          if (model_run(4, index, scale, out, workspace, sizeof workspace - 1, 1) != MODEL_WORKSPACE) return 1;
+          if (model_run(4, index, 0, out, workspace, sizeof workspace, 1) != MODEL_NULL) return 2;
+          if (model_run(4, index, scale, out, 0, sizeof workspace, 1) != MODEL_NULL) return 3;
+          if (model_run(-1, index, scale, out, workspace, sizeof workspace, 1) != MODEL_BATCH) return 4;
+          return model_run(4, index, scale, out, workspace + 1, sizeof workspace, 1);
         }""".replace("[MODEL_WORKSPACE_SIZE]", "[MODEL_WORKSPACE_SIZE + 1]").replace("sizeof workspace", "MODEL_WORKSPACE_SIZE"))
     subprocess.run([find_compiler(), "-o", str(tmp_path / "errors"), str(main), exported.files["library"], f"-Wl,-rpath,{tmp_path}"],
                    check=True)

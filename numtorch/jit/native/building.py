@@ -8,7 +8,8 @@ import tempfile
 
 from ...kernels import compiler
 from . import source
-from .recording import Call, Recorded, Run
+from .batching import Program
+from .recording import Call, Run
 
 
 def find_compiler() -> str | None:
@@ -28,11 +29,11 @@ def files_of(path: str) -> dict[str, str]:
     return {"library": path + ".so", "header": path + ".h", "example": path + "_example.c"}
 
 
-def build(recorded: Recorded, path: str, note: str) -> dict[str, str]:
+def build(program: Program, path: str, note: str) -> dict[str, str]:
     """Write `path.so`, `path.h` and `path_example.c`.
 
     Args:
-        recorded: the program.
+        program: it.
         path: without an ending.
         note: for the header: where it runs.
 
@@ -48,15 +49,15 @@ def build(recorded: Recorded, path: str, note: str) -> dict[str, str]:
     name = os.path.basename(path)
     if not name.isidentifier():
         raise ValueError(f"export_native: the library's name is that of C functions too: {name!r} is none")
-    calls = {each.native for step in recorded.steps if isinstance(step, Run) for part in step.parts for each in part
-             if isinstance(each, Call)}
+    calls = {each.native for _, recorded in program.plans for step in recorded.steps if isinstance(step, Run) for part in step.parts
+             for each in part if isinstance(each, Call)}
     kernels = [kernel for kernel in compiler.known_kernels() if kernel.address in calls]
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     files = files_of(path)
     with open(files["header"], "w") as file:
-        file.write(source.header(name, recorded, note))
+        file.write(source.header(name, program, note))
     with open(files["example"], "w") as file:
-        file.write(source.example(name, recorded))
+        file.write(source.example(name, program))
     with tempfile.TemporaryDirectory() as folder:
         def put(file_name, content):
             with open(os.path.join(folder, file_name), "wb") as file:
@@ -67,28 +68,13 @@ def build(recorded: Recorded, path: str, note: str) -> dict[str, str]:
             symbol, code = compiler.object_code_of(kernel)
             symbols.append((kernel.address, symbol))
             objects.append(put(symbol + ".o", code))
-        data = put("data.bin", recorded.data)
-        put(name + ".h", source.header(name, recorded, note).encode())
-        text = put(name + ".c", source.library(name, recorded, symbols, data).encode())
+        data = put("data.bin", bytes(program.data.content))
+        put(name + ".h", source.header(name, program, note).encode())
+        text = put(name + ".c", source.library(name, program, symbols, data).encode())
         exports = put("exports", f"{{ global: {name}_run; local: *; }};".encode())
-        command = [
-            cc,
-            "-std=gnu11",
-            "-O2",
-            "-fPIC",
-            "-shared",
-            "-pthread",
-            "-fvisibility=hidden",
-            f"-Wl,--version-script={exports}",
-            "-Wl,--no-undefined",
-            "-Wl,-z,noexecstack",
-            "-Wl,--gc-sections",
-            "-o",
-            os.path.abspath(files["library"]),
-            text,
-            *objects,
-            "-lm",
-        ]
+        command = [cc, "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-Wl,--no-undefined",
+                   f"-Wl,--version-script={exports}", "-Wl,-z,noexecstack", "-Wl,--gc-sections",
+                   "-o", os.path.abspath(files["library"]), text, *objects, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"export_native: {cc} failed:\n{done.stderr[-2000:]}")

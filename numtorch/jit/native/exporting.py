@@ -14,8 +14,9 @@ from ...kernels.compiler import DISABLE_JIT
 from ...serialization import save
 from ..programs import ScriptFunction, ScriptModule
 from ..traces import trace
+from .batching import Program
 from .building import build, files_of
-from .recording import as_inputs, record
+from .recording import as_inputs
 
 _CHILD = """
 import sys
@@ -29,7 +30,8 @@ def export_native(func: Any, example: Any, path: str, *, target: str | None = No
     """Write a function of tensors as a shared library that needs no Python, no Numba and no NumPy, with a C header and an example.
 
     The function is called with the example, and the launches of its kernels are written down (without gradients). The library holds
-    them, the kernels' machine code, and the weights. Sizes are those of the example. Only a C compiler is needed, here.
+    them, the kernels' machine code, and the weights. Sizes are those of the example; the number of rows is free where rows are
+    computed one by one, which is tried. Only a C compiler is needed, here.
 
     Args:
         func: a function, a module, or what `jit.trace`, `jit.script` or `jit.load` returned.
@@ -67,7 +69,7 @@ def export_native(func: Any, example: Any, path: str, *, target: str | None = No
         return _elsewhere(func, args, os.fspath(path), target)
     name = processor.chosen() or f"this processor ({processor.name_and_features()[0]})"
     note = f"For {platform.machine()} Linux and {name}; made for up to {threads.get_num_threads()} threads."
-    return build(record(func, args), os.fspath(path), note)
+    return build(Program(func, args), os.fspath(path), note)
 
 
 def _elsewhere(func, args, path, target):

@@ -13,7 +13,7 @@ from ...tree import map_tensors, tensors_in
 from ..capture import Check, Clear, Launch, Watch
 from ..memory import CapturedStorage
 from ..places import alive, version
-from .words import CONSTANT, INPUTS, Memory, Unknown, Word
+from .words import CONSTANT, INPUTS, Data, Memory, Unknown, Word
 
 CALLS = 3                                                # the last is captured: by then every plan is made
 
@@ -64,25 +64,22 @@ class Recorded:
     Attributes:
         inputs, outputs: layouts.
         steps: in order.
-        data: bytes that the library holds.
-        relocations: where these have the address of a place among them, with that place.
         workspace: bytes that a call needs.
     """
 
     inputs: list
     outputs: list
     steps: list
-    data: bytes
-    relocations: dict
     workspace: int
 
 
-def record(function: Any, args: tuple) -> Recorded:
+def record(function: Any, args: tuple, data: Data) -> Recorded:
     """Call a function, and write down what it does.
 
     Args:
         function: of tensors.
         args: tensors.
+        data: what the library holds; what the call needs is added.
 
     Raises:
         RuntimeError: it does what no library can; with the lines.
@@ -105,15 +102,15 @@ def record(function: Any, args: tuple) -> Recorded:
         if version(tensor.memory) != versions.get(id(tensor.memory), 0):
             raise RuntimeError("export_native: the function writes to its arguments")
     try:
-        return _Reader(watch, args, list(tensors_in(result)), versions).read()
+        return _Reader(watch, args, list(tensors_in(result)), versions, data).read()
     except Unknown as error:
         raise RuntimeError(f"export_native: {error}") from None
 
 
 class _Reader:
-    def __init__(self, watch, args, results, versions) -> None:
+    def __init__(self, watch, args, results, versions, data) -> None:
         self.watch, self.args, self.results = watch, args, results
-        self.memory = Memory(watch.memory.blocks, args, versions)
+        self.memory = Memory(watch.memory.blocks, args, versions, data)
         self.kernels = {kernel.address: kernel for kernel in compiler.known_kernels()}
         self.launchers = {kernel.address for kernel in threads.launchers()}
         self.stacks: dict[int, Word] = {}
@@ -140,7 +137,7 @@ class _Reader:
                     Copy(Word(INPUTS + len(self.args) + i, 0), self.memory.locate(tensor.address), tensor.layout.nbytes)
                 )
         found.steps = [*[Copy(*each) for each in self.memory.copies], *self.steps]
-        found.data, found.workspace, found.relocations = bytes(self.memory.data), self.memory.workspace, self.memory.relocations
+        found.workspace = self.memory.workspace
         return found
 
     def _launch(self, launch):

@@ -1,6 +1,10 @@
 """The steps of a program as C: tables of numbers, and the few functions that walk them."""
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
+from .batching import Program
 from .recording import Assert, Call, Copy, Recorded, Run, Store
 from .words import INPUTS
 
@@ -8,7 +12,8 @@ TYPES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "
          "uint8": "uint8_t", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "complex64": "float",
          "complex128": "double", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
 ERRORS = (("OK", "done"), ("NULL", "a pointer is null"), ("WORKSPACE", "the workspace is too small"),
-          ("THREADS", "the number of threads is not positive, or one could not be started"), ("INDEX", "an index is out of range"))
+          ("THREADS", "the number of threads is not positive, or one could not be started"), ("INDEX", "an index is out of range"),
+          ("BATCH", "the library is for another number of rows"))
 MOST_WORDS = 24
 _STORE, _ASSERT, _RUN, _COPY = range(4)
 
@@ -18,7 +23,9 @@ _RUNNER = r"""
 
 struct run {
   const char *base[BASES];
-  int threads, failed;                       /* the phase in which an index was out of range, or -1 */
+  number batch;
+  int threads;
+  _Atomic int failed;                        /* the phase in which an index was out of range, or -1 */
   pthread_mutex_t gate;                      /* held until all threads are there */
   pthread_barrier_t barrier;
 };
@@ -29,7 +36,7 @@ struct worker {
   pthread_t thread;
 };
 
-static number at(const struct run *run, const number *code) { return (number)(intptr_t)run->base[code[0]] + code[1]; }
+static number at(const char *const *base, const number *code) { return (number)(intptr_t)base[code[0]] + code[1]; }
 
 /* One kernel, whose arguments are 64-bit words. */
 static void call(void (*f)(void), const number *w, number count) {
@@ -39,12 +46,12 @@ CASES
 }
 
 /* One part of a step: calls one after the other, until a word is not 0. Gives the end of its code. */
-static const number *run_part(const struct run *run, const number *code, int runs) {
+static const number *run_part(const char *const *base, const number *code, int runs) {
   number words[MOST_WORDS], calls = *code++;
   for (; calls > 0; calls--) {
     number f = code[0], count = code[1];
     if (runs) {
-      for (number i = 0; i < count; i++) words[i] = at(run, code + 2 + 2 * i);
+      for (number i = 0; i < count; i++) words[i] = at(base, code + 2 + 2 * i);
       if (f >= 0) call(kernels[f], words, count);
       else if (*(const number *)(intptr_t)words[0] != 0) runs = 0;
     }
@@ -53,34 +60,41 @@ static const number *run_part(const struct run *run, const number *code, int run
   return code;
 }
 
-/* All steps, as one of several threads: the parts of a step side by side, what has one part by the first thread. All meet where
-   parts begin and end: between two meetings is a phase. */
+/* All blocks of rows, as one of several threads: the parts of a step side by side, what has one part by the first thread. All meet
+   where parts begin and end, and behind a block: between two meetings is a phase. */
 static void *walk(void *given) {
   struct worker *me = given;
   struct run *run = me->run;
-  const number *code = steps;
-  int phase = 0, runs = me->number == 0;
-  for (number i = 0; i < STEPS; i++) {
-    number kind = code[0], meets = code[1];
-    code += 2;
-    if (kind == 2) {
-      number parts = *code++;
-      for (number part = 0; part < parts; part++)
-        code = run_part(run, code, parts > 1 ? part % run->threads == me->number : runs);
-    } else {
-      if (runs) {
-        if (kind == 0) *(number *)(intptr_t)at(run, code) = at(run, code + 2);
-        else if (kind == 3) memcpy((void *)(intptr_t)at(run, code), (void *)(intptr_t)at(run, code + 2), (size_t)code[4]);
-        else if (*(const number *)(intptr_t)at(run, code) != 0) { run->failed = phase; runs = 0; }
+  const char *base[BASES];
+  number row = 0;
+  int phase = 0;
+  for (int p = 0; p < PLANS; p++)
+    for (; run->batch - row >= plans[p].rows; row += plans[p].rows) {
+      const number *code = plans[p].code;
+      int runs = me->number == 0;
+      for (int b = 0; b < BASES; b++) base[b] = (const char *)((intptr_t)run->base[b] + row * row_bytes[b]);
+      for (number i = 0; i < plans[p].steps; i++) {
+        number kind = code[0], meets = code[1];
+        code += 2;
+        if (kind == 2) {
+          number parts = *code++;
+          for (number part = 0; part < parts; part++)
+            code = run_part(base, code, parts > 1 ? part % run->threads == me->number : runs);
+        } else {
+          if (runs) {
+            if (kind == 0) *(number *)(intptr_t)at(base, code) = at(base, code + 2);
+            else if (kind == 3) memcpy((void *)(intptr_t)at(base, code), (void *)(intptr_t)at(base, code + 2), (size_t)code[4]);
+            else if (*(const number *)(intptr_t)at(base, code) != 0) { run->failed = phase; runs = 0; }
+          }
+          code += kind == 1 ? 2 : kind == 0 ? 4 : 5;
+        }
+        if (meets && run->threads > 1) pthread_barrier_wait(&run->barrier);
+        if (meets) {
+          if (run->failed == phase) return 0;
+          phase++;
+        }
       }
-      code += kind == 1 ? 2 : kind == 0 ? 4 : 5;
     }
-    if (meets && run->threads > 1) pthread_barrier_wait(&run->barrier);
-    if (meets) {
-      if (run->failed == phase) return 0;
-      phase++;
-    }
-  }
   return 0;
 }
 
@@ -133,7 +147,7 @@ def code_of(recorded: Recorded, numbers: dict[int, int]) -> list[int]:
     """
     code: list[int] = []
     wide = [isinstance(step, Run) and len(step.parts) > 1 for step in recorded.steps]
-    for step, meets in zip(recorded.steps, [a or b for a, b in zip(wide, [*wide[1:], False])]):
+    for step, meets in zip(recorded.steps, [a or b for a, b in zip(wide, [*wide[1:], True])]):
         if isinstance(step, Store):
             code += [_STORE, meets, *step.target, *step.value]
         elif isinstance(step, Assert):
@@ -152,46 +166,64 @@ def code_of(recorded: Recorded, numbers: dict[int, int]) -> list[int]:
     return list(map(int, code))
 
 
-def arguments_of(recorded: Recorded) -> list[tuple[str, str, bool, int]]:
-    """Name, C type, whether it is an input, and the number of elements of each argument."""
+class Argument(NamedTuple):
+    """An argument of the library's function."""
+
+    name: str
+    kind: str                                            # C's name of an element's type
+    is_input: bool
+    shape: tuple                                         # of a row, where the number of rows is free
+    count: int                                           # elements of that
+    size: int                                            # bytes of that
+
+
+def arguments_of(program: Program) -> list[Argument]:
+    """The arguments that are tensors, inputs first."""
+    recorded = program.plans[0][1]
     found = []
     for is_input, layouts, stem in ((True, recorded.inputs, "input"), (False, recorded.outputs, "output")):
         for i, layout in enumerate(layouts):
             kind = str(layout.dtype).removeprefix("torch.")
+            shape = tuple(layout.shape)[program.fixed is None:]
             pairs = 2 if kind.startswith("complex") else 1
-            found.append((f"{stem}{i}" if len(layouts) > 1 else stem, TYPES[kind], is_input, layout.numel * pairs))
+            count = math.prod(shape)
+            found.append(Argument(f"{stem}{i}" if len(layouts) > 1 else stem, TYPES[kind], is_input, shape, count * pairs,
+                                  count * layout.dtype.itemsize))
     return found
 
 
-def prototype(name: str, recorded: Recorded) -> str:
+def prototype(name: str, program: Program) -> str:
     """The declaration of the function that runs the program.
 
     Args:
         name: of the library.
-        recorded: what it does.
+        program: what it does.
     """
-    given = [f"{'const ' if is_input else ''}{kind} *{argument}" for argument, kind, is_input, _ in arguments_of(recorded)]
-    return f"int {name}_run({', '.join(given)}, void *workspace, size_t workspace_size, int threads)"
+    given = [f"{'const ' if each.is_input else ''}{each.kind} *{each.name}" for each in arguments_of(program)]
+    return f"int {name}_run(int64_t batch, {', '.join(given)}, void *workspace, size_t workspace_size, int threads)"
 
 
-def header(name: str, recorded: Recorded, note: str) -> str:
+def header(name: str, program: Program, note: str) -> str:
     """The header.
 
     Args:
         name: of the library.
-        recorded: what it does.
+        program: what it does.
         note: where it runs.
     """
     big = name.upper()
-    shapes = []
-    for (argument, kind, _, _), layout in zip(arguments_of(recorded), [*recorded.inputs, *recorded.outputs]):
-        shapes.append(f"   {argument}: {kind}, shape {tuple(layout.shape)}, strides {tuple(layout.strides)} in elements")
+    shapes = "\n".join(
+        f"   {each.name}: {each.kind}, shape "
+        f"{tuple(each.shape) if program.fixed else '(batch' + ''.join(f', {n}' for n in each.shape) + ')'}, row-major"
+        for each in arguments_of(program)
+    )
     codes = "\n".join(f"#define {big}_{code} {i} /* {text} */" for i, (code, text) in enumerate(ERRORS))
-    lines = "\n".join(shapes)
+    rows = f"Sizes are fixed, batch is {program.batch}: {program.fixed}." if program.fixed else \
+        f"batch may be any number: rows are computed in blocks of {program.batch}, and the rest one by one."
     return f"""/* {name}: a program that numtorch exported. {note}
-   Sizes are fixed, that of the batch too: export again for others.
+   {rows}
 
-{lines}
+{shapes}
 */
 #ifndef {big}_H
 #define {big}_H
@@ -202,10 +234,11 @@ extern "C" {{
 #endif
 
 {codes}
-#define {big}_WORKSPACE_SIZE ((size_t){recorded.workspace + 64}) /* bytes of scratch memory that a call needs */
+#define {big}_ROWS {program.batch} /* the example's batch */
+#define {big}_WORKSPACE_SIZE ((size_t){program.workspace + 64}) /* bytes of scratch memory that a call needs */
 
 /* Computes the outputs. Calls with workspaces of their own may run side by side. `threads` is how many threads a call may use. */
-{prototype(name, recorded)};
+{prototype(name, program)};
 
 #ifdef __cplusplus
 }}
@@ -214,41 +247,47 @@ extern "C" {{
 """
 
 
-def library(name: str, recorded: Recorded, symbols: list[tuple[int, str]], data_file: str) -> str:
+def library(name: str, program: Program, symbols: list[tuple[int, str]], data_file: str) -> str:
     """The library's C.
 
     Args:
         name: of the library.
-        recorded: what it does.
+        program: what it does.
         symbols: address and symbol of each kernel.
         data_file: the file of its data.
     """
-    big = name.upper()
-    code = code_of(recorded, {address: i for i, (address, _) in enumerate(symbols)})
-    most = max([len(step.parts) for step in recorded.steps if isinstance(step, Run)], default=1)
-    bases = INPUTS + len(recorded.inputs) + len(recorded.outputs)
+    big, arguments = name.upper(), arguments_of(program)
+    numbers = {address: i for i, (address, _) in enumerate(symbols)}
+    tables, plans = [], []
+    for i, (rows, recorded) in enumerate(program.plans):
+        code = code_of(recorded, numbers) or [0]
+        lines = ",\n  ".join(", ".join(map(str, code[at:at + 16])) for at in range(0, len(code), 16))
+        tables.append(f"static const number steps{i}[] = {{\n  {lines}\n}};")
+        plans.append(f"{{steps{i}, {len(recorded.steps)}, {rows}}}")
+    most = max([len(step.parts) for _, recorded in program.plans for step in recorded.steps if isinstance(step, Run)], default=1)
     cases = "\n".join(f"    case {n}: ((void (*)({', '.join(['number'] * n)}))f)({', '.join(f'w[{i}]' for i in range(n))}); break;"
                       for n in range(1, MOST_WORDS + 1))
-    rows = ",\n  ".join(", ".join(map(str, code[i:i + 16])) for i in range(0, len(code), 16))
-    arguments = arguments_of(recorded)
-    nulls = " || ".join(f"!{argument}" for argument, _, _, count in arguments if count) or "0"
-    sets = "\n".join(f"  run.base[{INPUTS + i}] = (const char *){argument};" for i, (argument, *_) in enumerate(arguments))
+    nulls = " || ".join(f"!{each.name}" for each in arguments if each.count) or "0"
+    sets = "\n".join(f"  run.base[{INPUTS + i}] = (const char *){each.name};" for i, each in enumerate(arguments))
+    wrong = f"batch != {program.batch}" if program.fixed else "batch < 0"
+    steps = ", ".join(str(each.size if program.fixed is None else 0) for each in arguments)
     runner = _RUNNER.replace("CASES", cases).replace("NAME_", f"{big}_")
     split = runner.index("static int run_all")
+    externs = "".join(f"extern void {symbol}(void);\n" for _, symbol in symbols)
     return f"""#include "{name}.h"
-{"".join(f"extern void {symbol}(void);{chr(10)}" for _, symbol in symbols)}
+{externs}
 typedef int64_t number;
 static void (*const kernels[])(void) = {{{", ".join([symbol for _, symbol in symbols] or ["0"])}}};
-static const number steps[] = {{
-  {rows or "0"}
-}};
-#define STEPS {len(recorded.steps)}
-#define BASES {bases}
+{chr(10).join(tables)}
+static const struct {{ const number *code; number steps, rows; }} plans[] = {{{", ".join(plans)}}};
+static const number row_bytes[] = {{{", ".join(["0"] * INPUTS + [steps])}}};
+#define PLANS {len(plans)}
+#define BASES {INPUTS + len(arguments)}
 #define MOST_WORDS {MOST_WORDS}
 #define MOST_THREADS {most}
 
 __asm__(".section .data.rel.ro,\\"aw\\"\\n.balign 64\\n{name}_data:\\n"
-{_data(name, recorded, data_file)}
+{_data(name, program.data, data_file)}
   ".quad 0\\n.text");
 extern const char {name}_data[] __attribute__((visibility("hidden")));
 
@@ -258,8 +297,9 @@ void *_Py_NoneStruct __attribute__((visibility("hidden")));
 UNUSED(PyLong_AsVoidPtr) UNUSED(PyEval_SaveThread) UNUSED(PyEval_RestoreThread) UNUSED(Py_IncRef) UNUSED(PyErr_BadArgument)
 {runner[:split]}{_BEGIN}{runner[split:]}
 __attribute__((visibility("default")))
-{prototype(name, recorded)} {{
+{prototype(name, program)} {{
   struct run run;
+  if ({wrong}) return {big}_BATCH;
   if (!workspace || {nulls}) return {big}_NULL;
   if (workspace_size < {big}_WORKSPACE_SIZE) return {big}_WORKSPACE;
   if (threads < 1) return {big}_THREADS;
@@ -267,42 +307,47 @@ __attribute__((visibility("default")))
   run.base[1] = {name}_data;
   run.base[2] = (const char *)(((uintptr_t)workspace + 63) & ~(uintptr_t)63);
 {sets}
+  run.batch = batch;
   run.failed = -1;
   return run_all(&run, threads);
 }}
 """
 
 
-def _data(name, recorded, data_file):
+def _data(name, data, data_file):
     """The data as the assembler has it: bytes of a file, and addresses of places in it between them."""
     lines, at = [], 0
-    for place in [*sorted(recorded.relocations), len(recorded.data)]:
+    for place in [*sorted(data.relocations), len(data.content)]:
         if place > at:
             lines.append(f'  ".incbin \\"{data_file}\\", {at}, {place - at}\\n"')
-        if place < len(recorded.data):
-            lines.append(f'  ".quad {name}_data + {recorded.relocations[place]}\\n"')
+        if place < len(data.content):
+            lines.append(f'  ".quad {name}_data + {data.relocations[place]}\\n"')
         at = place + 8
     return "\n".join(lines)
 
 
-def example(name: str, recorded: Recorded) -> str:
+def example(name: str, program: Program) -> str:
     """A program that calls the library.
 
     Args:
         name: of the library.
-        recorded: what it does.
+        program: what it does.
     """
-    big, arguments = name.upper(), arguments_of(recorded)
-    files = " ".join(f"{argument}.bin" for argument, *_ in arguments)
-    buffers = "\n".join(
-        f"  {kind} *{argument} = calloc({max(count, 1)}, sizeof *{argument});" for argument, kind, _, count in arguments
-    )
-    reads = "\n".join(f"  if (!transfer(argv[{i + 2}], \"rb\", {argument}, {count} * sizeof *{argument})) return 2;"
-                      for i, (argument, _, is_input, count) in enumerate(arguments) if is_input)
-    writes = "\n".join(f"  if (!transfer(argv[{i + 2}], \"wb\", {argument}, {count} * sizeof *{argument})) return 2;"
-                       for i, (argument, _, is_input, count) in enumerate(arguments) if not is_input)
-    frees = " ".join(f"free({argument});" for argument, *_ in arguments)
-    return f"""/* {name}_example THREADS {files}: reads the inputs' elements from files, and writes those of the outputs. */
+    big, arguments = name.upper(), arguments_of(program)
+    files = " ".join(f"{each.name}.bin" for each in arguments)
+    rows = "" if program.fixed else "(size_t)batch * "
+    buffers = "\n".join(f"  size_t {each.name}_size = {rows}{each.count} * sizeof({each.kind});\n"
+                        f"  {each.kind} *{each.name} = malloc({each.name}_size + 1);" for each in arguments)
+    moves = {
+        is_input: "\n".join(
+            f'  if (!transfer(argv[{i + 3}], "{"r" if is_input else "w"}b", {each.name}, {each.name}_size)) return 2;'
+            for i, each in enumerate(arguments)
+            if each.is_input is is_input
+        )
+        for is_input in (True, False)
+    }
+    frees = " ".join(f"free({each.name});" for each in arguments)
+    return f"""/* {name}_example THREADS BATCH {files}: reads the inputs' elements from files, and writes those of the outputs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "{name}.h"
@@ -316,13 +361,14 @@ static int transfer(const char *path, const char *mode, void *elements, size_t s
 }}
 
 int main(int argc, char **argv) {{
-  if (argc != {len(arguments) + 2}) {{ fprintf(stderr, "usage: %s THREADS {files}\\n", argv[0]); return 2; }}
+  if (argc != {len(arguments) + 3}) {{ fprintf(stderr, "usage: %s THREADS BATCH {files}\\n", argv[0]); return 2; }}
+  int64_t batch = atoll(argv[2]);
 {buffers}
   void *workspace = malloc({big}_WORKSPACE_SIZE);
-{reads}
-  int error = {name}_run({", ".join(argument for argument, *_ in arguments)}, workspace, {big}_WORKSPACE_SIZE, atoi(argv[1]));
+{moves[True]}
+  int error = {name}_run(batch, {", ".join(each.name for each in arguments)}, workspace, {big}_WORKSPACE_SIZE, atoi(argv[1]));
   if (error != {big}_OK) {{ fprintf(stderr, "error %d\\n", error); return 1; }}
-{writes}
+{moves[False]}
   {frees} free(workspace);
   return 0;
 }}

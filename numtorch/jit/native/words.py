@@ -55,6 +55,21 @@ def _arrays(prepared):
     return found
 
 
+class Data:
+    """What a library holds: weights and descriptors.
+
+    Attributes:
+        content: its bytes.
+        relocations: where these have the address of a place among them, with that place.
+    """
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.relocations: dict[int, int] = {}
+        self.placed: dict[int, Word] = {}                # of what is there already, by identity
+        self.keep: list = []                             # so that none of these is another thing later
+
+
 class Memory:
     """All memory that a captured call's words may point into.
 
@@ -62,13 +77,14 @@ class Memory:
         blocks: the program's own, as (address, bytes, owner).
         inputs: its arguments.
         versions: of all storages before the call.
+        data: what the library holds so far; weights and descriptors are added.
 
     Attributes:
-        data: bytes that the library holds: weights and descriptors.
         workspace: how many bytes the program wants.
     """
 
-    def __init__(self, blocks, inputs, versions) -> None:
+    def __init__(self, blocks, inputs, versions, data: Data) -> None:
+        self.data = data
         self.inputs = Spans([(*extents(tensor), (tensor, i)) for i, tensor in enumerate(inputs)])
         self.versions, self.workspace = versions, 0
         self.blocks = Spans([(address, size, self.reserve(size)) for address, size, _ in blocks])
@@ -82,10 +98,7 @@ class Memory:
         self.unused = getrefcount(self.storages.find(ring[0].address)[2])
         self.starts = _arrays([each for several in prepared.values() for each in several])
         self.arrays = Spans([(address, array.nbytes, array) for address, array in self.starts.items()])
-        self.data = bytearray()
-        self.placed: dict[int, Word] = {}
         self.scratch: dict[int, Word] = {}
-        self.relocations: dict[int, int] = {}            # where the data has the address of a place of its own
         self.copies: list[tuple[Word, Word, int]] = []   # what the workspace begins with
 
     def reserve(self, size: int) -> int:
@@ -98,28 +111,31 @@ class Memory:
         """So many words of the workspace."""
         return Word(WORKSPACE, self.reserve(8 * count))
 
-    def _embed(self, key, address, size):
-        """Bytes that the library holds from now on."""
-        if key not in self.placed:
-            self.data += b"\0" * (-len(self.data) % ALIGNMENT)
-            self.placed[key] = Word(DATA, len(self.data))
-            self.data += ctypes.string_at(address, size)
-            if address in self.starts and self.starts[address].dtype == np.int64:
-                self._relocate(self.placed[key].offset, address, size)
-        return self.placed[key]
+    def _embed(self, kept, address, size):
+        """Bytes of an object's memory that the library holds from now on."""
+        data = self.data
+        if id(kept) not in data.placed:
+            data.content += b"\0" * (-len(data.content) % ALIGNMENT)
+            place = data.placed[id(kept)] = Word(DATA, len(data.content))
+            data.content += ctypes.string_at(address, size)
+            data.keep.append(kept)
+            if isinstance(kept, np.ndarray) and kept.dtype == np.int64:
+                self._relocate(place.offset, address, size)
+        return data.placed[id(kept)]
 
     def _relocate(self, place, address, size):
         """Tables that a table has the addresses of are embedded too. An address is that of a kept array's first element."""
         for i, word in enumerate(self.read(address, size // 8)):
             if word >= SMALL_INTEGER and word in self.starts:
-                self.relocations[place + 8 * i] = self._embed(id(self.starts[word]), word, self.starts[word].nbytes).offset
+                table = self.starts[word]
+                self.data.relocations[place + 8 * i] = self._embed(table, word, table.nbytes).offset
 
-    def _own(self, key, address, size):
+    def _own(self, kept, address, size):
         """Memory of a plan's, which its kernel may read and write: a part of the workspace that begins with what is there now."""
-        if key not in self.scratch:
-            self.scratch[key] = Word(WORKSPACE, self.reserve(size))
-            self.copies.append((self.scratch[key], self._embed(key, address, size), size))
-        return self.scratch[key]
+        if id(kept) not in self.scratch:
+            self.scratch[id(kept)] = Word(WORKSPACE, self.reserve(size))
+            self.copies.append((self.scratch[id(kept)], self._embed(kept, address, size), size))
+        return self.scratch[id(kept)]
 
     def descriptor(self, address: int) -> Word:
         """Where a descriptor is, which kernels only read.
@@ -130,7 +146,7 @@ class Memory:
         span = self.arrays.find(address)
         if span is None:
             raise Unknown("a kernel runs on a description that nobody keeps")
-        return self._embed(id(span[2]), span[0], span[1]).moved(address - span[0])
+        return self._embed(span[2], span[0], span[1]).moved(address - span[0])
 
     def locate(self, word: int) -> Word:
         """Where a word points into.
@@ -149,7 +165,7 @@ class Memory:
             return Word(WORKSPACE, span[2] + word - span[0])
         span = self.arrays.find(word)
         if span is not None:
-            return self._own(id(span[2]), span[0], span[1]).moved(word - span[0])
+            return self._own(span[2], span[0], span[1]).moved(word - span[0])
         span = self.storages.find(word)
         if span is None:
             raise Unknown("a kernel is given memory that is no tensor's")
@@ -161,7 +177,7 @@ class Memory:
             return self.scratch[id(storage)].moved(word - start)
         if version(storage) != self.versions.get(id(storage), 0):
             raise Unknown("it writes to a tensor that was there before, such as a running mean: call eval(), or return the tensor")
-        return self._embed(id(storage), start, size).moved(word - start)
+        return self._embed(storage, start, size).moved(word - start)
 
     def read(self, address: int, count: int) -> list[int]:
         """Words that a plan has written down."""
