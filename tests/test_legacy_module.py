@@ -179,6 +179,15 @@ def test_a_weights_gradient_is_added_to_by_its_product():
         module.get(0).accGradParameters(x, torch.ones(4, 3))
 
 
+def test_modes_reach_all_modules():
+    whole = nn.Sequential().add(nn.Concat(1).add(nn.Dropout(0.5)).add(nn.Identity()))
+    x = torch.ones(4, 50)
+    for switch, train in ((whole.evaluate, False), (whole.training, True)):
+        switch()
+        assert {module.train for module in whole.listModules()} == {train}
+        assert bool((whole.forward(x) != 1).any()) is train
+
+
 def test_no_gradient_of_an_input_that_nobody_asks_for():
     """The first layer of a network without `gradInput`: nothing as large as its input is made."""
     module, x = nn.SpatialConvolution(1, 2, 3, 3), torch.randn(2, 1, 5, 5)
