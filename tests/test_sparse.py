@@ -143,6 +143,7 @@ VALUES = {
     "strided": lambda k: (k.s @ k.m.t().contiguous().t(), k.s @ k.t.ones(3, 1).expand(3, 4)), "complex": lambda k: k.s.to(k.t.complex64) @ k.m.to(k.t.complex64),
     "integers": lambda k: k.s.long() @ k.m.long(), "sampled_addmm": lambda k: k.t.sparse.sampled_addmm(k.csr, k.w[:2], k.d[:2], beta=0.5, alpha=2.0),
     "spdiags": lambda k: [k.t.sparse.spdiags(k.d, k.t.tensor([0, o]), (3, 3)) for o in (1, -1, 2)],
+    "mm reduced": lambda k: [k.t.sparse.mm(x, k.m, how) for x in (k.csr, k.t.zeros(2, 3).to_sparse_csr(), k.csr.double().float()) for how in ("sum", "mean", "amax", "amin")],
     "sparse_mask": lambda k: (k.d.sparse_mask(k.c), k.d.sparse_mask(k.s), k.d.sparse_mask(k.csr), k.s.sparse_mask(k.o), k.h.to_dense().sparse_mask(k.h.coalesce())),
     "resized": lambda k: (k.s.clone().sparse_resize_((4, 4), 2, 0), k.s.clone().sparse_resize_and_clear_((4,), 1, 0)),
 }
@@ -171,6 +172,7 @@ ERRORS = {
     "dense into sparse": lambda k: k.s.clone().copy_(k.d), "sparse into dense": lambda k: k.t.zeros(2, 3).copy_(k.s), "out of bounds": lambda k: k.s[2], "dim": lambda k: k.s.select(2, 0),
     "mask shapes": lambda k: k.t.ones(2, 2).sparse_mask(k.s), "dense mask": lambda k: k.d.sparse_mask(k.d), "nbytes": lambda k: k.s.nbytes, "storage": lambda k: k.s.data_ptr(),
     "softmax": lambda k: k.s.softmax(1), "backward of dense": lambda k: k.s.backward(), "add_ dense": lambda k: k.s.clone().add_(k.d), "sigmoid": lambda k: k.s.sigmoid(),
+    "reduced COO": lambda k: k.t.sparse.mm(k.s, k.m, "mean"), "reduced CSC": lambda k: k.t.sparse.mm(k.csc, k.m, "amax"), "other reduction": lambda k: k.t.sparse.mm(k.csr, k.m, "prod"),
     "dot": lambda k: k.s[0].dot(k.s[0]), "trace": lambda k: k.s.trace(), "diagonal": lambda k: k.s.diagonal(),
 }
 CHECKED = {                                              # PyTorch checks these on demand only; here they are, always

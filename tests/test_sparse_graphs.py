@@ -87,6 +87,114 @@ def test_networks_over_graphs_train_as_in_pytorch(network, kind):
     assert ours[-1] < 0.8 * ours[0]
 
 
+# Programs as PyTorch's examples of graph networks are built (modules, dropout, Adam with decay, nodes chosen by index): the import is all
+# that changes.
+PROGRAM = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+from torch.optim import Adam
+
+
+class Convolution(nn.Module):
+    def __init__(self, inputs, outputs, biased):
+        super().__init__()
+        self.kernel = nn.Parameter(torch.Tensor(inputs, outputs))
+        nn.init.xavier_normal_(self.kernel)
+        self.bias = nn.Parameter(torch.zeros(outputs)) if biased else None
+
+    def forward(self, x, graph):
+        x = torch.spmm(graph, torch.mm(x, self.kernel))
+        return x if self.bias is None else x + self.bias
+
+
+class Convolutional(nn.Module):
+    def __init__(self, inputs, hidden, outputs, dropout):
+        super().__init__()
+        self.first, self.second = Convolution(inputs, hidden, True), Convolution(hidden, outputs, True)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x, graph):
+        return F.log_softmax(self.second(self.dropout(F.relu(self.first(x, graph))), graph), dim=1)
+
+
+class Attention(nn.Module):
+    def __init__(self, inputs, outputs, heads, concatenated, dropout):
+        super().__init__()
+        self.heads, self.concatenated, self.dropout = heads, concatenated, dropout
+        self.width = outputs // heads if concatenated else outputs
+        self.project = nn.Parameter(torch.empty(size=(inputs, self.width * heads)))
+        self.scores = nn.Parameter(torch.empty(size=(heads, 2 * self.width, 1)))
+        self.activation = nn.LeakyReLU(0.2)
+        nn.init.xavier_normal_(self.project)
+        nn.init.xavier_normal_(self.scores)
+
+    def forward(self, x, graph):
+        nodes = x.shape[0]
+        h = F.dropout(torch.mm(x, self.project), self.dropout, training=self.training).view(nodes, self.heads, self.width).permute(1, 0, 2)
+        each = self.activation(torch.matmul(h, self.scores[:, :self.width]) + torch.matmul(h, self.scores[:, self.width:]).mT)
+        shares = F.softmax(torch.where(graph > 0, each, -9e16 * torch.ones_like(each)), dim=-1)
+        h = torch.matmul(F.dropout(shares, self.dropout, training=self.training), h)
+        return h.permute(1, 0, 2).contiguous().view(nodes, self.width * self.heads) if self.concatenated else h.mean(dim=0)
+
+
+class Attentive(nn.Module):
+    def __init__(self, inputs, hidden, outputs, dropout):
+        super().__init__()
+        self.first, self.second = Attention(inputs, hidden, 2, True, dropout), Attention(hidden, outputs, 1, False, dropout)
+
+    def forward(self, x, graph):
+        return F.log_softmax(self.second(F.elu(self.first(x, graph)), graph), dim=1)
+
+
+def train(kind, data, dropout, weights, steps):
+    features, labels, graph = data(torch)
+    if kind is Attentive:
+        features, graph = features.to_dense(), graph.to_dense()
+    network = kind(features.shape[1], 8, int(labels.max().item()) + 1, dropout)
+    if weights is not None:
+        network.load_state_dict({name: torch.from_numpy(weights(value)) for name, value in network.state_dict().items()})
+    order = torch.randperm(len(labels)) if weights is None else torch.arange(len(labels))
+    chosen, held = order[:40], order[40:]
+    optimizer, criterion = Adam(network.parameters(), lr=0.02, weight_decay=5e-4), nn.NLLLoss()
+    losses = []
+    for _ in range(steps):
+        network.train()
+        optimizer.zero_grad()
+        output = network(features, graph)
+        criterion(output[chosen], labels[chosen]).backward()
+        optimizer.step()
+        network.eval()
+        with torch.no_grad():
+            output = network(features, graph)
+            right = (output[held].argmax(dim=1) == labels[held]).float().sum() / len(held)
+            losses.append(criterion(output[chosen], labels[chosen]).item())
+    return losses, right.item()
+"""
+
+
+def program(library):
+    names = {}
+    exec(PROGRAM.replace("import torch\n", f"import {library} as torch\n", 1).replace("from torch", f"from {library}").replace(
+        "import torch.nn", f"import {library}.nn"), names)
+    return names
+
+
+@pytest.mark.parametrize("kind", ["Convolutional", "Attentive"])
+@pytest.mark.filterwarnings("ignore")
+def test_programs_train_with_only_the_import_changed(kind):
+    weights = lambda value: np.cos(np.arange(value.numel())).reshape(value.shape).astype(np.float32) / 2
+    found = {}
+    for library in ("numtorch", "torch"):
+        names = program(library)
+        found[library], _ = names["train"](names[kind], prepared, 0.0, weights, 10)
+    assert found["numtorch"] == pytest.approx(found["torch"], rel=2e-3)
+    torch.manual_seed(0)
+    names = program("numtorch")
+    losses, right = names["train"](names[kind], prepared, 0.3, None, 60)
+    assert losses[-1] < 0.6 * losses[0] and right > 0.6
+
+
 def test_an_adjacency_matrix_is_sorted_once(monkeypatch):
     """What a product needs of the indices is remembered on them, for the transpose too, through casts, copies and products."""
     _, _, adjacency = prepared(torch)

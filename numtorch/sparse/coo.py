@@ -33,6 +33,7 @@ from .pattern import keys_of, order_of, remembered, rows_of
 
 VALUES = Primitive("values", "The stored elements of a sparse tensor.", ("input",))
 TO_DENSE, COALESCE = Primitive("to_dense", parameters=("input",)), Primitive("coalesce", parameters=("input",))
+PERMUTE = Recorded("permute")
 SUM_SEGMENTS = Primitive("sum_segments", "The sums of rows that belong together.")
 
 
@@ -97,8 +98,10 @@ def entries(x):
 
 
 def of_leaf(node) -> bool:
-    """Whether a place in the graph is a leaf's, coalesced or not: its gradient is dense where PyTorch's is."""
-    return type(node) is Leaf or (type(node) is GraphNode and node.primitive is COALESCE and type(node.edges[0]) is Leaf)
+    """Whether a place in the graph is a leaf's, coalesced, permuted or not: its gradient is dense where PyTorch's is."""
+    while type(node) is GraphNode and node.primitive in (COALESCE, PERMUTE):
+        node = node.edges[0]
+    return type(node) is Leaf
 
 
 @VALUES.derivative

@@ -196,11 +196,15 @@ def stored(x) -> int:
     return parts[1].layout.shape[-1] if isinstance(x.layout, Compressed) else parts[-1].layout.shape[0]
 
 
+def title_of(layout) -> str:
+    """A layout's name in PyTorch's messages."""
+    return {"strided": "Strided", "sparse_coo": "Sparse"}.get(layout.kind) or "Sparse" + layout.kind[-3:].capitalize()
+
+
 def expect(x, kinds, name) -> SparseLayout:
     """The layout of a tensor that has to be of some kinds. Raises RuntimeError, as PyTorch words it, where it is of another."""
     layout = x.layout
     if not isinstance(layout, kinds):
         wanted = {COO: "coordinate tensor", BY_ROWS: "row compressed tensor", BY_COLUMNS: "column compressed tensor"}[kinds]
-        found = {"strided": "Strided", "sparse_coo": "Sparse"}.get(layout.kind) or "Sparse" + layout.kind[-3:].capitalize()
-        raise RuntimeError(f"{name} expected sparse {wanted} layout but got {found}")
+        raise RuntimeError(f"{name} expected sparse {wanted} layout but got {title_of(layout)}")
     return layout

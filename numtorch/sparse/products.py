@@ -13,7 +13,9 @@ from ..layout import Layout
 from ..ops.core.backends import kernels
 from ..ops.core.operands import method
 from ..ops.core.primitive import Primitive, class_of, handler_of
+from ..ops.creation.fill import zeros
 from ..ops.creation.ranges import arange
+from ..ops.index.gather_scatter import scatter_reduce
 from ..ops.index.index_select import index_select
 from ..ops.index.rearrange import repeat_interleave
 from ..ops.linalg.addmm import addmm as dense_addmm
@@ -21,14 +23,15 @@ from ..ops.linalg.matmul import bmm as dense_bmm
 from ..ops.linalg.matmul import mm as dense_mm
 from ..ops.memory.copies import contiguous, to_dtype
 from ..ops.pointwise import arithmetic
-from ..ops.shape.views import movedim, reshape, squeeze, transpose, unsqueeze
-from ..ops.sort.scan import cumsum
+from ..ops.pointwise.bounds import clamp_min
+from ..ops.shape.views import expand, movedim, reshape, squeeze, transpose, unsqueeze
+from ..ops.sort.scan import cumsum, diff
 from ..tensor import Tensor, empty
 from .conversions import as_kind
-from .coo import coalesce, coo, coordinates, entries, of_leaf, stacked, taken, to_coo, with_values
+from .coo import coalesce, coo, coordinates, entries, of_leaf, stacked, taken, to_coo, values_of, with_values
 from .elementwise import added
 from .handler import HANDLER, refusal, rule
-from .layouts import BY_ROWS, Compressed, expect, is_sparse
+from .layouts import BY_ROWS, Compressed, expect, is_sparse, title_of
 from .pattern import compressed_columns, compressed_rows, coordinate_rows
 
 _MM, _SAMPLED = Recorded("mm"), Primitive("sampled_product", "The elements of a dense product at the places of a sparse matrix.")
@@ -282,6 +285,25 @@ def _linear(primitive, input, weight, bias=None):
     return arithmetic.add(bias, result)
 
 
+def _reduced(a, b, reduce):
+    """The product of a CSR and a dense matrix, whose terms are put together in another way than by their sum."""
+    if reduce not in ("sum", "mean", "amax", "amin"):
+        raise RuntimeError(f"sparse_mm_reduce: reduce type of {reduce} has not been enabled.")
+    for name, x, title in (("self", a, "SparseCsr"), ("mat2", b, "Strided")):
+        if title_of(x.layout) != title:
+            raise NotImplementedError(f"sparse_mm_reduce: expect {name} to be {title}, got {title_of(x.layout)}")
+    _check("mm", a.layout, b.layout)
+    if reduce == "sum":
+        return multiplied(a, b, _SPARSE_ADDMM)
+    rows, columns = coordinates(a)
+    if reduce == "mean":
+        counts = to_dtype(clamp_min(diff(a.memory.parts[0]), 1), b.layout.dtype)
+        return arithmetic.div(multiplied(a, b, _SPARSE_ADDMM), unsqueeze(counts, 1))
+    terms = arithmetic.mul(unsqueeze(values_of(a), 1), index_select(b, 0, columns))
+    start = zeros((a.layout.shape[0], b.layout.shape[1]), dtype=b.layout.dtype, device=b.layout.device)
+    return scatter_reduce(start, 0, expand(unsqueeze(rows, 1), terms.layout.shape), terms, reduce, include_self=False)
+
+
 # ---------------------------------------------------------------- public
 def mm(mat1, mat2, reduce=None) -> Tensor:
     """The product of two matrices of which one at least is sparse; of two sparse ones it is sparse.
@@ -289,11 +311,12 @@ def mm(mat1, mat2, reduce=None) -> Tensor:
     Args:
         mat1: (n, m).
         mat2: (m, p), of the same dtype.
-        reduce: None or "sum".
+        reduce: how the products of an element of the result are put together: "sum", "mean", "amax" or "amin" of those that are
+            stored, 0 where none is. With it `mat1` is CSR and `mat2` is dense. None is "sum" of any two.
 
     Raises:
-        RuntimeError: not matrices, inner sizes that differ, or different dtypes.
-        NotImplementedError: another `reduce`.
+        RuntimeError: not matrices, inner sizes that differ, different dtypes, or another `reduce`.
+        NotImplementedError: `reduce` with other layouts.
 
     Example:
         >>> import numtorch as torch
@@ -301,8 +324,8 @@ def mm(mat1, mat2, reduce=None) -> Tensor:
         tensor([[1., 2.],
                 [3., 4.]])
     """
-    if reduce not in (None, "sum"):
-        raise NotImplementedError(f"sparse.mm: expected reduce 'sum', got {reduce!r}")
+    if reduce is not None:
+        return _reduced(mat1, mat2, reduce)
     if not (is_sparse(mat1) or is_sparse(mat2)):
         raise RuntimeError("sparse.mm: expected a sparse matrix among the factors")
     if handler_of((mat1, mat2)) is not HANDLER:          # a transform of torch.func decides

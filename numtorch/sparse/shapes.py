@@ -1,6 +1,7 @@
 """Views of sparse tensors, which have memory of their own: dimensions swapped, picked from and added; `cat` and `index_select`."""
 from __future__ import annotations
 
+from ..autograd.graph import GraphNode, recording
 from ..layout import wrap_dim
 from ..ops.creation.fill import full
 from ..ops.creation.ranges import arange
@@ -17,7 +18,7 @@ from ..ops.sort.scan import cumsum
 from ..ops.sort.search import searchsorted
 from ..tensor import alias
 from .conversions import of_batch, transposed
-from .coo import coo, coordinates, entries, stacked, to_coo
+from .coo import PERMUTE, coo, coordinates, entries, stacked, to_coo
 from .handler import VIEWS, refusal, rule
 
 
@@ -33,10 +34,21 @@ def _coordinates_only(function):
 
 
 # ---------------------------------------------------------------- order
+@PERMUTE.derivative
+def _permute_vjp(node, grad):
+    """Of a gradient that is sparse or dense."""
+    dims = node.attributes
+    return (permute(grad, [dims.index(d) for d in range(len(dims))]),)
+
+
 @view("permute")
 def _permute(x, dims):
     layout = x.layout
     dims = [wrap_dim(d, layout.ndim) for d in dims]
+    if recording(x):
+        out = _permute(x.detach(), dims)
+        out.node = GraphNode(PERMUTE, (x.node,), (), tuple(dims))
+        return out
     if layout.kind != "sparse_coo":
         swapped = list(range(layout.ndim))
         if dims == swapped:
