@@ -12,7 +12,9 @@ ARGS   ?=
 JOBS   ?= 2
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# On a terminal pip shows what it downloads and how far it is.
+QUIET := $(shell test -t 2 || echo --quiet)
+PIP := $(BIN)/python -m pip --disable-pip-version-check $(QUIET)
 
 MEMORY := $(foreach name,tensor kernel_pointwise contract index join conv window_ops pad softmax share_memory shared,tests/test_$(name).py)
 
@@ -51,9 +53,11 @@ clean:
 
 # An editable install: a change to the sources needs no new one, so later runs need no network.
 $(VENV)/python.stamp:
+	@echo "Making a Python environment in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/%.stamp: $(VENV)/python.stamp pyproject.toml
+	@echo "Installing numtorch and what '$*' needs, some 400 MB"
 	$(PIP) install --editable ".[$*]"
 	@touch $@
