@@ -1,0 +1,329 @@
+"""What is particular to CUDA: bodies that test_cuda.py runs in the simulator, or on a GPU, alone."""
+from __future__ import annotations
+
+from cudacases import numbers
+
+CHECKS = {}
+
+
+def check(body):
+    CHECKS[body.__name__] = body
+    return body
+
+
+def raises(kind, text, function):
+    try:
+        function()
+    except kind as error:
+        assert text in str(error), f"{error} lacks {text!r}"
+    else:
+        raise AssertionError(f"{kind.__name__} with {text!r} was not raised")
+
+
+@check
+def devices(torch):
+    cuda = torch.cuda
+    assert cuda.is_available() and cuda.device_count() >= 1 and cuda.current_device() == 0
+    assert str(torch.zeros(2, device="cuda").device) == "cuda:0" and torch.zeros(2).cuda(0).get_device() == 0
+    assert torch.zeros(2, device=0).is_cuda and torch.zeros(1).to("cuda").type() == "torch.cuda.FloatTensor"
+    assert isinstance(cuda.get_device_name(), str) and len(cuda.get_device_capability(0)) == 2
+    cuda.synchronize()
+    cuda.synchronize("cuda:0")
+    x = torch.zeros(2, device="cuda")
+    assert x.cuda() is x and x.to("cuda:0") is x and x.cpu().device.type == "cpu"
+    count = cuda.device_count()
+    raises(RuntimeError, "invalid device ordinal", lambda: torch.zeros(2, device=f"cuda:{count}"))
+    raises(RuntimeError, "invalid device ordinal", lambda: cuda.set_device(count))
+    raises(ValueError, "Expected a cuda device", lambda: cuda.set_device("cpu"))
+
+
+@check
+def the_current_device(torch):
+    cuda = torch.cuda
+    if cuda.device_count() < 2:
+        return
+    with cuda.device(1):
+        assert cuda.current_device() == 1 and str(torch.zeros(1).cuda().device) == "cuda:1"
+        with cuda.device("cuda:0"):
+            assert torch.ones(1, device="cuda").get_device() == 0
+        with cuda.device(-1):
+            assert cuda.current_device() == 1
+    assert cuda.current_device() == 0
+    again = cuda.device(1)
+    with again, again:
+        pass
+    assert cuda.current_device() == 0
+    cuda.set_device(1)
+    assert torch.zeros(1, device="cuda").get_device() == 1
+    cuda.set_device(torch.device("cuda", 0))
+    x = torch.arange(4.0, device="cuda:1")                # not the current device, and so is what comes of it
+    assert (x * 2 + 1).sum().get_device() == 1
+    assert x.to("cuda:0").get_device() == 0 and x.to("cuda:0").tolist() == [0, 1, 2, 3]
+    raises(RuntimeError, "cuda:1 and cuda:0", lambda: x + x.to("cuda:0"))
+
+
+@check
+def mixed_devices(torch):
+    x, y = torch.ones(3, device="cuda"), torch.ones(3)
+    text = "Expected all tensors to be on the same device, but found at least two devices"
+    raises(RuntimeError, text, lambda: x + y)
+    raises(RuntimeError, text, lambda: y.mul_(x))
+    raises(RuntimeError, text, lambda: torch.where(x > 0, y, x))
+    assert (x + torch.tensor(2.0)).tolist() == [3, 3, 3]  # a 0-dim CPU tensor goes along
+    raises(TypeError, "can't convert cuda:0 device type tensor to numpy", x.numpy)
+
+
+@check
+def numbers_keep_their_rank(torch):
+    x = torch.tensor(2, device="cuda")
+    assert (x + 1.5).dtype is torch.float32 and (x * 3).dtype is torch.int64
+    assert (torch.tensor(1.0, device="cuda") * 2.0).dtype is torch.float32
+    assert (torch.ones(2, dtype=torch.int8, device="cuda") + 1).dtype is torch.int8
+
+
+@check
+def printing(torch):
+    assert repr(torch.tensor([1.0, 2.5], device="cuda")) == "tensor([1.0000, 2.5000], device='cuda:0')"
+    x = torch.ones(2, device="cuda")
+    assert x.tolist() == [1, 1] and x.sum().item() == 2.0 and bool(x[0] == 1)
+
+
+@check
+def what_has_no_kernels(torch):
+    from numtorch.ops.core.backends import has_kernels, kernels
+    device = torch.device("cuda:0")
+    assert has_kernels(device, "gemm.gemm") and not has_kernels(device, "rnn.rnn")
+    raises(NotImplementedError, ".cpu()", lambda: kernels(device, "rnn.rnn"))
+    raises(NotImplementedError, "no cuda kernel for nothing", lambda: kernels(device, "gemm.gemm").plan_nothing)
+
+
+@check
+def what_numpy_computes(torch):
+    """Factorisations and Fourier transforms go through the host, which is said once."""
+    import warnings
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]], device="cuda")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        results = [torch.linalg.inv(x), torch.linalg.cholesky(x), *torch.linalg.eigh(x), torch.linalg.cholesky_ex(-x).info,
+                   torch.fft.fft(x), torch.fft.irfft(x), torch.linalg.det(x)]
+    assert [str(w.message).split(" for ")[0] for w in said] == ["linalg.inv is computed on the host"], said
+    assert all(r.device.type == "cuda" for r in results) and abs(results[-1].item() - 5) < 1e-5
+
+
+@check
+def the_simulator_checks_addresses(torch):
+    """A kernel given host memory, another device's, or too little of it would pass unnoticed without."""
+    from numtorch.kernels.cuda.environment import SIMULATED
+    if not SIMULATED:
+        return
+    from numtorch.ops.core.backends import kernels
+    from numtorch.ops.core.primitive import registry
+
+    def run(source, target, elements):
+        plan = kernels(torch.device("cuda:0"), "pointwise.pointwise").plan_pointwise(
+            registry["neg"].scalar("float32"), ("float32",), ("float32",), (elements,), [(1,), (1,)], compute=("float32",))
+        plan.call(source.address, target.address, plan.descriptor)
+
+    here, there = torch.ones(16, device="cuda:0"), torch.ones(16, device="cuda:1")
+    run(here, here, 16)
+    assert here.tolist() == [-1] * 16
+    raises(IndexError, "is not in the memory of cuda:0", lambda: run(torch.ones(16), here, 16))
+    raises(IndexError, "is not in the memory of cuda:0", lambda: run(here, there, 16))
+    raises(IndexError, "went to byte 64 of a block of 64", lambda: run(here, here, 17))
+
+
+@check
+def pickles(torch):
+    import pickle
+    x = pickle.loads(pickle.dumps(torch.arange(3, device="cuda")))
+    assert str(x.device) == "cuda:0" and x.tolist() == [0, 1, 2]
+
+
+@check
+def plans_hold_their_memory(torch):
+    """Descriptors are device memory that must outlive the planner."""
+    import gc
+    x = torch.arange(12.0, device="cuda").reshape(3, 4)
+    first = (x.t() + 1).tolist()
+    gc.collect()
+    blocks = [torch.full((40,), 1e9, device="cuda") for _ in range(50)]
+    assert (x.t() + 1).tolist() == first and len(blocks) == 50
+
+
+@check
+def tensor_cores(torch):
+    """The kernel for warps in the simulator, whose twins have each element where the instructions have it: operands that lie along
+    the depth and across it, edges, a batch, the epilogue."""
+    from numtorch.kernels.cuda import environment
+    if not environment.SIMULATED:
+        return
+    from numtorch.kernels.cuda.gemm import gemm, tensorcores, tiles
+    from numtorch.kernels.cuda.runtime import runtime, upload
+    from numtorch.kernels.cuda.simulator import DevicePointer
+    m, n, k, batch, machine = 20, 24, 40, 2, runtime()
+    for dtype, warps, along in (("bfloat16", tensorcores.Warps(2, 1, 1, 2, 32), (True, True)),
+                                ("float16", tensorcores.Warps(1, 1, 1, 2, 32), (False, False))):
+        kind = getattr(torch, dtype)
+        a, b, bias = (numbers(torch, "cpu", *s, seed=i).to(kind) for i, s in enumerate(((batch, m, k), (batch, k, n), (n,))))
+        a_there, b_there = (a if along[0] else a.mT.contiguous()).cuda(), (b.mT.contiguous() if along[1] else b).cuda()
+        out, bias_there = torch.zeros(batch, m, n, dtype=kind, device="cuda"), bias.cuda()
+        m_there, n_there = (24, 24)                      # what lies across is in lines of whole chunks
+        if not along[0]:
+            a_there = torch.nn.functional.pad(a_there, (0, m_there - m))
+        a_steps, b_steps = ((k, 1) if along[0] else (1, m_there)), ((1, k) if along[1] else (n_there, 1))
+        strides = [*a_steps, a_there[0].numel(), *b_steps, b_there[0].numel(), n, 1, m * n]
+        row, count = tensorcores.describe(m, n, k, batch, warps, tiles.COLUMN_BIAS | tiles.RECTIFIED | tiles.SCALED,
+                                          tiles.bits(0.5, "float32"), (0, 0), 1)
+        places = gemm.A_ROW if along[0] else gemm.A_COLUMN, gemm.A_STEP, gemm.B_COLUMN if along[1] else gemm.B_ROW, gemm.B_STEP
+        kernel = tensorcores.warp_kernel(dtype, warps, along, gemm.strided_c, places)
+        held, descriptor = upload(row + strides, 0)
+        words = [a_there.data_ptr(), b_there.data_ptr(), out.data_ptr(), bias_there.data_ptr(), descriptor]
+        pointers = [DevicePointer(w, kind, *machine.block_of(w, 0)) for w, kind in zip(words, kernel.kinds)]
+        kernel.python[2, warps.threads](*pointers)
+        expected = (0.5 * (a.float() @ b.float()) + bias.float()).relu()
+        assert count == batch * -(-m // warps.tall) * 2 and held is not None
+        assert (out.cpu().float() - expected).abs().max() < 0.05, (out, expected)
+
+
+@check
+def memory_is_counted(torch):
+    cuda = torch.cuda
+    before = cuda.memory_allocated()
+    cuda.reset_peak_memory_stats()
+    x = torch.zeros(1000, device="cuda")
+    y = torch.zeros(10, device="cuda:0")
+    assert cuda.memory_allocated() - before == 4096 + 512 and cuda.memory_reserved() == cuda.memory_allocated()
+    del x
+    assert cuda.memory_allocated() - before == 512 and cuda.max_memory_allocated() - before >= 4608
+    stats, (free, total) = cuda.memory_stats(0), cuda.mem_get_info()
+    assert stats["allocated_bytes.all.current"] == cuda.memory_allocated("cuda:0") and 0 < free <= total
+    assert "MiB" in cuda.memory_summary() and cuda.get_device_properties(0).total_memory == total and y.numel() == 10
+    if total <= 1 << 30:
+        raises(cuda.OutOfMemoryError, "Tried to allocate 2.00 GiB. GPU 0 has a total capacity", lambda: torch.empty(1 << 29, device="cuda"))
+    cuda.empty_cache()
+
+
+@check
+def streams_and_events(torch):
+    cuda = torch.cuda
+    first, mine = cuda.current_stream(), cuda.Stream()
+    assert first == cuda.default_stream() and mine != first and len({first, mine, cuda.current_stream()}) == 2
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    with cuda.stream(mine) as inside:
+        assert cuda.current_stream() == mine == inside
+        start.record()
+        x = torch.ones(3, device="cuda") * 2
+        end.record()
+        with cuda.stream(None):
+            assert cuda.current_stream() == mine
+    assert cuda.current_stream() == first
+    first.wait_stream(mine)
+    mine.synchronize()
+    end.synchronize()
+    assert end.query() and mine.query() and start.elapsed_time(end) >= 0 and x.tolist() == [2, 2, 2]
+    raises(ValueError, "enable_timing=True", lambda: cuda.Event().elapsed_time(end))
+    raises(ValueError, "must be recorded", lambda: cuda.Event(enable_timing=True).elapsed_time(end))
+    assert cuda.Event().query()
+    if cuda.device_count() > 1:
+        with cuda.stream(cuda.Stream(1)):
+            assert cuda.current_device() == 1 and cuda.current_stream().device == torch.device("cuda:1")
+        assert cuda.current_device() == 0
+    with cuda.nvtx.range("step {}", 1):
+        assert cuda.nvtx.range_push("inner") == 1 and cuda.nvtx.range_pop() == 1
+
+
+@check
+def between_devices(torch):
+    comm = torch.cuda.comm
+    if torch.cuda.device_count() < 2:
+        return
+    assert torch.cuda.can_device_access_peer(0, 1) in (True, False) and not torch.cuda.can_device_access_peer(0, 0)
+    x = torch.arange(6.0, device="cuda").reshape(3, 2).requires_grad_()
+    here, there = comm.broadcast(x, (0, 1))
+    assert here is x and str(there.device) == "cuda:1" and there.tolist() == x.tolist()
+    pieces = comm.scatter(x, ["cuda:1", 0], [1, 2])
+    assert [str(p.device) for p in pieces] == ["cuda:1", "cuda:0"] and pieces[0].tolist() == [[0, 1]]
+    assert len(comm.scatter(x, (0, 1), dim=1)) == 2
+    whole = comm.gather([p * 2 for p in pieces], destination=1)
+    assert str(whole.device) == "cuda:1" and comm.gather(pieces, destination="cpu").device.type == "cpu"
+    total = comm.reduce_add([there, x])
+    assert str(total.device) == "cuda:1" and total.tolist() == (2 * x).tolist()
+    assert comm.reduce_add_coalesced([[x, x], [there, there]])[1].tolist() == total.tolist()
+    (whole.sum() + total.sum() * 3).backward()
+    assert x.grad.tolist() == [[8, 8]] * 3 and str(x.grad.device) == "cuda:0"
+    raises(RuntimeError, "that sum to 3", lambda: comm.scatter(x, (0, 1), [1, 1]))
+    raises(RuntimeError, "cuda:1 and cuda:0", lambda: there + x)
+
+
+@check
+def modules_on_devices(torch):
+    """A module moved to a device, and one on two of them, which gives what it gives on one, gradients too."""
+    nn, parallel = torch.nn, torch.nn.parallel
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    expected = model(torch.ones(5, 3))
+    expected.sum().backward()
+    slopes = [p.grad.clone() for p in model.parameters()]
+    moved = model.cuda()
+    assert moved is model and all(p.is_cuda and isinstance(p, nn.Parameter) for p in model.parameters())
+    model.zero_grad()
+    if torch.cuda.device_count() > 1:
+        both = nn.DataParallel(model)
+        result = both(torch.ones(5, 3))
+        assert str(result.device) == "cuda:0" and torch.allclose(result.cpu(), expected)
+        result.sum().backward()
+        assert all(torch.allclose(p.grad.cpu(), s) for p, s in zip(model.parameters(), slopes))
+        assert both(torch.ones(1, 3)).shape == (1, 2)
+        assert str(nn.DataParallel(model, [0, 1], output_device=1)(torch.ones(4, 3)).device) == "cuda:1"
+        model.zero_grad()
+        devices = ["cuda:0", "cuda:1"]
+        copies, pieces = parallel.Replicate(devices)(model), parallel.Split(devices)(torch.ones(5, 3, device="cuda"))
+        assert [str(next(iter(c[0]._parameters.values())).device) for c in copies] == devices
+        result = parallel.Join()(parallel.ParallelApply(devices)(copies, pieces))
+    else:
+        result = model(torch.ones(5, 3, device="cuda"))
+    result.sum().backward()
+    assert all(torch.allclose(p.grad.cpu(), s) for p, s in zip(model.parameters(), slopes))
+    before = [p.detach().cpu() for p in model.parameters()]
+    torch.optim.Adam(model.parameters(), lr=0.5).step()
+    assert all((p.detach().cpu() - b).abs().max() > 0.1 for p, b in zip(model.parameters(), before))
+    assert not next(model.cpu().parameters()).is_cuda
+
+
+@check
+def graphs(torch):
+    """Launches are noted and not made; replayed, they read what was written to their inputs meanwhile."""
+    cuda = torch.cuda
+    x, w = torch.arange(4.0, device="cuda"), torch.ones(4, device="cuda")
+    (x * 2 + w).exp()                                    # plans are made before
+    g = cuda.CUDAGraph()
+    raises(RuntimeError, "without a preceding successful capture", g.replay)
+    with cuda.graph(g):
+        assert cuda.is_current_stream_capturing()
+        y = (x * 2 + w).exp()
+        w.add_(1)
+    assert w.tolist() == [1] * 4 and not cuda.is_current_stream_capturing()
+    for step in range(3):
+        x.fill_(step)
+        g.replay()
+        assert torch.allclose(y.cpu(), torch.full((4,), 2.0 * step + step + 1).exp(), rtol=1e-5) and w.tolist() == [step + 2] * 4
+    raises(RuntimeError, "not permitted when stream is capturing", lambda: captured(torch, x))
+    assert not cuda.is_current_stream_capturing()
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).cuda()
+    data = [numbers(torch, "cuda", 5, 3, seed=s).requires_grad_() for s in range(3)]
+    expected = [model(d) for d in data]
+    slopes = [torch.autograd.grad(e.square().sum(), [d, *model.parameters()]) for e, d in zip(expected, data)]
+    sample = torch.zeros(5, 3, device="cuda", requires_grad=True)
+    assert cuda.make_graphed_callables(model, (sample,)) is model
+    for d, e, known in zip(data, expected, slopes):
+        result = model(d)
+        assert torch.allclose(result, e)
+        found = torch.autograd.grad(result.square().sum(), [d, *model.parameters()])
+        assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, known))
+    raises(RuntimeError, "captured for arguments of shapes", lambda: model(torch.zeros(4, 3, device="cuda")))
+
+
+def captured(torch, x):
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        return x.sum().item()
