@@ -17,6 +17,7 @@ pytest.importorskip("torch", reason="programs are compared with PyTorch, which i
 
 from differential.compare import run
 from differential.generate import program
+from differential.inputs import array
 from differential.program import Statement, script
 from differential.shrink import shrink
 
@@ -95,3 +96,9 @@ def test_a_script_runs_on_its_own():
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("tensor(") == 2
+
+
+def test_arrays_of_nothing_take_nothing():
+    """As a part of a larger array, this one was 16 GB."""
+    for order in ("C", "F", "gapped", "reversed"):
+        assert array(1, (2048, 65, 2048, 0), "float64", order).shape == (2048, 65, 2048, 0)

@@ -21,6 +21,8 @@ def array(seed, shape, dtype="float32", order="C"):
         order: of its memory: "C", "F", "gapped" (every second element of a larger one), "reversed" (negative strides).
     """
     rng = np.random.default_rng(seed)
+    if 0 in shape:                                       # the larger array of which it is a part may be of any size
+        order = "C"
     if order == "gapped":
         return _plain(array(seed, tuple(2 * n + 1 for n in shape), dtype)[tuple(slice(1, None, 2) for _ in shape)])
     if order == "reversed":

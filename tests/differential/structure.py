@@ -239,7 +239,7 @@ def order(g):
         return g.assign(f"torch.kthvalue({x}, {g.rng.randint(1, n)}, {d})[0]")
     if form in ("median", "nanmedian") and not ties:
         return g.assign(g.rng.choice([f"{x}.{form}({d})[0]", f"{x}.{form}()"]))
-    if form == "msort":
+    if form == "msort" and not ties:
         return g.assign(f"torch.msort({x})")
     if form == "unique":
         return g.assign(f"torch.unique({x}.detach(), return_inverse=True, return_counts=True)", "exact", 3)
