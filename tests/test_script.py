@@ -1,4 +1,5 @@
 """Scripts: what a function in the subset computes, as Python, as a script, from a file and as PyTorch's script; what is refused."""
+import copy
 import importlib.util
 import io
 import subprocess
@@ -179,7 +180,7 @@ TEXTS = ["def f(x):\n    return x.__class__", "def f(x):\n    return ().__class_
          "@print\ndef f(x):\n    return x", "def f(x):\n    return torch.compile(x)", "def f(x):\n    return __torch__.g(x)",
          "def f(x, s: str):\n    return s.format(x)", "def f(x):\n    return self.x", "def f(x, y: Any):\n    return y(x)",
          "def f(x):\n    return max([x], key=print)", "def f(x):\n    print(x, file=x)\n    return x",
-         "def f(x):\n    return torch.hub.load(x)", "class f:\n    pass", "def f(*x):\n    return x", "def f(x: print('a')):\n    return x"]
+         "def f(x, m: Module):\n    return m.forward(x)", "def f(x):\n    return torch.hub.load(x)", "class f:\n    pass", "def f(*x):\n    return x", "def f(x: print('a')):\n    return x"]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -291,6 +292,36 @@ def test_a_trace_freezes_what_a_script_keeps():
     assert torch.equal(script(falling), programs.data_dependent(falling)) and torch.equal(script(rising), traced(rising))
     assert not torch.equal(traced(falling), script(falling))
     assert torch.equal(traced(falling), falling.sin())
+
+
+def test_a_copy_of_a_script_has_parameters_of_its_own():
+    script = torch.jit.script(programs.Net())
+    for made in (script, torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 2), programs.Block(2)))):
+        x = torch.rand(2, 4)
+        expected = made(x)
+        copied = copy.deepcopy(made)
+        with torch.no_grad():
+            for parameter in copied.parameters():
+                parameter.zero_()
+        assert torch.equal(made(x), expected) and not torch.equal(copied(x), expected)
+    with pytest.raises(RuntimeError, match="trace a function"):
+        torch.jit.freeze(script.eval())
+
+
+def test_a_script_is_replayed():
+    """`compile` captures what a script launches; one whose conditions ask tensors runs as it is."""
+    script, x = torch.jit.script(programs.functional), (torch.rand(2, 3), torch.rand(4, 3), torch.rand(4))
+    compiled = torch.compile(script)
+    assert all(torch.equal(compiled(*x), script(*x)) for _ in range(4)) and torch.compile.explain(script)(*x).launches > 0
+    asking = torch.compile(torch.jit.script(programs.data_dependent))
+    for given in (torch.tensor([3.0, 20.0]), torch.tensor([20.0, 3.0])) * 3:
+        assert torch.equal(asking(given), programs.data_dependent(given))
+
+
+def test_the_graph_of_a_script_has_blocks():
+    text = str(torch.jit.script(programs.Net()).graph)
+    assert text.startswith("graph(%self : Net, %x : Tensor") and "prim::Loop(" in text and "block0(%i, %block):" in text
+    assert 'prim::CallMethod[name="forward"](%block, %x)' in text and "prim::If(" in text
 
 
 def test_a_damaged_file_is_refused():

@@ -63,6 +63,11 @@ def _made(mod, fusing, folding):
         raise RuntimeError("Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
                            "before freezing.")
     program = mod._program
+    if program is None:  # a script: its ops are known only as it runs
+        raise RuntimeError(
+            f"jit: expected a module that jit.trace returned, got the script of a {mod.original_name}: trace a function "
+            "that calls it"
+        )
     frozen: dict = {}
     module = module_of({}, mod.original_name)
 

@@ -75,7 +75,7 @@ def parse_kind(node: ast.expr) -> Kind:
         node = ast.Name(node.attr)
     if isinstance(node, ast.Name):
         name = _SPELLINGS.get(node.id, node.id)
-        if name in PLAIN or name in ("Any", "number"):
+        if name in ("Any", "number") or (name in PLAIN and name != "Module"):
             return Kind(name)
         if name in SHAPES:
             if name == "Optional":

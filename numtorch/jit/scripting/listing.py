@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ast
 
+from . import vocabulary
+
 _OPERATIONS = {
     ast.Add: "aten::add",
     ast.Sub: "aten::sub",
@@ -45,9 +47,8 @@ class Listing:
         self.lines: list[str] = []
         self.depth, self.count = 1, 0
         kinds = dict(script.arguments)
-        given = [
-            f"%{each.arg} : {kinds.get(each.arg, script.name)}" for each in [*script.tree.args.args, *script.tree.args.kwonlyargs]
-        ]
+        itself = vars(script.owner)["_original_name"] if script.owner is not None else ""
+        given = [f"%{each.arg} : {kinds.get(each.arg, itself)}" for each in [*script.tree.args.args, *script.tree.args.kwonlyargs]]
         self.head = f"graph({', '.join(given)}):"
         self.block(script.tree.body)
 
@@ -158,7 +159,9 @@ class Listing:
         if path.startswith("__torch__."):
             return self.value(f'prim::CallFunction[name="{path.removeprefix("__torch__.")}"]({", ".join(given)})')
         if isinstance(node.func, ast.Name):
-            return self.value(f"prim::{path}({', '.join(given)})" if path != "self" else f"prim::CallMethod({', '.join(given)})")
+            if path in vocabulary.BUILTINS or path in ("isinstance", "hasattr", "annotate"):
+                return self.value(f"prim::{path}({', '.join(given)})")
+            return self.value(f'prim::CallMethod[name="forward"]({", ".join([f"%{path}", *given])})')
         if isinstance(node.func, ast.Attribute):
             root = node.func
             while isinstance(root, ast.Attribute):

@@ -1,6 +1,7 @@
 """Functions and modules whose methods are scripts."""
 from __future__ import annotations
 
+import copy
 import types
 from typing import Any
 
@@ -74,6 +75,9 @@ class ScriptedModule(ScriptModule):
     def content(self) -> dict:
         return Writer().module(self)
 
+    def __deepcopy__(self, memo):
+        return _copied(self, memo)
+
     def __getattr__(self, name):
         scripts = self.__dict__.get("_scripts")
         if scripts is not None and name in scripts:
@@ -116,6 +120,9 @@ class LibraryModule(ScriptModule):
     def content(self) -> dict:
         return Writer().module(self._inner)
 
+    def __deepcopy__(self, memo):
+        return _copied(self, memo)
+
     def __getattr__(self, name):
         try:
             return super().__getattr__(name)
@@ -133,6 +140,14 @@ class LibraryModule(ScriptModule):
 
     def _get_name(self):
         return f"ScriptModule(original_name={self._original_name})"
+
+
+def _copied(module, memo):
+    """A deep copy, which has the scripts themselves: they are given the module that they are called on."""
+    new = memo[id(module)] = type(module).__new__(type(module))
+    for name, value in vars(module).items():
+        vars(new)[name] = value if name in ("_scripts", "_unit") else copy.deepcopy(value, memo)
+    return new
 
 
 # ---------------------------------------------------------------- from a module of the user's
