@@ -62,7 +62,7 @@ from .ops.linalg.factorise import old_qr as qr
 from .ops.pointwise.floats import frexp, nextafter
 from .ops.index.index_select import index_add, index_copy, index_fill, index_select, put, take
 from .ops.linalg.householder import geqrf, orgqr, ormqr
-from .ops.index.index import index_put
+from .ops.index.index import _unsafe_masked_index, _unsafe_masked_index_put_accumulate, index_put
 from .ops.shape.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,
                        vstack)
 from .ops.index.pixels import channel_shuffle, pixel_shuffle, pixel_unshuffle
@@ -74,6 +74,7 @@ from .ops.index.triangles import block_diag, diag, diag_embed, diagflat, trace, 
 from .ops.linalg.matrices import matrix_exp, matrix_power
 from .ops.linalg.triangular import cholesky_inverse, cholesky_solve, triangular_solve
 from .ops.linalg.solve import inverse, logdet, pinverse
+from .ops.linalg.oldnames import (btrifact, btrifact_with_info, eig, gels, gesv, matrix_rank, potrf, potri, potrs, symeig, trtrs)
 from .ops.linalg.solve import old_det as det
 from .ops.linalg.solve import old_slogdet as slogdet
 from .ops.linalg.svd import old_svd as svd
@@ -94,8 +95,8 @@ from .ops.memory.typed import (BFloat16Storage, BoolStorage, ByteStorage, CharSt
                                DoubleStorage, FloatStorage, HalfStorage, IntStorage, LongStorage, ShortStorage, TypedStorage)
 from .ops.memory.untyped import UntypedStorage
 from .ops.spatial.grid_sample import grid_sampler
-from .ops.shape.pad import constant_pad_nd
-from .ops.nn.native_norm import native_batch_norm, native_group_norm, native_layer_norm
+from .ops.shape.pad import _chunk_cat, constant_pad_nd
+from .ops.nn.native_norm import _native_batch_norm_legit, native_batch_norm, native_group_norm, native_layer_norm
 from .ops.nn.norm import group_norm, layer_norm, rms_norm
 from .ops.linalg.products import combinations, cross, inner, kron, vander, vdot
 from .ops.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
@@ -159,6 +160,7 @@ grid_sampler_2d = grid_sampler_3d = grid_sampler
 _segment_reduce = segment_reduce
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 spmm = mm
+solve, lstsq, btrisolve, btriunpack = gesv, gels, lu_solve, lu_unpack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",

@@ -44,12 +44,15 @@ from numtorch import transforms as transforms
 from numtorch import utils as utils
 from numtorch import version as version
 from numtorch.attached import AminMax as _AminMax
+from numtorch.attached import Eigen as _Eigen
 from numtorch.attached import Frexp as _Frexp
 from numtorch.attached import Geqrf as _Geqrf
 from numtorch.attached import Histogram as _Histogram
+from numtorch.attached import LeastSquares as _LeastSquares
 from numtorch.attached import OldQR as _OldQR
 from numtorch.attached import OldSVD as _OldSVD
 from numtorch.attached import Slogdet as _Slogdet
+from numtorch.attached import Solution as _Solution
 from numtorch.attached import TriangularSolve as _TriangularSolve
 from numtorch.attached import Unpacked as _Unpacked
 from numtorch.autograd.api import Variable as Variable
@@ -290,6 +293,14 @@ def broadcast_tensors(*tensors: _TensorOrTensors) -> tuple[Tensor, ...]:
     """Views of the tensors, all of the shape they broadcast to."""
 def broadcast_to(input: Tensor, size: _Dims) -> Tensor:
     """Broadcast to a shape without copying: `expand`."""
+def btrifact(A: Tensor, pivot: _bool = True) -> tuple[Tensor, Tensor]:
+    """`torch.linalg.lu_factor` under its older name: the LU factors of matrices, and the pivots."""
+def btrifact_with_info(A: Tensor, pivot: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """`btrifact`, and for each matrix 0, or the number of the first pivot that is zero."""
+def btrisolve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`torch.linalg.lu_solve` with the right-hand side first."""
+def btriunpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: _Any = None) -> _Unpacked:
+    """(P, L, U) of what `lu_factor` returns."""
 def bucketize(input: _Operand, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor:
     """The number of the bucket that each element belongs to, between a vector of sorted boundaries."""
 def can_cast(source: _dtype, target: _dtype) -> _bool:
@@ -454,6 +465,8 @@ def dsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, 
 def dstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors along dimension 2; vectors become (1, n, 1), matrices (n, m, 1)."""
 e: _float
+def eig(input: Tensor, eigenvectors: _bool = False) -> _Eigen:
+    """The eigenvalues of a real square matrix as rows (real part, imaginary part), as before `torch.linalg.eig`."""
 def einsum(equation: _str, *operands: _Any) -> Tensor:
     """Einstein summation, such as `einsum("bij,bjk->bik", a, b)`: operands are multiplied in pairs as batched products."""
 def elu(input: Tensor, alpha: _Operand = 1.0, *, out: Tensor | None = None) -> Tensor:
@@ -568,12 +581,16 @@ def gcd_(input: Tensor, other: _Operand) -> Tensor:
     """In-place form of `gcd`: writes the result into this tensor and returns it."""
 def ge(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input >= other, elementwise; no comparison with NaN holds."""
+def gels(B: Tensor, A: Tensor) -> _LeastSquares:
+    """`torch.linalg.lstsq(A, B)` under LAPACK's name. Of more rows than columns, what the solution leaves of B stands below it: its"""
 def gelu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * Phi(input), with Phi the normal distribution function (Hendrycks and Gimpel 2016)."""
 def geqrf(input: Tensor, *, out: _Any = None) -> _Geqrf:
     """The QR factorisation as LAPACK leaves it: R, and below it the reflections whose product is Q."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of every element of one vector with every element of another, as a matrix."""
+def gesv(B: Tensor, A: Tensor) -> _Solution:
+    """`torch.linalg.solve(A, B)` under LAPACK's name, with the LU factors of A."""
 def get_default_device() -> _device:
     """Where new tensors are made when no device is named."""
 def get_default_dtype() -> _dtype:
@@ -808,6 +825,8 @@ def lstm(*arguments: _Any) -> tuple:
     """An LSTM network over whole sequences: what `nn.LSTM` calls."""
 def lstm_cell(input: Tensor, hx: _Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple:
     """One step of an LSTM, all four gates in one kernel after the products."""
+def lstsq(B: Tensor, A: Tensor) -> _LeastSquares:
+    """`torch.linalg.lstsq(A, B)` under LAPACK's name. Of more rows than columns, what the solution leaves of B stands below it: its"""
 def lt(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input < other, elementwise; no comparison with NaN holds."""
 def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: _Any = None) -> tuple[Tensor, ...]:
@@ -832,6 +851,8 @@ def matrix_exp(input: Tensor) -> Tensor:
     """The sum of A^k / k!, of square matrices."""
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """Square matrices times themselves, n times; inverted first for a negative n."""
+def matrix_rank(input: Tensor, tol: _Scalar | None = None, symmetric: _bool = False) -> Tensor:
+    """`torch.linalg.matrix_rank` under its older name."""
 @_overload
 def max(input: Tensor, *, out: Tensor | None=...) -> Tensor:
     """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`. NaN where there is one."""
@@ -1005,6 +1026,12 @@ def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of digamma, elementwise."""
 def positive(input: Tensor) -> Tensor:
     """+input: the tensor itself."""
+def potrf(input: Tensor, upper: _bool = True) -> Tensor:
+    """`torch.linalg.cholesky` under LAPACK's name."""
+def potri(input: Tensor, upper: _bool = True) -> Tensor:
+    """`torch.cholesky_inverse` under LAPACK's name."""
+def potrs(B: Tensor, input: Tensor, upper: _bool = True) -> Tensor:
+    """`torch.cholesky_solve` under LAPACK's name."""
 def pow(input: _Operand, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
     """`input` to the power `exponent`, elementwise; either may be a number."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -1177,6 +1204,8 @@ def softplus(input: Tensor, beta: _Operand = 1.0, threshold: _Scalar = 20.0, *, 
     """log(1 + exp(beta * input)) / beta, a smooth relu, and input itself where beta * input exceeds the threshold."""
 def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input / (1 + |input|), elementwise."""
+def solve(B: Tensor, A: Tensor) -> _Solution:
+    """`torch.linalg.solve(A, B)` under LAPACK's name, with the LU factors of A."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
     """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest."""
 sparse_bsc: _memory_layout
@@ -1243,6 +1272,8 @@ def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dimensions swapped: `transpose` with NumPy's names."""
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dimensions swapped."""
+def symeig(input: Tensor, eigenvectors: _bool = False, upper: _bool = True) -> _Eigen:
+    """`torch.linalg.eigh` under its older name."""
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and 0-dim tensors stay."""
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1295,6 +1326,8 @@ def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     """The upper triangle of matrices, 0 below a diagonal."""
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device | None = None) -> Tensor:
     """Row and column of every element in the upper triangle of a matrix."""
+def trtrs(B: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> _TriangularSolve:
+    """`torch.triangular_solve` under LAPACK's name."""
 def true_divide(input: Tensor, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """input / other, elementwise, rounded where `rounding_mode` says so."""
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -277,6 +277,12 @@ class Attached:
         """This tensor as bool: itself where it is so, else a copy through which gradients pass."""
     def broadcast_to(self, size: _Dims) -> Tensor:
         """Broadcast to a shape without copying: `expand`."""
+    def btrifact(self, pivot: _bool = True) -> tuple[Tensor, Tensor]:
+        """`torch.linalg.lu_factor` under its older name: the LU factors of matrices, and the pivots."""
+    def btrifact_with_info(self, pivot: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
+        """`btrifact`, and for each matrix 0, or the number of the first pivot that is zero."""
+    def btrisolve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """`torch.linalg.lu_solve` with the right-hand side first."""
     def byte(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as uint8: itself where it is so, else a copy through which gradients pass."""
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: _Generator | None = None) -> Tensor:
@@ -420,6 +426,8 @@ class Attached:
         """This tensor as float64: itself where it is so, else a copy through which gradients pass."""
     def dsplit(self, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
         """Parts along dimension 2."""
+    def eig(self, eigenvectors: _bool = False) -> Eigen:
+        """The eigenvalues of a real square matrix as rows (real part, imaginary part), as before `torch.linalg.eig`."""
     def eq(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """input == other, elementwise."""
     def eq_(self, other: _Operand) -> Tensor:
@@ -514,12 +522,16 @@ class Attached:
         """input >= other, elementwise; no comparison with NaN holds."""
     def ge_(self, other: _Operand) -> Tensor:
         """In-place form of `ge`: writes the result into this tensor and returns it."""
+    def gels(self, A: Tensor) -> LeastSquares:
+        """`torch.linalg.lstsq(A, B)` under LAPACK's name. Of more rows than columns, what the solution leaves of B stands below it: its"""
     def geometric_(self, p: _Scalar, *, generator: _Generator | None = None) -> Tensor:
         """Fill with the number of trials up to the first success, from 1 on; returns this tensor."""
     def geqrf(self, *, out: _Any = None) -> Geqrf:
         """The QR factorisation as LAPACK leaves it: R, and below it the reflections whose product is Q."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The products of every element of one vector with every element of another, as a matrix."""
+    def gesv(self, A: Tensor) -> Solution:
+        """`torch.linalg.solve(A, B)` under LAPACK's name, with the LU factors of A."""
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward left here, or None. May be set to a tensor of this one's shape, dtype and device."""
@@ -798,6 +810,8 @@ class Attached:
         """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
     def long(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as int64: itself where it is so, else a copy through which gradients pass."""
+    def lstsq(self, A: Tensor) -> LeastSquares:
+        """`torch.linalg.lstsq(A, B)` under LAPACK's name. Of more rows than columns, what the solution leaves of B stands below it: its"""
     def lt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """input < other, elementwise; no comparison with NaN holds."""
     def lt_(self, other: _Operand) -> Tensor:
@@ -812,6 +826,8 @@ class Attached:
     @property
     def mT(self) -> Tensor:
         """A view of matrices (..., M, N) transposed: (..., N, M)."""
+    def map2_(self, x: Tensor, y: Tensor, callable: _Callable[..., _Any]) -> Tensor:
+        """Put `callable(element, element of x, element of y)` in the place of every element, as `map_` does."""
     def map_(self, tensor: Tensor, callable: _Callable[..., _Any]) -> Tensor:
         """Put `callable(element, element of tensor)` in the place of every element, one by one in Python, and return this tensor."""
     def masked_fill(self, mask: Tensor, value: _Operand) -> Tensor:
@@ -985,6 +1001,12 @@ class Attached:
         """In-place form of `polygamma`: writes the result into this tensor and returns it."""
     def positive(self) -> Tensor:
         """+input: the tensor itself."""
+    def potrf(self, upper: _bool = True) -> Tensor:
+        """`torch.linalg.cholesky` under LAPACK's name."""
+    def potri(self, upper: _bool = True) -> Tensor:
+        """`torch.cholesky_inverse` under LAPACK's name."""
+    def potrs(self, input: Tensor, upper: _bool = True) -> Tensor:
+        """`torch.cholesky_solve` under LAPACK's name."""
     def pow(self, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
         """`input` to the power `exponent`, elementwise; either may be a number."""
     def pow_(self, exponent: _Operand) -> Tensor:
@@ -1132,6 +1154,8 @@ class Attached:
         """`torch.linalg.slogdet` under its older name."""
     def softmax(self, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
+    def solve(self, A: Tensor) -> Solution:
+        """`torch.linalg.solve(A, B)` under LAPACK's name, with the LU factors of A."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
         """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest."""
     def sparse_dim(self) -> _int:
@@ -1188,6 +1212,8 @@ class Attached:
         """Two dimensions swapped."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """In-place form of `transpose`, with its arguments: this tensor itself is seen so from now on."""
+    def symeig(self, eigenvectors: _bool = False, upper: _bool = True) -> Eigen:
+        """`torch.linalg.eigh` under its older name."""
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and 0-dim tensors stay."""
     def t_(self) -> Tensor:
@@ -1246,6 +1272,8 @@ class Attached:
         """The upper triangle of matrices, 0 below a diagonal."""
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """In-place form of `triu`: sets what it leaves out of this tensor to 0, and returns it."""
+    def trtrs(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> TriangularSolve:
+        """`torch.triangular_solve` under LAPACK's name."""
     def true_divide(self, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
         """input / other, elementwise, rounded where `rounding_mode` says so."""
     def true_divide_(self, other: _Operand, *, rounding_mode: _str | None = None) -> Tensor:
@@ -1323,6 +1351,10 @@ class Eig(_NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
 
+class Eigen(_NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
 class Eigh(_NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -1357,6 +1389,10 @@ class LU(_NamedTuple):
     L: Tensor
     U: Tensor
 
+class LeastSquares(_NamedTuple):
+    solution: Tensor
+    QR: Tensor
+
 class Lstsq(_NamedTuple):
     solution: Tensor
     residuals: Tensor
@@ -1384,6 +1420,10 @@ class SVD(_NamedTuple):
 class Slogdet(_NamedTuple):
     sign: Tensor
     logabsdet: Tensor
+
+class Solution(_NamedTuple):
+    solution: Tensor
+    LU: Tensor
 
 class SolveEx(_NamedTuple):
     result: Tensor

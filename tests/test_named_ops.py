@@ -177,13 +177,44 @@ def test_chunks_never_hold_all_logits():
 
 
 # ---------------------------------------------------------------- names of old scripts
-OLD = ["gels", "gesv", "symeig", "potrf", "trtrs", "btrifact", "eig", "lstsq", "solve"]
+def test_old_names_of_lapack_take_and_give_what_they_did():
+    a = torch.from_numpy(rng.standard_normal((3, 3))) + 3 * torch.eye(3, dtype=torch.float64)
+    tall, b = torch.from_numpy(rng.standard_normal((5, 3))), torch.from_numpy(rng.standard_normal((5, 2)))
+    definite = a @ a.T
+    close = torch.testing.assert_close
+    for solution, factors in (torch.gesv(b[:3], a), torch.solve(b[:3], a), b[:3].gesv(a)):
+        close(a @ solution, b[:3])
+        assert factors.shape == a.shape
+    found = torch.gels(b, tall).solution
+    close(found[:3], torch.linalg.lstsq(tall, b).solution)
+    close((found[3:] ** 2).sum(0), ((tall @ found[:3] - b) ** 2).sum(0))
+    close(torch.lstsq(b[:3], tall.T[:, :5][:3])[0], torch.linalg.lstsq(tall.T, b[:3]).solution)
+    values, vectors = torch.symeig(definite, eigenvectors=True)
+    close(vectors * values @ vectors.T, definite)
+    assert torch.symeig(definite)[1].numel() == 0
+    turn = torch.tensor([[0.0, -2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 5.0]], dtype=torch.float64)
+    pairs, columns = torch.eig(turn, True)
+    for i in range(3):
+        if pairs[i, 1] > 0:                              # A (u + iv) = (a + ib) (u + iv)
+            u, v = columns[:, i], columns[:, i + 1]
+            close(turn @ u, pairs[i, 0] * u - pairs[i, 1] * v)
+        elif pairs[i, 1] == 0:
+            close(turn @ columns[:, i], pairs[i, 0] * columns[:, i])
+    upper = torch.potrf(definite)
+    close(upper.T @ upper, definite)
+    close(torch.potri(upper) @ definite, torch.eye(3, dtype=torch.float64))
+    close(definite @ torch.potrs(b[:3], upper), b[:3])
+    close(upper @ torch.trtrs(b[:3], upper)[0], b[:3])
+    packed, pivots = torch.btrifact(a[None])
+    close(torch.btrisolve(b[None, :3], packed, pivots)[0], torch.linalg.solve(a, b[:3]))
+    assert torch.btrifact_with_info(a[None])[2].tolist() == [0] and torch.matrix_rank(definite).item() == 3
 
 
-@pytest.mark.parametrize("name", OLD)
-def test_old_names_say_what_took_their_place(name):
-    with pytest.raises(AttributeError, match="use linalg"):
-        getattr(torch, name)
+def test_functions_of_two_tensors_in_python():
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.map2_(torch.tensor([10.0, 20.0]), x, lambda a, b, c: a * b + c).tolist() == [[11, 42], [33, 84]]
+    with pytest.raises(RuntimeError, match="map2_"):
+        x.map2_(x, x.clone().requires_grad_(), max)
 
 
 def test_new_takes_a_size():

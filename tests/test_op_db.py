@@ -38,11 +38,9 @@ OF_ATEN = """
     _softmax_backward_data _batch_norm_with_update _upsample_bilinear2d_aa torch.ops.aten._safe_softmax.default slice
     native_dropout_backward max_pool2d_with_indices_backward
 """
-NO_SUCH_NAME = "_native_batch_norm_legit _unsafe_masked_index _unsafe_masked_index_put_accumulate _chunk_cat"
 KNOWN = {
     **dict.fromkeys(OF_A_GPU.split(), "PyTorch has it on a GPU alone"),
     **dict.fromkeys(OF_ATEN.split(), "there is no torch.ops.aten, whose name it is"),
-    **dict.fromkeys(NO_SUCH_NAME.split(), "no such name"),
     "chalf": "there is no complex32",
     # PyTorch is wrong, or less exact
     "as_strided_scatter": "PyTorch's gradient is 0 where it should be passed on, and passed on where it should be 0",

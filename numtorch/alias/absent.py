@@ -6,15 +6,8 @@ _PROCESSES = ("there are no groups of processes that talk to one another; drop t
               "nn.DataParallel")
 _OTHER = "devices are cpu, cuda and meta"
 
-_RENAMED = "PyTorch has taken the name back; "
-
 ABSENT = {
-    **{old: f"{_RENAMED}use {new}" for old, new in {
-        "btrifact": "linalg.lu_factor", "btrisolve": "linalg.lu_solve", "btriunpack": "lu_unpack", "eig": "linalg.eig",
-        "gels": "linalg.lstsq(A, B).solution, A first", "gesv": "linalg.solve(A, B), A first", "lstsq": "linalg.lstsq(A, B)",
-        "matrix_rank": "linalg.matrix_rank", "potrf": "linalg.cholesky", "potri": "cholesky_inverse", "potrs": "cholesky_solve",
-        "pstrf": "linalg.ldl_factor", "solve": "linalg.solve(A, B), A first", "symeig": "linalg.eigh, or linalg.eigvalsh",
-        "trtrs": "linalg.solve_triangular(A, B, upper=True), A first"}.items()},
+    "pstrf": "PyTorch has taken the name back; use linalg.ldl_factor",
     "_C": "there is no C++ underneath",
     "_dynamo": "ops are compiled one by one as they are first used; call the function itself",
     "_inductor": "ops are compiled one by one as they are first used; call the function itself",

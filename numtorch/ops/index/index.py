@@ -304,3 +304,48 @@ def _delitem(self, index) -> None:
 
 Tensor.__getitem__, Tensor.__setitem__, Tensor.__delitem__ = getitem, setitem, _delitem
 Tensor.__iter__, Tensor.__reversed__, Tensor.__contains__ = _iterate, _reversed, _contains
+
+
+def _within(input, indices):
+    pairs = zip(indices, input.layout.shape)
+    return tuple([index if index is None else index.clamp(-extent, extent - 1) for index, extent in pairs])
+
+
+def _unsafe_masked_index(input, mask, indices, fill) -> Tensor:
+    """The elements that indices name where a mask holds, and a number elsewhere, whatever the indices are there.
+
+    Args:
+        input: (*).
+        mask: of bools, as the indices are broadcast.
+        indices: integer tensors or None, one for each of the first dimensions.
+        fill: the number.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch._unsafe_masked_index(torch.tensor([1, 2]), torch.tensor([True, False]), [torch.tensor([1, 9])], 0)
+        tensor([2, 0])
+    """
+    if not input.layout.numel:
+        return input.new_full(mask.layout.shape, fill)
+    found = input[tuple([slice(None) if index is None else index for index in _within(input, indices)])]
+    return found.masked_fill(~mask, fill)
+
+
+def _unsafe_masked_index_put_accumulate(input, mask, indices, values) -> Tensor:
+    """A copy with values added at the places that indices name, where a mask holds.
+
+    Args:
+        input: (*).
+        mask: of bools, as the indices are broadcast.
+        indices: integer tensors or None, one for each of the first dimensions.
+        values: what is added.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x, mask = torch.tensor([1, 2]), torch.tensor([True, False])
+        >>> torch._unsafe_masked_index_put_accumulate(x, mask, [torch.tensor([1, 9])], torch.tensor([5, 5]))
+        tensor([1, 7])
+    """
+    if not input.layout.numel:
+        return input.clone()
+    return index_put(input, _within(input, indices), values.masked_fill(~mask, 0), True)

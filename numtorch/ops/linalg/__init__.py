@@ -1,4 +1,5 @@
 """Matrices.
 
 matmul, addmm, einsum, products: products. lapack: how factorisations reach LAPACK. factorise, svd, solve, triangular, lu, ldl,
-householder, lowrank, lobpcg: factorisations and systems. matrices: norms, powers, ranks. distances: cdist, pdist. """
+householder, lowrank, lobpcg: factorisations and systems. matrices: norms, powers, ranks. distances: cdist, pdist. oldnames: gesv,
+symeig and their like. """

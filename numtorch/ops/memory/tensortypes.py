@@ -165,5 +165,34 @@ def map_(self, tensor, callable) -> Tensor:
     layout_of("map_", tensor, "tensor")
     if self.node is not None or tensor.node is not None:
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_()")
-    pairs = zip(self.reshape(-1).tolist(), tensor.expand(self.layout.shape).reshape(-1).tolist())
-    return copy_(self, make([callable(*pair) for pair in pairs], self.layout.dtype).reshape(self.layout.shape))
+    return _mapped(self, callable, tensor)
+
+
+@method
+def map2_(self, x, y, callable) -> Tensor:
+    """Put `callable(element, element of x, element of y)` in the place of every element, as `map_` does.
+
+    Args:
+        x, y: broadcast to this one.
+        callable: takes three Python numbers and returns one.
+
+    Raises:
+        TypeError: a tensor that is not on the CPU.
+        RuntimeError: one that requires grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2.]).map2_(torch.tensor([3., 4.]), torch.tensor(10.), lambda a, b, c: a * b + c)
+        tensor([13., 18.])
+    """
+    if self.layout.device is not cpu:
+        raise TypeError("map2_ is only implemented on CPU tensors")
+    layout_of("map2_", x, "x"), layout_of("map2_", y, "y")
+    if self.node is not None or x.node is not None or y.node is not None:
+        raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_()")
+    return _mapped(self, callable, x, y)
+
+
+def _mapped(target, function, *others):
+    columns = [t.expand(target.layout.shape).reshape(-1).tolist() for t in (target, *others)]
+    return copy_(target, make([function(*row) for row in zip(*columns)], target.layout.dtype).reshape(target.layout.shape))

@@ -90,3 +90,21 @@ def native_batch_norm(input, weight: Tensor | None, bias: Tensor | None, running
         statistics = [empty((0,), dtype=input.layout.dtype, device=input.device) for _ in range(2)]
     found = result, *statistics
     return found if out is None else tuple([into(o, t) for o, t in zip(out, found)])
+
+
+def _native_batch_norm_legit(input, weight: Tensor | None, bias: Tensor | None, *settings,
+                             out=None) -> tuple[Tensor, Tensor, Tensor]:
+    """`native_batch_norm`, also without running statistics among its arguments.
+
+    Args:
+        input, weight, bias: as for `batch_norm`.
+        settings: running_mean, running_var, training, momentum, eps; or the last three of these.
+        out: a tuple of three tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch._native_batch_norm_legit(torch.tensor([[1.], [3.]]), None, None, True, 0.1, 1e-5)[1]
+        tensor([2.])
+    """
+    running = settings[:-3] or (None, None)
+    return native_batch_norm(input, weight, bias, *running, *settings[-3:], out=out)

@@ -4,12 +4,14 @@ from __future__ import annotations
 from functools import partial
 
 from ...autograd.graph import GraphNode, recording
-from ...layout import Layout, format_of, formatted, ints
+from ...layout import Layout, format_of, formatted, ints, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.operands import as_operand
+from ..core.operands import as_operand, layout_of
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor
 from ..memory.copies import contiguous, to_dtype
+from ..memory.resize import into
+from .join import cat
 
 MODES = ("constant", "reflect", "replicate", "circular")
 PADS = {mode: Primitive("constant_pad_nd" if mode == "constant" else f"{mode}_pad", f"Padding of mode {mode!r}.",
@@ -175,3 +177,38 @@ def constant_pad_nd(input, pad, value=0) -> Tensor:
 
 
 _pad = pad                                               # whose name is that of its argument
+
+
+def _chunk_cat(tensors, dim: int, num_chunks: int, *, out=None) -> Tensor:
+    """Tensors in as many chunks each, filled up with zeros, and equal chunks joined as rows.
+
+    Args:
+        tensors: the tensors, whose extents before `dim` are equal.
+        dim: the dimension that is cut.
+        num_chunks: into how many chunks.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the extents before `dim`, `num_chunks`, and the elements of a chunk of each tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch._chunk_cat([torch.tensor([1, 2, 3]), torch.tensor([4, 5])], 0, 2)
+        tensor([[1, 2, 4],
+                [3, 0, 5]])
+    """
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if num_chunks < 1:
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    dim, rows = wrap_dim(dim, layout_of("_chunk_cat", tensors[0], "tensors").ndim), []
+    for each in tensors:
+        layout = layout_of("_chunk_cat", each, "tensors")
+        if not layout.numel:
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
+        if dim >= layout.ndim or layout.shape[:dim] != tensors[0].layout.shape[:dim]:
+            raise RuntimeError(f"_chunk_cat expects tensors of more than {dim} dimensions and equal extents before that")
+        missing = -layout.shape[dim] % num_chunks
+        filled = constant_pad_nd(each, (0, 0) * (layout.ndim - 1 - dim) + (0, missing)) if missing else each
+        rows.append(filled.reshape(*layout.shape[:dim], num_chunks, -1))
+    return into(out, cat(rows, dim + 1))
