@@ -1,0 +1,4 @@
+"""Names that have moved."""
+import urllib.request
+
+__all__ = ["urllib"]
