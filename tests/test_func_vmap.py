@@ -360,3 +360,20 @@ def test_running_statistics_of_what_is_the_same_for_all_move(dims, channels):
         found.append((out.numpy(), mean.numpy(), var.numpy()))
     for ours, wanted in zip(*found):
         np.testing.assert_allclose(ours, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("name, options", [("max_pool1d", (2,)), ("max_pool2d", (3, 2, 1)), ("max_pool2d", (2, 1, 0, 2)), ("avg_pool1d", (2,)),
+                                           ("avg_pool2d", (3, 2, 1)), ("avg_pool2d", (2, 2, 0, False, False, 3)), ("adaptive_avg_pool2d", (3,)), ("adaptive_max_pool2d", (2,))])
+@pytest.mark.filterwarnings("error:There is a performance drop")
+def test_jacobians_of_pooling_are_one_call(name, options):
+    """The gradients of many vectors go back through pooling as further planes, of one sample and of each in a map."""
+    x, = arrays((3, 2, 3, *(7,) * int(name[-2])))
+    last = numtorch.from_numpy(x[0]).contiguous(memory_format=numtorch.channels_last) if name[-2] == "2" else numtorch.from_numpy(x[0])
+    found = []
+    for library in (numtorch, theirs):
+        jacobian = library.func.jacrev(lambda x, library=library: getattr(library.nn.functional, name)(x, *options) ** 2)
+        found.append([r.numpy() for r in (jacobian(library.from_numpy(x[0])), library.func.vmap(jacobian)(library.from_numpy(x)))])
+        if library is numtorch:
+            np.testing.assert_allclose(jacobian(last).numpy(), found[0][0], atol=1e-5)
+    for ours, wanted in zip(*found):
+        np.testing.assert_allclose(ours, wanted, atol=1e-5)

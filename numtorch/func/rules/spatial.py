@@ -4,8 +4,9 @@ Samples are further images, or where each has weights of its own further groups.
 """
 from __future__ import annotations
 
+from ...layout import Layout, contiguous_format, formatted
 from ...ops.spatial.conv import Window
-from ..batching import rule, sample_by_sample
+from ..batching import rule
 from .sizes import all_batched, call, joined, parted
 
 
@@ -100,6 +101,29 @@ def convolution_weight_grad(level, primitive, values, has, attributes):
     return out.unflatten(0, (size, -1))
 
 
-@rule("max_pool_grad", "avg_pool_grad")
-def pool_grad(level, primitive, values, has, attributes):
-    return sample_by_sample(level, primitive, values, has, attributes)
+def _wide(layout, order, level):
+    """The layout of all samples: further planes, or where channels are last further images."""
+    shape = layout.shape
+    if order is contiguous_format:
+        return Layout.of(layout.dtype, (level.size, *shape), None, layout.device)
+    return formatted(Layout.of(layout.dtype, (level.size * shape[0], *shape[1:]), None, layout.device), order)
+
+
+def _in_order(value, order):
+    return value.contiguous() if order is contiguous_format else joined(value).contiguous(memory_format=order)
+
+
+@rule("max_pool_grad")
+def max_pool_grad(level, primitive, values, has, attributes):
+    source, dims, dilated, order = attributes
+    out = call(primitive, [_in_order(v, order) for v in all_batched(level, values, has)],
+               (_wide(source, order, level), dims, dilated, order))
+    return out.reshape(level.size, *source.shape)
+
+
+@rule("avg_pool_grad")
+def avg_pool_grad(level, primitive, values, has, attributes):
+    source, dims, order, family, (dtype, images, *window) = attributes
+    out = call(primitive, (_in_order(values[0], order),), (_wide(source, order, level), dims, order, family,
+                                                           (dtype, images * level.size, *window)))
+    return out.reshape(level.size, *source.shape)
