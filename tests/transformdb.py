@@ -341,6 +341,7 @@ KNOWN = {                                                # by (entry, aspect), o
     # beside finite differences, ours are right
     ("cholesky_inverse", "jvp"): "PyTorch's has an error of 1e-5",
     ("cholesky_inverse", "gradients"): "PyTorch gives a gradient to the triangle that is not read",
+    ("nn.functional.multi_head_attention_forward", "vmap"): "dropout of weights that are the same for all samples is refused",
     ("linalg.norm.subgradients_at_zero", "jvp"): "the slope of a norm of p below 1 is infinite at 0, and turned around it is NaN",
     ("logcumsumexp", "jvp"): "PyTorch's has an error of 2e-6",
     ("scatter_reduce.prod", "jvp"): "PyTorch's is that of a sum",
