@@ -1,14 +1,17 @@
-"""Steps that `numtorch.compile` has captured, beside PyTorch's eager ones: whole training steps of small networks, and of some in
-which kernels take most of the time."""
+"""What `numtorch.compile` makes of programs, beside PyTorch's eager ones: training steps that are captured and replayed, of small
+networks and of some in which kernels take most of the time, and functions as graphs with fewer kernels."""
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 
 from . import models, networks
-from .runner.case import integers, normal, step_case
-from .runner.networks import lenet, multilayer_perceptron
+from .runner.case import Case, ProcessCase, fill, integers, normal, step_case, uniform
+from .runner.networks import lenet, multilayer_perceptron, residual_block
 
 _CALLS = 3                                               # before the first that is replayed
+_MOST_CALLS = 200                                        # until a graph is compiled and was compared
 
 
 def _compiled(case, budget, group):
@@ -16,7 +19,7 @@ def _compiled(case, budget, group):
     def setup(torch, *inputs):
         run = case.setup(torch, *inputs)
         if torch.__name__ == "numtorch":
-            run = torch.compile(run)
+            run = torch.compile(run, mode="replay")
         for _ in range(_CALLS):
             run()
         return run
@@ -40,6 +43,78 @@ def _of(family, beginning):
     return next(case for case in family.CASES if case.name.startswith(beginning))
 
 
+# ---------------------------------------------------------------- functions as graphs
+def _graph(name, function, inputs, budget, moved):
+    """`function(torch, *inputs)`, on our side compiled until nothing more becomes of it."""
+    def setup(torch, *inputs):
+        def run(*given):
+            return function(torch, *given)
+        if torch.__name__ != "numtorch":
+            return lambda: run(*inputs)
+        compiled = torch.compile(run)
+        for _ in range(_CALLS):
+            compiled(*inputs)
+        for _ in range(_MOST_CALLS):
+            if torch.compile.explain(compiled)(*inputs).settled:
+                break
+            compiled(*inputs)
+            time.sleep(0.02)
+        return lambda: compiled(*inputs)
+    return Case(f"{name}, compiled", inputs, setup=setup, budget=budget, moved=moved, tolerance=1e-4, group="graphs")
+
+
+def _chain(torch, x, y):
+    z = x * 2 + y
+    z = torch.tanh(z) * x - y
+    return torch.relu(z * 0.5 + 1).sqrt() + z.abs()
+
+
+def _masked_softmax(torch, a, b, c, mask):
+    return torch.softmax(a * b + c, -1) * mask
+
+
+def _layer_norm(torch, x, weight, bias):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / ((centred * centred).mean(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
+
+
+def _folded_block():
+    """ResNet-18's block for inference, its norms in the weights on our side."""
+    def setup(torch, x):
+        block = fill(torch, residual_block(torch, 64)).eval()
+        if torch.__name__ == "numtorch":
+            with torch.no_grad():
+                block = torch.jit.optimize_for_inference(torch.jit.trace(block, x))
+
+        def infer():
+            with torch.no_grad():
+                return block(x)
+        return infer
+    return Case("ResNet-18 block, 8×64×56×56, norms folded", (normal(8, 64, 56, 56),), setup=setup, budget=0.75, moved=0.0,
+                tolerance=1e-2, corners=True, group="graphs")
+
+
+NETWORKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runner", "networks.py")
+PEAK = """
+import runpy
+import {module} as torch
+model = runpy.run_path(NETWORKS)["lenet"](torch)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
+def step(x, y):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+if torch.__name__ == "numtorch":
+    step = torch.compile(step, mode="replay")
+for _ in range(10):
+    step(x, y)
+report(peak_bytes())
+""".replace("NETWORKS", repr(NETWORKS))
+
+
 CASES = [
     _compiled(_perceptron(4, 16, 16, 4), 0.02, "small steps"), _compiled(_perceptron(1, 8, 32, 32, 4), 0.03, "small steps"),
     _compiled(_perceptron(64, 784, 128, 10), 0.3, "small steps"),
@@ -49,4 +124,9 @@ CASES = [
                         optimizer=_momentum, tolerance=1e-3), 0.8, "larger steps"),
     _compiled(_of(models, "training step, language model"), 0.72, "larger steps"),
     _compiled(_of(networks, "GPT, 2 layers of 128, 8×64"), 0.32, "larger steps"),
+    _graph("ten elementwise ops, 1000×1000", _chain, (normal(1000, 1000), normal(1000, 1000)), 0.15, 3e6),
+    _graph("softmax(a * b + c) * mask, 1000×1000", _masked_softmax, (*[normal(1000, 1000)] * 3, uniform(1000, 1000)), 0.3, 5e6),
+    _graph("layer norm by hand, 1000×1000", _layer_norm, (normal(1000, 1000), normal(1000), normal(1000)), 0.3, 2e6),
+    _folded_block(),
+    ProcessCase("LeNet step", PEAK, (("training step, LeNet 64×1×28×28, compiled: peak memory", "B", 0.6),), rounds=2),
 ]

@@ -176,18 +176,20 @@ def test_a_graph_that_gives_something_else_is_not_taken(monkeypatch):
 
 
 def test_no_other_thread_sees_traced_tensors():
-    stop = threading.Event()
+    stop, weight = threading.Event(), torch.ones(3)
     other = threading.Thread(target=stop.wait)
     other.start()
     try:
-        function = torch.compile(lambda x: (x * 2 + 1).exp())
+        function, pure = torch.compile(lambda x: (x * 2 + weight).exp()), torch.compile(lambda x: (x * 2 + 1).exp())
         for _ in range(10):
             function(torch.ones(3))
         assert kind_of(function).replays[0].better.stage.__name__ == "_wait"
+        assert settled(pure, torch.ones(3)).reason == "it was replaced"          # there is nothing to see of it
     finally:
         stop.set()
         other.join()
-    assert settled(function, torch.ones(3)).reason is not None
+    assert settled(function, torch.ones(3)).reason == "it was replaced"
+    assert torch.compile.explain(function)(torch.ones(3)).settled
 
 
 def test_random_streams_are_where_they_would_be():

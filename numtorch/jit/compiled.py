@@ -258,10 +258,12 @@ class Explanation:
         bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it.
         passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
         stays: why they are, where a graph was looked at.
+        settled: whether nothing more becomes of the program, however often it is called.
     """
 
     def __init__(self, breaks, replay=None) -> None:
         self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
+        self.settled = replay is None or replay.better is None
         if replay is not None:
             self.launches, self.bytes, self.captured = replay.launches, replay.memory.nbytes, replay.memory.captured
             self.passes, self.stays = replay.passes, replay.stays

@@ -10,8 +10,8 @@ Each stage is one call of the function, or several:
    (`snapshots.alike`), or in anything but numbers, the replay stays.
 5. The two take turns for a while, and the faster stays.
 
-What the caller gets is a replay's, or that of a program which was found equal. A function that others' threads could call while its
-tensors are traced is left as it is.
+What the caller gets is a replay's, or that of a program which was found equal. A function that reaches tensors is not traced while
+there are other threads, which could see them meanwhile.
 """
 from __future__ import annotations
 
@@ -79,8 +79,10 @@ class Improvement:
         if self.calls >= PATIENCE and list(tensors_in((args, kwargs))) and \
                 not all(a is b for a, b in zip(tensors_in((args, kwargs)), tensors, strict=True)):
             self._stay("its arguments come in another order")
-        elif self.calls >= PATIENCE and set(threading.enumerate()) - _compiling == {threading.current_thread()}:
-            self._trace(tensors, args, kwargs)
+        elif self.calls >= PATIENCE:
+            reach = self.begin(args, kwargs, tensors)
+            if not reach.tensors or set(threading.enumerate()) - _compiling == {threading.current_thread()}:
+                self._trace(tensors, args, kwargs, reach)
         return self.replay.run(tensors)
 
     def _snapshot(self, tensors, reach):
@@ -89,8 +91,7 @@ class Improvement:
                         [update.optimizer for update in self.replay.updates],
                         {step.generator: None for step in self.replay.steps if type(step) is Draw})
 
-    def _trace(self, tensors, args, kwargs):
-        reach = self.begin(args, kwargs, tensors)
+    def _trace(self, tensors, args, kwargs, reach):
         before = self._snapshot(tensors, reach)
         try:
             graph, optimizers, dropped = traced_call(self.function, args, kwargs, reach, [u.optimizer for u in self.replay.updates],
