@@ -164,8 +164,6 @@ class Block(torch.nn.Module):
 
 
 class Net(torch.nn.Module):
-    tail: torch.nn.Module
-
     def __init__(self):
         super().__init__()
         self.blocks = torch.nn.ModuleList([Block(4), Block(4, torch.nn.Linear(4, 4)), Block(4)])

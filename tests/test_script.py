@@ -308,6 +308,21 @@ def test_a_copy_of_a_script_has_parameters_of_its_own():
         torch.jit.freeze(script.eval())
 
 
+class Annotated(torch.nn.Module):
+    inner: torch.nn.Module                               # PyTorch refuses such an annotation
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Tanh()
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_an_annotation_of_a_submodule_is_no_type():
+    assert torch.jit.script(Annotated())(torch.zeros(2)).tolist() == [0, 0]
+
+
 def test_a_script_is_replayed():
     """`compile` captures what a script launches; one whose conditions ask tensors runs as it is."""
     script, x = torch.jit.script(programs.functional), (torch.rand(2, 3), torch.rand(4, 3), torch.rand(4))
