@@ -298,8 +298,10 @@ def test_what_is_equal_to_a_truth_value_is_none(name):
 
 
 @pytest.mark.parametrize("name, call", [("max_pool2d", lambda t: F.max_pool2d(IMAGE, 3, ceil_mode=t)), ("avg_pool1d", lambda t: F.avg_pool1d(IMAGE, 3, ceil_mode=t)),
-                                        ("avg_pool2d", lambda t: F.avg_pool2d(IMAGE, 3, count_include_pad=t)), ("max_pool3d", lambda t: F.max_pool3d(IMAGE[None], 3, ceil_mode=t))])
-def test_truth_values_of_windows(name, call):
+                                        ("avg_pool2d", lambda t: F.avg_pool2d(IMAGE, 3, count_include_pad=t)), ("max_pool3d", lambda t: F.max_pool3d(IMAGE[None], 3, ceil_mode=t)), ("avg_pool3d", lambda t: F.avg_pool3d(IMAGE[None], 1, count_include_pad=t)),
+                                        ("rrelu", lambda t: F.rrelu(X, training=t)), ("triplet_margin_loss", lambda t: F.triplet_margin_loss(X, X, X, swap=t)),
+                                        ("requires_grad", lambda t: torch.linspace(0, 1, 3, requires_grad=t) if t is not None else torch.zeros(2).requires_grad_(t))])
+def test_other_truth_values(name, call):
     for wrong in ("True", None, [True], 3):
         with pytest.raises(TypeError, match="must be bool"):
             call(wrong)
@@ -338,3 +340,30 @@ def test_a_factor_of_few_bits_is_a_number():
     assert torch.sub(x, x, alpha=np.uint8(2)).tolist() == [-1.0, -2.0]
     with pytest.raises(RuntimeError, match="must not be a complex number"):
         torch.add(x, x, alpha=2j)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: F.avg_pool3d(IMAGE[None], 1.0), lambda: F.avg_pool3d(IMAGE[None], 1, divisor_override=1.5), lambda: F.interpolate(IMAGE, (3.0,)), lambda: F.interpolate(IMAGE, "3"),
+    lambda: F.layer_norm(X, (2.0,)), lambda: F.rms_norm(X, (2.0,)), lambda: X.slice_scatter(X, 0, 0.0), lambda: X.slice_scatter(X, 0, 0, 2.0), lambda: X.tensor_split((1.0,)),
+    lambda: torch.zeros(2).normal_("0"), lambda: torch.zeros(2).log_normal_("0"), lambda: torch.zeros(2).exponential_("1"), lambda: torch.linspace("0", 1, 3), lambda: torch.logspace(0, 1, 3, "2"),
+    lambda: X.diff(prepend=1), lambda: X.diff(append=[1.0]),
+])
+def test_numbers_that_only_look_like_it(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+@pytest.mark.parametrize("function", [torch.argmax, torch.argmin])
+def test_truth_values_have_no_largest_place(function):
+    for dim in (None, 0):
+        with pytest.raises(RuntimeError, match="does not support bool input"):
+            function(X > 0, dim)
+
+
+def test_the_gradient_of_a_copy_is_summed_in_the_wider_dtype():
+    """Also where a complex number of two narrow parts is as large as a wide real one."""
+    for kind in (torch.complex64, torch.float32):
+        weight, target = torch.ones((), dtype=torch.float64, requires_grad=True), torch.zeros(3, dtype=kind)
+        target.copy_(weight)
+        target.backward(torch.tensor([1e8, 1.0, -1e8], dtype=kind))
+        assert weight.grad.dtype is torch.float64 and weight.grad.item() == 1.0

@@ -3,6 +3,7 @@ ops/pointwise/activation.py; softmax and its kind are in softmax.py."""
 from __future__ import annotations
 
 from ..layout import wrap_dim
+from ..ops.core.arguments import truth
 from ..ops.core.derived import formula_of, same_as
 from ..ops.core.operands import layout_of
 from ..ops.creation.fill import empty_like
@@ -354,7 +355,7 @@ def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool 
     """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if not training:
+    if not truth("rrelu", "training", training):
         return leaky_relu(input, (lower + upper) / 2, inplace)
     return _form(activation.prelu, inplace)(input, empty_like(input.detach()).uniform_(lower, upper))
 

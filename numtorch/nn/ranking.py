@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ..layout import wrap_dim
+from ..ops.core.arguments import truth
 from ..ops.core.operands import layout_of, result_type
 from ..ops.loss import elementwise_losses
 from ..ops.loss.elementwise_losses import legacy_reduction, reduced
@@ -202,7 +203,7 @@ def triplet_margin_loss(anchor, positive, negative, margin: float = 1.0, p: floa
     """
     _check_triplet(anchor, positive, negative, margin)
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
-    if swap:
+    if truth("triplet_margin_loss", "swap", swap):
         far = far.minimum(pairwise_distance(positive, negative, p, eps))
     return reduced(clamp_low(near - far + margin, 0), legacy_reduction(size_average, reduce, reduction))
 

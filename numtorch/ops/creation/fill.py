@@ -30,7 +30,7 @@ def finish_made(made, requires_grad, out=None):
     """What a creation function returns: the new tensor, or `out` with its elements."""
     if out is not None:
         made = into(out, to_dtype(made, out.layout.dtype) if isinstance(out, Tensor) else made)
-    return made.requires_grad_() if requires_grad else made
+    return made if requires_grad is False or requires_grad is None else made.requires_grad_(requires_grad)
 
 
 # No plans, but emptied with them, since the default dtype and device are in these: the layouts that arguments ask for.

@@ -9,6 +9,7 @@ from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...scalars import number
 from ...tensor import Tensor, fresh
+from ..core.arguments import real, scalar
 from ..core.backends import device_with, kernels, placed
 from ..core.primitive import Primitive
 from ..memory.copies import to_device, to_dtype
@@ -164,7 +165,7 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
     """
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    start, end = _plain(start), _plain(end)
+    start, end = scalar("linspace", "start", _plain(start)), scalar("linspace", "end", _plain(end))
     natural = get_default_dtype().to_complex() if isinstance(start, complex) or isinstance(end, complex) else get_default_dtype()
     kind = as_dtype(dtype) if dtype else natural
     if kind.category < natural.category and natural.is_complex:
@@ -209,5 +210,5 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
     if kind.category == 1:                               # of the bounds, not of what is between
         start, end = int(_plain(start)), int(_plain(end))
     exponents = linspace(start, end, steps, dtype=float64, device=cpu)
-    made = _raised(number(float(_plain(base))), exponents)
+    made = _raised(number(float(real("logspace", "base", _plain(base)))), exponents)
     return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)

@@ -90,12 +90,17 @@ def _write_recorded(prepared, self: Tensor, source: Tensor):
     return self
 
 
+def _width(dtype):
+    """Bytes of a number, or of each part of a complex one."""
+    return dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+
+
 @_COPY.derivative
 def _copy_into_vjp(node, grad):
     layout = node.attributes
     by_source = None
     if node.needs(1):
-        if layout.dtype.itemsize > grad.layout.dtype.itemsize:           # summed in the wider of the two
+        if _width(layout.dtype) > _width(grad.layout.dtype):             # summed in the wider of the two
             grad = to_dtype(grad, layout.dtype)
         by_source = to_dtype(later["sum_to_size"](grad, layout.shape), layout.dtype)
     return (later["zeros_like"](grad) if node.needs(0) else None, by_source)

@@ -14,7 +14,7 @@ from ...autograd.modes import no_grad
 from ...autograd.writes import mark_written
 from ...dtypes import dtype as named
 from ...dtypes import float64
-from ...layout import Layout, format_of, formatted
+from ...layout import Layout, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, real
 from ..core.backends import has_kernels, kernels
@@ -177,6 +177,7 @@ def _check_dtypes(name, layout, vectors):
 def _row_plan(primitive, layout, weight, bias, shape, eps):
     name, vectors, centred = primitive.name, (weight, bias), primitive is LAYER_NORM
     real(name, "eps", eps)
+    ints(shape, f"{name}: normalized_shape")
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
                            "normalized_shape = []")

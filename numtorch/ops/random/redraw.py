@@ -9,6 +9,7 @@ from ...autograd.modes import modes
 from ...autograd.writes import mark_written
 from ...dtypes import finfo, float64, integer_limits
 from ...tensor import Tensor
+from ..core.arguments import real
 from ..core.operands import method
 from ..core.primitive import Draw, derivative_of, miss
 from ..creation.fill import zeros_like
@@ -100,6 +101,7 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
         tensor([5., 5.])
     """
     check_std(std)
+    mean, std = real("normal_", "mean", mean), real("normal_", "std", std)
     return _redrawn(_REDRAWN["normal"], self, (float(mean), float(std)), generator)
 
 
@@ -143,7 +145,7 @@ def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
     """
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return _redrawn(_REDRAWN["exponential"], self, (float(lambd),), generator)
+    return _redrawn(_REDRAWN["exponential"], self, (float(real("exponential_", "lambd", lambd)),), generator)
 
 
 def _new(like, kind, parameters, generator, dtype=None):
@@ -193,6 +195,7 @@ def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) ->
     """
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    mean, std = real("log_normal_", "mean", mean), real("log_normal_", "std", std)
     return self.copy_(_new(self, "normal", (float(mean), float(std)), generator).exp_())
 
 

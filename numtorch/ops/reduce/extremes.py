@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import partial
 
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import int64
+from ...dtypes import bool_, int64
 from ...layout import Layout, as_shape, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
@@ -32,6 +32,8 @@ class _Plan:
     def __init__(self, kind, layout, dim, keepdim):
         if layout.dtype.is_complex:
             raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
+        if kind.startswith("arg") and layout.dtype is bool_:
+            raise RuntimeError(f"{kind}(): does not support bool input")
         axis = None if dim is None else wrap_dim(dim, layout.ndim)
         if layout.numel == 0 and (axis is None or (layout.ndim and layout.shape[axis] == 0)):
             what = "to be specified for input.numel() == 0" if axis is None else f"{axis} to have non-zero size"
@@ -72,7 +74,7 @@ def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest.
 
     Args:
-        input: of any real dtype.
+        input: of any real dtype but bool.
         dim: the dimension along which to look; None for the flattened tensor.
         keepdim: whether the dimension stays, of extent 1.
         axis, keepdims: NumPy's names of `dim` and `keepdim`.
@@ -80,6 +82,7 @@ def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
 
     Raises:
         IndexError: there is no such dimension, or nothing to choose from.
+        RuntimeError: bools.
 
     Example:
         >>> import numtorch as torch
@@ -102,6 +105,7 @@ def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
 
     Raises:
         IndexError: there is no such dimension, or nothing to choose from.
+        RuntimeError: bools.
 
     Example:
         >>> import numtorch as torch

@@ -183,7 +183,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
     else:
         if isinstance(indices_or_sections, Tensor):
             indices_or_sections = indices_or_sections.tolist()
-        cuts = [0, *indices_or_sections, extent]
+        cuts = [0, *ints(indices_or_sections, "tensor_split: indices"), extent]
     return tuple([slice_view(input, dim, a, b, 1) for a, b in zip(cuts, cuts[1:])])
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ..core.arguments import integer
 from ..core.operands import layout_of, method
 from ..memory.assign import copy_
 from ..memory.copies import clone
@@ -72,7 +73,9 @@ def slice_scatter(input, src, dim: int = 0, start=None, end=None, step: int = 1)
         tensor([[0., 1., 1., 0.],
                 [0., 1., 1., 0.]])
     """
-    return _replaced("slice", input, src, slice_view, dim, start, end, step)
+    start, end = [None if place is None else integer("slice_scatter", argument, place)
+                  for argument, place in (("start", start), ("end", end))]
+    return _replaced("slice", input, src, slice_view, dim, start, end, integer("slice_scatter", "step", step))
 
 
 @method

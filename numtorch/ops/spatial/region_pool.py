@@ -12,6 +12,7 @@ from math import prod
 from ...dtypes import int64
 from ...layout import ints, is_sequence
 from ...tensor import Tensor
+from ..core.arguments import check_truths, integer
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import layout_of
@@ -295,12 +296,12 @@ def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode, retur
     return _plan_regions(MAX_POOL[3], layout, lead, sizes, tuple(map(_window_regions, sizes, counts, *options)), options[3])
 
 
-@lru_cache(1024)
+@lru_cache(1024, typed=True)
 def _means3d(layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divides):
     check_channels("avg_pool3d", layout, 3)
     lead, sizes = extents("avg_pool3d", layout, 3)
     (kernel, stride, padding, _), counts = windows("avg_pool3d", lead, sizes, kernel_size, stride, padding, 1, ceil_mode)
-    return window_maps(sizes, counts, kernel, stride, padding, bool(count_include_pad), divides)
+    return window_maps(sizes, counts, kernel, stride, padding, count_include_pad, divides)
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -353,8 +354,11 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         >>> torch.nn.functional.avg_pool3d(torch.arange(8.).view(1, 2, 2, 2), 2)
         tensor([[[[3.5000]]]])
     """
+    if divisor_override is not None:
+        divisor_override = integer("avg_pool3d", "divisor_override", divisor_override)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
+    check_truths("avg_pool3d", ceil_mode=ceil_mode, count_include_pad=count_include_pad)
     layout, window = layout_of("avg_pool3d", input), hashable(kernel_size, stride, padding)
     if layout.dtype is int64:
         return into(out, later["average_integers"]("avg_pool3d", 3, input, *window, ceil_mode, count_include_pad, divisor_override))

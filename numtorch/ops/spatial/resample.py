@@ -12,7 +12,7 @@ import numpy as np
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import uint8
-from ...layout import Layout, format_of, formatted
+from ...layout import Layout, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.arguments import truth
 from ..core.backends import kernels
@@ -235,7 +235,7 @@ def _output_sizes(input, size, scale_factor, recompute, dims):
         raise ValueError(f"Input and {what} must have the same number of spatial dimensions, but got input with spatial dimensions "
                          f"of {list(extents)} and {what} of {list(given)}.")
     if size is not None:
-        return tuple(int(s) for s in given), None
+        return ints(given, "interpolate: size"), None
     if not all(math.isfinite(s) for s in given):
         raise RuntimeError(f"interpolate: expected finite scale factors, got {list(given)}")
     sizes = tuple(math.floor(float(n) * s) for n, s in zip(extents, given))
