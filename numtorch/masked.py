@@ -265,7 +265,7 @@ def median(input, dim: int = -1, *, keepdim: bool = False, dtype=None, mask=None
     """
     floats = input.dtype.category >= 2
     filled = _filled("masked.median", input if floats else input.float(), mask, nan)
-    result = nanmedian(filled, *_dims(dim, input.ndim), bool(keepdim)).values
+    result = nanmedian(filled, *_dims(dim, input.ndim), keepdim).values
     if floats:
         return result
     if any_of(result.isnan()):
@@ -391,7 +391,7 @@ def logsumexp(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) 
         tensor(0.6931)
     """
     least = -inf if input.dtype.category >= 2 else _least(input.dtype)
-    result = dense_logsumexp(_filled("masked.logsumexp", input, mask, least), _dims(dim, input.ndim), keepdim=bool(keepdim))
+    result = dense_logsumexp(_filled("masked.logsumexp", input, mask, least), _dims(dim, input.ndim), keepdim=keepdim)
     return result.to(dtype or input.dtype)
 
 

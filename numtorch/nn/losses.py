@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from ..ops.core.arguments import check_truths, real, truth
 from ..ops.core.operands import layout_of
 from ..ops.creation.fill import full_like
 from ..ops.loss import cross_entropy as crossentropy
@@ -275,6 +276,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction: str = "mean
         >>> torch.nn.functional.kl_div(q.log(), p, reduction="batchmean")
         tensor(0.1438)
     """
+    truth("kl_div", "log_target", log_target)
     terms = elementwise_losses.log_divergence_terms if log_target else elementwise_losses.divergence_terms
     reduction = legacy_reduction(size_average, reduce, reduction)
     layout, _ = layout_of("kl_div", input), layout_of("kl_div", target, "target", 2)
@@ -335,6 +337,8 @@ def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, 
         tensor([ 1.0000, -0.2817])
     """
     layout_of("poisson_nll_loss", input)
+    check_truths("poisson_nll_loss", log_input=log_input, full=full)
+    eps = real("poisson_nll_loss", "eps", eps)
     terms = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (target * 6.283185307179586).log()

@@ -109,7 +109,8 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
         plan = _GATHER.plans.get((input.layout, index.layout, dim))
     except AttributeError:
         plan = None
-    if plan is None or dim.__class__ is not int:
+    if plan is None or dim.__class__ is not int or (sparse_grad is not False and sparse_grad is not True):
+        check_truths("gather", sparse_grad=sparse_grad)
         layout_of("gather", input), check_index("gather", index)
         result = miss(_GATHER, (input, index), (dim,))
     else:

@@ -86,6 +86,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None
         >>> torch.linalg.matrix_norm(A), torch.linalg.matrix_norm(A, 1)
         (tensor(5.), tensor(4.))
     """
+    check_truths("linalg.matrix_norm", keepdim=keepdim)
     if layout_of("linalg_matrix_norm", A, "A").ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     dim = (dim,) if isinstance(dim, int) else tuple(dim)

@@ -10,7 +10,7 @@ from ...dtypes import bool_, finfo
 from ...layout import Layout, broadcast_shapes
 from ...scalars import number
 from ...tensor import Tensor
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, real
 from ..core.operands import common_device, method
 from ..core.primitive import Primitive
 from ..core.status import has_values
@@ -296,8 +296,9 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
     """
     check_truths("linalg.pinv", hermitian=hermitian)
     lapack.matrices("pinv", A, square=hermitian)
-    atol, rtol = [t if t is None or isinstance(t, Tensor) else number(float(t)) for t in (atol, rcond if rtol is None else rtol)]
-    return into(out, _pinv(A, atol, rtol, bool(hermitian))[0])
+    atol, rtol = [t if t is None or isinstance(t, Tensor) else number(float(real("linalg.pinv", argument, t)))
+                  for argument, t in (("atol", atol), ("rtol", rcond if rtol is None else rtol))]
+    return into(out, _pinv(A, atol, rtol, hermitian)[0])
 
 
 @PINV.composed

@@ -13,7 +13,7 @@ from itertools import accumulate
 from ...autograd.api import grad as gradients_of
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
-from ...layout import Layout
+from ...layout import Layout, ints
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
@@ -47,7 +47,7 @@ def _lengths(name, given, batch, highest=None):
         if given.layout.dtype.category != 1:
             raise RuntimeError(f"{name} must be integral")
         given = given.tolist()
-    result = [int(n) for n in given] if isinstance(given, (list, tuple)) else [int(given)]
+    result = list(ints(given if isinstance(given, (list, tuple)) else (given,), f"ctc_loss: {name}"))
     if len(result) != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
     for n in result:

@@ -7,6 +7,7 @@ from ...autograd.writes import mark_written
 from ...dtypes import float32, float64, int32, int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
+from ..core.arguments import integer
 from ..core.backends import has_kernels, kernels
 from ..core.late import later
 from ..core.operands import layout_of
@@ -364,6 +365,7 @@ def one_hot(tensor, num_classes: int = -1) -> Tensor:
                 [1, 0, 0]])
     """
     if num_classes == -1:
+        integer("one_hot", "num_classes", num_classes)
         layout = layout_of("one_hot", tensor, "tensor")
         _check_classes(layout)
         if not layout.numel:

@@ -8,6 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, plain_dims, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
+from ..core.arguments import truth
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -239,6 +240,7 @@ def logsumexp(input, dim, keepdim: bool = False, *, out=None) -> Tensor:
     dim = plain_dims(dim, "logsumexp")
     if (layout_of("logsumexp", input), dim, keepdim) in LOGSUMEXP.plans:
         return _over_neighbours(input, dim, keepdim)
+    truth("logsumexp", "keepdim", keepdim)
     if input.layout.dtype.category < 2:
         input = to_dtype(input, get_default_dtype())
     layout = input.layout

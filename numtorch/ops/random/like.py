@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ..core.arguments import integer
 from ..core.operands import layout_of
 from ..creation.fill import like_layout
 from ..memory.copies import clone
@@ -72,6 +73,7 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
         tensor([5., 5.])
     """
     low, high = (0, low) if high is None else (low or 0, high)
+    low, high = integer("randint_like", "low", low), integer("randint_like", "high", high)
     own = layout_of("randint_like", input)
     made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     return _ordered(made, input, memory_format, requires_grad)

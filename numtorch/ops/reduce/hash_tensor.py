@@ -4,6 +4,7 @@ from __future__ import annotations
 from ...dtypes import float64, int64, uint64
 from ...layout import wrap_dim
 from ...tensor import Tensor
+from ..core.arguments import check_truths, integer
 from ..core.operands import layout_of, method
 from ..creation.fill import zeros
 from ..memory.conversion import to_dtype
@@ -36,7 +37,8 @@ def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0, out=None
         >>> torch.hash_tensor(torch.tensor([1, 2, 4])).item()
         7
     """
-    layout = layout_of("hash_tensor", input)
+    check_truths("hash_tensor", keepdim=keepdim)
+    mode, layout = integer("hash_tensor", "mode", mode), layout_of("hash_tensor", input)
     if mode != 0:
         raise RuntimeError(f"hash_tensor(): unknown mode {mode}, expected 0")
     if layout.dtype.category == 3:

@@ -73,6 +73,7 @@ def slice_scatter(input, src, dim: int = 0, start=None, end=None, step: int = 1)
         tensor([[0., 1., 1., 0.],
                 [0., 1., 1., 0.]])
     """
+    dim = integer("slice_scatter", "dim", dim)
     start, end = [None if place is None else integer("slice_scatter", argument, place)
                   for argument, place in (("start", start), ("end", end))]
     return _replaced("slice", input, src, slice_view, dim, start, end, integer("slice_scatter", "step", step))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, truth
 from ..core.operands import layout_of, method
 from ..core.status import has_values
 from ..creation.fill import ones
@@ -85,13 +85,13 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
         if onesided:
             raise RuntimeError("Cannot have onesided output if window or input is complex")
         result = transform_complex(frames, (2,), scale, False)
-    elif onesided is None or onesided:
+    elif onesided is None or truth("stft", "onesided", onesided):
         result = transform_real(frames, (2,), scale)
     else:
         result = transform_complex(to_dtype(frames, kind.to_complex()), (2,), scale, False)
     result = result.transpose(1, 2)
     result = result.squeeze(0) if single else result
-    return result if return_complex else view_as_real(result.contiguous())
+    return result if truth("stft", "return_complex", return_complex) else view_as_real(result.contiguous())
 
 
 @method
@@ -122,7 +122,7 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
     single = x.layout.ndim == 2
     x = x.unsqueeze(0) if single else x
     hop = n_fft // 4 if hop_length is None else hop_length
-    onesided = x.layout.shape[1] != n_fft if onesided is None else onesided
+    onesided = x.layout.shape[1] != n_fft if onesided is None else truth("istft", "onesided", onesided)
     expected = n_fft // 2 + 1 if onesided else n_fft
     if x.layout.shape[1] != expected:
         raise RuntimeError(f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match "

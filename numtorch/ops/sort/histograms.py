@@ -207,10 +207,11 @@ def _histogram(input: Tensor, edges: Tensor | None, weight: Tensor | None, bins,
 
 
 def _equal_edges(name, x, bins, range):
+    bins = integer(name, "bins", bins)
     if bins <= 0:
         raise RuntimeError(f"{name}(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _widened(name, *(_own_range(x) if range is None else range), by=0.5)
-    return linspace(low, high, int(bins) + 1, dtype=x.layout.dtype, device=x.layout.device)
+    return linspace(low, high, bins + 1, dtype=x.layout.dtype, device=x.layout.device)
 
 
 def _places(x, edges):

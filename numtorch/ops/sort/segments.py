@@ -6,6 +6,7 @@ from math import inf, nan
 from ...dtypes import int64
 from ...layout import wrap_dim
 from ...tensor import Tensor
+from ..core.arguments import check_truths
 from ..core.operands import layout_of
 from ..core.status import has_values
 from ..creation.fill import full, full_like
@@ -49,6 +50,7 @@ def segment_reduce(data, reduce: str, *, lengths=None, indices=None, offsets=Non
         >>> torch.segment_reduce(torch.tensor([1., 2., 3., 4.]), "sum", lengths=torch.tensor([1, 3]))
         tensor([1., 9.])
     """
+    check_truths("segment_reduce", unsafe=unsafe)
     layout = layout_of("segment_reduce", data)
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"segment_reduce(): expected reduce to be one of {sorted(_REDUCTIONS)}, got {reduce!r}")

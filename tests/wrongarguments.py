@@ -1,0 +1,209 @@
+"""Arguments of wrong types, beside PyTorch: what it refuses must be refused, what it takes must give the same.
+
+    python -m tests.wrongarguments                               # every entry of PyTorch's table of operations
+    python -m tests.wrongarguments --entries sort,topk
+
+The numbers, truth values and texts among the arguments of a sample, and those that the function has a default for, are replaced in
+turn by what only looks like them. Each is tried where no plan is known and after the call that it resembles, which must not matter.
+`tests/test_wrong_arguments.py` tries what is plainly of another type.
+"""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import inspect
+import io
+import sys
+import warnings
+
+import numpy as np
+import torch
+
+import numtorch
+
+from .opdb import ENTRIES, array, is_drawn, operation, ours, parts, theirs
+
+ENTRY_SAMPLES = 4
+SKIPPED = {"out", "generator", "memory_format", "device", "self", "input", "pin_memory", "inplace", "axis", "keepdims"}
+
+
+def scalar(value):
+    return lambda library: library.tensor(value)
+
+
+def like(value):
+    """What stands in for an argument in turn: values, and functions of the library that is called."""
+    if isinstance(value, bool):
+        return [int(value), float(value), str(value), None, np.bool_(value), np.int64(value), scalar(value), scalar(int(value)), [value]]
+    if isinstance(value, int):
+        return [float(value), value + 0.5, bool(value), str(value), None, np.int64(value), np.uint8(value % 256), np.float64(value),
+                np.bool_(value), scalar(value), scalar(float(value)), [value], (float(value),), complex(value), scalar([value])]
+    if isinstance(value, float):
+        return [str(value), None, True, 1, np.float32(value), np.float64(value), np.int64(1), scalar(value), scalar(1), 1j, [value],
+                scalar([value])]
+    if isinstance(value, complex):
+        return [str(value), None, True, 1, 1.5, np.complex64(value), scalar(value), [value]]
+    if isinstance(value, str):
+        return [1, True, None, value + "?", value.upper() + "?", value.encode(), [value], ""]
+    if isinstance(value, (list, tuple)) and value and all(type(v) is int for v in value):
+        kind = list if isinstance(value, list) else tuple
+        return [kind([float(v) for v in value]), kind([bool(v) for v in value]), kind([np.int64(v) for v in value]), kind([str(v) for v in value]),
+                kind([None for v in value]), tuple(value) if kind is list else list(value), np.array(value), scalar(list(value)),
+                (lambda library: kind([library.tensor(v) for v in value])), (lambda library: kind([library.tensor(float(v)) for v in value])),
+                str(value), value[0], float(value[0]), None, {v: v for v in value}, kind([list(value)]), kind([np.float64(v) for v in value]),
+                (v for v in value), range(value[0], value[0] + 1)]
+    if isinstance(value, torch.dtype):
+        return [str(value), 1, 1.5, True, float, int, np.float32, [value]]
+    if value is None:
+        return [1, 1.5, True, "a", [1], np.int64(1), scalar(1)]
+    return []
+
+
+def plainly_wrong(value):
+    """Of these, what is no such argument by any reading."""
+    if isinstance(value, bool):
+        return [int(value), float(value), str(value), np.bool_(value)]
+    if isinstance(value, int):
+        return [float(value), value + 0.5, str(value)]
+    if isinstance(value, float):
+        return [str(value), [value]]
+    if isinstance(value, str):
+        return [1, [value]]
+    if isinstance(value, (list, tuple)) and value and all(type(v) is int for v in value):
+        kind = list if isinstance(value, list) else tuple
+        return [kind([v + 0.5 for v in value]), kind([str(v) for v in value])]
+    return []
+
+
+def told(value):
+    if inspect.isfunction(value):
+        return "torch:" + repr(value(torch))
+    return f"{type(value).__module__}.{type(value).__name__}:{value!r}" if isinstance(value, np.generic) else repr(value)
+
+
+def places(function, sample):
+    """The arguments to replace: the place in `args` or the name, and what stands there."""
+    for place, value in enumerate(sample.args):
+        yield place, value
+    for name, value in sample.kwargs.items():
+        if name not in SKIPPED:
+            yield name, value
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return
+    first = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for place, parameter in enumerate(parameters):
+        if parameter.name in SKIPPED or parameter.name in sample.kwargs or parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        if parameter in first and first.index(parameter) < 1 + len(sample.args):
+            continue
+        if parameter.default is not parameter.empty:
+            yield parameter.name, parameter.default
+
+
+def replaced(sample, place, value):
+    args, kwargs = list(sample.args), dict(sample.kwargs)
+    if isinstance(place, int):
+        args[place] = value
+    else:
+        kwargs[place] = value
+    return sample.input, args, kwargs
+
+
+def copied(value):
+    """Arguments whose tensors a call in place may change."""
+    if isinstance(value, torch.Tensor):
+        return value.clone() if value.layout is torch.strided else value
+    if type(value) in (list, tuple):
+        return type(value)([copied(v) for v in value])
+    return value
+
+
+def outcome(function, given):
+    given = copied(given[0]), [copied(v) for v in given[1]], given[2]
+    with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            return [(getattr(p, "dtype", type(p).__name__), tuple(getattr(p, "shape", ())), p) for p in parts(function(given[0], *given[1], **given[2]))]
+        except Exception as error:
+            return error
+
+
+def difference(found, wanted, drawn):
+    if isinstance(found, Exception) or isinstance(wanted, Exception):
+        if not isinstance(wanted, Exception):
+            return f"refused ({type(found).__name__}: {str(found)[:100]})"
+        if not isinstance(found, Exception):
+            return f"accepted, PyTorch: {type(wanted).__name__}: {str(wanted)[:100]!r}"
+        return f"class {type(found).__name__} ({str(found)[:80]!r}), PyTorch: {type(wanted).__name__} {str(wanted)[:60]!r}" if type(found) is not type(wanted) else None
+    if [(str(kind), shape) for kind, shape, _ in found] != [(str(kind), shape) for kind, shape, _ in wanted]:
+        return f"{[(str(k), s) for k, s, _ in found]} instead of {[(str(k), s) for k, s, _ in wanted]}"
+    if not drawn():
+        for (_, _, one), (_, _, other) in zip(found, wanted):
+            if isinstance(other, torch.Tensor) and not np.allclose(array(one), array(other), 1e-3, 1e-4, equal_nan=True):
+                return "other values"
+
+
+def chosen(op):
+    kind = next((k for k in (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64) if op.supports_dtype(k, "cpu")), None)
+    if kind is None:
+        return
+    torch.manual_seed(0)
+    np.random.seed(0)
+    seen = {}
+    for sample in op.sample_inputs("cpu", kind, requires_grad=False):
+        key = len(sample.args), tuple(sorted(sample.kwargs)), tuple([type(v) for v in (*sample.args, *sample.kwargs.values())])
+        size = sum(t.numel() for t in parts((sample.input, sample.args, sample.kwargs)) if isinstance(t, torch.Tensor))
+        if size and (key not in seen or size < seen[key][0]):
+            seen[key] = size, sample
+    yield from [sample for _, sample in list(seen.values())[:ENTRY_SAMPLES]]
+
+
+def differences(name, alternatives=like):
+    """What differs for one entry: tuples of (entry, argument, what stood there, what replaced it, when, how it differs)."""
+    op = ENTRIES[name]
+    function, reference = operation(op), theirs(op)
+    if function is None:
+        return
+    tried = set()
+    for sample in chosen(op):
+        given = sample.input, list(sample.args), dict(sample.kwargs)
+        if isinstance(outcome(reference, given), Exception) or isinstance(outcome(function, ours(given)), Exception):
+            continue
+        drawn = functools.lru_cache(None)(functools.partial(is_drawn, op, sample))
+        for place, value in places(function, sample):
+            if isinstance(outcome(reference, replaced(sample, place, value)), Exception):
+                continue                                 # no argument of PyTorch's
+            numtorch.ops.core.primitive.forget_plans()
+            for other in alternatives(value):
+                if (place, told(other)) in tried:
+                    continue
+                tried.add((place, told(other)))
+                is_made = inspect.isfunction(other)
+                wanted = outcome(reference, replaced(sample, place, other(torch) if is_made else other))
+                ours_given = ours(replaced(sample, place, None if is_made else other))
+                if is_made:
+                    (ours_given[1] if isinstance(place, int) else ours_given[2])[place] = other(numtorch)
+                for when in ("first", "after"):
+                    if when == "after":
+                        outcome(function, ours(replaced(sample, place, value)))
+                    differs = difference(outcome(function, ours_given), wanted, drawn)
+                    if differs:
+                        yield name, place, told(value), told(other), when, differs
+                        break
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--entries", default="")
+    options = parser.parse_args(arguments)
+    for name in options.entries.split(",") if options.entries else ENTRIES:
+        for line in differences(name):
+            print(*line, sep=" | ", flush=True)
+        print("#", name, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
