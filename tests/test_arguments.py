@@ -279,7 +279,7 @@ OF_TRUTHS = {
     "bucketize": lambda t: torch.bucketize(X, X[0], out_int32=t), "isclose": lambda t: X.isclose(X, equal_nan=t), "combinations": lambda t: torch.combinations(X[0], 1, t),
     "vander": lambda t: torch.vander(X[0], increasing=t), "nonzero": lambda t: I.nonzero(as_tuple=t), "put": lambda t: X.put(I[0], X[0], t),
     "index_put": lambda t: X.index_put((I[0],), X, t), "scatter_reduce": lambda t: X.scatter_reduce(0, I, X, "sum", include_self=t),
-    "index_reduce": lambda t: X.index_reduce(0, I[0], X, "amax", include_self=t), "multinomial": lambda t: X.multinomial(1, t), "lu_unpack": lambda t: torch.lu_unpack(X, I[0].int() + 1, t),
+    "index_reduce": lambda t: X.clone().index_reduce_(0, I[0], X, "amax", include_self=t), "multinomial": lambda t: X.multinomial(1, t), "lu_unpack": lambda t: torch.lu_unpack(X, I[0].int() + 1, t),
     "cholesky": lambda t: torch.linalg.cholesky(MATRIX, upper=t), "solve_triangular": lambda t: torch.linalg.solve_triangular(MATRIX, X, upper=t), "svd": lambda t: torch.linalg.svd(MATRIX, t),
     "solve": lambda t: torch.linalg.solve(MATRIX, X, left=t), "ldl_factor": lambda t: torch.linalg.ldl_factor(MATRIX, hermitian=t), "pinv": lambda t: torch.linalg.pinv(MATRIX, hermitian=t),
     "dropout": lambda t: F.dropout(X, 0.5, t), "batch_norm": lambda t: F.batch_norm(X, X[0].clone(), X[0].clone(), training=t), "hann_window": lambda t: torch.hann_window(3, t),

@@ -466,7 +466,6 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True
         >>> x.index_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
         tensor([1., 2., 8.])
     """
-    check_truths("index_reduce_", include_self=include_self)
     layout_of("index_reduce_", source, "source", 3)
     before = clone(self) if recording(self, source) else self
     return copy_(self, index_reduce(before, dim, index, source, reduce, include_self=include_self))
