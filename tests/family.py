@@ -19,8 +19,7 @@ def in_use():
     """(blocks, channels, bytes of large blocks) that anybody of this family uses."""
     gc.collect()
     home = heap()
-    home.tidy()
-    home.critical(home.sweep, True)
+    home.critical(lambda: (home.settle(), home.sweep(True)))
     table = home.all_records[:home.header[NEXT_ID]]
     blocks = table[table[:, KIND] == BLOCK]
     return len(blocks), int((table[:, KIND] == CHANNEL).sum()), int(blocks[blocks[:, IN_SEGMENT] <= ALONE, CAPACITY].sum())

@@ -24,12 +24,14 @@ def test_every_view_stays_valid():
 
 
 def test_names_of_what_shares():
-    """Tensors and modules, which are what they were."""
+    """Tensors, modules and storages, which are what they were."""
     for x in (torch.zeros(3), torch.zeros(0), torch.nn.Parameter(torch.ones(2))):
         for each in (x, x.detach().clone()):
             assert each.share_memory_() is each is each.share_memory() and each.is_shared() == bool(each.numel())
     layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
     assert layer.share_memory() is layer and all(t.is_shared() for t in layer.state_dict().values())
+    storage = torch.arange(3).untyped_storage()
+    assert storage.share_memory_() is storage and storage.is_shared()
 
 
 def add_to_all(*tensors):

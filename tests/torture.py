@@ -83,8 +83,7 @@ def in_use():
     """(blocks, channels) in use in this family."""
     gc.collect()
     home = heap()
-    home.tidy()
-    home.critical(home.sweep, True)
+    home.critical(lambda: (home.settle(), home.sweep(True)))
     kinds = home.all_records[:home.header[NEXT_ID], KIND]
     return int((kinds == BLOCK).sum()), int((kinds == CHANNEL).sum())
 

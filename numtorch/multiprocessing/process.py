@@ -45,7 +45,10 @@ class _Sent(BaseProcess):
         workers as processors are what fills those. (Forked children have none to begin with.)"""
         if self._start_method != "fork" and not (os.environ.get("NUMTORCH_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")):
             set_num_threads(1)
-        return super()._bootstrap(parent_sentinel)
+        try:
+            return super()._bootstrap(parent_sentinel)
+        finally:
+            heaps.finish()
 
     def __reduce__(self):
         if contexts.get_spawning_popen() is None:

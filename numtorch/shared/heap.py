@@ -115,35 +115,48 @@ class Heap:
         An exception from a signal's handler cannot come between the last step and the unlocking: Python looks for signals after
         calls, and `fcntl` is the next one. Finalisers, which might want shared memory too, wait: there is no garbage collection.
         """
-        with self.local:
-            if self.inside:                              # a signal's handler, or a step within a step
-                return body(*arguments)
-            collecting = gc.isenabled()
-            try:
-                gc.disable()
-                self.inside = True
-                fcntl.fcntl(self.locks.fd, self.locks.wait, LOCK_FAMILY)
-                return body(*arguments)
-            finally:
-                fcntl.fcntl(self.locks.fd, self.locks.set, UNLOCK_FAMILY)
-                self.inside = False
-                if self.gone:
-                    self._give_back()
-                if self.reserve.must_watch:
-                    self.reserve.watch()
-                if collecting:
-                    gc.enable()
+        try:
+            with self.local:
+                if self.inside:                          # a signal's handler, or a step within a step
+                    return body(*arguments)
+                collecting = gc.isenabled()
+                try:
+                    gc.disable()
+                    self.inside = True
+                    fcntl.fcntl(self.locks.fd, self.locks.wait, LOCK_FAMILY)
+                    return body(*arguments)
+                finally:
+                    fcntl.fcntl(self.locks.fd, self.locks.set, UNLOCK_FAMILY)
+                    self.inside = False
+                    if self.gone:
+                        self._give_back()
+                    if self.reserve.must_watch:
+                        self.reserve.watch()
+                    if collecting:
+                        gc.enable()
+        finally:
+            if self.dropped:
+                self._settle_for_others()
 
     def alone(self, body, *arguments):
         """Run `body` while no other thread of this process does the same, or `critical`. What other processes do is no matter."""
-        with self.local:
-            collecting = gc.isenabled() and not self.inside
-            try:
-                gc.disable()
-                return body(*arguments)
-            finally:
-                if collecting:
-                    gc.enable()
+        try:
+            with self.local:
+                collecting = gc.isenabled() and not self.inside
+                try:
+                    gc.disable()
+                    return body(*arguments)
+                finally:
+                    if collecting:
+                        gc.enable()
+        finally:
+            if self.dropped:
+                self._settle_for_others()
+
+    def _settle_for_others(self):
+        """Settle what other threads dropped meanwhile, which did not wait for this one."""
+        if not self.local._is_owned():
+            self.tidy()
 
     # ------------------------------------------------------------ members
     def _join(self, take, parent=None):
@@ -468,6 +481,12 @@ def join(fd: int) -> None:
     with _starting:
         if not any(os.path.sameopenfile(fd, each.fd) for each in _heap[-1:]):
             _heap.append(Heap(fd))
+
+
+def finish() -> None:
+    """This process is about to end by `os._exit`, which calls nothing."""
+    for each in _heap:
+        each.finish()
 
 
 def _before_fork():

@@ -92,10 +92,11 @@ class Reserve:
         self.must_watch = False
         if self.watches:
             return
+        self.watches = True
         try:
             _thread.start_new_thread(self._release_later, ())
-            self.watches = True
         except RuntimeError:                             # there can be no more threads
+            self.watches = False
             self.heap.critical(self.heap.sweep, True)
 
     def finish(self) -> None:
@@ -104,12 +105,14 @@ class Reserve:
             self.heap.critical(self.heap.sweep, True)
 
     def _release_later(self):
-        while self.watches and not self.heap.ended:
+        waiting = True
+        while waiting:
             time.sleep(KEPT)
-            if not self.heap.ended:
-                self.heap.critical(self._release)
+            waiting = not self.heap.ended and self.heap.critical(self._release)
 
     def _release(self):
+        """What waited long enough is given back. Returns whether there is more. Runs in `critical`."""
         self.heap.sweep()
         self._forget()
         self.watches = bool((self.heap.all_records[:self.heap.header[NEXT_ID], KIND] == WAITING).any())
+        return self.watches
