@@ -53,9 +53,9 @@ def functions_as_they_are():
     """A test that defines a subclass of Tensor, or enters autocast, makes functions ask their arguments; the next one has them as they
     were."""
     yield
-    overrides = sys.modules.get("numtorch.overrides")
-    if overrides is not None:
-        overrides.uninstall()
+    asking = sys.modules.get("numtorch.torchfunction")
+    if asking is not None:
+        asking.uninstall()
     casting = sys.modules.get("numtorch.amp.casting")
     if casting is not None:
         casting.uninstall()

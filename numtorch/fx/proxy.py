@@ -5,8 +5,8 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-from ..overrides import install
 from ..tensor import Tensor
+from ..torchfunction import install
 from .graph import Graph
 from .node import Node, Target, map_aggregate
 

@@ -1,8 +1,8 @@
 """Selective checkpointing: of a checkpointed part, chosen ops keep their results, and backward computes only the others again.
 
-The first run sees every call of a public function (overrides.py) and asks a policy. Of a call whose result is kept it is also noted
-where each tensor that its node saves came from: an argument, the result, or neither. In the second run such a call is not made: its
-result is the kept one, and what it would save is found from the arguments at hand.
+The first run sees every call of a public function (torchfunction.py) and asks a policy. Of a call whose result is kept it is also
+noted where each tensor that its node saves came from: an argument, the result, or neither. In the second run such a call is not
+made: its result is the kept one, and what it would save is found from the arguments at hand.
 """
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 
 from ..autograd.graph import GraphNode, Recorded
 from ..interposition import operations
-from ..overrides import TorchFunctionMode
 from ..tensor import wrap
+from ..torchfunction import TorchFunctionMode
 from ..tree import tensors_in
 from .checkpoint import runs
 
