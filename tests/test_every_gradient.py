@@ -108,6 +108,13 @@ ROWS = {
     "cholesky_inverse": row(lambda x: a.cholesky_inverse(x.tril() + EYE), S),
     "cholesky_solve": row(lambda x, y: a.cholesky_solve(y, x.tril() + EYE), S, (3, 2)),
     "triangular_solve": row(lambda x, y: a.triangular_solve(y, x + EYE)[0], S, (3, 2)),
+    "gesv": row(lambda x, y: a.gesv(y, x + EYE)[0], S, (3, 2)), "solve": row(lambda x, y: a.solve(y, x + EYE)[0], S, (3, 2)),
+    "gels": row(lambda x, y: a.gels(y, x)[0][:2], (3, 2), (3, 2)), "lstsq": row(lambda x, y: a.lstsq(y, x)[0][:2], (3, 2), (3, 2)),
+    "symeig": row(lambda x: a.symeig(x + x.mT)[0], S), "eig": row(lambda x: a.eig(x + x.mT + 5 * EYE)[0], S),
+    "potrf": row(lambda x: a.potrf(x @ x.mT + EYE), S), "potri": row(lambda x: a.potri(x.triu() + EYE), S),
+    "potrs": row(lambda x, y: a.potrs(y, x.triu() + EYE), S, (3, 2)), "trtrs": row(lambda x, y: a.trtrs(y, x + EYE)[0], S, (3, 2)),
+    "btrifact": row(lambda x: a.btrifact(x)[0], S), "btrisolve": row(lambda x, y: a.btrisolve(y, *a.btrifact(x)), S, (3, 2)),
+    "btriunpack": row(lambda x: a.btriunpack(*a.btrifact(x))[1:], S),
     "lu": row(lambda x: x.lu()[0], S), "lu_unpack": row(lambda x: a.lu_unpack(*x.lu())[1:], (3, 4)),
     "lu_solve": row(lambda x, y: a.lu_solve(y, *x.lu()), S, (3, 2)),
     "matrix_power": row(lambda x: x.matrix_power(3), S), "matrix_exp": row(lambda x: x.matrix_exp(), S),
@@ -316,7 +323,7 @@ WITHOUT_GRADIENT = frozenset("""detach_copy empty_permuted hash_tensor to_device
     make one_hot legacy_reduction paired_loss reduced reduced_terms wrap_dim
     backward bool byte char cuda int long short data_ptr dim element_size get_device is_conj is_contiguous is_inference is_signed item ndimension nelement new_empty
     new_full new_ones new_tensor new_zeros numpy register_hook register_post_accumulate_grad_hook retain_grad size storage_offset stride tolist
-    untyped_storage geqrf
+    storage storage_type untyped_storage geqrf btrifact_with_info matrix_rank
 """.split())
 # What random ones keep is drawn anew by each call: the tests of dropout compare with the mask. Casts to fewer digits are `to`'s row.
 UNTRIED = frozenset("""

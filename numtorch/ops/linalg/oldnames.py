@@ -64,7 +64,7 @@ def gels(B, A) -> LeastSquares:
         A: (m, n), of full rank.
 
     Returns:
-        (solution (max(m, n), k), QR: A's factors as `geqrf` packs them).
+        (solution (max(m, n), k), QR: A's factors as `geqrf` packs them). What stands below X, and these, have no gradient.
 
     Example:
         >>> import numtorch as torch
@@ -72,12 +72,11 @@ def gels(B, A) -> LeastSquares:
         tensor([[2.]])
     """
     rows, columns = layout_of("gels", A, "A").shape[-2:]
-    if rows <= columns:
-        return LeastSquares(solve.lstsq(A, B).solution, geqrf(A)[0])
-    Q, R = factorise.qr(A, mode="complete")
-    rotated = Q.mH @ B
-    solution = triangular.solve_triangular(R[..., :columns, :], rotated[..., :columns, :], upper=True)
-    return LeastSquares(cat((solution, rotated[..., columns:, :]), -2), geqrf(A)[0])
+    solution, factors = solve.lstsq(A, B).solution, geqrf(A.detach())[0]
+    if rows > columns:
+        Q = factorise.qr(A.detach(), mode="complete")[0]
+        solution = cat((solution, (Q.mH @ B.detach())[..., columns:, :]), -2)
+    return LeastSquares(solution, factors)
 
 
 def symeig(input, eigenvectors: bool = False, upper: bool = True) -> Eigen:
