@@ -172,6 +172,11 @@ ROWS = {
     "sparse_csc_tensor": row(lambda v, m: a.spmm(a.sparse_csc_tensor([0, 1, 1, 3], [1, 0, 1], v, (2, 3)), m), V, S),
     "coalesce": row(lambda v: a.sparse_coo_tensor([[0, 2, 0]], v, (3,)).coalesce().values() ** 2, V),
     "to_sparse": row(lambda x: (x.to_sparse() * 2).to_dense() ** 2, M), "to_sparse_coo": row(lambda x: x.to_sparse_coo() @ x.t(), M),
+    "sparse_compressed_tensor": row(lambda v: a.sparse_compressed_tensor([0, 1, 3], [2, 0, 1], v, (2, 3), layout=a.sparse_csr).to_dense() ** 2, V),
+    "sparse_bsr_tensor": row(lambda v: a.sparse_bsr_tensor([0, 1], [0], v.reshape(1, 1, 3), (1, 3)).to_dense() ** 2, V),
+    "sparse_bsc_tensor": row(lambda v: a.sparse_bsc_tensor([0, 1], [0], v.reshape(1, 1, 3), (1, 3)).to_dense() ** 2, V),
+    "to_sparse_bsr": row(lambda x: x.to_sparse_bsr((1, 1)).to_dense() ** 2, M),
+    "to_sparse_bsc": row(lambda x: x.to_sparse_bsc((1, 1)).to_dense() ** 2, M),
     "to_sparse_csr": row(lambda x: x.to_sparse_csr() @ x.t(), M), "to_sparse_csc": row(lambda x: x.to_sparse_csc().to_dense() ** 2, M),
     "sparse_mask": row(lambda x: x.sparse_mask(EYE.to_sparse()).values() ** 2, S), "spmm": row(lambda x, y: a.spmm(x.to_sparse(), y), M, S),
     "values": row(lambda x: x.to_sparse().values() ** 2, M),
@@ -323,7 +328,7 @@ WITHOUT_GRADIENT = frozenset("""detach_copy empty_permuted hash_tensor to_device
     make one_hot legacy_reduction paired_loss reduced reduced_terms wrap_dim
     backward bool byte char cuda int long short data_ptr dim element_size get_device is_conj is_contiguous is_inference is_signed item ndimension nelement new_empty
     new_full new_ones new_tensor new_zeros numpy register_hook register_post_accumulate_grad_hook retain_grad size storage_offset stride tolist
-    storage storage_type untyped_storage geqrf btrifact_with_info matrix_rank
+    share_memory storage storage_type untyped_storage geqrf btrifact_with_info matrix_rank
 """.split())
 # What random ones keep is drawn anew by each call: the tests of dropout compare with the mask. Casts to fewer digits are `to`'s row.
 UNTRIED = frozenset("""
