@@ -38,8 +38,8 @@ class _Kind:
 
     def use(self, replay) -> None:
         """Try a replay, or what has come in its place, first from now on."""
-        self.replays.remove(replay)
-        self.replays.insert(0, replay if replay.successor is None else replay.successor)
+        first = replay if replay.successor is None else replay.successor
+        self.replays = [first, *[each for each in self.replays if each is not replay and each is not first]]     # others read it
 
 
 class Compiled:
