@@ -377,3 +377,11 @@ def test_jacobians_of_pooling_are_one_call(name, options):
             np.testing.assert_allclose(jacobian(last).numpy(), found[0][0], atol=1e-5)
     for ours, wanted in zip(*found):
         np.testing.assert_allclose(ours, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["scatter", "scatter_add"])
+def test_a_number_of_each_sample_is_scattered_in_another_map(name):
+    x, places, numbers = np.ones(3, np.float32), np.zeros(2, np.int64), np.arange(3, dtype=np.float32)
+    found = [library.func.vmap(library.func.vmap(lambda x, i, s, library=library: getattr(library, name)(x, 0, i, s), (None, 0, None)), (0, None, 0))(
+        *[library.from_numpy(each) for each in (x, places, numbers)]).numpy() for library in (numtorch, theirs)]
+    np.testing.assert_array_equal(*found)

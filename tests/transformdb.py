@@ -326,7 +326,7 @@ _BESSEL = "PyTorch's is less exact"
 KNOWN = {                                                # by (entry, aspect), or the entry for all aspects
     **dict.fromkeys(("gather", "cov", "special.bessel_j0", "special.bessel_y1", "linalg.matrix_power", "linalg.pinv.hermitian",
                      "nn.functional.batch_norm", "as_strided_scatter", "cholesky_solve"), _DIFFERS),
-    "special.bessel_j1": _BESSEL,
+    **dict.fromkeys(("special.bessel_j1", "special.airy_ai"), _BESSEL),
     "as_strided.partial_views": "memory before and behind the view that is given: its samples and its tangent have none there",
     **dict.fromkeys(("argwhere", "bincount", "repeat_interleave", "unique", "unique_consecutive", "nonzero", "masked_select"), _SIZE),
     **dict.fromkeys(("histc", "histogram"), _LOOP),

@@ -132,7 +132,7 @@ def scatter(level, primitive, values, has, attributes):
     (x, places, source), (dim, how) = values, attributes
     places = places if has[1] else level.all_samples(places)
     if has[2]:
-        source = source.expand(places.layout.shape) if source.layout.ndim == 1 else source
+        source = aligned(source, places.layout.ndim - 1).expand(places.layout.shape) if source.layout.ndim == 1 else source
     elif source.layout.ndim:
         source = level.all_samples(source)
     if x.layout.ndim == 1:
