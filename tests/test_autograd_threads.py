@@ -44,6 +44,19 @@ def test_threads_work_on_graphs_of_their_own():
     assert not errors, errors[0]
 
 
+def test_others_find_the_first_gradient_once_it_is_one(monkeypatch):
+    """It is kept for the next backward. Found by another thread before it was written, it made gradients 0 or anything."""
+    class Table(dict):
+        def __setitem__(self, layout, gradient):
+            assert gradient.item() == 1
+            super().__setitem__(layout, gradient)
+    table = Table()
+    monkeypatch.setattr("numtorch.ops.engine_arithmetic._ones", table)
+    x = torch.tensor(3., requires_grad=True)
+    (x * x).backward()
+    assert len(table) == 1 and x.grad.item() == 6
+
+
 def test_threads_share_a_leaf_through_grad():
     w = leaf(2, 3)
     results = [None] * 4

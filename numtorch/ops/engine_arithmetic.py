@@ -34,10 +34,10 @@ def _root_gradient(tensor):
             _ones.clear()
         layout = tensor.layout
         found = lasting(layout.dense())                  # no ring's: captured programs share it
-        if layout.handler is None:
-            _ones[layout] = found
         found.fill_(1)
         found.memory.version = 0
+        if layout.handler is None:
+            _ones[layout] = found                        # last: from then on other threads take it
     return found
 
 
