@@ -49,6 +49,8 @@ DELIBERATE = [
     (r"modified by an inplace operation", "RuntimeError", "", "fewer tensors are saved for backward"),
     (r"modified by an inplace operation.*saved by (Kron|Ldexp|Ndtr|Tanhshrink|L1Loss|KlDiv)", "", "RuntimeError",
      "inputs are saved, where PyTorch's is made of several ops and saves what comes between"),
+    (r"modified by an inplace operation.*saved by ScaledDotProductAttention", "", "RuntimeError",
+     "its result is saved, as PyTorch's fused kernels do, which take four dimensions"),
     (r"backward through the graph a second time", "RuntimeError", "", "a graph that saved nothing can be walked again"),
     (r"Expected isFloatingType\(grad", "RuntimeError", "", "PyTorch's own defect: complex gradients of what was written to a float"),
     (r"ComplexHalf", "NotImplementedError", "", "complex numbers of 16-bit floats are complex64 here"),
