@@ -78,6 +78,8 @@ VALUES = {
     "sums_of_bools_with_a_factor": (lambda t: [[f(t.tensor([True, False]), t.tensor([True, True]), alpha=a).tolist() for f in (t.add, t.Tensor.add_)] for a in (2, 0, False)],
                                     [[[True, True]] * 2, [[True, False]] * 2, [[True, False]] * 2]),
     "integers_from_nan_in_memory": (lambda t: [list(t.nan_to_num(t.arange(9).to(d).as_strided((2, 2, 2), (1, 2, 2))).stride()) for d in (t.int64, t.bool)], [[1, 4, 2]] * 2),
+    "orders_of_what_is_cast": (lambda t: [list(f(t.tensor([True, False]).expand(2, 2), t.ones(2, 2).to(d).t()).stride()) for f, d in
+                                          ((t.copysign, t.bool), (t.add, t.int64), (t.logical_and, t.uint8), (t.eq, t.float32), (t.eq, t.bool))], [[2, 1]] * 4 + [[1, 2]]),
     "softsign_of_complex": (lambda t: (lambda x: t.autograd.grad(t.nn.functional.softsign(x), x, t.ones_like(x) * (1 + 1j))[0])(
         t.tensor([1 + 2j, 0j, -3j], dtype=t.complex128, requires_grad=True)), pytest.approx([0.18090170 + 0.05278640j, 1 + 1j, 0.25 + 0.0625j], abs=1e-6)),
     "hardtanh_of_bytes": (lambda t: t.nn.functional.hardtanh(t.tensor([0, 1, 9], dtype=t.uint8), 1, 5), [1, 1, 5]),

@@ -28,7 +28,7 @@ from ...devices import cpu
 from ...dtypes import bool_, float64, get_default_dtype, int64, promote_types
 from ...kernels.binding import ScalarBody
 from ...kernels.compiler import CannotCompile
-from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
+from ...layout import Layout, broadcast_shapes, broadcast_strides, formatted, shared_strides
 from ...scalars import number
 from ...tensor import Tensor
 from ..core.backends import kernels
@@ -232,7 +232,11 @@ class PointwiseOp(Primitive):
         compute, out_dtype, computes = self._dtypes(layouts)
         device = common_device(self.name, layouts)
         shape = self._broadcast(layouts)
-        out = Layout.of(out_dtype, shape, shared_strides(layouts, shape), device)
+        # the order of dimensions is that of the operands as PyTorch has them, which are copies where they are cast
+        common = result_dtype(layouts) if compute is bool_ else compute
+        lying = [l if l.dtype is common or 0 not in l.strides or n in self.bool_operands else formatted(l, "preserve_format")
+                 for n, l in zip(self.parameters, layouts)]
+        out = Layout.of(out_dtype, shape, shared_strides(lying, shape), device)
         prepared = None
         if out.numel:
             strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides]
