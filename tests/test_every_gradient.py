@@ -330,6 +330,9 @@ WITHOUT_GRADIENT = frozenset("""detach_copy empty_permuted hash_tensor to_device
     new_full new_ones new_tensor new_zeros numpy register_hook register_post_accumulate_grad_hook retain_grad size storage_offset stride tolist
     share_memory storage storage_type untyped_storage geqrf btrifact_with_info matrix_rank
 """.split())
+# The rows of sparse tensors, which have no graphs, and are made of elements that are looked at.
+SPARSE = frozenset(name for name in ROWS if "sparse_" in name or name in ("coalesce", "spmm", "to_sparse", "values"))
+
 # What random ones keep is drawn anew by each call: the tests of dropout compare with the mask. Casts to fewer digits are `to`'s row.
 UNTRIED = frozenset("""
     alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout feature_dropout gumbel_softmax multi_head_attention_forward

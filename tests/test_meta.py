@@ -11,9 +11,7 @@ from numtorch.ops.core.primitive import registry
 F = torch.nn.functional
 
 # What must look at elements.
-READS = frozenset("masked_scatter masked_select __getitem__ cpu gaussian_nll_loss sparse_coo_tensor sparse_csr_tensor "
-                  "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor coalesce to_sparse to_sparse_coo "
-                  "to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_mask spmm values".split())
+READS = gradients.SPARSE | set("masked_scatter masked_select __getitem__ cpu gaussian_nll_loss".split())
 
 
 def outline(result):
