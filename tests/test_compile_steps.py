@@ -12,7 +12,6 @@ from bench import models, networks
 from bench.runner import case as bench_case
 from bench.runner.networks import residual_block
 from numtorch import nn
-from numtorch.jit.memory import offsets_of
 from numtorch.kernels import compiler
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
@@ -161,32 +160,3 @@ def test_a_generator_of_ones_own():
     found = [function(torch.ones(4)) for _ in range(6)]
     stream.manual_seed(1)
     assert all(same(each, torch.rand(4, generator=stream)) for each in found) and is_replayed(function)
-
-
-def test_what_lives_at_one_time_has_places_of_its_own():
-    rng = np.random.default_rng(0)
-    sizes, first = rng.integers(1, 50, 60).tolist(), rng.integers(0, 40, 60).tolist()
-    last = [start + int(rng.integers(0, 12)) for start in first]
-    offsets, total = offsets_of(sizes, first, last)
-    for i in range(60):
-        for j in range(i):
-            apart = last[i] < first[j] or last[j] < first[i]
-            assert apart or offsets[i] + sizes[i] <= offsets[j] or offsets[j] + sizes[j] <= offsets[i]
-    most = max(sum(s for s, a, b in zip(sizes, first, last) if a <= time <= b) for time in range(60))
-    assert most <= total == max(o + s for o, s in zip(offsets, sizes)) < 1.3 * most
-
-
-def test_a_program_has_little_more_memory_than_what_lives_at_one_time():
-    def chain(x):
-        for width in (64, 256, 128, 512, 64):
-            x = torch.tanh(x[:, :1].expand(-1, width) * 2)
-        return x.sum(1)
-    function, x = torch.compile(chain, mode="replay"), torch.randn(512, 4)
-    for _ in range(5):
-        assert same(function(x), chain(x))
-    found = torch.compile.explain(function)(x)
-    assert found.bytes <= 2.3 * 512 * 512 * 4 < found.captured
-    assert f"{found.bytes} bytes of its own, packed of {found.captured}" in str(found)
-    for _ in range(3):
-        x = torch.randn(512, 4)
-        assert same(function(x), chain(x))

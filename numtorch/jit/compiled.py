@@ -255,22 +255,22 @@ class Explanation:
     Attributes:
         launches: how many kernels a replay launches; 0 where there is none.
         breaks: what keeps the call from being replayed, each with `what`, `file` and `line`.
-        bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it.
+        bytes: of the program's own memory.
         passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
         stays: why they are, where a graph was looked at.
         settled: whether nothing more becomes of the program, however often it is called.
     """
 
     def __init__(self, breaks, replay=None) -> None:
-        self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
+        self.breaks, self.launches, self.bytes, self.passes, self.stays = breaks, 0, 0, {}, None
         self.settled = replay is None or replay.better is None
         if replay is not None:
-            self.launches, self.bytes, self.captured = replay.launches, replay.memory.nbytes, replay.memory.captured
+            self.launches, self.bytes = replay.launches, replay.memory.nbytes
             self.passes, self.stays = replay.passes, replay.stays
 
     def __str__(self) -> str:
         if not self.breaks:
-            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own, packed of {self.captured}"]
+            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own"]
             lines += [f"  {name}: {count}" for name, count in self.passes.items()]
             return "\n".join(lines + ([f"  launches stay: {self.stays}"] if self.stays else []))
         return "not captured:\n" + "\n".join(f"  {each}" for each in self.breaks)
@@ -306,22 +306,22 @@ def explain(function) -> Callable:
         key_of(kwargs, tensors, [])
         reason = reason_before(tensors)
         if reason is not None:
-            return Explanation([Break(reason, "?", 0)])
+            return Explanation(0, [Break(reason, "?", 0)], 0)
         if isinstance(compiled, Compiled):
             key = (*world(), key_of(args, [], []), key_of(kwargs, [], []) if kwargs else None)
             kind = compiled._kinds.get(key)
             for replay in kind.replays if kind is not None else ():
                 with replay.lock:
                     if replay.fits(tensors):
-                        return Explanation([], replay)
+                        return Explanation(replay.launches, [], replay.memory.nbytes, replay.passes, replay.stays)
         watch = Watch(capturing=False)
         watch.run(inner, args, kwargs)
         codes.update(watch.codes)
         for _ in range(ATTEMPTS):
             _, replay, breaks, codes = capture(inner, args, kwargs, tensors, codes, False)
             if replay is not None:
-                return Explanation([], replay)
-        return Explanation(breaks)
+                return Explanation(replay.launches, [], replay.memory.nbytes)
+        return Explanation(0, breaks, 0)
     return explained
 
 
