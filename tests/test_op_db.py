@@ -49,7 +49,6 @@ KNOWN = {
     "special.bessel_j0": "PyTorch is wrong from the sixth digit on between -5.6 and 5.6",
     "special.bessel_y1": "PyTorch is wrong from the fifth digit on beside 5.6",
     # numtorch differs
-    "sparse.mm.reduce": "rows are summed, and nothing else",
     "sparse.sampled_addmm": "the gradient of a sparse leaf has its places, PyTorch's all",
 }
 

@@ -40,7 +40,7 @@ def is_allowed(function, ours: bool) -> bool:
     if isinstance(owner, ModuleType):
         if owner is builtins:
             return name in FUNCTIONS
-        if owner in _PLAIN or owner.__name__ in ("_operator", "_functools", "itertools", "math"):
+        if owner in _PLAIN or owner.__name__ in ("_operator", "_functools", "itertools", "math", "_abc"):
             return True
         return ours and (owner.__name__, name) in OURS
     if owner is None:

@@ -306,22 +306,22 @@ def explain(function) -> Callable:
         key_of(kwargs, tensors, [])
         reason = reason_before(tensors)
         if reason is not None:
-            return Explanation(0, [Break(reason, "?", 0)], 0)
+            return Explanation([Break(reason, "?", 0)])
         if isinstance(compiled, Compiled):
             key = (*world(), key_of(args, [], []), key_of(kwargs, [], []) if kwargs else None)
             kind = compiled._kinds.get(key)
             for replay in kind.replays if kind is not None else ():
                 with replay.lock:
                     if replay.fits(tensors):
-                        return Explanation(replay.launches, [], replay.memory.nbytes, replay.passes, replay.stays)
+                        return Explanation([], replay)
         watch = Watch(capturing=False)
         watch.run(inner, args, kwargs)
         codes.update(watch.codes)
         for _ in range(ATTEMPTS):
             _, replay, breaks, codes = capture(inner, args, kwargs, tensors, codes, False)
             if replay is not None:
-                return Explanation(replay.launches, [], replay.memory.nbytes)
-        return Explanation(0, breaks, 0)
+                return Explanation([], replay)
+        return Explanation(breaks)
     return explained
 
 

@@ -8,6 +8,7 @@ import ast
 import builtins
 import inspect
 import math
+import os
 import textwrap
 import types
 from typing import Any
@@ -23,6 +24,7 @@ from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refus
 from .kinds import Kind, parse_kind
 from .problems import NotSupportedError, Source, refuse
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 UNIT = "__torch__"                                       # where a script's own functions stand
 
 
@@ -277,7 +279,7 @@ class Reader:
         if path is not None:
             return ast.copy_location(dotted(path), node)
         if isinstance(value, (types.FunctionType, programs.ScriptFunction)):
-            if isinstance(value, types.FunctionType) and str(value.__module__).startswith("numtorch."):
+            if isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith((_PACKAGE, "<numtorch ")):
                 refuse(self.source, node, f"{ast.unparse(node)} is not for scripts: call it outside, or in a function under "
                        "@torch.jit.ignore", NotSupportedError)
             return ast.copy_location(dotted(f"{UNIT}.{self.add(value)}"), node)

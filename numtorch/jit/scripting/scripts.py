@@ -123,9 +123,9 @@ def export(fn: Any) -> Any:
         ...     def forward(self, x):
         ...         return 2 * x
         ...     @torch.jit.export
-        ...     def half(self, x):
+        ...     def halved(self, x):
         ...         return x / 2
-        >>> torch.jit.script(Twice()).half(torch.ones(1))
+        >>> torch.jit.script(Twice()).halved(torch.ones(1))
         tensor([0.5000])
     """
     return _marked(fn, "export")

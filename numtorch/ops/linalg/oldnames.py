@@ -68,7 +68,7 @@ def gels(B, A) -> LeastSquares:
 
     Example:
         >>> import numtorch as torch
-        >>> torch.gels(torch.tensor([[1.], [3.]]), torch.tensor([[1.], [1.]])).solution[:1]
+        >>> torch.gels(torch.tensor([[1.], [3.]]), torch.tensor([[1.], [1.]])).solution[:1].round()
         tensor([[2.]])
     """
     rows, columns = layout_of("gels", A, "A").shape[-2:]
