@@ -177,3 +177,24 @@ def test_without_a_store_there_are_no_claims(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMTORCH_CACHE_DIR", str(tmp_path / "file" / "inside"))
     with store.compiling(KEY, 0.0) as one, store.compiling(KEY, 0.0) as other:
         assert one is other is None
+
+
+def test_what_is_expected_is_not_kept(monkeypatch):
+    """Where no child may be made, models and optimisers still end, and the list of calls has an end."""
+    import weakref
+
+    from numtorch.kernels import ahead
+
+    class Model:
+        def call(self):
+            pass
+    monkeypatch.setattr(ahead, "_expected", ahead._expected.copy())
+    monkeypatch.setattr(ahead, "_most", lambda: 0)
+    model = Model()
+    ended = weakref.ref(model)
+    ahead.expect(model.call)
+    del model
+    assert ended() is None
+    for _ in range(1000):
+        ahead.expect(len)
+    assert len(ahead._expected) == 256

@@ -20,7 +20,10 @@ import select
 import signal
 import sys
 import threading
+import types
 import warnings
+import weakref
+from collections import deque
 
 from . import store
 from .binding import DISABLE_JIT
@@ -29,7 +32,7 @@ from .progress import statistics
 MOST = 4                                                 # children at a time
 PATIENCE = 20.0                                          # seconds that this process waits for what another compiles
 
-_expected: list = []                                     # functions that make a call, until a child takes them over
+_expected: deque = deque(maxlen=256)                     # what makes a call, until a child takes it over
 _children: dict = {}                                     # of each the pipe that it holds open, and the one that it watches
 _alive: int | None = None                                # in a child: the end of a pipe that closes with the process that forked it
 
@@ -62,9 +65,10 @@ def expect(call) -> None:
     """Have the kernels of a call that will be made compiled ahead, where `is_cold()`.
 
     Args:
-        call: a function without arguments that makes the call, or plans it. It runs in a forked process.
+        call: a function without arguments that makes the call, or plans it. It runs in a forked process. Of a method the object is
+            not kept alive.
     """
-    _expected.append(call)
+    _expected.append(weakref.WeakMethod(call) if isinstance(call, types.MethodType) else call)
     start()
 
 
@@ -76,7 +80,7 @@ def start() -> None:
             os.close(end)
     if not _expected or len(_children) >= _most() or _alive is not None or threading.active_count() > 1 or _is_child():
         return
-    calls = _expected[:]
+    calls = [*_expected]
     _expected.clear()
     with contextlib.suppress(OSError):                   # no more processes or files: then nothing is compiled ahead
         _fork(calls)
@@ -123,7 +127,10 @@ def _make(calls, held, watched):
     os.closerange(low + 1, high)
     os.closerange(high + 1, os.sysconf("SC_OPEN_MAX"))
     os.nice(10)
-    for call in calls:
+    for each in calls:
+        call = each() if isinstance(each, weakref.WeakMethod) else each
+        if call is None:
+            continue
         if select.select((watched,), (), (), 0)[0]:
             return
         with contextlib.suppress(Exception):             # whatever is wrong with a call, the process that makes it will say so

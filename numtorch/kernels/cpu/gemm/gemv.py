@@ -189,10 +189,8 @@ _SHARED_BYTES = 32 << 10                                 # of the vectors, which
 def are_dots(problem):
     """Whether a product is few vectors times columns that lie along the depth.
 
-    A tile would leave most lanes of its vectors empty for them: 4096x1024x4 of float32 took 1.25 ms in tiles and takes 0.80,
-    256x1024x4 0.070 and 0.020. From five vectors on that holds for long float32 columns only: 8x512x512 takes 37 µs and not 57, but
-    1000x100x8 43 instead of 23 and 4096x1024x8 of float64 2.5 ms instead of 2.1. Integers would be transposed one by one, so
-    more of them are: 4x1024x4096 of int8 in 0.4 ms instead of 4, and 16x4096x1024 of int16 in 1.2 instead of 4.5.
+    A tile would leave most lanes of its vectors empty for them. From five vectors on dot products win for long float32 columns
+    only. Integers would be transposed one by one, so more of them are.
     """
     few, many = sorted((problem.m, problem.n))
     if problem.kind in "iu":
