@@ -206,3 +206,36 @@ def test_random_streams_are_where_they_would_be():
         hurry(replays[0].better if replays else None)
     for a, b in zip(found, wanted):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5)
+
+
+def test_what_functions_of_the_library_were_given_is_reached():
+    """The step of a trainer, and a transform of func, are this package's code: what they hold is the user's, and changes."""
+    net = nn.Linear(3, 2)
+    scale = {"by": 2.0}
+
+    class Loss:
+        def total(self, x):
+            return (net(x) * scale["by"]).sum()
+    function = torch.compile(torch.func.grad(Loss().total))
+    x = torch.ones(4, 3)
+    for factor in (2.0, 3.0):
+        scale["by"] = factor
+        for _ in range(8):
+            close(function(x), (net.weight.detach() * factor).sum(0).expand(4, 3))
+    from numtorch.utils.trainer.steps import whole_step
+    layers, results = [nn.Linear(3, 2), nn.Linear(3, 2)], []
+    layers[1].load_state_dict(layers[0].state_dict())
+    y = torch.randn(4, 2)
+    for layer, make in zip(layers, (torch.compile, lambda function: function)):
+        optimizer = torch.optim.Adam(layer.parameters(), 0.1)
+        step = whole_step(layer, F.mse_loss, optimizer, None, None) if make is torch.compile else None
+        for number in range(12):
+            layer.bias.requires_grad_(number < 8)
+            if step is None:
+                optimizer.zero_grad()
+                F.mse_loss(layer(x), y).backward()
+                optimizer.step()
+            else:
+                step(x, y)
+        results.append(torch.cat([p.detach().flatten() for p in layer.parameters()]))
+    close(*results)

@@ -87,7 +87,7 @@ class Improvement:
 
     def _snapshot(self, tensors, reach):
         leaves = dict.fromkeys(t.node for _, t in reach.tensors.values() if type(t.node) is Leaf)
-        return Snapshot([*tensors, *[t for _, t in reach.tensors.values()]], leaves,
+        return Snapshot([*[t.memory for t in tensors], *self.replay.used.values()], [t for _, t in reach.tensors.values()], leaves,
                         [update.optimizer for update in self.replay.updates],
                         {step.generator: None for step in self.replay.steps if type(step) is Draw})
 

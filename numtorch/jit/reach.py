@@ -82,6 +82,7 @@ class Reach:
         self.held: list = []                             # (how it is reached, read, what it held)
         self.seen: dict[int, Any] = {}
         self.followed: set = set()                       # code objects whose functions are reached
+        self.roots = [value for _, value in roots]
         pending = list(roots)
         for code, scope in codes.items():
             pending += self._of_code(code, scope)
@@ -192,8 +193,8 @@ class Reach:
             self._hold(name, read, None, lambda: guards.of_object(function, read()))
             defaults = f"defaults of {name}"
             return [*cells, (defaults, function.__defaults__), (defaults, function.__kwdefaults__)]
-        if is_ours(function.__module__):
-            return ()
+        if any(function is root for root in self.roots): # this package's own code does not run as a user's; what it was given does
+            return cells
         return [(variable, cell) for variable, cell in cells if isinstance(_contents(cell), _WRAPPED)]   # of a decorator, say
 
     def _check_followed(self):

@@ -17,16 +17,15 @@ class Snapshot:
     """What a call begins with.
 
     Args:
-        tensors: those that it may write to.
+        storages, tensors: memory that it may write to, and tensors in such memory.
         leaves: of the tape, whose gradients it may set.
         optimizers, generators: those that it uses.
     """
 
-    def __init__(self, tensors, leaves, optimizers, generators) -> None:
+    def __init__(self, storages, tensors, leaves, optimizers, generators) -> None:
         self.gradients = [(leaf, leaf.grad) for leaf in leaves]
-        every = [*tensors, *[grad for _, grad in self.gradients if grad is not None]]
-        storages = {id(t.memory): t.memory for t in every}.values()
-        self.memory = [(s, ctypes.string_at(s.address, s.nbytes), s.version, s.writer) for s in storages]
+        memory = [*storages, *[t.memory for t in tensors], *[grad.memory for _, grad in self.gradients if grad is not None]]
+        self.memory = [(s, ctypes.string_at(s.address, s.nbytes), s.version, s.writer) for s in {id(s): s for s in memory}.values()]
         self.streams = [(g, g._seed, g._offset) for g in generators]
         self.prepared = [(o, list(o._prepared)) for o in optimizers]
 
