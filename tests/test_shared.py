@@ -14,7 +14,7 @@ from family import MB, in_use, memory
 
 import numtorch as torch
 import numtorch.multiprocessing as mp
-from numtorch.shared import filelocks
+from numtorch.shared import blocks, filelocks, system
 from numtorch.shared import heap as heaps
 from numtorch.shared.channel import Channel
 from numtorch.shared.heap import heap
@@ -297,3 +297,22 @@ def test_systems_that_have_less(without, tmp_path):
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *["tests/test_" + t for t in CHOSEN]],
                           capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "NUMTORCH_TEST_FORKS": "5"})
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+
+
+def test_nothing_is_found_that_is_being_given_back(monkeypatch):
+    """A finaliser may let another thread run. What it looks up by a weak reference must not be what is going."""
+    home, found = heap(), []
+    x = torch.zeros(2_000_000).share_memory_()
+    key = x.memory.owner.number, x.memory.owner.generation
+    place = home.records[key[0] * 8 + PLACE]
+
+    def looking(function, known, name):
+        return lambda *args: (found.append(known.get(name)), function(*args))[1]
+    monkeypatch.setattr(type(home), "drop", looking(type(home).drop, home.blocks, key))
+    for function in ("_map", "_unmap"):
+        monkeypatch.setattr(system, function, looking(getattr(system, function), home.mappings, place))
+    assert home.blocks.get(key) is not None and home.mappings.get(place) is not None
+    del x
+    assert len(found) >= 2 and not any(found)
+    assert not any("__weakref__" in vars(kind) and hasattr(kind, "__del__") for module in (blocks, system)
+                   for kind in vars(module).values() if isinstance(kind, type))

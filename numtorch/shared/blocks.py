@@ -9,27 +9,26 @@ from .tables import AGAIN, ALONE, BLOCK, CAPACITY, CHANNEL, GENERATION, IN_SEGME
 class Hold:
     """A hold of this process on a block, until nothing refers to it."""
 
-    __slots__ = ("heap", "number", "__weakref__")
+    __slots__ = ("heap", "number")
 
     def __init__(self, heap, number):
         self.heap, self.number = heap, number
 
     def __del__(self):
-        heap = getattr(self, "heap", None)
-        if heap is not None:
-            heap.drop(self.number)
+        self.heap.drop(self.number)
 
 
-class Block(Hold):
-    """A block of shared memory that this process holds.
+class Block:
+    """A block of shared memory that this process holds. Handles that come lead to it by a weak reference, which holds on while an
+    object's own `__del__` runs: the hold is therefore a part of it.
 
     Attributes:
-        number, generation: which record, and which use of it.
+        heap, number, generation: which record, and which use of it.
         address, nbytes: where it is in this process, and what was asked for.
         warm: whether its memory is there, and this process's, from an earlier use.
     """
 
-    __slots__ = ("generation", "address", "nbytes", "mapping", "before", "warm")
+    __slots__ = ("heap", "number", "generation", "address", "nbytes", "hold", "mapping", "before", "warm", "__weakref__")
 
     def handle(self):
         """What finds the block in another process that holds it."""
@@ -104,14 +103,12 @@ def _take(home: Heap, size, nbytes):
 
 def _begin(home, number, nbytes):
     """Hold a block that has a place. Its kind is written last: from then on it is somebody's."""
-    block = object.__new__(Block)
-    record = number * 8
+    block, record = Block(), number * 8
     home.records[record + GENERATION] += 1
     block.number, block.generation, block.nbytes = number, home.records[record + GENERATION], nbytes
     block.mapping, block.address = home.mapping_of(number)
     block.before, block.warm = None, False
-    home.claim(number)
-    block.heap = home
+    block.heap, block.hold = home, held(home, number)
     home.records[record + KIND] = BLOCK
     home.blocks[number, block.generation] = block
     return block
@@ -165,13 +162,12 @@ def _find(home, number, generation, nbytes):
     if not home.row[number] or home.records[record + GENERATION] != generation or home.records[record + KIND] != BLOCK:
         raise RuntimeError("shared memory: a tensor's handle came without its memory, which was given back; send tensors through "
                            "numtorch.multiprocessing")
-    block = object.__new__(Block)
+    block = Block()
     block.number, block.generation, block.nbytes, block.before, block.warm = number, generation, nbytes, None, False
     block.mapping, block.address = home.mapping_of(number)
     if home.records[record + IN_SEGMENT] == AGAIN:
         home.reserve.keep(number, block.mapping)
-    home.claim(number)
-    block.heap = home
+    block.heap, block.hold = home, held(home, number)
     home.blocks[number, generation] = block
     return block
 
@@ -187,14 +183,12 @@ def new_channel_record(home: Heap) -> Hold:
     for word in range(8):
         if word not in (KIND, GENERATION, OWNER):
             home.records[record + word] = 0
-    home.claim(number)
-    hold = Hold(home, number)
+    hold = held(home, number)
     home.records[record + KIND] = CHANNEL
     return hold
 
 
 def held(home: Heap, number: int) -> Hold:
-    """One hold more on a record that this process holds. Runs in `alone`."""
-    hold = Hold(home, number)
+    """One hold more on a record that this process holds, or that nobody has yet. Runs in `alone` or `critical`."""
     home.claim(number)
-    return hold
+    return Hold(home, number)

@@ -54,39 +54,59 @@ def anonymous_file() -> int:
 
 
 class Mapping:
-    """A piece of a file in this process's memory, until nothing refers to it."""
+    """A piece of a file in this process's memory, until nothing refers to it.
 
-    __slots__ = ("address", "size", "__weakref__")
+    Weak references lead to mappings, and do so while an object's own `__del__` runs: what gives the memory back is therefore a part
+    of it, which goes when no reference leads there any more.
+    """
+
+    __slots__ = ("address", "size", "memory", "__weakref__")
 
     def __init__(self, fd, offset, size):
         address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, offset)
         if address == _FAILED:
             raise limit(OSError(ctypes.get_errno(), "mmap"), size)
-        self.address, self.size = address, size
-
-    def __del__(self):
-        address = getattr(self, "address", None)
-        if address is not None and _unmap is not None:
-            _unmap(address, self.size)
+        self.address, self.size, self.memory = address, size, _Mapped(address, size)
 
 
 class MappingOver(Mapping):
     """A piece of a file in the place of memory, which must be whole pages. When nothing refers to it there is memory of the
     owner's again, all of whose bytes are zeros."""
 
-    __slots__ = ("owner",)
+    __slots__ = ()
 
     def __init__(self, fd, offset, size, address, owner):
         if _map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | FIXED, fd, offset) == _FAILED:
             raise limit(OSError(ctypes.get_errno(), "mmap"), size)
+        self.address, self.size, self.memory = address, size, _MappedOver(address, size, owner)
+
+
+class _Mapped:
+    """Mapped memory, which is given back when nothing refers to this."""
+
+    __slots__ = ("address", "size")
+
+    def __init__(self, address, size):
+        self.address, self.size = address, size
+
+    def __del__(self):
+        if _unmap is not None:
+            _unmap(self.address, self.size)
+
+
+class _MappedOver:
+    """Memory that was mapped over, which is made its owner's when nothing refers to this."""
+
+    __slots__ = ("address", "size", "owner")
+
+    def __init__(self, address, size, owner):
         self.address, self.size, self.owner = address, size, owner
 
     def __del__(self):
-        address = getattr(self, "address", None)
-        if address is None or _map is None:
+        if _map is None:
             return
         kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | FIXED
-        if _map(address, self.size, mmap.PROT_READ | mmap.PROT_WRITE, kind, -1, 0) == _FAILED:
+        if _map(self.address, self.size, mmap.PROT_READ | mmap.PROT_WRITE, kind, -1, 0) == _FAILED:
             _unreturned.append(self.owner)
 
 
