@@ -141,3 +141,52 @@ def _written(target, value):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     same(*PROGRAMS[name])
+
+
+# ---------------------------------------------------------------- writes through views, and views of any strides
+def _written_through_views(torch, x):
+    y = x * 2
+    y.t()[1:, ::2].mul_(x.t()[1:, ::2])
+    y.diagonal().copy_(x[0])
+    return y.sin()
+
+
+def _half_written(torch, x):
+    y = (x * 3).clone()
+    y[:, 1::2].add_(x[:, 1::2] * x[:, ::2])
+    return y.exp()
+
+
+STRIDED = {
+    "written through views": _written_through_views, "half of it written": _half_written,
+    "as_strided of a transposed": lambda torch, x: x.t().as_strided((3, 2), (1, 2), 1) ** 2,
+    "as_strided of an expanded": lambda torch, x: x[0].expand(4, 4).as_strided((4, 2), (0, 1)) ** 3,
+    "overlapping windows": lambda torch, x: x.as_strided((5, 2, 2), (3, 1, 2)).prod(2),
+    "sorted": lambda torch, x: x.sort(1)[0] ** 2 * torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=x.dtype),
+    "selected": lambda torch, x: x.masked_select(torch.eye(4) > 0) ** 3,
+}
+
+
+TRANSFORMS = {
+    "jacrev": lambda torch, f: torch.func.jacrev(f), "jacfwd": lambda torch, f: torch.func.jacfwd(f),
+    "hessian": lambda torch, f: torch.func.hessian(lambda x: f(x).sum()),
+    "jacrev of jacrev": lambda torch, f: torch.func.jacrev(torch.func.jacrev(f)),
+    "vmap of grad": lambda torch, f: lambda x: torch.func.vmap(torch.func.grad(lambda x: f(x).sum()))(torch.stack((x, x * 2, x - 1))),
+}
+
+
+def _transformed(torch, transform, name):
+    x = torch.tensor(np.random.default_rng(0).normal(size=(4, 4)))
+    return TRANSFORMS[transform](torch, lambda x: STRIDED[name](torch, x))(x).numpy()
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("name", STRIDED)
+def test_views_and_writes(name, transform):
+    try:
+        wanted = _transformed(theirs, transform, name)
+    except RuntimeError:                                 # vmap cannot tell how many are selected
+        with pytest.raises(RuntimeError):
+            _transformed(numtorch, transform, name)
+    else:
+        np.testing.assert_allclose(_transformed(numtorch, transform, name), wanted, 1e-9, 1e-9)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..ops.core.operands import as_operand, result_dtype
 from ..ops.core.primitive import Draw, miss
-from ..ops.memory.copies import to_dtype
+from ..ops.memory.copies import clone, to_dtype
 from ..ops.memory.detach import detach
 from ..ops.memory.writing import made
 from ..ops.pointwise.complexparts import view_as_complex, view_as_real
@@ -384,6 +384,23 @@ def _unfold(value, layout, dim, size, step):
     return value.unfold(wrap_dim(dim, layout.ndim) + 1, size, step)
 
 
+def _as_strided(value, layout, shape, strides, start):
+    """A view of each sample's memory. Samples that share theirs, as those of an expanded tensor do, get some of their own first:
+    a sample's gradient must not be shared among them."""
+    low, high = Layout.of(layout.dtype, layout.shape, value.layout.strides[1:], layout.device).extent()
+    if value.layout.shape[0] > 1 and abs(value.layout.strides[0]) < high - low:
+        own = 0 if start is None else innermost(value).storage_offset()
+        first, last = Layout.of(layout.dtype, shape, strides, layout.device).extent()
+        start = 0 if start is None else start - own
+        if first + start < low or last + start > high:
+            raise NotImplementedError("as_strided: vmap of a view that reaches outside of its tensor, where samples share memory; "
+                                      "expected sizes and strides within the tensor's own memory")
+        value = clone(value, memory_format=Layout.of(layout.dtype, value.layout.shape, (high - low, *value.layout.strides[1:]),
+                                                     layout.device))
+        start += innermost(value).storage_offset()
+    return value.as_strided((value.layout.shape[0], *shape), (value.layout.strides[0], *strides), start)
+
+
 def _reread(value, layout, kind):
     if not layout.ndim and layout.dtype.itemsize != kind.itemsize:
         raise RuntimeError(f"self.dim() cannot be 0 to view {layout.dtype} as {kind} (different element sizes)")
@@ -399,8 +416,7 @@ _views = {
     "diagonal": lambda value, layout, offset, a, b: value.diagonal(offset, *_dims(layout, a, b)),
     "every": lambda value, layout, dim: value.unbind(wrap_dim(dim, layout.ndim) + 1),
     "cut": lambda value, layout, dim, size: value.split(size, wrap_dim(dim, layout.ndim) + 1),
-    "as_strided": lambda value, layout, shape, strides, start: value.as_strided(
-        (value.layout.shape[0], *shape), (value.layout.strides[0], *strides), start),
+    "as_strided": _as_strided,
     "pairs": lambda value, layout: view_as_real(value), "numbers": lambda value, layout: view_as_complex(value),
     "reread": _reread,
 }

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..autograd.graph import Leaf
+from ..autograd.graph import Leaf, recording
 from ..autograd.modes import enable_grad, modes, set_grad_enabled
+from ..dtypes import int64
 from ..layout import Layout
 from ..ops.core.expression import Symbol, evaluate
 from ..ops.core.operands import as_operand
 from ..ops.core.primitive import miss
-from ..ops.creation.fill import ones_like, zeros_like
-from ..ops.memory.copies import clone, to_dtype
+from ..ops.creation.fill import full, ones_like, zeros_like
+from ..ops.creation.ranges import arange
+from ..ops.index.index_select import take
+from ..ops.memory.copies import clone, copy_elements, to_dtype
 from ..ops.memory.detach import detach
 from ..ops.memory.writing import live_views
 from ..ops.pointwise.complexparts import view_as_complex, view_as_real
@@ -24,7 +27,7 @@ from ..tensor import Tensor, view_of, wrap
 from ..tree import flatten, unflatten
 from .batching import BatchLevel
 from .dual import Dual, dual_of, placed
-from .levels import Level, Wrapping, check_place, levels_of, tensor_of, written
+from .levels import Level, Wrapping, check_place, innermost, levels_of, tensor_of, written
 from .variables import gradients, over, own_place, places
 
 pushes: dict[str, Callable] = {}                         # by the primitive's name: push(primitive, primals, tangents, attributes)
@@ -112,7 +115,11 @@ class DualLevel(Level):
 
     def write(self, primitive, tensors):
         """In place: computed apart, and written to the tensor and to its tangent."""
-        return self.overwrite(primitive.name, tensors[0], primitive.function(*tensors))
+        target = tensors[0]
+        if recording(innermost(target)):                 # its derivative may need what was there before
+            before = clone(target)
+            tensors = [before if t is target else t for t in tensors]
+        return self.overwrite(primitive.name, target, primitive.function(*tensors))
 
     def overwrite(self, name, target, result):
         """Write a result into a tensor and its tangent into that one's; a tensor without one is a dual tensor from then on."""
@@ -171,11 +178,13 @@ class DualLevel(Level):
         if name == "moved_order":
             return function(layout, *args)
         tangent = layout.tangent
-        if name == "as_strided" and tangent.layout.strides != layout.strides:
-            tangent = clone(tangent, memory_format=Layout.of(tangent.layout.dtype, layout.shape, layout.strides, layout.device))
-        if name == "as_strided" and args[2] is not None:
-            start = args[2] - layout.value.storage_offset()
-            value, tangent = layout.value.as_strided(*args), tangent.as_strided(*args[:2], tangent.storage_offset() + start)
+        if name == "as_strided":
+            shape, strides, start = args
+            value, start = layout.value.as_strided(*args), 0 if start is None else start - _offset(layout.value)
+            if tangent.layout.strides == layout.strides:
+                tangent = tangent.as_strided(shape, strides, _offset(tangent) + start)
+            else:
+                tangent = _strided(tangent, layout, shape, strides, start)
         else:
             value, tangent = [VIEWS[name](x, *args) for x in (layout.value, tangent)]
         if value is None:
@@ -195,6 +204,23 @@ class DualLevel(Level):
 
     def detached(self, x):
         return detach(x.layout.value)
+
+
+def _offset(x):
+    return innermost(x).storage_offset()
+
+
+def _strided(tangent, layout, shape, strides, start):
+    """What `as_strided` of a layout takes, out of a tangent that lies otherwise in memory."""
+    low, high = layout.extent()
+    first, last = Layout.of(int64, shape, strides, layout.device).extent()
+    if first + start < low or last + start > high:
+        raise NotImplementedError("as_strided: a view that reaches outside of its tensor has no tangent there; expected sizes "
+                                  "and strides within the tensor's own memory")
+    owners = full((high - low,), 0, dtype=int64, device=layout.device)
+    numbers = arange(layout.numel, device=layout.device).view(layout.shape)
+    copy_elements(numbers, owners.as_strided(layout.shape, layout.strides, -low))           # which may share elements: any will do
+    return take(tangent, owners.as_strided(shape, strides, start - low))
 
 
 def _view(x, shape):

@@ -480,7 +480,7 @@ def value_selecting_backward(grad, dim, indices, shape, keepdim):
     if not keepdim:
         grad, indices = unsqueeze(grad, dim), unsqueeze(indices, dim)
     zeros = filled(Layout.of(grad.layout.dtype, tuple(shape), None, grad.layout.device), 0)
-    return scatter_(zeros, dim, indices, grad)
+    return into_fresh(scatter_, zeros, dim, indices, grad)
 
 
 @method

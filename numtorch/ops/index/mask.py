@@ -17,6 +17,7 @@ from ..core.status import has_values, run_counting
 from ..memory.assign import copy_, filled
 from ..memory.copies import contiguous, to_dtype
 from ..memory.resize import into, into_exactly
+from ..memory.writing import into_fresh
 from ..pointwise import comparison
 from ..pointwise.arithmetic import where
 from ..pointwise.pointwise import pointwise
@@ -214,7 +215,7 @@ def select_true(plan, x: Tensor, mask: Tensor):
 
 @_MASKED_SELECT.derivative
 def _select_true_vjp(node, grad):
-    return (masked_scatter_(filled(node.attributes.dense(), 0), node.tensors()[0], grad),)
+    return (into_fresh(masked_scatter_, filled(node.attributes.dense(), 0), node.tensors()[0], grad),)
 
 
 @method

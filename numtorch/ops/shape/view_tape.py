@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from weakref import ref
 
+from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, Leaf, Node, Recorded, recording
 from ...autograd.modes import modes
 from ...kernels.binding import ScalarBody
@@ -20,7 +21,7 @@ from ..core.operands import as_operand
 from ..core.primitive import Primitive, miss
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, contiguous, copy_elements, plan_copy, to_device
-from ..memory.writing import live_views, move
+from ..memory.writing import into_fresh, live_views, move
 
 SHARED_STRIDED = Primitive("as_strided")                 # of a base whose elements share memory, or reaching outside of it
 _PLACE, _AS_IT_IS = Primitive("place", "Zeros with a tensor added in the region that a view covers."), Recorded("clone")
@@ -169,14 +170,32 @@ def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
 @_PLACE.derivative
 def _place_vjp(node, grad):
     base, layout, offset = node.attributes
+    whole, start = _in_memory_order(grad, base)
+    return (_strided(whole, layout, start + offset),)
+
+
+def _in_memory_order(grad, base):
+    """A tensor's elements in memory where those of a base of its shape lie, and the offset of the base's first one."""
     wanted = Layout.of(grad.layout.dtype, base.shape, base.strides, base.device)
-    if grad.layout is not wanted:
-        moved = lasting(wanted)
-        copy_elements(grad, moved)
-        if recording(grad):
-            moved.node = GraphNode(_AS_IT_IS, (grad.node,), ())
-        grad = moved
-    return (make_view(grad, (Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset), AS_STRIDED),)
+    if grad.layout is wanted:
+        return grad, 0
+    return _copied_in_memory_order(grad, base)
+
+
+def _copied_in_memory_order(grad, base):
+    if grad.layout.handler is not None:                  # whose elements have no places of their own
+        low, high = base.extent()
+        return place(grad, Layout.of(base.dtype, (high - low,), None, base.device), base, -low), -low
+    out = lasting(Layout.of(grad.layout.dtype, base.shape, base.strides, base.device))
+    copy_elements(grad, out)
+    if recording(grad):
+        out.node = GraphNode(_AS_IT_IS, (grad.node,), ())
+    return out, 0
+
+
+def _strided(x, layout, offset):
+    """The view of a tensor with a layout's shape and strides, from an offset on."""
+    return make_view(x, algebra.as_strided(x.layout, layout.shape, layout.strides, offset), AS_STRIDED)
 
 
 # ---------------------------------------------------------------- writing through views
@@ -189,12 +208,10 @@ def _shared_strided_vjp(node, grad):
     first, last = layout.extent()
     low, high = min(low, offset + first), max(high, offset + last)
     block = Layout.of(base.dtype, (high - low,), None, base.device)
-    within = Layout.of(grad.layout.dtype, base.shape, base.strides, base.device), -low
-    result = make_view(place(grad, block, layout, offset - low), within, AS_STRIDED)
+    result = _strided(place(grad, block, layout, offset - low), base, -low)
     if not base.overlaps_itself():
         return (result,)
-    owners = place(filled(base.dense(), 1), block, *within)
-    return (result / make_view(owners, within, AS_STRIDED),)
+    return (result / _strided(place(filled(base.dense(), 1), block, base, -low), base, -low),)
 
 
 class CopySlices(Node):
@@ -224,20 +241,16 @@ class CopySlices(Node):
         if base.overlaps_itself():
             raise RuntimeError(f"{self.inner.name()}: it wrote to a view of a tensor of which several elements share memory, and "
                                f"their gradients cannot be told apart. Please clone() the tensor before performing the operation.")
-        whole = lasting(base)
-        copy_elements(grad, whole)
-        if recording(grad):
-            whole.node = GraphNode(_AS_IT_IS, (grad.node,), ())
-        region = (Layout.of(grad.layout.dtype, self.layout.shape, self.layout.strides, base.device), self.offset)
+        whole, start = _copied_in_memory_order(grad, base)
         # Recorded, an inner node may put its saved result behind itself, where it would run and be freed before its turn here.
         run = copy.copy(self.inner).differentiable_backward if modes.grad else self.inner.backward
-        outgoing = run(clone(make_view(whole, region, AS_STRIDED)))
-        part = make_view(whole, region, AS_STRIDED)
+        outgoing = run(clone(_strided(whole, self.layout, start + self.offset)))
         inside = outgoing[0]
         if inside is None:
             inside = filled(Layout.of(grad.layout.dtype, (), (), base.device), 0)
-        copy_(part, inside)
-        return (whole if whole.layout.contiguous else contiguous(whole), *outgoing[1:])
+        into_fresh(lambda _: copy_(_strided(whole, self.layout, start + self.offset), inside), whole)
+        outside = whole if start == 0 and whole.layout.shape == base.shape else _strided(whole, base, start)
+        return (outside if outside.layout.contiguous else contiguous(outside), *outgoing[1:])
 
 
 @provide
