@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 
 import pytest
 
@@ -46,6 +47,18 @@ def torch(request):
         import numtorch
         yield numtorch
         numtorch.set_grad_enabled(True)                  # so that one failure is not followed by others
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left():
+    """A test's threads end with it: compiled functions, forks and shared memory look whether there are others."""
+    before = threading.enumerate()
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in left:
+        thread.join(1)                                   # what was told to end
+    left = [thread for thread in left if thread.is_alive()]
+    assert not left, f"the test left {left}"
 
 
 @pytest.fixture(autouse=True)

@@ -34,7 +34,6 @@ class Contention:
         self.wall = self.processor = 0.0
         self.speeds = []
         self._block = bytes(PIECE_BYTES)
-        self._pool = ThreadPoolExecutor(threads)
         self._together = threading.Barrier(threads)
         self._processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
@@ -52,7 +51,8 @@ class Contention:
     def check(self) -> float:
         """Do the work on every thread; how many times the processor time it took by the wall's clock."""
         time.sleep(REST_SECONDS)
-        pieces = [p for done in self._pool.map(self._work, range(self.threads)) for p in done]
+        with ThreadPoolExecutor(self.threads) as pool:   # no thread is left: compiled functions wait until there is no other
+            pieces = [p for done in pool.map(self._work, range(self.threads)) for p in done]
         wall, processor = (sum(p[i] for p in pieces) for i in (0, 1))
         self.wall += wall
         self.processor += processor

@@ -1,7 +1,7 @@
 """A real GPU through cuda.core: pool memory, streams, launches of cached cubins with raw addresses.
 
 Not proven on hardware: no GPU was at hand when this was written. What is checked without one is that cubins are made for
-sm_80 and sm_90 (tests/test_cuda.py); the calls below follow cuda.core 1.x and cuda.bindings 13.
+sm_80 and sm_90 (tests/cuda/test_cuda.py); the calls below follow cuda.core 1.x and cuda.bindings 13.
 """
 from __future__ import annotations
 

@@ -1,0 +1,323 @@
+"""Traces: what a function computes as a graph, every op with its gradient; the graph's text, its interpreter, files."""
+import io
+import warnings
+
+import pytest
+
+import numtorch as torch
+import tests.autograd.test_every_gradient as gradients
+from numtorch.jit import Interpreter, parse
+from numtorch.jit.tracing import trace_graph
+from numtorch.tree import flatten
+
+F = torch.nn.functional
+
+
+def run(graph, *args):
+    return Interpreter(graph).run(*args)
+
+
+def tensors(result):
+    return [leaf for leaf in flatten(result)[0] if isinstance(leaf, torch.Tensor)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(set(gradients.ROWS) - gradients.SPARSE))
+def test_every_op_is_traced_with_its_gradient(name):
+    """The graph gives the op's results and gradients for other inputs than those it was traced with, and reads back from its text."""
+    function, shapes, _ = gradients.ROWS[name]
+    points = gradients.points(shapes)
+
+    def program(*inputs):
+        result = function(*inputs)
+        outputs = [t for t in tensors(result) if t.requires_grad and t.dtype.is_floating_point]
+        slopes = torch.autograd.grad([o.sum() for o in outputs], inputs, allow_unused=True) if outputs else ()
+        return tensors(result), [s for s in slopes if s is not None]
+    torch.manual_seed(0)
+    expected = tensors(program(*points))
+    graph = trace_graph(program, tuple(points))
+    text = str(graph)
+    assert str(parse(text)) == text
+    torch.manual_seed(0)
+    found = tensors(run(parse(text, graph.constants), *points))
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
+# ---------------------------------------------------------------- programs
+def writes(x):
+    y = x * 2
+    v = y.t()
+    v[0] += x[0, 0]
+    y[1:] = x[1:] + 1
+    y.view(-1)[::2].mul_(3)
+    return y, v, y[0].sum()
+
+
+def writes_into_new(x):
+    out = torch.zeros(3, 4)
+    for i in range(3):
+        out[i] = x[i] * i
+    out.diagonal().add_(1)
+    return out
+
+
+def writes_into_new_integers(x):
+    counts = torch.zeros(4, 3, dtype=torch.int64)
+    for i in range(3):
+        counts[1:, i] += (x[i, :3] > 0)
+    return counts, counts.sum(0)
+
+
+def writes_argument(x):
+    x.mul_(2)
+    x[0].zero_()
+    return x.sum()
+
+
+def integers(x):
+    n = (x * 10).to(torch.int64)
+    n += 1
+    n.div_(2, rounding_mode="floor")
+    return n, n.bool(), {"parts": [n[0], (n[1],)]}
+
+
+def detached(x):
+    y = x * 3
+    z = y.detach()
+    z.add_(1)
+    return y + z
+
+
+def by_hand(x):
+    x = x.detach().requires_grad_()
+    y = (x.sin() * x).sum()
+    slope, = torch.autograd.grad(y, x, create_graph=True)
+    return torch.autograd.grad(slope.exp().sum(), x)[0]
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        return 3 * grad * x
+
+
+def by_function(x):
+    x = x.detach().requires_grad_()
+    return torch.autograd.grad(Twice.apply(x.exp()).sum(), x)[0]
+
+
+@torch.pointwise
+def wobble(x, y, *, rate=2.0):
+    return torch.where(x > y, torch.sin(x * rate), y / (1 + x * x))
+
+
+def by_users_op(x):
+    return wobble(x, x.flip(0)), wobble(x, 0.5, rate=3.0).sum(1)
+
+
+PROGRAMS = [writes, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function, by_users_op]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_programs_are_traced(program):
+    graph = trace_graph(program, (torch.randn(3, 4),))
+    assert str(parse(str(graph))) == str(graph)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        x = torch.randn(3, 4)
+        a, b = x.clone(), x.clone()
+        expected, found = program(a), run(graph, b)
+        assert flatten(expected)[1] == flatten(found)[1]
+        for e, f in zip(tensors(expected), tensors(found)):
+            torch.testing.assert_close(f, e, rtol=1e-6, atol=1e-6)
+        assert torch.equal(a, b)
+
+
+def test_a_traced_training_step_leaves_the_gradients_of_the_step():
+    """Backward's ops are in the graph, and nothing of the trace stays in the parameters."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 3))
+
+    def step(x, y):
+        net.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        return loss
+    graph = trace_graph(step, (torch.randn(5, 6), torch.randint(0, 3, (5,))), dict(net.named_parameters()))
+    assert len(graph.gradients) == 6
+    x, y = torch.randn(5, 6), torch.randint(0, 3, (5,))
+    loss = step(x, y)
+    expected = [p.grad for p in net.parameters()]
+    net.zero_grad()
+    torch.testing.assert_close(run(graph, x, y), loss.detach())
+    for p, grad in zip(net.parameters(), expected):
+        assert p.layout.handler is None and p.address
+        torch.testing.assert_close(p.grad, grad)
+
+
+# ---------------------------------------------------------------- the graph
+def test_text_is_readable():
+    graph = torch.jit.trace(lambda x, w: torch.softmax(x @ w.t(), 1) * 2, (torch.zeros(2, 3), torch.zeros(4, 3))).graph
+    assert str(graph) == """graph(%x: float32[2, 3], %w: float32[4, 3]):
+  %0: float32[3, 4]@(1, 3) = view.transpose[0, 1](%w)
+  %1: float32[2, 4] = matmul(%x, %0)
+  %2: float32[2, 4] = softmax[1,](%1)
+  %3: float32[2, 4] = mul(%2, 2)
+  return %3""".replace("matmul", graph.nodes[1].op)
+    assert "digraph" in graph.draw().source and "softmax" in graph.draw().source
+
+
+@pytest.mark.parametrize(("line", "wrong"), [
+    ("%1: float32[2] = sin(%y)", "none of a graph"), ("%1: float32[2] = no_such_op(%x)", "not known"), ("%x: float32[2] = sin(%x)", "twice"),
+    ("%1: float32[2] = sin(__import__('os'))", "none of a graph"), ("%1: float32[2] = (lambda: 1)(%x)", "not known|none"),
+    ("%1: nonsense[2] = sin(%x)", "none of a graph"), ("%1: float32[2] = sin(%x, writes=(3,))", "writes|no value"),
+    ("%1: float32[2] = constant['w',]()", "none of a graph"),
+])
+def test_what_is_no_graph_is_refused(line, wrong):
+    text = f"graph(%x: float32[2]):\n  {line}\n  return %1"
+    with pytest.raises(ValueError, match=wrong):
+        parse(text, {})
+
+
+# ---------------------------------------------------------------- jit.trace
+def test_a_trace_re_executes_what_was_recorded_and_warns_of_branches():
+    def f(x):
+        return x * 2 if x.sum() > 0 else -x
+    with pytest.warns(torch.jit.TracerWarning, match="Python boolean"):
+        traced = torch.jit.trace(f, torch.ones(3))
+    assert torch.equal(traced(torch.ones(3)), torch.full((3,), 2.0))
+    assert torch.equal(traced(-torch.ones(3)), torch.full((3,), -2.0))
+    for asks, kind in ((lambda x: x * x.sum().item(), "number"), (lambda x: x * int(x[0]), "number|integer"), (lambda x: x + x.tolist()[0], "list")):
+        with pytest.warns(torch.jit.TracerWarning, match=kind) as seen:
+            torch.jit.trace(asks, torch.ones(3))
+        assert seen[0].filename == __file__
+
+
+def test_check_trace_warns_of_what_differs():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return x + len(calls)
+    with pytest.warns(torch.jit.TracerWarning, match="does not match"):
+        torch.jit.trace(f, torch.ones(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.jit.trace(f, torch.ones(3), check_trace=False)
+    assert not torch.jit.is_tracing()
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.fc = torch.nn.Conv2d(2, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Linear(4 * 4 * 4, 3)
+
+    def forward(self, x, scale):
+        assert torch.jit.is_tracing() in (True, False)
+        h = wobble(self.norm(self.conv(x)), 0.1)
+        return {"logits": self.fc(h.flatten(1)) * scale, "hidden": h}
+
+
+@pytest.mark.parametrize("training", (True, False))
+def test_modules_are_traced_saved_and_loaded(training, tmp_path):
+    """Parameters train, buffers move on, other layouts are traced again; a file needs no source."""
+    torch.manual_seed(0)
+    net = Net().train(training)
+    x = torch.randn(2, 2, 6, 6)
+    traced = torch.jit.trace(net, (x, torch.tensor(2.0)))
+    before = net.norm.running_mean.clone()
+    traced(x, torch.tensor(2.0))
+    assert torch.equal(before, net.norm.running_mean) != training
+    assert list(traced.state_dict()) == list(net.state_dict())
+    traced(x, torch.tensor(3.0))["logits"].sum().backward()
+    assert net.conv.weight.grad is not None and traced.conv.weight is net.conv.weight
+    traced.save(tmp_path / "net.pt")
+    loaded = torch.jit.load(tmp_path / "net.pt")
+    assert "wobble" not in str(loaded.graph) and loaded.training == training and loaded.original_name == "Net"
+    expected, found = traced(x, torch.tensor(0.5)), loaded(x, torch.tensor(0.5))
+    for key in expected:
+        torch.testing.assert_close(found[key], expected[key])
+    assert traced(torch.randn(5, 2, 6, 6), torch.tensor(1.0))["logits"].shape == (5, 3)
+    with pytest.raises(RuntimeError, match="traced for"):
+        loaded(torch.randn(5, 2, 6, 6), torch.tensor(1.0))
+
+
+def test_a_file_is_read_where_the_source_is_absent(tmp_path):
+    import subprocess
+    import sys
+    torch.jit.save(torch.jit.trace(by_users_op, torch.arange(12.0).reshape(3, 4)), tmp_path / "f.pt")
+    text = f"import numtorch as torch; f = torch.jit.load({str(tmp_path / 'f.pt')!r}); print(f(torch.arange(12.).reshape(3, 4))[1].tolist())"
+    out = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == str(by_users_op(torch.arange(12.0).reshape(3, 4))[1].tolist())
+
+
+def test_other_files_are_refused(tmp_path):
+    torch.save({"weight": torch.zeros(2)}, tmp_path / "plain.pt")
+    with pytest.raises(RuntimeError, match="not written by jit"):
+        torch.jit.load(tmp_path / "plain.pt")
+    file = io.BytesIO()
+    torch.jit.trace(torch.sin, torch.zeros(2)).save(file)
+    content = torch.load(io.BytesIO(file.getvalue()))
+    content["graph"] = content["graph"].replace("sin(", "__import__('os').system(")
+    torch.save(content, tmp_path / "bad.pt")
+    with pytest.raises(RuntimeError, match="damaged"):
+        torch.jit.load(tmp_path / "bad.pt")
+
+
+def test_nothing_of_a_trace_stays_when_the_function_fails():
+    layer = torch.nn.Linear(2, 2)
+
+    def f(x):
+        raise KeyError("x")
+    layer.forward = lambda x: f(x)
+    with pytest.raises(KeyError):
+        torch.jit.trace(layer, torch.zeros(1, 2))
+    assert layer.weight.layout.handler is None and not torch.jit.is_tracing()
+    assert torch.equal(layer.weight @ torch.zeros(2, 1), torch.zeros(2, 1))
+
+
+def test_a_traced_tensor_that_escapes_is_an_ordinary_one():
+    kept = []
+
+    def f(x):
+        kept.append(x * 2)
+        return kept[0] + 1
+    trace_graph(f, (torch.ones(2),))
+    assert (kept[0] + 1).tolist() == [3.0, 3.0] and kept[0].tolist() == [2.0, 2.0]
+
+
+def test_a_step_of_an_optimizer_is_in_the_graph():
+    net = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    x = torch.randn(4, 3)
+    with pytest.raises(NotImplementedError, match="the first step of an optimiser makes its states"):
+        trace_graph(step, (x,), dict(net.named_parameters()))
+    net.zero_grad()
+    optimizer._prepared = [None]
+    step(x)
+    held = {**dict(net.named_parameters()), "weight.m": optimizer.state[net.weight]["exp_avg"]}
+    before = [p.detach().clone() for p in (*net.parameters(), held["weight.m"])]
+    graph = trace_graph(step, (x,), held)
+    after = [p.detach().clone() for p in (*net.parameters(), held["weight.m"])]
+    for p, value in zip((*net.parameters(), held["weight.m"]), before):
+        p.detach().copy_(value)
+    assert [node.op for node in graph.nodes].count("update") == 2
+    again = parse(str(graph), graph.constants)
+    Interpreter(again).run(x)
+    torch.testing.assert_close(net.weight.detach(), after[0])
+    torch.testing.assert_close(held["weight.m"], after[2])
