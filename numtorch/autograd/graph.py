@@ -315,7 +315,8 @@ class Recorded:
     """What a node was recorded for: a name and a derivative. The primitives of ops/ are such."""
 
     def __init__(self, name: str):
-        self.name, self.vjp = name, None
+        self.name = self.key = name
+        self.vjp = None
 
     def derivative(self, vjp):
         """Decorator: the gradients of the inputs by ops, `vjp(node, grad)`."""

@@ -65,7 +65,7 @@ def _formula(graph, op, values):
             else:
                 layouts: tuple[Layout, ...] = tuple([i.layout if isinstance(i, Value) else number(i).layout for i in inputs])
                 out = expression.op.planned_for(layouts, ()).out
-                found, = graph.call(Node(expression.op.name, inputs), [out])
+                found, = graph.call(Node(expression.op.key, inputs), [out])
             known[id(expression)] = found
         return known[id(expression)]
     return value(op.expression)

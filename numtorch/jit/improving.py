@@ -11,7 +11,7 @@ Each stage is one call of the function, or several:
 5. The two take turns for a while, and the faster stays.
 
 What the caller gets is a replay's, or that of a program which was found equal. A function that reaches tensors is not traced while
-there are other threads, which could see them meanwhile; those of progress bars and notebooks do not.
+there are other threads, which could see them meanwhile; those of progress bars, logs and notebooks do not.
 """
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from .tracing import Trace
 PATIENCE = 16                                            # replays before the call is traced
 TURNS = 12                                               # calls that two programs take turns in, after verification
 _compiling: set = set()                                  # the threads that do
-_OF_SCREENS = {"tqdm", "rich", "ipykernel", "IPython", "zmq", "tornado"}        # whose threads draw bars and serve notebooks
+_WITHOUT_TENSORS = {"tqdm", "rich", "tensorboard", "ipykernel", "IPython", "zmq", "tornado"}    # whose threads draw, log and listen
 
 
 def _onlookers() -> list:
     """The other threads of Python that could use tensors."""
     return [thread for thread in threading.enumerate() if thread is not threading.current_thread() and thread not in _compiling
             and not {type(thread).__module__.partition(".")[0],
-                     str(getattr(getattr(thread, "_target", None), "__module__", "")).partition(".")[0]} & _OF_SCREENS]
+                     str(getattr(getattr(thread, "_target", None), "__module__", "")).partition(".")[0]} & _WITHOUT_TENSORS]
 
 
 class Improvement:

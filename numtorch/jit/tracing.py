@@ -251,7 +251,7 @@ class Trace(Level):
             if not isinstance(tensors[i].layout, Traced):
                 self.adopt(tensors[i])
                 inner[i] = self.inside(tensors[i])
-        node = Node(primitive.name, values, attributes, writes)
+        node = Node(primitive.key, values, attributes, writes)
         node.draws = default_generator._offset != offset or any(isinstance(a, Generator) for a in attributes)
         made = self.graph.call(node, [*[t.layout for t in found], *[inner[i].layout for i in writes]])
         outer = [(t, self.result(t, value)) for t, value in zip(found, made)] + written
@@ -359,7 +359,7 @@ class Trace(Level):
         if not self.final or type(node) is not GraphNode or node.primitive.name in BY_OPS:
             return node.differentiable_backward(grad)
         tensors, attributes = given_to(node, grad)
-        op = PREFIX + node.primitive.name
+        op = PREFIX + node.primitive.key
         made = run_gradient(op, [self.inside(t) for t in tensors], attributes)
         values = self.emit(op, [None if t is None else self.value_of(t) for t in tensors], attributes, [t.layout for t in made])
         found = iter([self.result(inside, value) for inside, value in zip(made, values)])

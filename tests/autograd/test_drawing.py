@@ -27,7 +27,7 @@ def test_outputs_of_one_call_are_one_box():
 
 @pytest.mark.filterwarnings("ignore")
 def test_every_recorded_call_can_be_drawn_and_walked():
-    import test_every_gradient as gradients
+    import gradientrows as gradients
     for name, (function, shapes, _) in gradients.ROWS.items():
         result = function(*gradients.points(shapes))
         results = [t for t in (result if isinstance(result, (tuple, list)) else (result,)) if t.requires_grad and t.grad_fn is not None]

@@ -23,7 +23,7 @@ PARTS = 4                                                # of the elementwise ta
 
 def tables():
     """The rows by name: functions of a device that give tensors."""
-    import test_every_gradient as gradients
+    import gradientrows as gradients
     from optable import ROWS as ELEMENTWISE
 
     import numtorch as torch

@@ -2,11 +2,11 @@
 import io
 import random
 
+import gradientrows as gradients
 import pytest
 from test_trace import PROGRAMS, tensors
 
 import numtorch as torch
-import tests.autograd.test_every_gradient as gradients
 from numtorch.jit import Interpreter, parse
 from numtorch.jit.passes import optimized
 from numtorch.jit.passes.algebra import simplify

@@ -2,10 +2,10 @@
 import io
 import warnings
 
+import gradientrows as gradients
 import pytest
 
 import numtorch as torch
-import tests.autograd.test_every_gradient as gradients
 from numtorch.jit import Interpreter, parse
 from numtorch.jit.tracing import trace_graph
 from numtorch.tree import flatten
@@ -248,6 +248,26 @@ def test_modules_are_traced_saved_and_loaded(training, tmp_path):
     assert traced(torch.randn(5, 2, 6, 6), torch.tensor(1.0))["logits"].shape == (5, 3)
     with pytest.raises(RuntimeError, match="traced for"):
         loaded(torch.randn(5, 2, 6, 6), torch.tensor(1.0))
+
+
+def test_users_ops_of_one_name_stay_apart():
+    """Of two libraries, or defined again in a session; and one that is named as an op of ours."""
+    def made(k):
+        @torch.pointwise(methods=False)
+        def gelu(x):
+            return x * k
+
+        @torch.pointwise(methods=False)
+        def sway(x):
+            return x + k
+        return lambda x: gelu(sway(x))
+    x = torch.arange(3.0)
+    functions = [made(2.0), made(3.0)]
+    traces = [torch.jit.trace(f, x) for f in functions]
+    for f, k, traced in zip(functions, (2.0, 3.0), traces):
+        assert traced(x).tolist() == f(x).tolist() == [(i + k) * k for i in range(3)]
+    graph = trace_graph(functions[1], (x,))
+    assert run(parse(str(graph)), x).tolist() == functions[1](x).tolist()
 
 
 def test_a_file_is_read_where_the_source_is_absent(tmp_path):

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gradientrows import ROWS as PUBLIC
+from gradientrows import values
 from optable import ROWS as FORMULAS
 from optable import samples
 from orders import ORDERS, SHARING, Case, arrange, below, compare, flags, orders_of, permuted
@@ -24,8 +26,6 @@ from numtorch.kernels.cpu.reduce import reduce, traversal
 from numtorch.kernels.cpu.scan import scan
 from numtorch.kernels.cpu.softmax import softmax
 from numtorch.kernels.cpu.sort import sort, topk
-from tests.autograd.test_every_gradient import ROWS as PUBLIC
-from tests.autograd.test_every_gradient import values
 
 TILE = host_tile(4)
 

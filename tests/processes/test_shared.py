@@ -295,7 +295,7 @@ def test_systems_that_have_less(without, tmp_path):
     The tests of tensors between processes pass there, with all their processes."""
     (tmp_path / "sitecustomize.py").write_text(LESS.format(without=without))
     path = os.pathsep.join([str(tmp_path), ROOT, os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *["tests/test_" + t for t in CHOSEN]],
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *["tests/processes/test_" + t for t in CHOSEN]],
                           capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "NUMTORCH_TEST_FORKS": "5"})
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
 

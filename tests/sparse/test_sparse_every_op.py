@@ -1,9 +1,9 @@
 """Every differentiable op on a sparse tensor: what it gives is what it gives of the dense one, or it says that it has no such meaning."""
+import gradientrows as gradients
 import numpy as np
 import pytest
 
 import numtorch as torch
-import tests.autograd.test_every_gradient as gradients
 
 MAKERS = {"coo": lambda x: x.to_sparse(), "csr": lambda x: x.to_sparse_csr()}
 # what a sparse tensor means otherwise: places that are not stored take no part

@@ -123,6 +123,7 @@ class Primitive(Recorded):
         module: where it is written; by default where it is made.
 
     Attributes:
+        key: what `registry` has it by: its name, with a number behind it where a user's op has the name of another.
         plans: by the layouts of its tensors, then its attributes; `exact_plans`: by the types of these too.
         function: what users call, where that is the primitive itself.
         required: the places of arguments that must be tensors, not None.
@@ -140,8 +141,11 @@ class Primitive(Recorded):
         self.module = module or inspect.currentframe().f_back.f_globals["__name__"]
         self.arity = len(self.parameters)
         self.plans, self.exact_plans = new_plan_table(), new_plan_table()
-        if is_ours(self.module) or name not in registry or not is_ours(registry[name].module):
-            registry[name] = self                        # a user's never replaces one of ours
+        number = 1
+        while not is_ours(self.module) and self.key in registry:         # graphs find by it what was traced, whatever came since
+            number += 1
+            self.key = f"{name}_{number}"
+        registry[self.key] = self
 
     def __repr__(self):
         return f"<primitive {self.name}({', '.join(self.parameters)})>"

@@ -177,7 +177,6 @@ def _check_dtypes(name, layout, vectors):
 def _row_plan(primitive, layout, weight, bias, shape, eps):
     name, vectors, centred = primitive.name, (weight, bias), primitive is LAYER_NORM
     real(name, "eps", eps)
-    ints(shape, f"{name}: normalized_shape")
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
                            "normalized_shape = []")
@@ -202,8 +201,9 @@ def _row_plan(primitive, layout, weight, bias, shape, eps):
 _layer_norm, _rms_norm = _norm(LAYER_NORM, _row_plan), _norm(RMS_NORM, _row_plan)
 
 
-def _as_tuple(shape):
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+def _extents(name, shape):
+    shape = shape if type(shape) is tuple else (shape,) if isinstance(shape, int) else tuple(shape)
+    return ints(shape, name)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
@@ -226,7 +226,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
         >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,), eps=0.0)
         tensor([[-1.,  1.]])
     """
-    shape = normalized_shape if type(normalized_shape) is tuple else _as_tuple(normalized_shape)
+    shape = _extents("layer_norm: normalized_shape", normalized_shape)
     return _layer_norm(input, weight, bias, shape, eps)
 
 
@@ -252,7 +252,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """
     if eps is None:
         eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype is float64 else 2.0 ** -23
-    shape = normalized_shape if type(normalized_shape) is tuple else _as_tuple(normalized_shape)
+    shape = _extents("rms_norm: normalized_shape", normalized_shape)
     return _rms_norm(input, weight, None, shape, eps)
 
 
