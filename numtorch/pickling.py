@@ -1,6 +1,7 @@
 """Tensors pickled and copied: `pickle`, `copy.copy` and `copy.deepcopy`."""
 from __future__ import annotations
 
+import copyreg
 import ctypes
 from copy import deepcopy
 
@@ -9,10 +10,22 @@ from .devices import cpu
 from .dtypes import dtype
 from .layout import Layout
 from .storage import new_storage
-from .tensor import Tensor, alias, lasting, new, wrap
+from .tensor import Tensor, alias, bare, lasting, new, wrap
 
 
 # ---------------------------------------------------------------- pickle
+def _reduce_slot(wrapper):
+    """A method that is a type's slot: by its name, but for `bare`, whose name would give Tensor's own call."""
+    return (_bare, ()) if wrapper is bare else (getattr, (wrapper.__self__, wrapper.__name__))
+
+
+def _bare():
+    return bare
+
+
+copyreg.pickle(type(bare), _reduce_slot)                 # functions of users' elementwise ops make their results by it
+
+
 def _reduce(self, protocol) -> tuple:
     if self.layout.handler is not None:
         return self.layout.handler.reduced(self)

@@ -198,7 +198,16 @@ def give_back():
 CANNOT_SAVE = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
                "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
                "use `torch.no_grad()` instead of `torch.inference_mode()`.")
-inferring: list = []                                     # an element for each `inference_mode` and capture that some thread is in
+
+
+class _Inferring(list):
+    """An element for each `inference_mode` and capture that some thread is in."""
+
+    def __reduce__(self):
+        return "inferring"                               # by reference: a pickled function looks at those of the process
+
+
+inferring = _Inferring()
 
 
 class _Mode(threading.local):

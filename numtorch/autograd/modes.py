@@ -38,6 +38,9 @@ class _Modes(threading.local):
         self.grad = grad = grad and not self.inference
         self.recording = OFF if not grad else RARE if self.saved_hooks or self.anomaly else PLAIN
 
+    def __reduce__(self):
+        return "modes"                                   # by reference: a pickled function's switches are those of the process
+
 
 modes = _Modes()
 

@@ -8,8 +8,6 @@ import io
 import pickle
 import sys
 import types
-import uuid
-import weakref
 from multiprocessing.reduction import ForkingPickler
 
 import cloudpickle
@@ -19,7 +17,7 @@ from ..arrays import SharedMemory
 from ..devices import cpu
 from ..dtypes import dtype
 from ..layout import Layout
-from ..ops.pointwise.pointwise import PointwiseOp, pointwise
+from ..ops.pointwise.pointwise import PointwiseOp
 from ..shared.blocks import Block, allocate_copy
 from ..shared.channel import Channel, Letter
 from ..shared.heap import heap
@@ -53,7 +51,7 @@ class Pickler(cloudpickle.Pickler):
             return NotImplemented
         op = getattr(each, "op", None)
         if isinstance(op, PointwiseOp) and each is op.function:
-            return _reduce_op(op)
+            return getattr, (op, "function")
         if isinstance(each, Storage):
             raise TypeError("cannot send a Storage: send a tensor over it")
         shareable = getattr(type(each), "_reduce_shared", None)
@@ -181,30 +179,6 @@ def rebuild_tensor(number, generation, nbytes, offset, kind, shape, strides, ext
         if grad is not None:
             out.grad = grad
     return out
-
-
-_ops: weakref.WeakValueDictionary = weakref.WeakValueDictionary()        # ops that were sent or received, by their names
-_names: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def _reduce_op(op):
-    """An elementwise op that another process could not import: its formula, and what was said about it."""
-    name = _names.setdefault(op, uuid.uuid4().hex)
-    _ops[name] = op
-    options = dict(kind=op.kind, bool_operands=tuple(op.bool_operands), cost=op.cost, name=op.name, divisor=op.divisor,
-                   differentiable=op.differentiable, refuses=op.refuses)
-    return _rebuild_op, (name, op.body, options, op.derivative_body)
-
-
-def _rebuild_op(name, body, options, derivative):
-    op = _ops.get(name)
-    if op is None:
-        function = pointwise(body, **options)
-        op = _ops[name] = function.op
-        _names[op] = name
-        if derivative is not None:
-            op.derivative(derivative)
-    return op.function
 
 
 def _importable(each):

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -187,13 +189,84 @@ def test_several_results():
     np.testing.assert_allclose(x.grad.tolist(), [3 / 5 - 4 / 25, 0 - 2 / 4], rtol=1e-5)
 
 
+# ---------------------------------------------------------------- pickle
 def test_an_op_pickles_by_its_name():
     assert pickle.loads(pickle.dumps(torch.sigmoid)) is torch.sigmoid and pickle.loads(pickle.dumps(own)) is own
+    assert pickle.loads(pickle.dumps(torch.sigmoid.op)) is torch.sigmoid.op
 
 
 @torch.pointwise
 def own(x):
     return x * x
+
+
+SENT = """
+import sys, pickle, cloudpickle
+import numtorch as torch
+@torch.pointwise
+def cube(x, *, by=2.0):
+    return torch.pow(x, 3) * by
+@torch.pointwise
+def over(x):
+    return cube(x) + cube(x, by=1.0)
+@torch.pointwise(methods=False)
+def several(x, y):
+    return torch.hypot(x, y), x * y
+@torch.pointwise
+def written(x):
+    return x * x
+@written.derivative
+def _(grad, x):
+    return grad * 10
+def made(by):
+    return torch.pointwise(lambda x: over(x) * by, name="enclosed", methods=False)
+enclosed = made(0.5)
+def run(each):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    results = each(x, x) if each.__name__ == "several" else (each(x),)
+    sum(results).sum().backward()
+    return [*[r.tolist() for r in results], x.grad.tolist()]
+if __name__ == "__main__":
+    ops = [cube, over, several, written, enclosed, lambda x: cube(x) + over(x)]
+    wanted = [run(op) for op in ops]                     # plans and derivatives are there then, and stay at home
+"""
+
+
+def ran(path, *arguments):
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=240, cwd=path)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def test_ops_travel_by_value(tmp_path):
+    """cloudpickle, which knows nothing of us: of a script's own module, in a closure, over other ops, with several results, with a
+    written derivative, and used before."""
+    (tmp_path / "send.py").write_text(SENT + """
+    def check(ops=ops, wanted=wanted, run=run):
+        assert [run(op) for op in ops] == wanted
+        x = torch.tensor([1.0, 2.0])
+        assert x.cube_(by=1.0).tolist() == [1, 8] and ops[1](x, out=torch.empty(2)).tolist() == [3, 1536]
+        assert not hasattr(x, "several") and not hasattr(x, "enclosed")
+        with torch.inference_mode():
+            assert ops[0](x).is_inference()
+        with torch.no_grad():
+            assert not ops[0](x.requires_grad_()).requires_grad
+        return "right"
+    assert all(a.op is b.op for a, b in zip(pickle.loads(cloudpickle.dumps(ops[:2])), ops))
+    open("ops", "wb").write(cloudpickle.dumps(check))
+""")
+    ran(tmp_path, "send.py")
+    assert ran(tmp_path, "-c", "import pickle; print(pickle.load(open('ops', 'rb'))())") == "right\n"
+
+
+@pytest.mark.parametrize("library", ["multiprocessing", "numtorch.multiprocessing"])
+def test_ops_reach_spawned_processes(tmp_path, library):
+    (tmp_path / "spawn.py").write_text(SENT.replace("if __name__", f"import {library} as mp\nif __name__") + """
+    sent = ops[:4] if mp.__name__ == "multiprocessing" else ops          # which pickles by names alone
+    with mp.get_context("spawn").Pool(1) as pool:
+        print(pool.map(run, sent) == wanted[:len(sent)])
+""")
+    assert ran(tmp_path, "spawn.py") == "True\n"
 
 
 # ---------------------------------------------------------------- why a function is no formula

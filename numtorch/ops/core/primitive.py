@@ -71,9 +71,19 @@ def nothing_to_do(*words):
 
 
 class PlanTable(dict):
-    """Plans by what their inputs look like, bounded."""
+    """Plans by what their inputs look like, bounded.
 
-    __slots__ = ()
+    Args:
+        place: the record and its attribute that are the table's; by these it is pickled.
+    """
+
+    __slots__ = ("place",)
+
+    def __init__(self, *place):
+        self.place = place
+
+    def __reduce__(self):
+        return getattr, self.place
 
     def keep(self, key, plan):
         _kept[0] += 1
@@ -93,9 +103,9 @@ _tables: list = []
 _kept = [0]                                              # plans that tables have been given since all were emptied
 
 
-def new_plan_table() -> PlanTable:
+def new_plan_table(*place) -> PlanTable:
     """A plan table that is emptied when the number of threads changes, since plans hold their split."""
-    table = PlanTable()
+    table = PlanTable(*place)
     _tables.append(table)
     return table
 
@@ -140,7 +150,7 @@ class Primitive(Recorded):
         self.doc, self.parameters = doc, tuple(parameters)
         self.module = module or inspect.currentframe().f_back.f_globals["__name__"]
         self.arity = len(self.parameters)
-        self.plans, self.exact_plans = new_plan_table(), new_plan_table()
+        self.plans, self.exact_plans = new_plan_table(self, "plans"), new_plan_table(self, "exact_plans")
         number = 1
         while not is_ours(self.module) and self.key in registry:         # graphs find by it what was traced, whatever came since
             number += 1

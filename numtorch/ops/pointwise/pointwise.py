@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import types as pytypes
 import warnings
+import weakref
 
 import numpy as np
 
@@ -35,7 +37,7 @@ from ..core.backends import kernels
 from ..core.derived import derived, expression_of, frozen
 from ..core.expression import Apply, Symbol, symbols, trace
 from ..core.operands import common_device, method, result_dtype, signature_of
-from ..core.primitive import Plan, PlanTable, Primitive, is_ours, new_plan_table
+from ..core.primitive import Plan, PlanTable, Primitive, is_ours, new_plan_table, registry
 from ..core.reasons import refusal, results_of
 from ..core.tensor_operands import check_tensors
 from ..memory.writing import check_writable
@@ -139,10 +141,26 @@ class PointwiseOp(Primitive):
         self.checked = is_ours(self.module)
         self.overloads = {}                              # formulas for a kind of compute type: {"complex": body}
         self.differentiable, self.derivative_body = differentiable, None
-        self.inplace_plans = new_plan_table()
+        self.inplace_plans = new_plan_table(self, "inplace_plans")
         self._bodies = {}
         self.function = make_function(self)
         self.inplace = make_inplace(self)
+
+    # -------------------------------------------------------- pickle
+    @functools.cached_property
+    def sent_as(self):
+        """What a user's op is known by to the processes that it is sent to."""
+        name = os.urandom(16).hex()
+        _travelled[name] = self
+        return name
+
+    def __reduce__(self):
+        if is_ours(self.module):
+            return _registered, (self.key,)
+        options = dict(kind=self.kind, bool_operands=tuple(self.bool_operands), cost=self.cost, name=self.name,
+                       scalars=self.scalars, differentiable=self.differentiable, refuses=self.refuses, divisor=self.divisor,
+                       methods=getattr(Tensor.__dict__.get(self.name), "op", None) is self)
+        return _rebuild, (self.sent_as, self.body, options, self.overloads, self.derivative_body)
 
     # -------------------------------------------------------- the formula as scalar code
     def scalar(self, compute: str) -> ScalarBody:
@@ -371,6 +389,26 @@ def _positional(body):
     known = body.__kwdefaults__ or {}
     defaults = tuple(known[n] for n in names) if all(n in known for n in names) else None
     return pytypes.FunctionType(code, body.__globals__, body.__name__, defaults, body.__closure__)
+
+
+# ---------------------------------------------------------------- pickle
+_travelled: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # users' ops that were sent or received
+
+
+def _registered(key):
+    return registry[key]
+
+
+def _rebuild(sent_as, body, options, overloads, derivative):
+    """An op that another process sent: the one of an earlier pickle, or made of its formula and what was said about it."""
+    op = _travelled.get(sent_as)
+    if op is None:
+        op = _travelled[sent_as] = pointwise(body, **options).op
+        op.sent_as = sent_as
+        op.overloads.update(overloads)
+        if derivative is not None:
+            op.derivative(derivative)
+    return op
 
 
 # ---------------------------------------------------------------- the decorator
