@@ -1,6 +1,7 @@
 """Blocks of shared memory: taken, held by this process, found again by those who are told of them."""
 from __future__ import annotations
 
+from ..finalisers import Finaliser
 from . import system
 from .heap import Heap, heap
 from .tables import AGAIN, ALONE, BLOCK, CAPACITY, CHANNEL, GENERATION, IN_SEGMENT, KIND, LARGE, OWNER, PLACE
@@ -9,18 +10,18 @@ from .tables import AGAIN, ALONE, BLOCK, CAPACITY, CHANNEL, GENERATION, IN_SEGME
 class Hold:
     """A hold of this process on a block, until nothing refers to it."""
 
-    __slots__ = ("heap", "number")
+    __slots__ = ("number", "end")
 
     def __init__(self, heap, number):
-        self.heap, self.number = heap, number
+        self.number, self.end = number, Finaliser(_drop, heap, number)
 
-    def __del__(self):
-        self.heap.drop(self.number)
+
+def _drop(heap, number):
+    heap.drop(number)
 
 
 class Block:
-    """A block of shared memory that this process holds. Handles that come lead to it by a weak reference, which holds on while an
-    object's own `__del__` runs: the hold is therefore a part of it.
+    """A block of shared memory that this process holds. Handles that come lead to it by a weak reference.
 
     Attributes:
         heap, number, generation: which record, and which use of it.

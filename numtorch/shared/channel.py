@@ -14,6 +14,7 @@ import os
 import select
 import time
 
+from ..finalisers import Finaliser
 from . import system
 from .blocks import Block, allocate, held, new_channel_record
 from .heap import heap
@@ -28,6 +29,7 @@ class Bell:
             self.ends = ends or ((os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK),) if hasattr(os, "eventfd") else os.pipe())
         except OSError as error:
             raise system.limit(error, 0) from None
+        self.end = Finaliser(_close, self.ends)
         for end in self.ends:
             os.set_blocking(end, False)
 
@@ -57,9 +59,10 @@ class Bell:
         result = poller.poll(None if timeout is None else max(0, timeout * 1000))
         return bool(result) and not result[0][1] & select.POLLIN
 
-    def __del__(self, close=os.close):                   # the module may be gone before its last bell
-        for end in getattr(self, "ends", ()):
-            close(end)
+
+def _close(ends, close=os.close):                        # the module may be gone before its last bell
+    for end in ends:
+        close(end)
 
 
 class NoBell:
@@ -77,14 +80,16 @@ class NoBell:
 class Letter:
     """What was taken from a channel: the bytes, and holds on the letter and on what it refers to, until nothing refers to this."""
 
-    __slots__ = ("heap", "numbers", "bytes", "mapping")
+    __slots__ = ("numbers", "bytes", "mapping", "end")
 
     def __init__(self, heap):
-        self.heap, self.numbers, self.bytes, self.mapping = heap, [], None, None
+        self.numbers, self.bytes, self.mapping = [], None, None
+        self.end = Finaliser(_let_go, heap, self.numbers)
 
-    def __del__(self):
-        for number in self.numbers:
-            self.heap.drop(number)
+
+def _let_go(heap, numbers):
+    for number in numbers:
+        heap.drop(number)
 
 
 class Full(Exception):

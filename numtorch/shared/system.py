@@ -11,6 +11,8 @@ import sys
 import tempfile
 import time
 
+from ..finalisers import Finaliser
+
 LINUX = sys.platform == "linux"
 _library = ctypes.CDLL(None, use_errno=True)
 _map = _library.mmap
@@ -54,19 +56,15 @@ def anonymous_file() -> int:
 
 
 class Mapping:
-    """A piece of a file in this process's memory, until nothing refers to it.
+    """A piece of a file in this process's memory, until nothing refers to it. Weak references lead to mappings."""
 
-    Weak references lead to mappings, and do so while an object's own `__del__` runs: what gives the memory back is therefore a part
-    of it, which goes when no reference leads there any more.
-    """
-
-    __slots__ = ("address", "size", "memory", "__weakref__")
+    __slots__ = ("address", "size", "end", "__weakref__")
 
     def __init__(self, fd, offset, size):
         address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, offset)
         if address == _FAILED:
             raise limit(OSError(ctypes.get_errno(), "mmap"), size)
-        self.address, self.size, self.memory = address, size, _Mapped(address, size)
+        self.address, self.size, self.end = address, size, Finaliser(_put_nothing, address, size)
 
 
 class MappingOver(Mapping):
@@ -78,36 +76,22 @@ class MappingOver(Mapping):
     def __init__(self, fd, offset, size, address, owner):
         if _map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | FIXED, fd, offset) == _FAILED:
             raise limit(OSError(ctypes.get_errno(), "mmap"), size)
-        self.address, self.size, self.memory = address, size, _MappedOver(address, size, owner)
+        self.address, self.size, self.end = address, size, Finaliser(_put_memory, address, size, owner)
 
 
-class _Mapped:
-    """Mapped memory, which is given back when nothing refers to this."""
-
-    __slots__ = ("address", "size")
-
-    def __init__(self, address, size):
-        self.address, self.size = address, size
-
-    def __del__(self):
-        if _unmap is not None:
-            _unmap(self.address, self.size)
+def _put_nothing(address, size):
+    """Give mapped memory back."""
+    if _unmap is not None:                               # the module may be gone before the last mapping
+        _unmap(address, size)
 
 
-class _MappedOver:
-    """Memory that was mapped over, which is made its owner's when nothing refers to this."""
-
-    __slots__ = ("address", "size", "owner")
-
-    def __init__(self, address, size, owner):
-        self.address, self.size, self.owner = address, size, owner
-
-    def __del__(self):
-        if _map is None:
-            return
-        kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | FIXED
-        if _map(self.address, self.size, mmap.PROT_READ | mmap.PROT_WRITE, kind, -1, 0) == _FAILED:
-            _unreturned.append(self.owner)
+def _put_memory(address, size, owner):
+    """Make memory that was mapped over its owner's again."""
+    if _map is None:
+        return
+    kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | FIXED
+    if _map(address, size, mmap.PROT_READ | mmap.PROT_WRITE, kind, -1, 0) == _FAILED:
+        _unreturned.append(owner)
 
 
 _unreturned: list = []                                   # owners of memory that could not be put back, and is never used again

@@ -15,7 +15,8 @@ from family import MB, in_use, memory
 
 import numtorch as torch
 import numtorch.multiprocessing as mp
-from numtorch.shared import blocks, filelocks, system
+from numtorch.finalisers import Finaliser
+from numtorch.shared import blocks, channel, filelocks, system
 from numtorch.shared import heap as heaps
 from numtorch.shared.channel import Channel
 from numtorch.shared.heap import heap
@@ -315,5 +316,5 @@ def test_nothing_is_found_that_is_being_given_back(monkeypatch):
     assert home.blocks.get(key) is not None and home.mappings.get(place) is not None
     del x
     assert len(found) >= 2 and not any(found)
-    assert not any("__weakref__" in vars(kind) and hasattr(kind, "__del__") for module in (blocks, system)
-                   for kind in vars(module).values() if isinstance(kind, type))
+    assert not any(hasattr(kind, "__del__") for module in (blocks, channel, system)
+                   for kind in vars(module).values() if isinstance(kind, type) and kind is not Finaliser)

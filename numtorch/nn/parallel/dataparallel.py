@@ -6,22 +6,13 @@ import os
 from ...autograd.function import Function
 from ...autograd.modes import is_grad_enabled
 from ...devices import device as as_device
+from ...finalisers import Finaliser
 from ...random import initial_seed
 from ...tree import map_tensors, tensors_in
 from ..modules.module import Module
 from .replicas import parallel_apply, replicate
 from .scattering import gather, scatter_kwargs
 from .workers import Team
-
-
-class _Call:
-    """A call whose graph lies with the workers, until nothing refers to this."""
-
-    def __init__(self, team, number):
-        self.team, self.number = team, number
-
-    def __del__(self):
-        self.team.forgotten.append(self.number)          # a finaliser sends nothing itself
 
 
 class _Everywhere(Function):
@@ -45,7 +36,8 @@ class _Run:
         self.team, self.pieces, self.dim, self.modes, self.parameters = team, pieces, dim, modes, parameters
         team.calls += 1
         self.number, self.recorded = team.calls, is_grad_enabled()
-        self.call = _Call(team, self.number) if self.recorded else None
+        # the workers have the call's graph until nothing refers to this; a finaliser sends nothing itself
+        self.call = Finaliser(team.forgotten.append, self.number) if self.recorded else None
 
     def forward(self):
         tasks = [("forward", self.number, map_tensors(_leaf, args), map_tensors(_leaf, kwargs), self.modes, self.recorded)
