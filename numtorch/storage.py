@@ -23,7 +23,9 @@ from sys import getrefcount
 import numpy as np
 
 from .devices import cpu
+from .finalisers import LAST
 from .kernels import debugmemory
+from .kernels.forks import survive_fork
 
 SMALL = 1 << 16                                          # bytes; larger blocks go to the free lists
 RINGED = 1 << 17                                         # bytes; larger blocks have no ring
@@ -71,13 +73,15 @@ class Storage:
 
 
 class _LargeStorage(Storage):
-    """Gives its block back to the list it came from when it dies."""
+    """Gives its block back to the list it came from when it dies. The garbage collector may call its `__del__` while something in
+    the same cycle still uses the memory, which is then nobody else's, and goes with its owner."""
 
     __slots__ = ("bin",)
 
     def __del__(self):
         kept = self.bin
-        kept.append((self.owner, self.address))
+        if getrefcount(self) <= LAST:
+            kept.append((self.owner, self.address))
         kept.host.count_freed(kept.size)
 
 
@@ -130,9 +134,18 @@ class Ring(deque):
 
     __slots__ = ("nbytes", "allocate", "capacity", "twin")
 
-    def __del__(self):
-        for storage in self:                             # what is still in use has one reference less than it says
+    def empty(self):
+        """Start over. What is in use is then freed when its tensors die."""
+        kept = list(self)
+        for storage in kept:
             storage.pooled = False
+        self.extend((_BUSY, _BUSY))                      # another thread may take one off, and never finds none
+        for _ in kept:
+            self.popleft()
+
+    def __del__(self):                                   # what is still in use has one reference less than it says
+        self.capacity = 0                                # the garbage collector may call this while a layout still has the ring
+        self.empty()
 
 
 def _calibrate():
@@ -174,16 +187,11 @@ def take(ring: Ring) -> Storage:
 
 
 def _empty_rings():
-    """Have all rings start over. What is in use is then freed when its tensors die."""
+    """Have all rings start over."""
     for ring in list(_rings.values()):
         for each in (ring, ring.twin):
             if each is not None and each.capacity:
-                kept = list(each)
-                for storage in kept:
-                    storage.pooled = False
-                each.extend((_BUSY, _BUSY))              # another thread may take one off, and never finds none
-                for _ in kept:
-                    each.popleft()
+                each.empty()
 
 
 def give_back():
@@ -377,8 +385,14 @@ def ring_for(nbytes: int, device=cpu) -> Ring:
     key = (nbytes, device)
     ring = _rings.get(key)
     if ring is None:
-        ring = _rings[key] = _new_ring(nbytes, _allocation(device), _capacity(nbytes, device))
+        with _making_rings:                              # what leaves its ring leaves the one that is known
+            ring = _rings.get(key)
+            if ring is None:
+                ring = _rings[key] = _new_ring(nbytes, _allocation(device), _capacity(nbytes, device))
     return ring
+
+
+_making_rings = survive_fork(threading.RLock())
 
 
 _recycling = [True]                                      # whether rings keep what they hand out

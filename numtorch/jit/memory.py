@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import ctypes
+from sys import getrefcount
 
 from ..devices import cpu
+from ..finalisers import LAST
 from ..storage import ALIGNMENT, Storage, _new_block
 
 
@@ -66,5 +68,5 @@ class CapturedStorage(Storage):
 
     def __del__(self):
         home = self.home
-        if home.alive.pop(id(self), None) is not None and home.open:
+        if home.alive.pop(id(self), None) is not None and home.open and getrefcount(self) <= LAST:
             home.free.setdefault(self.size, []).append((self.owner, self.address))
