@@ -62,7 +62,7 @@ class Tensor(Attached, metaclass=TensorType):
     _is_parameter = False
     _plain_results = False                               # results of a subclass are Tensors, as those of parameters are
     _construct = None                                    # `exchange.make`, put here by that file
-    __array_priority__ = 1000                            # numpy_array * tensor is ours
+    __array_priority__ = 1000                            # numpy_array * tensor asks us
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)

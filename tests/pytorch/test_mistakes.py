@@ -4,8 +4,10 @@ The same table runs on PyTorch where that is installed.
 """
 from __future__ import annotations
 
+import operator
 import re
 
+import numpy as np
 import pytest
 
 
@@ -138,6 +140,29 @@ def test_the_other_operand_is_asked_in_place(torch):
     x = torch.ones(2)
     x += Other()
     assert x == "radd"
+
+
+# What an array on the left does with a tensor, in place or not: all are TypeErrors but the quotient, which is a new tensor.
+ON_THE_LEFT = ("add", "sub", "mul", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift", "truediv")
+
+
+@pytest.mark.parametrize("name", [each for name in ON_THE_LEFT for each in (name, "i" + name.strip("_"))])
+@pytest.mark.parametrize("shape", [(2, 2), ()])
+def test_arrays_on_the_left(torch, name, shape):
+    typed = getattr(operator, name)
+    for kind in (np.float32, np.int64):
+        array = np.full(shape, 3, kind)
+        for dtype in (torch.float32, torch.int64):
+            tensor = torch.full((2, 2), 2, dtype=dtype)
+            if name.endswith("truediv"):
+                found = typed(array, tensor)
+                assert isinstance(found, torch.Tensor) and found.tolist() == [[1.5, 1.5]] * 2
+            else:
+                with pytest.raises(TypeError) as caught:
+                    typed(array, tensor)
+                assert torch.__name__ == "torch" or "matmul" in name or re.search(r"expected a tensor.*from_numpy\(array\)", str(caught.value))
+            assert (array == 3).all() and (tensor == 2).all()
+    assert isinstance(typed(np.int64(3), torch.ones(2, dtype=torch.int64)) if "matmul" not in name else torch.ones(1), torch.Tensor)
 
 
 def test_images_are_not_guessed():

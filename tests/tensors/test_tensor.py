@@ -454,14 +454,14 @@ def test_data_detach_and_versions():
 
 
 def test_arrays_are_operands():
-    """With NumPy's promotion. They have gradients pass too, where PyTorch raises: a copy of the array is kept for backward."""
+    """On the right, with NumPy's promotion. They have gradients pass too, where PyTorch raises: a copy of the array is kept for backward."""
     x, array = torch.ones(2, requires_grad=True), np.array([2.0, 3.0], np.float32)
     loss = (x * array + 2 * array / x).sum()
     array[:] = 0
     loss.backward()
     assert x.grad.tolist() == [-2.0, -3.0] and loss.dtype is torch.float32
     assert (torch.tensor([1, 2]) == np.array([1, 3])).tolist() == [True, False]
-    assert (torch.ones(2) - np.ones(2)).dtype is (np.ones(2) - torch.ones(2)).dtype is torch.float64
+    assert (torch.ones(2) - np.ones(2)).dtype is (np.ones(2) / torch.ones(2)).dtype is torch.float64
     with pytest.raises(TypeError, match="type <U1"):
         x + np.array(["a", "b"])
 

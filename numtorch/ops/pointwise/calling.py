@@ -115,7 +115,7 @@ def as_operator(function, **others):
         function: an elementwise op's function, or its in-place form.
         others: what further names of it stand for.
     """
-    scope = {**function.__globals__, "first_call": _first_operation, "operands": _operands_or_not,
+    scope = {**function.__globals__, "first_call": first_operation, "operands": _operands_or_not,
              "run_inplace": _run_inplace_or_not, **others}
     made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
     made.__dict__.update(vars(function))
@@ -130,7 +130,8 @@ def _are_operands(args):
         isinstance(a, (Tensor, np.ndarray)) or number(a) is not None or class_of(a) != type(a).__name__ for a in args)
 
 
-def _first_operation(op, args, out):
+def first_operation(op, args, out):
+    """An operator's call whose plan is not known yet."""
     if number(args[0]) is not None:                      # only by its name: Python never calls it with a number first
         raise TypeError(f"descriptor of {op.name} for 'Tensor' objects doesn't apply to a '{type(args[0]).__name__}' object")
     return _first_call(op, args, out) if _are_operands(args) else NotImplemented

@@ -7,16 +7,33 @@ from ...scalars import number
 from ...tensor import Tensor
 from ..core.operands import as_operand
 from . import arithmetic, comparison, power
-from .calling import as_operator
+from .calling import as_operator, first_operation
 
 
-def _reversed(function):
+def _check_left(op, other):
+    """Raise TypeError for an array on the left, as PyTorch does: `array += tensor` comes here too when NumPy gives it up, and would
+    leave the array as it is and make its name a tensor's. A quotient is computed, as there."""
+    if isinstance(other, np.ndarray) and op.name != "div":
+        sign = _SIGNS[op.name]
+        raise TypeError(f"unsupported operand type(s) for {sign}: 'numpy.ndarray' and 'Tensor' ({op.name}: expected a tensor or a "
+                        f"number on the left; write torch.from_numpy(array) {sign} tensor, or array {sign} tensor.numpy())")
+
+
+def _first_reflected(op, args, out):
+    _check_left(op, args[1])
+    return first_operation(op, args, out)
+
+
+def _reversed(function, op):
     def operator(self, other) -> Tensor:
+        _check_left(op, other)
         other = number(other) if not isinstance(other, (Tensor, np.ndarray)) else other
         return NotImplemented if other is None else function(as_operand(function.__name__, other), self)
     return operator
 
 
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "floor_divide": "//", "remainder": "%", "pow": "**", "bitwise_and": "&",
+          "bitwise_or": "|", "bitwise_xor": "^", "bitwise_left_shift": "<<", "bitwise_right_shift": ">>"}
 _BINARY = {"add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
            "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "and": comparison.bitwise_and,
            "or": comparison.bitwise_or, "xor": comparison.bitwise_xor, "lshift": comparison.bitwise_left_shift,
@@ -25,13 +42,14 @@ _COMMUTATIVE = {"add", "mul", "and", "or", "xor"}
 
 for _name, _function in _BINARY.items():
     setattr(Tensor, f"__{_name}__", as_operator(_function))
-    setattr(Tensor, f"__r{_name}__", as_operator(_function) if _name in _COMMUTATIVE else _reversed(_function))
+    setattr(Tensor, f"__r{_name}__", as_operator(_function, first_call=_first_reflected) if _name in _COMMUTATIVE
+            else _reversed(_function, _function.op))
     setattr(Tensor, f"__i{_name}__", as_operator(_function.op.inplace))
 for _name in ("lt", "le", "gt", "ge"):
     setattr(Tensor, f"__{_name}__", as_operator(getattr(comparison, _name)))
 Tensor.__rdiv__ = Tensor.__rtruediv__                    # Python 2's name, which PyTorch keeps
 Tensor.__pow__ = as_operator(power.pow, pow_of=as_operator(power.pow_of))
-Tensor.__rpow__ = _reversed(power.pow)
+Tensor.__rpow__ = _reversed(power.pow, power.pow_of.op)
 Tensor.__ipow__ = as_operator(power.pow_of.op.inplace)
 Tensor.__neg__ = arithmetic.neg
 Tensor.__abs__ = arithmetic.abs
