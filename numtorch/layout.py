@@ -263,9 +263,9 @@ def wrap_dim(dim: int, ndim: int) -> int:
     if type(dim) is int and 0 <= dim < ndim:
         return dim
     if type(dim) is not int:
-        if type(dim) is bool or getattr(dim, "ndim", None) or not hasattr(dim, "__index__"):
+        if getattr(dim, "ndim", None) or not hasattr(dim, "__index__"):
             raise TypeError(f"dimension: expected an int, got {type(dim).__name__}")
-        dim = dim.__index__()
+        dim = as_int(dim)
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
@@ -285,16 +285,18 @@ def wrap_dims(dims, ndim: int) -> tuple:
     return wrapped
 
 
-def _integer(n) -> int:
-    """What counts as an integer, as one. A truth value does not: where it stands for one, an option has slipped."""
-    if type(n) is bool:
+def as_int(n) -> int:
+    """What counts as an integer, as one. A truth value, in a tensor or not, does not: where it stands for one, an option has
+    slipped."""
+    if type(n) is bool or (hasattr(n, "layout") and n.layout.dtype.category == 0):
         raise TypeError("expected an int, got bool")
     return int(as_index(n))
 
 
 def is_sequence(value) -> bool:
-    """Whether an argument is several values rather than one. A tensor without dimensions is one."""
-    return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
+    """Whether an argument is several values rather than one: a tuple or a list, as in PyTorch, and nothing else that can be run
+    through. Generators are empty when they are looked at again, dictionaries are a mistake, and so may arrays be."""
+    return isinstance(value, (tuple, list))
 
 
 def ints(values, name="shape") -> tuple:
@@ -306,7 +308,9 @@ def ints(values, name="shape") -> tuple:
         else:
             return values
     try:
-        return tuple([n if type(n) is int else _integer(n) for n in values])
+        if not is_sequence(values):
+            raise TypeError("expected a tuple or a list")
+        return tuple([n if type(n) is int else as_int(n) for n in values])
     except TypeError:
         wrong = values
         if is_sequence(values):

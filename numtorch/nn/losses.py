@@ -164,6 +164,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction: str
         >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.5, 3.]), torch.zeros(2), reduction="none")
         tensor([0.1250, 2.5000])
     """
+    if type(beta) is not float:
+        beta = real("smooth_l1_loss", "beta", beta)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
@@ -193,6 +195,8 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
         >>> torch.nn.functional.huber_loss(torch.tensor([0.5, 3.]), torch.zeros(2), reduction="none", delta=2.0)
         tensor([0.1250, 4.0000])
     """
+    if type(delta) is not float:
+        delta = real("huber_loss", "delta", delta)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:

@@ -99,7 +99,7 @@ def test_what_is_no_first_tensor(name):
 
 
 @pytest.mark.parametrize("call, kind, words", [
-    (lambda: torch.topk(X, 1.5), TypeError, "topk.*'k' must be int, not float"), (lambda: F.max_pool2d(X[None], "a"), TypeError, "max_pool2d: kernel_size: expected integers, got str"), (lambda: torch.kthvalue(X, 1.5), TypeError, "'k' must be int"),
+    (lambda: torch.topk(X, 1.5), TypeError, "topk.*'k' must be int, not float"), (lambda: F.max_pool2d(X[None], "a"), TypeError, "max_pool2d: kernel_size: expected an int or a tuple of ints, got str"), (lambda: torch.kthvalue(X, 1.5), TypeError, "'k' must be int"),
     (lambda: torch.tensordot(X, X, -1), RuntimeError, "dims >= 0"), (lambda: torch.tensordot(X, X, 1.5), RuntimeError, "a pair of lists"),
     (lambda: torch.tensordot(X, X, ([2], [0])), IndexError, "out of range"), (lambda: torch.tensordot(X, X, 3), RuntimeError, "dims=3 for 2 and 2"),
     (lambda: F.batch_norm(X, X[0], None, training=True), ValueError, "neither be None"), (lambda: F.batch_norm(X, None, None, training=True, eps=0), ValueError, "must be positive"),

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import datetime
 
+import numpy as np
 import pytest
+
+import numtorch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
 if not torch.__version__.startswith("2.13."):
     pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
 pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
 
-from tests.opdb import ENTRIES  # noqa: E402
+from tests.opdb import ENTRIES, parts  # noqa: E402
 from tests.wrongarguments import differences, plainly_wrong  # noqa: E402
 
 DAYS = 12                                                # in which every entry has its turn
@@ -39,6 +42,64 @@ TODAY = datetime.date.today().toordinal() % DAYS
 @pytest.mark.parametrize("name", [n for i, n in enumerate(sorted(ENTRIES)) if i % DAYS == TODAY and reason(n) is None])
 def test_what_pytorch_refuses(name):
     assert not [f for f in differences(name, plainly_wrong) if f[-1].startswith(("refused", "accepted"))]
+
+
+# Arguments that are several ints: a tuple or a list, and nothing else that can be run through.
+SEVERAL = {
+    "zeros": lambda t, n: t.zeros(n), "full": lambda t, n: t.full(n, 1.0), "randn": lambda t, n: t.randn(n).shape, "reshape": lambda t, n: t.ones(2).reshape(n),
+    "view": lambda t, n: t.ones(2).view(n), "expand": lambda t, n: t.ones(1, 1).expand(n), "broadcast_to": lambda t, n: t.broadcast_to(t.ones(1), n),
+    "repeat": lambda t, n: t.ones(1).repeat(n), "tile": lambda t, n: t.ones(1).tile(n), "sum": lambda t, n: t.ones(2, 2, 2).sum(n), "flip": lambda t, n: t.ones(2, 2, 2).flip(n),
+    "new_zeros": lambda t, n: t.ones(1).new_zeros(n), "as_strided": lambda t, n: t.ones(2).as_strided(n, (0, 0)), "split": lambda t, n: t.ones(3).split(n),
+    "tensor_split": lambda t, n: t.ones(3).tensor_split(n), "hsplit": lambda t, n: t.ones(3).hsplit(n), "rot90": lambda t, n: t.rot90(t.ones(2, 2, 2), 1, n),
+    "pad": lambda t, n: t.nn.functional.pad(t.ones(3), n), "layer_norm": lambda t, n: t.nn.functional.layer_norm(t.ones(1, 2), n), "permute": lambda t, n: t.ones(2, 2, 2).permute(n),
+    "movedim": lambda t, n: t.ones(2, 2, 2).movedim(n, (0, 1)), "conv2d": lambda t, n: t.nn.functional.conv2d(t.ones(1, 1, 4, 4), t.ones(1, 1, 2, 2), stride=n),
+}
+NO_INTS = {"array": lambda: np.array([1, 2]), "range": lambda: range(1, 3), "generator": lambda: (n for n in (1, 2)), "dict": lambda: {1: 0, 2: 0}, "set": lambda: {1, 2}, "text": lambda: "12"}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_ints_are_a_tuple_or_a_list(name):
+    for library in (torch, numtorch):
+        for made in NO_INTS.values():
+            with pytest.raises((TypeError, RuntimeError)):
+                SEVERAL[name](library, made())
+
+
+# What PyTorch takes: each gives the same here.
+TAKEN = {
+    "split by a tensor": lambda t: t.arange(6).split(t.tensor(4)), "split by one element": lambda t: t.arange(6).split(t.tensor([4])),
+    "hsplit by NumPy's int": lambda t: t.arange(6).hsplit(np.int64(2)), "vsplit": lambda t: t.ones(4, 1).vsplit(np.int64(2)), "dsplit": lambda t: t.ones(1, 1, 4).dsplit(np.int32(2)),
+    "tensor_split": lambda t: t.arange(6).tensor_split(np.int64(4)), "tensor_split by a tensor": lambda t: t.arange(6).tensor_split(t.tensor([1, 3])),
+    "fftn": lambda t: t.fft.fftn(t.arange(6.0).reshape(2, 3), s=2), "irfftn": lambda t: t.fft.irfftn(t.arange(6.0).reshape(2, 3), s=t.tensor(4)),
+    "fractional_max_pool2d": lambda t: t.nn.functional.fractional_max_pool2d(t.arange(25.0).reshape(1, 5, 5), np.int64(3), np.int64(3)),
+    "fractional_max_pool3d": lambda t: t.nn.functional.fractional_max_pool3d(t.arange(64.0).reshape(1, 4, 4, 4), np.int64(2), np.int64(2)),
+    "smooth_l1_loss": lambda t: t.nn.functional.smooth_l1_loss(t.arange(3.0), t.zeros(3), beta=t.tensor(1.5)),
+    "huber_loss": lambda t: t.nn.functional.huber_loss(t.arange(3.0), t.zeros(3), delta=t.tensor(1.5)),
+    "tensordot of so many": lambda t: t.tensordot(t.ones(2, 3), t.ones(3, 2), t.tensor(1)), "tensordot of rows": lambda t: t.tensordot(t.ones(2, 3), t.ones(3, 2), t.tensor([[1], [0]])),
+    "factor of bools": lambda t: t.add(t.tensor([True, False]), t.tensor([False, False]), alpha=True), "a factor of 1.0": lambda t: t.ones(2).add_(t.ones(2), alpha=1.0),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_pytorch_takes(name):
+    found, wanted = parts(TAKEN[name](numtorch)), parts(TAKEN[name](torch))
+    assert [t.tolist() for t in found] == [t.tolist() for t in wanted]
+
+
+# What is equal to a number that is taken, and is none.
+REFUSED = {
+    **{f"{name} by {factor}": lambda t, name=name, kind=kind, factor=factor: getattr(t.ones(2, dtype=getattr(t, kind)), name)(t.ones(2, dtype=getattr(t, kind)), alpha=factor)
+       for name in ("add", "sub", "add_", "sub_") for kind, factor in (("float32", True), ("int64", True), ("int64", 1.0), ("float32", 1 + 0j))},
+    "a dimension that is true": lambda t: t.ones(2, 2).cumsum(t.tensor(True)), "a size that is true": lambda t: t.zeros(t.tensor(True)),
+    "sections that are true": lambda t: t.ones(4).hsplit(True), "sections in a tensor of floats": lambda t: t.ones(4).tensor_split(t.tensor(2.0)), "beta as a text": lambda t: t.nn.functional.smooth_l1_loss(t.ones(2), t.ones(2), beta="1"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_equal_to_a_number(name):
+    for library in (torch, numtorch):
+        with pytest.raises((TypeError, RuntimeError)):
+            REFUSED[name](library)
 
 
 @pytest.mark.parametrize("begin", ON_PURPOSE)

@@ -9,6 +9,7 @@ from numbers import Complex, Real
 
 import numpy as np
 
+from ...layout import as_int
 from ...tensor import Tensor
 
 
@@ -31,12 +32,10 @@ def integer(name, argument, value) -> int:
     """An argument as an int. Raises TypeError for what is none: a truth value, a float, a tensor of several elements."""
     if type(value) is int:
         return value
-    if type(value) is not bool and hasattr(value, "__index__"):
-        try:
-            return value.__index__()
-        except TypeError:
-            pass
-    raise refusal(name, argument, "int", value)
+    try:
+        return as_int(value)
+    except TypeError:
+        raise refusal(name, argument, "int", value) from None
 
 
 def real(name, argument, value) -> float:

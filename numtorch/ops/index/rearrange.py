@@ -322,6 +322,7 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
     """
     if layout_of("rot90", input).ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.layout.ndim}")
+    dims = ints(dims, "rot90: dims")
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     a, b = (wrap_dim(d, input.layout.ndim) for d in dims)

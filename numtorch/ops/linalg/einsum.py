@@ -22,7 +22,8 @@ def tensordot(a, b, dims=2, *, out=None) -> Tensor:
 
     Args:
         a, b: of one dtype.
-        dims: how many of the last of a and the first of b, or two lists of dimensions, those of a and those of b.
+        dims: how many of the last of a and the first of b, or two lists of dimensions, those of a and those of b; or a tensor
+            of that.
         out: a tensor to write the result to.
 
     Returns:
@@ -42,6 +43,8 @@ def tensordot(a, b, dims=2, *, out=None) -> Tensor:
 
 def _tensordot(a, b, dims):
     places = [layout_of("tensordot", t, name, place).ndim for place, (name, t) in enumerate((("a", a), ("b", b)), 1)]
+    if isinstance(dims, Tensor):                         # of one element how many, else a row for each
+        dims = dims.tolist() if dims.layout.numel > 1 else dims.item()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

@@ -14,7 +14,7 @@ from ...autograd.modes import no_grad
 from ...autograd.writes import mark_written
 from ...dtypes import dtype as named
 from ...dtypes import float64
-from ...layout import Layout, format_of, formatted, ints
+from ...layout import Layout, as_shape, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, real
 from ..core.backends import has_kernels, kernels
@@ -201,11 +201,6 @@ def _row_plan(primitive, layout, weight, bias, shape, eps):
 _layer_norm, _rms_norm = _norm(LAYER_NORM, _row_plan), _norm(RMS_NORM, _row_plan)
 
 
-def _extents(name, shape):
-    shape = shape if type(shape) is tuple else (shape,) if isinstance(shape, int) else tuple(shape)
-    return ints(shape, name)
-
-
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016).
 
@@ -226,7 +221,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
         >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,), eps=0.0)
         tensor([[-1.,  1.]])
     """
-    shape = _extents("layer_norm: normalized_shape", normalized_shape)
+    shape = as_shape((normalized_shape,), "layer_norm: normalized_shape")
     return _layer_norm(input, weight, bias, shape, eps)
 
 
@@ -252,7 +247,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """
     if eps is None:
         eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype is float64 else 2.0 ** -23
-    shape = _extents("rms_norm: normalized_shape", normalized_shape)
+    shape = as_shape((normalized_shape,), "rms_norm: normalized_shape")
     return _rms_norm(input, weight, None, shape, eps)
 
 

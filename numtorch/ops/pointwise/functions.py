@@ -10,6 +10,8 @@ from ..core.operands import as_operand, layout_of, method, result_type
 from ..memory.resize import into
 from . import arithmetic, bounds, power
 
+ONE = 1                                                  # what is equal to it, True and 1.0, may be refused
+
 
 def add(input, other, *, alpha=1, out=None) -> Tensor:
     """input + alpha * other, elementwise.
@@ -30,9 +32,11 @@ def add(input, other, *, alpha=1, out=None) -> Tensor:
         >>> torch.add(torch.tensor([1., 2.]), torch.tensor([10., 20.]), alpha=0.5)
         tensor([ 6., 12.])
     """
-    if alpha == 1:
+    if alpha is ONE:
         return arithmetic.add(input, other, out=out)
     alpha = _factor("add", input, other, alpha)
+    if alpha == 1:
+        return arithmetic.add(input, other, out=out)
     if result_type(input, other).category == 0:
         return arithmetic.add(input, _where_it_counts(other, alpha), out=out)
     return arithmetic.add_scaled(input, other, alpha, out=out)
@@ -81,10 +85,10 @@ def sub(input, other, *, alpha=1, out=None) -> Tensor:
         >>> torch.sub(torch.tensor([1., 2.]), torch.tensor([10., 20.]), alpha=0.5)
         tensor([-4., -8.])
     """
-    if alpha == 1:
+    if alpha is ONE:
         return arithmetic.sub(input, other, out=out)
     alpha = _factor("sub", input, other, alpha)
-    if _bool_among(input, other):
+    if alpha == 1 or _bool_among(input, other):
         return arithmetic.sub(input, other, out=out)     # which refuses bools
     return arithmetic.add_scaled(input, other, -alpha, out=out)
 
@@ -200,9 +204,11 @@ def _with_alpha(name, inplace, sign):
     scaled = arithmetic.add_scaled.op.inplace
 
     def method(self, other, *, alpha=1) -> Tensor:
-        if alpha == 1 or (sign < 0 and _bool_among(self, other)):      # a bool is refused by what subtracts without a factor
+        if alpha is ONE:
             return inplace(self, other)
         alpha = _factor(name + "_", self, other, alpha)
+        if alpha == 1 or (sign < 0 and _bool_among(self, other)):      # a bool is refused by what subtracts without a factor
+            return inplace(self, other)
         if self.layout.dtype.category == 0:
             return inplace(self, _where_it_counts(other, alpha))
         return scaled(self, other, sign * alpha)

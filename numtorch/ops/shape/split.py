@@ -7,7 +7,8 @@ from itertools import accumulate
 from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, attach_outputs
 from ...autograd.modes import modes
-from ...layout import Layout, ints, wrap_dim
+from ...dtypes import int64
+from ...layout import Layout, ints, is_sequence, wrap_dim
 from ...tensor import Tensor, view_of
 from ..core.operands import layout_of, method, no_tensor_among
 from ..core.primitive import Primitive, derivative_of
@@ -97,13 +98,13 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = wrap_dim(dim, tensor.layout.ndim)
     extent = tensor.layout.shape[dim]
-    if isinstance(split_size_or_sections, int):
+    if not is_sequence(split_size_or_sections):
         size, = ints((split_size_or_sections,), "split: split_size")
         if size < 0 or (size == 0 and extent):
             wanted = "positive" if size == 0 else "non-negative"
             raise RuntimeError(f"split expects split_size be {wanted}, but got split_size={size}")
         return _parts(tensor, _SPLIT, dim, algebra.cut(tensor.layout, dim, size))
-    sizes = list(split_size_or_sections)
+    sizes = list(ints(split_size_or_sections, "split: split_sizes"))
     if sum(sizes) != extent or any(s < 0 for s in sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension "
                            f"{dim}), but got split_sizes={sizes}")
@@ -170,10 +171,13 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, input.layout.ndim)
     extent = input.layout.shape[dim]
-    if isinstance(indices_or_sections, int):
-        ints((indices_or_sections,), "tensor_split: sections")
-    if isinstance(indices_or_sections, int) or (isinstance(indices_or_sections, Tensor) and not indices_or_sections.layout.ndim):
-        n = indices_or_sections if isinstance(indices_or_sections, int) else int(indices_or_sections.item())
+    if isinstance(indices_or_sections, Tensor):
+        kind = indices_or_sections.layout.dtype
+        if kind is not int64:
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {kind.title}")
+        indices_or_sections = indices_or_sections.tolist()
+    if not is_sequence(indices_or_sections):
+        n, = ints((indices_or_sections,), "tensor_split: sections")
         if n <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         if n <= extent and not extent % n:
@@ -181,8 +185,6 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
             return tuple([make_part(input, SLICE, algebra.narrow, dim, start, size) for start in range(0, extent, size)])
         cuts = [extent // n * i + min(i, extent % n) for i in range(n + 1)]
     else:
-        if isinstance(indices_or_sections, Tensor):
-            indices_or_sections = indices_or_sections.tolist()
         cuts = [0, *ints(indices_or_sections, "tensor_split: indices"), extent]
     return tuple([slice_view(input, dim, a, b, 1) for a, b in zip(cuts, cuts[1:])])
 
@@ -196,9 +198,11 @@ def _split_along(name, least, dim):
                                f"a tensor with {input.layout.ndim} dimensions!")
         along = 0 if name == "hsplit" and input.layout.ndim == 1 else dim
         extent = input.layout.shape[along]
-        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or extent % indices_or_sections):
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {along}, but the size of the dimension {extent} "
-                               f"is not divisible by the split_size {indices_or_sections}!")
+        if not is_sequence(indices_or_sections):
+            indices_or_sections, = ints((indices_or_sections,), f"{name}: sections")
+            if indices_or_sections <= 0 or extent % indices_or_sections:
+                raise RuntimeError(f"torch.{name} attempted to split along dimension {along}, but the size of the dimension "
+                                   f"{extent} is not divisible by the split_size {indices_or_sections}!")
         return tensor_split(input, indices_or_sections, along)
     function.__name__ = function.__qualname__ = name
     along = f"dimension {dim}" + (", of a vector along its only one" if name == "hsplit" else "")
@@ -242,7 +246,7 @@ def split_with_sizes(tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
         >>> torch.arange(5).split_with_sizes([1, 4])
         (tensor([0]), tensor([1, 2, 3, 4]))
     """
-    return split(tensor, list(split_sizes), dim)
+    return split(tensor, list(ints(split_sizes, "split_with_sizes: split_sizes")), dim)
 
 
 def _unsafe(function, example):

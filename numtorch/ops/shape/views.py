@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ... import viewalgebra as algebra
 from ...dtypes import dtype as dtype_class
-from ...layout import as_shape, plain_dims, wrap_dim
+from ...layout import as_shape, ints, plain_dims, wrap_dim
 from ...tensor import Tensor, view_of
 from ..core.late import later
 from ..core.operands import layout_of, method
@@ -265,7 +265,7 @@ def broadcast_to(input, size) -> Tensor:
         tensor([[1, 2],
                 [1, 2]])
     """
-    return expand(input, *size)
+    return expand(input, ints(size, "broadcast_to: size"))
 
 
 # ---------------------------------------------------------------- reshaping

@@ -12,7 +12,7 @@ import numpy as np
 from ...arrays import host_array
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, complex128, float64, get_default_dtype
-from ...layout import Layout, as_shape, plain_dims, wrap_dim
+from ...layout import Layout, plain_dims, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of
@@ -186,7 +186,8 @@ def transformed_input(name, x, complex_too=True):
 
 def _dims(name, x, s, dim, half=False):
     """The dimensions (not negative), those that must be cut or padded with their sizes, and the points of the last one's result."""
-    return _dims_of(name, x.layout, plain_dims(s, f"{name}: s"), plain_dims(dim, f"{name}: dim"), half)
+    s = plain_dims(s, f"{name}: s")
+    return _dims_of(name, x.layout, (s,) if type(s) is int else s, plain_dims(dim, f"{name}: dim"), half)
 
 
 @functools.lru_cache(1024)
@@ -198,7 +199,7 @@ def _dims_of(name, layout, s, dim, half):
         dims = tuple(wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim))
     if len(set(dims)) != len(dims):
         raise RuntimeError("FFT dims must be unique")
-    sizes = [-1] * len(dims) if s is None else list(as_shape((s,), f"{name}: s"))
+    sizes = [-1] * len(dims) if s is None else list(s)
     if len(sizes) != len(dims):
         raise RuntimeError(f"When given, dim and shape arguments must have the same length ({name})")
     for position, (d, n) in enumerate(zip(dims, sizes)):

@@ -15,6 +15,7 @@ from ..random.draws import rand
 from ..reduce.extremes import argmax
 from ..shape.join import cat
 from ..shape.views import expand, reshape, unsqueeze
+from .pool import pair
 
 
 def _sizes(name, dims, input, kernel_size, output_size, output_ratio):
@@ -24,14 +25,11 @@ def _sizes(name, dims, input, kernel_size, output_size, output_ratio):
     if layout_of(name, input).ndim not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(input.layout.shape)}")
     extents = input.layout.shape[-dims:]
-    kernel = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
+    kernel = pair(kernel_size, f"{name}: kernel_size", dims)
     if output_size is None:
         ratio = (output_ratio,) * dims if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
         output_size = tuple([int(n * r) for n, r in zip(extents, ratio)])
-    counts = (output_size,) * dims if isinstance(output_size, int) else tuple(output_size)
-    if len(kernel) != dims or len(counts) != dims:
-        raise RuntimeError(f"{name}: expected {dims} numbers for kernel_size and output_size, got {list(kernel)} and "
-                           f"{list(counts)}")
+    counts = pair(output_size, f"{name}: output_size", dims)
     for n, k, count in zip(extents, kernel, counts):
         if k <= 0 or count <= 0 or count + k - 1 > n:
             raise RuntimeError(f"{name}: pool size {k} and output size {count} do not fit an input of extent {n}, in a tensor "
