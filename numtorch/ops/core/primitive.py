@@ -28,8 +28,7 @@ from ...dtypes import on_default_dtype_change
 from ...kernels import ahead
 from ...kernels.threads import on_thread_count_change
 from ...layout import Layout
-from ...storage import ring_for
-from ...tensor import Tensor
+from ...tensor import Tensor, ring_of
 from .ahead import expect_backward
 from .arguments import CHECKS
 from .generate import make
@@ -60,7 +59,7 @@ class Plan:
 
     def __init__(self, op, inputs, out, prepared, extra=None):
         self.op, self.inputs, self.out, self.extra = op, inputs, out, extra
-        self.ring = ring_for(out.nbytes, out.device)
+        self.ring = out.ring or ring_of(out)
         self.prepared = prepared
         self.call, self.descriptor = (prepared.call, prepared.descriptor) if prepared is not None else (nothing_to_do, 0)
         self.recipes = {}
