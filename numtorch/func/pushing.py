@@ -10,6 +10,7 @@ from ..ops.memory.detach import detach
 from ..ops.nn.linear import linear as linear_map
 from ..ops.pointwise import arithmetic, elementary
 from ..ops.reduce.reduce_op import SUM
+from ..ops.sort.scan import sums_of_exponentials
 from .tangents import by_gradient, push
 
 
@@ -69,6 +70,12 @@ def softmax(primitive, primals, tangents, attributes):
 def log_softmax(primitive, primals, tangents, attributes):
     out, tangent = miss(primitive, tuple(primals), attributes), tangents[0]
     return out, arithmetic.sub(tangent, SUM.run(arithmetic.mul(elementary.exp(out), tangent), attributes[0], True))
+
+
+@push("logcumsumexp")
+def logcumsumexp(primitive, primals, tangents, attributes):
+    x, out = primals[0], miss(primitive, tuple(primals), attributes)
+    return out, sums_of_exponentials(tangents[0], x, -out, *attributes)
 
 
 @push("embedding")

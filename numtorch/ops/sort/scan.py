@@ -232,21 +232,26 @@ def _plan_logcumsumexp(layout, dim, reverse):
 
 @LOGCUMSUMEXP.derivative
 def _logcumsumexp_vjp(node, grad):
-    """d out[j] / d x[i] = exp(x[i] - out[j]) for j >= i. The sums over j are taken as logarithms too, so that they neither
-    overflow nor vanish: those of positive and of negative gradients apart."""
+    """d out[j] / d x[i] = exp(x[i] - out[j]) for j >= i."""
     x, = node.tensors()
     out, = node.result_tensors()
     dim, reverse = node.attributes
-    none = _constant(x, -1e30 if x.layout.dtype.itemsize > 2 else -3e4)      # not -inf: its gradients would be NaN
-    if x.layout.dtype.is_complex:
-        size = arithmetic.where(comparison.eq(grad, 0), none, elementary.log(grad))
-        return (elementary.exp(_logcumsumexp(size - arithmetic.conj(out), dim, not reverse) + arithmetic.conj(x)),)
+    return (sums_of_exponentials(grad, -arithmetic.conj(out), arithmetic.conj(x), dim, not reverse),)
+
+
+def sums_of_exponentials(factors, exponents, after, dim, reverse):
+    """Running sums of factors * exp(exponents), times exp(after). The sums are taken as logarithms, so that they neither overflow
+    nor vanish: those of positive and of negative factors apart."""
+    none = _constant(exponents, -1e30 if exponents.layout.dtype.itemsize > 2 else -3e4)      # not -inf: its gradients would be NaN
+    if exponents.layout.dtype.is_complex:
+        size = arithmetic.where(comparison.eq(factors, 0), none, elementary.log(factors))
+        return elementary.exp(_logcumsumexp(size + exponents, dim, reverse) + after)
     result = None
     for sign in (1, -1):
-        size = arithmetic.where(comparison.gt(grad * sign, 0), elementary.log(grad * sign), none)
-        part = elementary.exp(_logcumsumexp(size - out, dim, not reverse) + x)
+        size = arithmetic.where(comparison.gt(factors * sign, 0), elementary.log(factors * sign), none)
+        part = elementary.exp(_logcumsumexp(size + exponents, dim, reverse) + after)
         result = part if result is None else result - part
-    return (result,)
+    return result
 
 
 # ---------------------------------------------------------------- extremes
