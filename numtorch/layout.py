@@ -75,6 +75,7 @@ class Layout:
     __slots__ = ("dtype", "device", "shape", "size", "strides", "weak", "ndim", "numel", "nbytes", "contiguous", "views", "ring",
                  "__weakref__")
     handler = None                                       # what takes over calls on special layouts (ops/core/primitive.py)
+    has_values = True                                    # of which a check could ask
     kind = "strided"                                     # the name of the `memory_layout` that users see
     _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
     _lock = survive_fork(threading.Lock())

@@ -56,6 +56,7 @@ class Batched(Wrapping):
     """The layout of one sample. `value` holds all samples, along its first dimension."""
 
     __slots__ = ()
+    has_values = False
 
     def parts(self):
         return [self.value]
@@ -83,8 +84,6 @@ class BatchLevel(Level):
         size: how many samples.
         randomness: "error", "different" or "same": what drawing random numbers means.
     """
-
-    has_values = False                                   # of which a check could ask
 
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness

@@ -29,6 +29,7 @@ class Dual(Wrapping):
     """The layout of a tensor with a tangent: `value` is the tensor, `tangent` has its shape."""
 
     __slots__ = ("tangent",)
+    unrecorded = _MOVING
 
     def parts(self):
         return [self.value, self.tangent]
@@ -47,17 +48,7 @@ def dual_of(value: Tensor, tangent: Tensor, level: Level) -> Tensor:
     layout.shape, layout.size, layout.strides, layout.ndim = inside.shape, inside.size, inside.strides, inside.ndim
     layout.numel, layout.nbytes, layout.views, layout.ring = inside.numel, inside.nbytes, {}, None
     layout.handler, layout.value, layout.tangent = level, value, tangent
-    out = tensor_of(layout)
-    if out.node is None:
-        out.node = layout.place = _MOVING
-    return out
-
-
-def placed(x):
-    """A dual tensor that is not recorded, with the place in the graph that says that it has a tangent."""
-    if x.node is None:
-        x.node = x.layout.place = _MOVING
-    return x
+    return tensor_of(layout)
 
 
 def check_known(x) -> None:

@@ -15,7 +15,7 @@ from .dual import check_known, dual_of, parts_at
 from .mapping import vmap
 from .reverse import check_results, chosen, replaced, vjp_of
 from .tangents import DualLevel, check_tangent
-from .variables import gradients, own_place
+from .variables import gradients, own_place, places, without_graph
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple:
@@ -73,7 +73,7 @@ def jvp_of(func, primals, tangents, argnums, strict, has_aux):
             found, aux = found
         results, results_form = flatten(found)
         check_results(results, title)
-        values, moved = zip(*[[t if outer else detach(t) for t in _unpacked(r, level, strict)] for r in results])
+        values, moved = zip(*[[t if outer else without_graph(t) for t in _unpacked(r, level, strict)] for r in results])
     result = unflatten(values, results_form), unflatten(moved, results_form)
     if not has_aux:
         return result
@@ -136,7 +136,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
                     raise RuntimeError(f"tangent:{place} with {what} {have} in flattened pytree doesn't match the {what} {want} "
                                        f"of the "
                                        f"corresponding primal.")
-        create = outer and any(t.node is not None for t in (*directions, *leaves))
+        create = outer and bool(places([*directions, *leaves]))
         return unflatten(gradients(pulled, starts, directions, create), results_form)
     return value, jvp_fn
 

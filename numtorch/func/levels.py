@@ -10,7 +10,10 @@ The tape knows none of this: it records what is done with the tensors innermost,
 from __future__ import annotations
 
 import threading
+from weakref import ref
 
+from ..autograd.graph import Node
+from ..autograd.modes import modes
 from ..layout import Layout, Size, _is_contiguous
 from ..storage import Storage
 from ..tensor import Tensor, bare
@@ -56,8 +59,12 @@ class Level:
         raise NotImplementedError
 
     def viewed(self, x, layout):
-        """The tensor of a layout that the view algebra found."""
-        return tensor_of(layout)
+        """The tensor of a layout that the view algebra found. As other views it is known to what it is a view of."""
+        out = tensor_of(layout)
+        if modes.grad:
+            base = out._base = x if x._base is None else x._base
+            base._views = [*[v for v in base._views or () if v() is not None], ref(out)]
+        return out
 
     def values(self, x):
         raise NotImplementedError
@@ -81,15 +88,21 @@ class Wrapping(Layout):
         handler: the level of the transform.
         value: the tensor inside.
         place: the place in the graph of the tensor that has this layout.
+        unrecorded: what that place is where the tensor inside has none.
     """
 
     __slots__ = ("handler", "value", "place")
+    unrecorded: Node | None = None
 
     def __repr__(self):
         return f"{type(self).__name__}({self.dtype.name}, shape={self.shape}, level={self.handler.rank})"
 
     def overlaps_itself(self):
         return False                                     # the tensor inside is asked when it is written to
+
+    @property
+    def has_values(self):
+        return self.value.layout.has_values
 
     def with_dtype(self, dtype):
         return Layout.of(dtype, self.shape, None, self.device)
@@ -111,13 +124,13 @@ def tensor_of(layout: Wrapping) -> Tensor:
     """A tensor that takes part in a transform. It has no address; its place in the graph is that of the tensor inside."""
     out = bare()
     out.memory, out.layout = Storage(0, layout.nbytes, None, layout.device), layout
-    out.node = layout.place = layout.value.node
-    return out
+    return written(out)
 
 
 def written(x):
     """A tensor that was written has the place in the graph that the tensor inside has now."""
-    x.node = x.layout.place = x.layout.value.node
+    layout, node = x.layout, x.layout.value.node
+    x.node = layout.place = layout.unrecorded if node is None else node
     return x
 
 

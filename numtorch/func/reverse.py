@@ -14,7 +14,7 @@ from ..ops.creation.fill import ones_like
 from ..ops.memory.detach import detach
 from ..tensor import Tensor
 from ..tree import flatten, map_tensors, shown, unflatten
-from .variables import gradients, leads_on, places, variable
+from .variables import gradients, leads_on, places, variable, without_graph
 
 
 # ---------------------------------------------------------------- arguments
@@ -91,7 +91,7 @@ class Recording:
 
     def given_out(self, results):
         """Results as they leave the transform: without the graph, where it leads to nothing but the variables."""
-        return map_tensors(lambda t: t if self.outer and leads_on(places([t]), self.variables) else detach(t), results)
+        return map_tensors(lambda t: t if self.outer and leads_on(places([t]), self.variables) else without_graph(t), results)
 
 
 # ---------------------------------------------------------------- grad

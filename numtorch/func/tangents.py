@@ -20,15 +20,16 @@ from ..ops.creation.ranges import arange
 from ..ops.index.index_select import take
 from ..ops.memory.copies import clone, copy_elements, to_dtype
 from ..ops.memory.detach import detach
-from ..ops.memory.writing import live_views
+from ..ops.memory.writing import live_views, made
 from ..ops.pointwise.complexparts import view_as_complex, view_as_real
+from ..ops.pointwise.tape import as_tensor_of
 from ..ops.shape.slicing import slice_view
-from ..tensor import Tensor, view_of, wrap
+from ..tensor import Tensor, wrap
 from ..tree import flatten, unflatten
 from .batching import BatchLevel
-from .dual import Dual, dual_of, placed
+from .dual import Dual, dual_of
 from .levels import Level, Wrapping, check_place, innermost, levels_of, tensor_of, written
-from .variables import gradients, over, own_place, places
+from .variables import gradients, over, own_place, places, without_graph
 
 pushes: dict[str, Callable] = {}                         # by the primitive's name: push(primitive, primals, tangents, attributes)
 
@@ -129,11 +130,11 @@ class DualLevel(Level):
                                f"{list(value.layout.shape)}")
         own.copy_(value)
         if moving is None and tangent is not None:
-            self.give_tangent(name, target)
+            self.give_tangent(name, target, [tangent])
             moving = target.layout.tangent
         if moving is not None:
             moving.copy_(0 if tangent is None else tangent)
-        return placed(written(target)) if isinstance(target.layout, Dual) else target
+        return written(target) if isinstance(target.layout, Dual) else target
 
     def write_into(self, primitive, tensors, attributes):
         """What writes a source into places of a target is linear in both: the tangent is written by the same call."""
@@ -142,8 +143,9 @@ class DualLevel(Level):
             raise NotImplementedError(f"{primitive.name}_: it has no tangent with {attributes}")
         (own, *rest), (moving, *tangents) = self.split(tensors)
         miss(primitive, (own, *rest), attributes)
-        if moving is None and any(t is not None for t in tangents):
-            self.give_tangent(primitive.name, target)
+        sources = [t for t in tangents if t is not None]
+        if moving is None and sources:
+            self.give_tangent(primitive.name, target, sources)
             moving = target.layout.tangent
         if moving is not None:
             if place is not None:
@@ -152,25 +154,28 @@ class DualLevel(Level):
                 miss(primitive, (moving, *rest), attributes)
             else:
                 moving.zero_()                           # numbers that do not depend on what was there
-        return placed(written(target)) if isinstance(target.layout, Dual) else target
+        return written(target) if isinstance(target.layout, Dual) else target
 
-    def give_tangent(self, name, target):
-        """Make a tensor dual, and with it all that are views of the same memory: their tangents are views of one, of zeros."""
-        if isinstance(target.layout, Wrapping):
-            target.layout = dual_of(tensor_of(target.layout), zeros_like(detach(target)), self).layout
-            return
-        base = target if target._base is None else target._base
-        if not modes.grad or isinstance(base.layout, Wrapping) or not base.layout.non_overlapping_and_dense():
+    def give_tangent(self, name, target, sources):
+        """Make a tensor dual, and with it all that are views of the same memory: their tangents are views of one, of zeros. It has
+        the samples of the tangents that will be written into it."""
+        base = target if target._base is None or target is made.target else target._base
+        layout, views = base.layout, [] if target is made.target else live_views(base)
+        if target is not made.target and (not modes.grad or (views and layout.overlaps_itself())):
             raise RuntimeError(f"{name}_: a tensor with a tangent is written into one without, of which it is not known whose "
                                f"view it is. Please "
                                f"clone() it before, or use the out-of-place {name}.")
-        zeros, start, itemsize = zeros_like(detach(base)), base.address, base.layout.dtype.itemsize
-        for each in (base, *live_views(base)):
-            own = wrap(each.memory, each.address, each.layout, each.node)
-            tangent = view_of(zeros, each.layout, (each.address - start) // itemsize)
+        zeros, start = _zeros(base, sources), None if not views else innermost(base).address
+        tangents = [zeros.as_strided(v.layout.shape, v.layout.strides, (innermost(v).address - start) // layout.dtype.itemsize)
+                    for v in views]
+        for each, tangent in zip((base, *views), (zeros, *tangents)):
+            if isinstance(each.layout, Wrapping):
+                own = tensor_of(each.layout)
+            else:
+                own = wrap(each.memory, each.address, each.layout, each.node)
+                del each.address
             each.layout = dual_of(own, tangent, self).layout
-            del each.address
-            placed(written(each))
+            written(each)
 
     # ------------------------------------------------------------ views
     def view(self, function, layout, *args):
@@ -204,6 +209,15 @@ class DualLevel(Level):
 
     def detached(self, x):
         return detach(x.layout.value)
+
+
+def _zeros(like, sources):
+    """Zeros that lie as a tensor does, of each sample of the runs of vmap that sources are in."""
+    layout, levels = like.layout, [level for level in levels_of(sources) if isinstance(level, BatchLevel)]
+    zeros = _over_all(zeros_like(detach(like)), levels)
+    if not levels and zeros.layout.strides == layout.strides:
+        return zeros
+    return clone(zeros, memory_format=Layout.of(layout.dtype, layout.shape, layout.strides, layout.device))
 
 
 def _offset(x):
@@ -305,7 +319,7 @@ def _along(op, primals, place, tangent, out, node):
         if not isinstance(tangent.layout, Wrapping) and (tangent.node is None or not modes.grad):
             return node.backward(tangent)[place]         # the one kernel that backward has for it
         return node.backward(ones_like(out))[place] * tangent
-    values = {name: to_dtype(p, out.layout.dtype) if p.layout.weak and name not in op.bool_operands else p
+    values = {name: as_tensor_of(p, out.layout.dtype) if p.layout.weak and name not in op.bool_operands else p
               for name, p in zip(op.parameters, primals)}
     found, = evaluate([formula], {**values, "grad": tangent, "out": out})
     return found if isinstance(found, Tensor) else ones_like(out) * found
@@ -343,7 +357,7 @@ def by_gradient(primitive, primals, tangents, attributes):
     each = iter(found)
     found = [next(each) if isinstance(o, Tensor) and o.layout.dtype.category >= 2 else None for o in outputs]
     if not outer:
-        outputs = [detach(o) if isinstance(o, Tensor) else o for o in outputs]
+        outputs = [without_graph(o) if isinstance(o, Tensor) else o for o in outputs]
     return unflatten(outputs, form), unflatten(found, form)
 
 

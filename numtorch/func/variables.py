@@ -49,6 +49,12 @@ def own_place(x, outer):
     return out
 
 
+def without_graph(x):
+    """x without its place in the graph, whatever else it takes part in: tangents of outer transforms stay, which `detach` drops."""
+    layout = x.layout
+    return tensor_of(layout.replaced(without_graph)) if isinstance(layout, Wrapping) else detach(x)
+
+
 def leads_on(roots, variables) -> bool:
     """Whether the graph leads on from variables, or to leaves that are none of them."""
     ends = {innermost(v).node for v in variables}
@@ -118,7 +124,18 @@ def _dual_gradients(level, outputs, variables, grads, create_graph):
     if not pairs:
         return result
     tangents = gradients([o for o, _ in pairs], variables, [g for _, g in pairs], create_graph)
-    return [dual_of(g, t, level) for g, t in zip(result, tangents)]
+    return [_dual_inside(g, t, level) for g, t in zip(result, tangents)]
+
+
+def _dual_inside(x, tangent, level):
+    """`parts_at` undone: a dual tensor at a level, within what x and its tangent take part in at transforms inside of it."""
+    inner = levels_of([x, tangent])
+    if not inner or inner[0].rank <= level.rank:
+        return dual_of(x, tangent, level)
+    if isinstance(inner[0], BatchLevel):
+        return batched(_dual_inside(inner[0].all_samples(x), inner[0].all_samples(tangent), level), inner[0])
+    each = [[zeros_like(detach(part)) if part is None else part for part in parts_at(both, inner[0])] for both in (x, tangent)]
+    return dual_of(*[_dual_inside(*parts, level) for parts in zip(*each)], inner[0])
 
 
 def without(x, level):

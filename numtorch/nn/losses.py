@@ -6,6 +6,7 @@ import warnings
 
 from ..ops.core.arguments import check_truths, real, truth
 from ..ops.core.operands import layout_of
+from ..ops.core.status import has_values
 from ..ops.creation.fill import full_like
 from ..ops.loss import cross_entropy as crossentropy
 from ..ops.loss import elementwise_losses
@@ -354,7 +355,7 @@ def _variances(input, var):
     """The variances as a tensor that goes with the input: of its shape, or with the last extent 1."""
     layout_of("gaussian_nll_loss", input)
     var = full_like(input.detach(), var) if not isinstance(var, Tensor) else var
-    if (var < 0).any().item():
+    if has_values(var) and (var < 0).any().item():
         raise ValueError("var has negative entry/entries")
     shape, wanted = var.layout.shape, input.layout.shape
     if shape == wanted or shape == (*wanted[:-1], 1):

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import numtorch
+from numtorch.layout import Layout
+from numtorch.ops.memory.copies import clone
 
 theirs = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
 BOTH = (numtorch, theirs)
@@ -76,6 +78,15 @@ PROGRAMS = {
     "jvp aux": (lambda torch, x, t: torch.func.jvp(lambda a: (a.exp(), a * 2), (x,), (t,), has_aux=True), (3,), (3,)),
     "jvp unused": (lambda torch, x, t: torch.func.jvp(lambda a: torch.ones(2), (x,), (t,)), (3,), (3,)),
     "jvp of jvp": (lambda torch, x, t: torch.func.jvp(lambda a: torch.func.jvp(lambda b: b.exp() * b, (a,), (t,))[1], (x,), (t * 2,)), (3,), (3,)),
+    "jvp of jvp's value": (lambda torch, x, t: torch.func.jvp(lambda a: torch.func.jvp(lambda b: _angle(torch, b), (a,), (t,))[0] ** 2, (x,), (t,)), (3,), (3,)),
+    "jvp of jvp by gradients": (lambda torch, x, t: torch.func.jvp(lambda a: torch.func.jvp(lambda b: _angle(torch, b), (a,), (t,))[1], (x,), (t,)), (3,), (3,)),
+    "jvp of vjp's value": (lambda torch, x, t: torch.func.jvp(lambda a: torch.func.vjp(lambda b: b.exp() * b, a)[0], (x,), (t,)), (3,), (3,)),
+    "jvp of a gradient's value": (lambda torch, x, t: torch.func.jvp(torch.func.grad_and_value(lambda b: (b.exp() * b).sum()), (x,), (t,)), (3,), (3,)),
+    "jvp of aux": (lambda torch, x, t: torch.func.jvp(torch.func.grad(lambda b: (b.exp().sum(), b * b), has_aux=True), (x,), (t,)), (3,), (3,)),
+    "jacfwd of aux": (lambda torch, x: torch.func.jacfwd(torch.func.jacrev(lambda b: (b.exp() * b, b * b), has_aux=True))(x), (3,)),
+    "jvp in no_grad in jvp": (lambda torch, x, t: torch.func.jvp(lambda a: _jvp_in_no_grad(torch, a, t), (x,), (t,)), (3,), (3,)),
+    "hessian of a power": (lambda torch, x: torch.func.hessian(lambda a: (torch.pow(a.abs(), 2.5) + torch.pow(2.0, a) + torch.xlogy(2.0, a.abs())).sum())(x), (3,)),
+    "hessian of a checked loss": (lambda torch, x, v: torch.func.hessian(torch.nn.functional.gaussian_nll_loss, 2)(x, x * 2, v.abs() + 1), (3,), (3,)),
     "jvp of grad": (lambda torch, x, t: torch.func.jvp(torch.func.grad(lambda a: (a.sin() * a).sum()), (x,), (t,)), (3,), (3,)),
     "grad of jvp": (lambda torch, x, t: torch.func.grad(lambda a: torch.func.jvp(lambda b: (b.sin() * b).sum(), (a,), (t,))[1])(x), (3,), (3,)),
     "no perturbation confusion": (lambda torch, x: torch.func.jvp(
@@ -93,6 +104,21 @@ PROGRAMS = {
     "jacrev of jacrev": (lambda torch, x: torch.func.jacrev(torch.func.jacrev(lambda a: (a ** 3).sum()))(x), (3,)),
     "jacrev of jacfwd": (lambda torch, x: torch.func.jacrev(torch.func.jacfwd(lambda a: (a ** 3).cumsum(0)))(x), (3,)),
     "jacfwd of jacfwd": (lambda torch, x: torch.func.jacfwd(torch.func.jacfwd(lambda a: (a ** 3).cumsum(0)))(x), (3,)),
+    "jacfwd of jacrev": (lambda torch, x: torch.func.jacfwd(torch.func.jacrev(lambda a: a.exp() * a.flip(0)))(x), (3,)),
+    "jvp of jacrev": (lambda torch, x, t: torch.func.jvp(torch.func.jacrev(lambda a: a.exp() * a.flip(0)), (x,), (t,)), (3,), (3,)),
+    "jacfwd of jacrev of jacrev": (lambda torch, x: torch.func.jacfwd(torch.func.jacrev(torch.func.jacrev(lambda a: a.exp() * a)))(x), (2,)),
+    "jacrev of jacfwd of jacrev": (lambda torch, x: torch.func.jacrev(torch.func.jacfwd(torch.func.jacrev(lambda a: a.exp() * a)))(x), (2,)),
+    "jacfwd of jacfwd of jacrev": (lambda torch, x: torch.func.jacfwd(torch.func.jacfwd(torch.func.jacrev(lambda a: a.exp() * a)))(x), (2,)),
+    "Jacobian of writes into zeros": (lambda torch, x: torch.func.jacfwd(lambda a: torch.zeros(4).scatter(0, torch.tensor([2, 0]), a) + torch.zeros(4).index_add(
+        0, torch.tensor([1, 1]), a ** 2) + _written(torch.zeros(4, 2), a).sum(1))(x), (2,)),
+    "mapped jvp of writes into views": (lambda torch, x, t: torch.func.vmap(lambda a, b: torch.func.jvp(lambda s: _written_into(torch, a * 1, s), (a.sum(),), (b,)))(
+        x, t), (3, 2), (3,)),
+    "the same of samples behind": (lambda torch, x, t: torch.func.vmap(lambda a, b: torch.func.jvp(lambda s: _written_into(torch, a * 1, s), (a.sum(),), (b,)), (1, 0))(
+        x, t), (2, 3), (3,)),
+    "jvp of jvp of writes into views": (lambda torch, x, t: torch.func.jvp(lambda a: torch.func.jvp(lambda s: _written_into(torch, torch.ones(2), s * s), (a,), (t,)),
+                                                                           (x,), (t,)), (), ()),
+    "written in no_grad": (lambda torch, x, t: torch.func.jvp(lambda a: _written_in_no_grad(torch, a), (x,), (t,)), (2,), (2,)),
+    "Jacobian of writes into views of zeros": (lambda torch, x: torch.func.jacfwd(torch.func.jacfwd(lambda a: _written_around(torch, a)))(x), (2,)),
     "linearize": (lambda torch, x, t: (lambda r: (r[0], r[1](t), r[1](2 * t)))(torch.func.linearize(lambda a: a.sin() @ a, x)), (3, 3), (3, 3)),
     "per-sample gradients": (lambda torch, a, b, c, x, y: torch.func.vmap(torch.func.grad(lambda p, x, y: loss(torch, p, x, y)), (None, 0, 0))(
         named((a, b, c)), x, y), *PARAMETERS, (6, 3), (6, 2)),
@@ -121,6 +147,36 @@ PROGRAMS = {
 }
 
 
+def _written_into(torch, target, value):
+    first = target[:1]
+    target[0] = value * value
+    target[1:].mul_(value)
+    return target.sin(), first * 2
+
+
+def _written_in_no_grad(torch, x):
+    with torch.no_grad():
+        constant = torch.zeros(3).scatter(0, torch.tensor([2, 0]), x)
+    return constant.exp()
+
+
+def _written_around(torch, x):
+    zeros = torch.zeros(3, 2)
+    row, column = zeros[1], zeros.t()[1]
+    row.copy_(x ** 3)
+    column[2:].mul_(2).add_(x[0] ** 2)
+    return zeros.exp() + column[:2]
+
+
+def _angle(torch, x):
+    return torch.complex(x, x * x).angle()
+
+
+def _jvp_in_no_grad(torch, x, tangent):
+    with torch.no_grad():
+        return torch.func.jvp(lambda a: a.exp() * a, (x,), (tangent,))
+
+
 def _inside_no_grad(torch, x):
     with torch.no_grad():
         return torch.func.grad(cubes)(x.requires_grad_())
@@ -141,6 +197,13 @@ def _written(target, value):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):
     same(*PROGRAMS[name])
+
+
+def test_copies_with_gaps_have_memory_for_them():
+    """What `vmap` copies to where a sample lies as its strides say."""
+    layout = Layout.of(numtorch.float32, (3, 2), (1000, 7))
+    found = clone(numtorch.ones(3, 2), memory_format=layout)
+    assert found.layout is layout and found.untyped_storage().nbytes() >= 4 * 2008
 
 
 # ---------------------------------------------------------------- writes through views, and views of any strides

@@ -25,7 +25,7 @@ call_words = CallWords()
 def has_values(tensor) -> bool:
     """Whether a tensor's elements can be looked at, which those of the meta device and of several samples cannot: checks of values
     pass there."""
-    return tensor.layout.device.type != "meta" and getattr(tensor.layout.handler, "has_values", True)
+    return tensor.layout.device.type != "meta" and tensor.layout.has_values
 
 
 def check_values(tensor) -> None:

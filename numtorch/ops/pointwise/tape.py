@@ -137,14 +137,18 @@ class PointwiseNode(Node):
         recipe, op = self.recipe, self.recipe.op
         values = {"grad": grad}
         for index, tensor in zip(recipe.saves, self._restored()):
-            if tensor.layout.weak:                       # an op on a lone number would take the default dtype
-                tensor = to_dtype(wrap(tensor.memory, tensor.address, tensor.layout.dense()),
-                                                       recipe.out.dtype)
+            if tensor.layout.weak:
+                tensor = as_tensor_of(tensor, recipe.out.dtype)
             values[op.parameters[index]] = tensor
         if recipe.saves_out:
             values["out"] = rebuild_result(self.saved[-1], self)
         return self._arrange([g if isinstance(g, Tensor) else grad.new_full(grad.layout.shape, g)
                               for g in evaluate(recipe.expressions, values)])
+
+
+def as_tensor_of(number, dtype):
+    """The number of a formula as a tensor: an op on a lone number would take the default dtype, or none."""
+    return to_dtype(wrap(number.memory, number.address, number.layout.dense()), dtype)
 
 
 def _fit(grad, shape, dtype):

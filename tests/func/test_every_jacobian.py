@@ -1,0 +1,108 @@
+"""Jacobians and Hessians of every public function that has a gradient: all ways to them agree, wherever the operands lie in memory.
+
+The rows are those of tests/autograd/test_every_gradient.py, which compares them with finite differences. Here the rows of a Jacobian,
+one after another without a transform, are what `jacrev` (vmap of vjp) and `jacfwd` (vmap of jvp) are compared with, and so for the
+Hessian, of each over each. A part of the rows is tried each day, all of them in all places with NUMTORCH_TEST_ALL=1.
+"""
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch import func
+from numtorch.autograd.functional import jacobian
+from numtorch.func import batching, jacrev
+from tests.autograd.test_every_gradient import ROWS, SPARSE, points
+
+PARTS = 8
+DAY, ALL = datetime.date.today().toordinal(), os.environ.get("NUMTORCH_TEST_ALL") == "1"
+
+# Where the operands lie, as functions of dense ones: gradients of the elements that share memory add up.
+PLACEMENTS = {
+    "dense": lambda x: x,
+    "stretched in front": lambda x: (x * 1.0)[-1:].expand(x.shape) if x.ndim and x.shape[0] > 1 else x,
+    "stretched behind": lambda x: (x * 1.0)[..., -1:].expand(x.shape) if x.ndim and x.shape[-1] > 1 else x,
+    "with an offset and strides": lambda x: torch.stack((x * 2, x), -1)[..., 1],
+    "in another order": lambda x: x.movedim(-1, 0).contiguous().movedim(0, -1) if x.ndim > 1 else x,
+}
+jacfwd = functools.partial(func.jacfwd, randomness="same")      # what is random draws the same numbers at each call
+WAYS = {
+    "jacrev of jacrev": lambda f, of: jacrev(jacrev(f, of), of), "jacfwd of jacrev": lambda f, of: jacfwd(jacrev(f, of), of),
+    "jacrev of jacfwd": lambda f, of: jacrev(jacfwd(f, of), of), "jacfwd of jacfwd": lambda f, of: jacfwd(jacfwd(f, of), of),
+}
+LOOPS = {"lobpcg", *[name for name in ROWS if name.startswith(("gru", "lstm", "rnn_"))]}      # without a batching rule, see docs/func.md
+OUTSIDE = ("as_strided", "as_strided_copy")              # of what has gaps they read the gaps
+ROWS_IN_PART = [name for place, name in enumerate(sorted(set(ROWS) - SPARSE)) if ALL or place % PARTS == DAY % PARTS]
+
+
+def as_real_results(name, placement):
+    """A row as a function of dense operands that gives a tuple of tensors of real numbers."""
+    function, place = ROWS[name][0], PLACEMENTS[placement]
+
+    def run(*inputs):
+        torch.manual_seed(0)
+        result = function(*[place(x) for x in inputs])
+        results = [torch.view_as_real(t) if t.dtype.is_complex else t for t in (result if isinstance(result, (tuple, list)) else (result,))]
+        return tuple([t for t in results if t.dtype.is_floating_point])
+    return run
+
+
+def refused(run, inputs):
+    """Whether an op takes no operands that lie so, as `view` does."""
+    try:
+        run(*inputs)
+    except RuntimeError:
+        return True
+    return False
+
+
+def totals(run):
+    """Its results as two numbers, to which each element adds with weights of its own."""
+    def weighted(*inputs):
+        found = run(*inputs)
+        return torch.stack([sum([(t * torch.linspace(0.5, last, t.numel(), dtype=t.dtype).reshape(t.shape)).sum() for t in found])
+                            for last in (1.5, -1.0)])
+    return weighted
+
+
+def slopes(function):
+    """The gradients of two numbers by each argument, as a function."""
+    def run(*inputs):
+        columns = zip(*[torch.autograd.grad(number, inputs, create_graph=True, allow_unused=True) for number in function(*inputs)])
+        return tuple([torch.stack([torch.zeros_like(x) if g is None else g for g in column]) for x, column in zip(inputs, columns)])
+    return run
+
+
+def blocks(jacobians):
+    return [block.detach().numpy() for row in jacobians for block in row]
+
+
+def agree(found, wanted, what):
+    for one, other in zip(blocks(found), wanted, strict=True):
+        np.testing.assert_allclose(one, other, 1e-7, 1e-9, err_msg=what)
+
+
+@pytest.mark.filterwarnings("ignore:.nn.functional.upsample", "error:There is a performance drop")
+@pytest.mark.parametrize("name", ROWS_IN_PART)
+def test_ways_to_jacobians(name, monkeypatch):
+    monkeypatch.setattr(batching, "_warned", set(LOOPS))
+    inputs = tuple([p.detach() for p in points(ROWS[name][1])])
+    numbers, turn = tuple(range(len(inputs))), DAY + sorted(ROWS).index(name)
+    others = list(PLACEMENTS)[1:]
+    for placement in ("dense",) if name in OUTSIDE else PLACEMENTS if ALL else ("dense", others[turn % len(others)]):
+        run = as_real_results(name, placement)
+        if placement != "dense" and refused(run, inputs):
+            continue
+        wanted = blocks(jacobian(run, inputs))
+        agree(jacrev(run, numbers)(*inputs), wanted, f"jacrev, {placement}")
+        agree(jacfwd(run, numbers)(*inputs), wanted, f"jacfwd, {placement}")
+        if ROWS[name][2] and name not in LOOPS:
+            two = totals(run)
+            wanted = blocks(jacobian(slopes(two), inputs))
+            for way in WAYS if ALL else list(WAYS)[turn % 2::2]:
+                agree(WAYS[way](two, numbers)(*inputs), wanted, f"{way}, {placement}")
