@@ -1,4 +1,5 @@
-"""The op that elementwise calls become when they are put together (passes/fusion.py).
+"""The op that elementwise calls become when they are put together (passes/fusion.py), with sums and softmax along the last
+dimension among them (passes/rowfusion.py).
 
 Its attributes are the calls in order, each with the name of its op and its operands: `("x", i)` is the i-th tensor, `("v", i)` what
 the i-th call gave, and numbers are themselves; then which of them are results, and how these lie.
@@ -11,21 +12,15 @@ from ..autograd.api import grad as gradients_of
 from ..autograd.graph import GraphNode, attach_outputs
 from ..autograd.modes import enable_grad, modes
 from ..kernels.binding import ScalarBody
-from ..layout import broadcast_strides
+from ..layout import broadcast_shapes, broadcast_strides
 from ..ops.core.backends import kernels
-from ..ops.core.generate import make
 from ..ops.core.primitive import Plan, Primitive, registry
 from ..ops.memory.detach import detach
 from ..ops.pointwise.pointwise import PointwiseOp
 from ..tensor import empty
+from .rowwise import ALONG, formula, plan_rows
 
 FUSED = Primitive("fused", "Elementwise ops in one kernel.", ("tensors", "calls", "results", "layouts"))
-
-
-def _named(operand):
-    if isinstance(operand, tuple):
-        return f"{operand[0]}{operand[1]}"
-    return repr(operand) if operand - operand == 0 else f"float({str(operand)!r})"
 
 
 @functools.cache
@@ -36,26 +31,29 @@ def formula_of(calls: tuple, results: tuple, count: int):
         calls, results: the op's attributes.
         count: how many tensors it takes.
     """
-    for number, (op, *operands) in enumerate(calls):     # a file may have said so
+    return formula([(i, *call) for i, call in enumerate(calls)], [("x", i) for i in range(count)], [("v", i) for i in results])
+
+
+def _check(calls, results, count):
+    """Raise where attributes, which a file may have said, are none of this op."""
+    for number, (op, *operands) in enumerate(calls):
         for operand in operands:
             known = isinstance(operand, (int, float)) or (
                 isinstance(operand, tuple) and len(operand) == 2 and operand[0] in ("x", "v") and type(operand[1]) is int
                 and 0 <= operand[1] < (count if operand[0] == "x" else number))
-            if not known or not isinstance(registry.get(op), PointwiseOp):
-                raise ValueError(f"fused: {(op, *operands)!r} is no elementwise call")
+            if not known or not (op in ALONG or isinstance(registry.get(op), PointwiseOp)):
+                raise ValueError(f"fused: {(op, *operands)!r} is no call that can be fused")
     if any(type(i) is not int or not 0 <= i < len(calls) for i in results):
         raise ValueError(f"fused: there is no result among {results!r}")
-    lines = [f"    v{i} = op_{op}({', '.join(map(_named, operands))})" for i, (op, *operands) in enumerate(calls)]
-    shown = ", ".join(f"v{i}" for i in results)
-    arguments = ", ".join(f"x{i}" for i in range(count))
-    scope = {f"op_{op}": registry[op].function for op, *_ in calls}
-    scope["__name__"] = __name__
-    return make("\n".join([f"def fused({arguments}):", *lines, f"    return {shown}", ""]), scope, "fused")
 
 
 @FUSED.planned
 def _plan(*key):
     *layouts, calls, results, outs = key
+    _check(calls, results, len(layouts))
+    if any(op in ALONG for op, *_ in calls):
+        shape = broadcast_shapes(*[l.shape for l in layouts])
+        return Plan(FUSED, layouts, outs[0], plan_rows(calls, results, layouts, outs, shape), outs)
     compute, shape = outs[0].dtype, outs[0].shape
     body = ScalarBody(formula_of(calls, results, len(layouts)), compute.compute)
     strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides for out in outs]
@@ -94,7 +92,7 @@ def _vjp(node, grad):
         found: list = []
         for op, *inputs in calls:
             given = [(operands if i[0] == "x" else found)[i[1]] if isinstance(i, tuple) else i for i in inputs]
-            found.append(registry[op].function(*given))
+            found.append((ALONG.get(op) or registry[op].function)(*given))
         wanted = [t for i, t in enumerate(operands) if node.needs(i)]
         pairs = [(found[i], g) for i, g in zip(results, grads) if g is not None and found[i].node is not None]
         slopes = iter(gradients_of([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create, allow_unused=True))

@@ -6,6 +6,7 @@ subexpressions  what is computed twice
 constants       what depends on constants alone
 algebra         what is equal to something simpler
 convnorm        batch norms behind convolutions and linear maps
+rowfusion       sums, means and softmax of rows, with the elementwise calls around them
 fusion          elementwise calls as one
 memory          how long values live, and what memory that takes
 
@@ -22,6 +23,7 @@ from .constants import fold_constants
 from .convnorm import fold_norms
 from .deadcode import dead_code
 from .fusion import fuse
+from .rowfusion import fuse_rows
 from .subexpressions import merge_subexpressions
 
 _ROUNDS = 10
@@ -33,7 +35,7 @@ def optimized(graph: Graph, frozen: Mapping[str, Any] | None = None, fusing: boo
     Args:
         graph: it. It stays as it is.
         frozen: the constants whose values will not change, by name.
-        fusing: whether elementwise calls become one.
+        fusing: whether elementwise calls, and those along rows among them, become one.
     """
     graph = graph.copy()
     done: dict[str, int] = {}
@@ -46,6 +48,7 @@ def optimized(graph: Graph, frozen: Mapping[str, Any] | None = None, fusing: boo
         if not any(counts.values()):
             break
     if fusing:
+        done["rows"] = fuse_rows(graph)
         done["fusion"] = fuse(graph)
         dead_code(graph)
     graph.verify()

@@ -1,1 +1,1 @@
-"""Elementwise: pointwise (loops around a formula), total (its sum in one pass)."""
+"""Elementwise: pointwise (loops around a formula), rows (formulas around sums and maxima of rows), total (its sum in one pass)."""

@@ -1,0 +1,153 @@
+"""Sums, means and softmax of rows as one with what is elementwise around them: what is fused, and that it computes the same."""
+import pytest
+from replays import kind_of
+from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
+from test_passes import chain, ops, traced
+
+import numtorch as torch
+from numtorch.jit import Interpreter, parse
+from numtorch.jit.passes import optimized
+
+
+def masked_softmax(x, y, weight, column):
+    return torch.softmax(x * y + weight, -1) * column
+
+
+def layer_norm(x, y, weight, column):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / ((centred ** 2).mean(-1, keepdim=True) + 1e-5).sqrt() * weight + y
+
+
+def with_conditions(x, y, weight, column):
+    logits = torch.where(x > y, x.abs() * column, float("-inf"))
+    return torch.log_softmax(logits + weight, -1).clamp(min=-50)
+
+
+def slopes(x, y, weight, column):
+    """A forward and its backward, of softmax and of its logarithm."""
+    x = x.detach().requires_grad_()
+    loss = (torch.softmax(x * column, -1) * y).sum() + (torch.log_softmax(x + weight, -1) * y).sum()
+    return torch.autograd.grad(loss, x)[0] * 2
+
+
+def numbers_of_rows(x, y, weight, column):
+    """Sums of sums' functions; numbers of rows alone, before the first walk and as results."""
+    total = (x * weight).sum(-1, keepdim=True)
+    scale = (column * 2 + 1).sigmoid()
+    spread = ((x - total / 100) * scale).square().sum(-1, keepdim=True)
+    return total, spread.sqrt(), x * scale + spread, y.sum(-1, keepdim=True)
+
+
+PROGRAMS = {masked_softmax: ["fused"], layer_norm: ["fused"], with_conditions: ["fused"], numbers_of_rows: ["fused", "fused", "sum"],
+            slopes: None}
+
+
+def inputs(n, dtype=torch.float32):
+    torch.manual_seed(n)
+    return [torch.randn(*shape, dtype=dtype) for shape in ((3, 5, n), (3, 5, n), (n,), (5, 1))]
+
+
+@pytest.mark.parametrize("n", [64, 77, 2500, 4096])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_rows_are_walked_once_and_give_the_same(program, n):
+    x, y, weight, column = inputs(n)
+    column = column.expand(3, 5, 1).contiguous()
+    graph = traced(program, x, y, weight, column)
+    fewer, did = optimized(graph)
+    assert did["rows"] and (PROGRAMS[program] is None or sorted(ops(fewer)) == PROGRAMS[program])
+    for each in (Interpreter(fewer), Interpreter(parse(str(fewer), fewer.constants))):
+        with torch.no_grad():
+            wanted, given = program(x, y, weight, column) if program is not slopes else Interpreter(graph).run(x, y, weight, column), \
+                each.run(x, y, weight, column)
+        for a, b in zip(*[[r] if isinstance(r, torch.Tensor) else r for r in (wanted, given)]):
+            torch.testing.assert_close(b, a, rtol=3e-5, atol=3e-5)
+
+
+def test_doubles_and_what_is_not_finite():
+    x, y, weight, column = inputs(130, torch.float64)
+    column = column.expand(3, 5, 1).contiguous()
+    graph = traced(masked_softmax, x, y, weight, column)
+    fewer, _ = optimized(graph)
+    assert ops(fewer) == ["fused"]
+    torch.testing.assert_close(Interpreter(fewer).run(x, y, weight, column), masked_softmax(x, y, weight, column), rtol=1e-12, atol=1e-14)
+    for place, value in enumerate((float("nan"), float("inf"), float("-inf"), -float("nan"), 1e308)):
+        x[0, place, 7] = value
+    x[1, 0] = float("-inf")
+    y.fill_(1)
+    torch.testing.assert_close(Interpreter(fewer).run(x, y, weight, column), masked_softmax(x, y, weight, column), rtol=1e-12, atol=1e-14,
+                               equal_nan=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_programs_and_their_gradients(seed):
+    shapes = (6, 70), (70,), (6, 1)
+    torch.manual_seed(seed)
+    graph = traced(chain(seed), *[torch.randn(*s) for s in shapes])
+    fewer, _ = optimized(graph)
+    given = [torch.randn(*s, requires_grad=True) for s in shapes]
+    results = []
+    for each in (graph, fewer):
+        out = Interpreter(each).run(*given)
+        gradients = torch.autograd.grad(sum((o * (i + 1)).sum() for i, o in enumerate(out)), given, allow_unused=True)
+        results.append([*out, *[s for s in gradients if s is not None]])
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-3, atol=1e-4)
+
+
+def test_the_gradient_is_that_of_the_calls():
+    given = [each.requires_grad_() for each in inputs(65)]
+    fewer, did = optimized(traced(layer_norm, *inputs(65)))
+    assert did["rows"] == 1
+    wanted = torch.autograd.grad(layer_norm(*given).square().sum(), given, allow_unused=True)
+    found = torch.autograd.grad(Interpreter(fewer).run(*given).square().sum(), given, allow_unused=True)
+    for a, b in zip(wanted[:3], found[:3]):
+        torch.testing.assert_close(b, a, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("x, y", [
+    (torch.randn(4, 63), torch.randn(4, 63)), (torch.randn(4, 4097), torch.randn(4, 4097)),      # short and long rows
+    (torch.randn(80, 80).t(), torch.randn(80, 80)), (torch.randn(2, 3, 80), torch.randn(2, 1, 80)),   # columns; rows that are not evenly apart
+    (torch.randn(70, 3, 1), torch.randn(70, 3, 1))], ids=lambda x: str(tuple(x.shape)))
+def test_what_such_a_kernel_does_not_walk_along_is_left(x, y):
+    def program(x, y):
+        return (x * y).softmax(-1) * 2, (x * y).softmax(0) * 2
+    fewer, did = optimized(traced(program, x, y))
+    assert "rows" not in did
+    for a, b in zip(program(x, y), Interpreter(fewer).run(x, y)):
+        torch.testing.assert_close(b, a)
+
+
+def test_calls_that_meet_are_one():
+    """Although none of the first operands is computed of the others."""
+    def program(x, y):
+        return torch.softmax(x.sin() * y + y.cos() * x, -1) * y.exp()
+    x, y = torch.randn(4, 80), torch.randn(4, 80)
+    fewer, did = optimized(traced(program, x, y))
+    assert did == {"rows": 1} and ops(fewer) == ["fused"]
+    torch.testing.assert_close(Interpreter(fewer).run(x, y), program(x, y))
+    fewer, did = optimized(traced(lambda x, y: x.sin() * y + y.cos() * x.abs() + y.square() * 2, x, y))
+    assert did == {"fusion": 1} and ops(fewer) == ["fused"]
+
+
+def test_calls_of_a_file_are_checked():
+    text = "graph(%x: float32[2, 64], %y: float32[2, 1]):\n  %1: float32[{s}] = fused[{calls}, (0,), (layout(float32, ({s}), ({t}), 'cpu', False),)](%x, %y)\n  return %1"
+    good, x, y = "(('softmax', ('x', 0)),)", torch.ones(2, 64), torch.ones(2, 1)
+    torch.testing.assert_close(Interpreter(parse(text.format(s="2, 64", t="64, 1", calls=good))).run(x, y), x / 64)
+    for calls, s, t in ((good, "2, 64", "0, 0"), (good, "2, 64", "64, 0"), (good, "2, 65", "65, 1"), (good, "2, 1", "1, 1"), ("(('sum', ('x', 0)),)", "2, 64", "64, 1"), (good, "4, 64", "64, 1"),
+                        ("(('softmax', ('x', 1)),)", "2, 64", "64, 1"), ("(('softmax', ('x', 0), 3),)", "2, 64", "64, 1"), ("(('softmax', 1.0),)", "2, 64", "64, 1")):
+        with pytest.raises(ValueError, match="fused"):
+            Interpreter(parse(text.format(s=s, t=t, calls=calls))).run(x, y)
+
+
+def test_a_compiled_function_walks_rows_once():
+    given = [torch.randn(300, 300) for _ in range(4)]
+
+    def f(a, b, c, mask):
+        return torch.softmax(a * b + c, -1) * mask
+    function = torch.compile(f)
+    for _ in range(60):
+        close(function(*given), f(*given))
+        for replay in kind_of(function).replays:
+            hurry(replay.better)
+    found = torch.compile.explain(function)(*given)
+    assert found.settled and ((found.passes == {"rows": 1} and found.launches == 1) or found.stays == "it is faster than its graph"), found
