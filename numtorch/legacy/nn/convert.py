@@ -4,6 +4,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from ...ops.creation.fill import zeros
+from ...storage import ALIGNMENT
 from ...tensor import Tensor
 from .glossary import Described
 
@@ -106,6 +107,16 @@ class Convertible(Described):
         return state
 
 
+def _aligned(count, place, dtype, device):
+    """A vector of zeros whose element at `place` begins a cache line: the vector begins some elements behind its storage's start.
+
+    Where the rows of the largest matrix straddle cache lines, the product that adds to it takes half as long again.
+    """
+    lead = -(place * dtype.itemsize) % ALIGNMENT // dtype.itemsize
+    storage = zeros(lead + count, dtype=dtype, device=device).untyped_storage()
+    return zeros(0, dtype=dtype, device=device).set_(storage, lead, (count,), (1,))
+
+
 def flattened(tensors) -> Tensor:
     """One new vector that holds all elements of some tensors, which see its memory from now on.
 
@@ -127,12 +138,13 @@ def flattened(tensors) -> Tensor:
             known.remove(span)
             first, stop = min(first, span[0]), max(stop, span[1])
         known.append([first, stop])
-    total, sources = 0, {id(tensor.memory): _whole(tensor) for tensor in tensors}
+    total, sources, largest = 0, {id(tensor.memory): _whole(tensor) for tensor in tensors}, (0, 0)
     for known in spans.values():
         for span in known:
             span.append(total)
+            largest = max(largest, (span[1] - span[0], -total))          # the first of the largest
             total += span[1] - span[0]
-    flat = zeros(total, dtype=tensors[0].dtype, device=tensors[0].device)
+    flat = _aligned(total, -largest[1], tensors[0].dtype, tensors[0].device)
     for key, known in spans.items():
         for first, stop, place in known:
             flat[place:place + stop - first].copy_(sources[key][first:stop])
@@ -140,5 +152,5 @@ def flattened(tensors) -> Tensor:
         offset = tensor.storage_offset()
         first, place = next((first, place) for first, stop, place in spans[id(tensor.memory)]
                             if first <= offset < stop or first == offset == stop)
-        tensor.set_(flat.untyped_storage(), offset - first + place, tensor.size(), tensor.stride())
+        tensor.set_(flat.untyped_storage(), flat.storage_offset() + offset - first + place, tensor.size(), tensor.stride())
     return flat
