@@ -48,7 +48,8 @@ class Update:
             return False
         for number, before in enumerate(self.prepared):
             if prepared[number] is not before or (before is not None and
-                                                  not before.update(optimizer.state, optimizer.rule(groups[number]))):
+                                                  not before.update(optimizer.state, groups[number],
+                                                                    optimizer.rule(groups[number]))):
                 return False
         return True
 

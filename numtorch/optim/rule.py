@@ -207,7 +207,7 @@ class RuleOptimizer(Optimizer):
         if number >= len(self._prepared):
             self._prepared += [None] * (number + 1 - len(self._prepared))
         prepared = self._prepared[number]
-        if prepared is None or not prepared.update(self.state, rule):
+        if prepared is None or not prepared.update(self.state, group, rule):
             prepared = self._prepared[number] = _Prepared(self, group, rule)
         return prepared.batches
 
@@ -293,12 +293,16 @@ class _Prepared:
         self.entries = len(optimizer.state)
         self.batches += [_batch(optimizer, rule, key, rows, len(chosen) == 1) for key, rows in chosen.items()]
 
-    def update(self, state, rule):
+    def update(self, state, group, rule):
         """Write moved gradients' addresses. False where something else has changed."""
-        if state is not self.state or len(state) != self.entries or rule is not self.rule or self.moves != moves[0]:
+        parameters = group["params"]
+        if state is not self.state or len(state) != self.entries or rule is not self.rule or self.moves != moves[0] \
+                or len(parameters) != len(self.known):
             return False
         gradients = []
-        for parameter, address, layout, grad_layout in self.known:
+        for parameter, (known, address, layout, grad_layout) in zip(parameters, self.known):
+            if parameter is not known:
+                return False
             node = parameter.node
             grad = node.grad if node is not None else parameter._stored_grad
             if grad is None:

@@ -221,6 +221,31 @@ def test_what_moves_is_followed():
     assert parameter.tolist() == [[-1.75, -1.75]] * 3
 
 
+@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1, momentum=0.9), lambda p: optim.Adam(p, 0.1)])
+@pytest.mark.parametrize("change", ["exchanged", "taken out", "another list"])
+def test_the_parameters_of_a_group_may_change(make, change):
+    """A new layer's weight in the place of an old one's: the old one has a gradient still, and is left alone."""
+    old, stays, new = (nn.Parameter(torch.full((2,), value)) for value in (1.0, 2.0, 3.0))
+    optimizer = make([old, stays])
+    group = optimizer.param_groups[0]
+    for _ in range(2):
+        optimizer.zero_grad()
+        (old * old + stays * stays).sum().backward()
+        optimizer.step()
+    if change == "exchanged":
+        group["params"][0] = new
+    elif change == "taken out":
+        del group["params"][0]
+    else:
+        group["params"] = [new, stays]
+    before, moved = old.detach().clone(), [p.detach().clone() for p in (stays, new)]
+    optimizer.zero_grad()
+    (new * new + stays * stays).sum().backward()
+    optimizer.step()
+    assert torch.equal(old, before) and not torch.equal(stays, moved[0])
+    assert torch.equal(new, moved[1]) == (change == "taken out") and any(p is new for p in optimizer.state) == (change != "taken out")
+
+
 def test_state_can_be_thrown_away():
     parameter = nn.Parameter(torch.zeros(2))
     optimizer = optim.Adam([parameter], lr=0.1)
