@@ -41,7 +41,8 @@ class Trainer:
         clip_value: largest absolute value of a gradient's element; what exceeds it is cut off, before `clip_norm`.
         autocast: a context in which model and criterion run, such as `torch.autocast("cpu", torch.bfloat16)`.
         scaler: a `torch.amp.GradScaler`, which float16 needs; its state is part of checkpoints.
-        compile: whether steps are replayed (`torch.compile`), with the same results; for small models several times as fast.
+        compile: whether steps are replayed (`torch.compile`), with the same results but for rounding; for small models several
+            times as fast.
 
     Attributes:
         iterations, updates, epochs: how many there were, in all runs.
