@@ -25,6 +25,8 @@ from ..multiprocessing.transfer import read
 from ..random import manual_seed
 from ..shared.blocks import Block, allocate, found_again
 from ..shared.heap import heap
+from ..shared.storages import share_together
+from ..tree import tensors_in
 from .dataset import IterableDataset
 from .workerinfo import WorkerInfo, set_worker_info
 
@@ -112,6 +114,7 @@ def _serve(fetcher, tasks, results, note, info, init):
         except Exception as error:
             good, batch = False, Raised(error)
         try:
+            share_together(tensors_in(batch))
             results.put((task.begun, task.number, good, batch))
         except Exception as error:
             results.put((task.begun, task.number, False, Raised(error)))

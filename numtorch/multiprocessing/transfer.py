@@ -21,7 +21,7 @@ from ..ops.pointwise.pointwise import PointwiseOp
 from ..shared.blocks import Block, allocate_copy
 from ..shared.channel import Channel, Letter
 from ..shared.heap import heap
-from ..shared.storages import base_of, block_of, is_paged, share, storage_of
+from ..shared.storages import base_of, block_of, is_paged, place_of, share, storage_of
 from ..storage import Storage, address_of
 from ..tensor import Tensor, new
 
@@ -74,21 +74,20 @@ class Pickler(cloudpickle.Pickler):
         extra = None
         if node is not None or state or type(tensor) is not Tensor or tensor._stored_grad is not None:
             extra = type(tensor), tensor.requires_grad, tensor.grad, state
-        return rebuild_tensor, (block.number, block.generation, block.nbytes, tensor.address - block.address,
-                                layout.dtype.name, layout.shape, layout.strides, extra)
-
+        storage = base_of(tensor.memory)
+        offset = tensor.address - storage.address
+        return rebuild_tensor, (place_of(storage), offset, layout.dtype.name, layout.shape, layout.strides, extra)
 
     def _reduce_array(self, array):
         storage = _storage_below(array)
         if storage is None:
             array = array if array.flags.forc else np.ascontiguousarray(array)
             block = allocate_copy(address_of(array), array.nbytes)
-            offset = 0
+            place, offset = (*block.handle(), 0, array.nbytes), 0
         else:
-            block = storage.owner
-            offset = _place(array) - block.address
+            block, place, offset = storage.owner, place_of(storage), _place(array) - storage.address
         self.blocks.append(block)
-        return rebuild_array, (block.number, block.generation, block.nbytes, offset, array.dtype, array.shape, array.strides)
+        return rebuild_array, (place, offset, array.dtype, array.shape, array.strides)
 
 
 def _storage_below(array):
@@ -104,7 +103,7 @@ def _storage_below(array):
     if is_paged(below):
         share([below])
     block = below.owner
-    if isinstance(block, Block) and block.heap is heap() and 0 <= _place(array) - block.address < block.nbytes:
+    if isinstance(block, Block) and block.heap is heap() and 0 <= _place(array) - below.address < below.nbytes:
         return below
     return None                                          # the tensor may have left its memory to the array
 
@@ -113,9 +112,9 @@ def _place(array):
     return array.__array_interface__["data"][0]
 
 
-def rebuild_array(number, generation, nbytes, offset, kind, shape, strides):
+def rebuild_array(place, offset, kind, shape, strides):
     """The NumPy array over a block that this process holds."""
-    return np.ndarray(shape, kind, np.asarray(storage_of(number, generation, nbytes)), offset, strides)
+    return np.ndarray(shape, kind, np.asarray(storage_of(*place)), offset, strides)
 
 
 _least: int | None = None
@@ -164,9 +163,9 @@ def get_array_sharing() -> int | None:
     return _least
 
 
-def rebuild_tensor(number, generation, nbytes, offset, kind, shape, strides, extra):
+def rebuild_tensor(place, offset, kind, shape, strides, extra):
     """The tensor over a block that this process holds."""
-    storage = storage_of(number, generation, nbytes)
+    storage = storage_of(*place)
     out = new(Tensor if extra is None else extra[0])
     out.memory, out.address, out.node = storage, storage.address + offset, None
     out.layout = Layout.of(dtype.by_name[kind], shape, strides)

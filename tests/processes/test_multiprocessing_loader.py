@@ -16,7 +16,9 @@ import pytest
 from family import in_use
 
 import numtorch as torch
+import numtorch.multiprocessing as mp
 from numtorch.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+from numtorch.shared.storages import share_together
 
 
 class Numbers(Dataset):
@@ -38,6 +40,16 @@ class Numbers(Dataset):
                 os._exit(3)
             time.sleep(100)
         return torch.full((3,), float(i)), i
+
+
+class Records(Dataset):
+    """Examples of several tensors, nested."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        return {"x": torch.full((3, 5), float(i)), "more": (torch.tensor(i), [torch.full((7000,), i)])}
 
 
 class Shards(IterableDataset):
@@ -89,7 +101,7 @@ def test_batches_own_their_memory():
     batches = list(DataLoader(Numbers(), 5, num_workers=2, multiprocessing_context=context))
     assert not {p.name for p in multiprocessing.active_children()} & {"DataLoader worker 0", "DataLoader worker 1"}
     row = batches[1][0][2]
-    assert in_use()[0] == before[0] + 8                  # one a tensor
+    assert in_use()[0] == before[0] + 4                  # one a batch
     del batches
     assert row.tolist() == [7] * 3 and in_use()[0] == before[0] + 1
     del row
@@ -241,6 +253,7 @@ def test_options_that_exclude_each_other():
 PROGRAM = """
 import sys, time
 import numtorch as torch
+import numtorch.multiprocessing as mp
 from numtorch.data import DataLoader
 class Slow(torch.utils.data.Dataset):
     def __len__(self):
@@ -271,3 +284,43 @@ def test_the_end_of_the_program_ends_its_workers(number, tmp_path):
     errors = program.stderr.read()                       # it ends when the last process that has it does
     assert time.monotonic() - start < 5
     assert errors == "" if number == signal.SIGKILL else errors.count("Traceback") == 1
+
+
+def test_a_batch_of_small_tensors_is_one_block():
+    """Each has a storage of its own over its part, and the block goes with the last. Large ones have blocks of their own."""
+    before, again = in_use(), mp.SimpleQueue()
+    batches = list(DataLoader(Records(), 4, num_workers=1))
+    for number, batch in enumerate(batches):
+        x, (y, (z,)) = batch["x"], batch["more"]
+        rows = torch.arange(4) + 4 * number
+        assert torch.equal(x, rows.float().view(4, 1, 1).expand(4, 3, 5)) and torch.equal(y, rows)
+        assert torch.equal(z, rows.view(4, 1).expand(4, 7000))
+        assert all(each.is_shared() and each.data_ptr() % 64 == 0 for each in (x, y, z))
+        block = x.memory.owner
+        assert block is y.memory.owner and block is not z.memory.owner
+        assert x.memory is not y.memory and (x.untyped_storage().nbytes(), y.untyped_storage().nbytes()) == (240, 32)
+        x.add_(1), y.mul_(-1)
+        assert x._version == 1 == y._version and torch.equal(x[:, 0, 0], rows + 1.0) and torch.equal(y, -rows)
+        again.put((x, y, x[1], x.numpy()))
+        a, b, c, array = again.get()
+        assert a.memory is x.memory is c.memory and b.memory is y.memory and a.data_ptr() == x.data_ptr()
+        assert c.data_ptr() == x[1].data_ptr() and np.array_equal(array, x.numpy())
+        x.resize_(9, 3, 5)
+        assert torch.equal(x[:4, 0, 0], rows + 1.0) and torch.equal(y, -rows) and x.share_memory_().memory.owner is not block
+    del batch, x, z, a, b, c, array, block, batches, again
+    kept = in_use()[0]
+    del y
+    assert kept == before[0] + 1 and in_use() == before
+
+
+def test_what_is_sent_together_and_may_not_move_stays():
+    """Views of one storage, memory that is shared already, what NumPy or a graph has, and a tensor that comes twice."""
+    whole, shared, seen, once = torch.zeros(4), torch.ones(3).share_memory_(), torch.ones(2), torch.full((5,), 2.0)
+    views, array, block = [whole[:2], whole[2:]], seen.numpy(), shared.memory.owner
+    share_together([*views, shared, seen, once, once, torch.zeros(0), torch.eye(2).to_sparse()])
+    assert not any(each.is_shared() for each in (*views, seen)) and shared.memory.owner is block
+    other = torch.full((6,), 3.0)
+    share_together([once, other, once, torch.zeros(5000)])
+    assert once.memory.owner is other.memory.owner and once.tolist() == [2] * 5 and other.tolist() == [3] * 6
+    views[0].add_(1), array.fill(4)
+    assert whole.tolist() == [1, 1, 0, 0] and seen.tolist() == [4, 4]
