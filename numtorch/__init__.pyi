@@ -1194,7 +1194,7 @@ def sinh_(input: Tensor) -> Tensor:
     """In-place form of `sinh`: writes the result into this tensor and returns it."""
 def slice_copy(input: Tensor, dim: _int = 0, start: _Scalar | None = None, end: _Operand | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """What `slice` gives, in memory of its own."""
-def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _Scalar | None = None, end: _Operand | None = None, step: _int = 1) -> Tensor:
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _Scalar | None = None, end: _Operand | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension."""
 def slogdet(input: Tensor, *, out: _Any = None) -> _Slogdet:
     """`torch.linalg.slogdet` under its older name."""

@@ -1148,7 +1148,7 @@ class Attached:
         """Hyperbolic sine, (exp(input) - exp(-input)) / 2, elementwise; within 2.5 ulp."""
     def sinh_(self) -> Tensor:
         """In-place form of `sinh`: writes the result into this tensor and returns it."""
-    def slice_scatter(self, src: Tensor, dim: _int = 0, start: _Scalar | None = None, end: _Operand | None = None, step: _int = 1) -> Tensor:
+    def slice_scatter(self, src: Tensor, dim: _int = 0, start: _Scalar | None = None, end: _Operand | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension."""
     def slogdet(self, *, out: _Any = None) -> Slogdet:
         """`torch.linalg.slogdet` under its older name."""

@@ -186,7 +186,7 @@ def diagonal(x, /, *, offset: int = 0) -> Tensor:
 def trace(x, /, *, offset: int = 0, dtype=None) -> Tensor:
     """Sums of the diagonals of the last two axes."""
     kind = dtype or default_of(layout_of("trace", x).dtype)
-    return sum_of(to_dtype(diagonal(x, offset=offset), kind), -1)
+    return to_dtype(sum_of(to_dtype(diagonal(x, offset=offset), kind), -1), kind)      # int64 has the bits of uint64's sum
 
 
 # ---------------------------------------------------------------- norms

@@ -107,6 +107,7 @@ CALLS = """
     xp.linalg.cholesky(M, upper=True)
     xp.linalg.solve(M, xp.asarray([1.0, 2.0]))
     xp.linalg.trace(X, offset=1)
+    xp.linalg.trace(xp.stack([U[:2], U[1:]]))
     xp.linalg.diagonal(X)
     xp.linalg.vector_norm(X, axis=(0, 1), keepdims=True)
     xp.linalg.vector_norm(X, ord=1, axis=0)

@@ -83,7 +83,8 @@ class _Plan:
 
     @property
     def fused(self):
-        return self.out.numel > 0 and not self.widened and has_kernels(self.out.device, "norm.norm")
+        plain = not self.widened and not self.out.dtype.is_complex
+        return plain and self.out.numel > 0 and has_kernels(self.out.device, "norm.norm")
 
 
 def _dense(tensor, order="contiguous_format"):
@@ -162,7 +163,7 @@ def _gradients(plan, grad: Tensor, input: Tensor, weight: Tensor | None, stats: 
 
 def _check_dtypes(name, layout, vectors):
     """Whether the input must be widened to its weights' dtype. Raises for dtypes that do not go together."""
-    if not layout.dtype.is_floating_point:
+    if not layout.dtype.is_floating_point and not (layout.dtype.is_complex and name == "rms_norm"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{layout.dtype.title}': expected a floating-point dtype")
     found = {v.dtype for v in vectors if v is not None}
     if not found or found == {layout.dtype}:
@@ -229,7 +230,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
 
     Args:
-        input: (*, *normalized_shape), of floating point.
+        input: (*, *normalized_shape), of floating point or complex.
         normalized_shape: the extents of the dimensions that share a mean.
         weight: of that shape, or None.
         eps: added to the mean; None for the distance of 1 and the next number (of float32 for 16-bit floats).
@@ -246,7 +247,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
         tensor([[0.2000, 1.4000]])
     """
     if eps is None:
-        eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype is float64 else 2.0 ** -23
+        eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype.to_real() is float64 else 2.0 ** -23
     shape = as_shape((normalized_shape,), "rms_norm: normalized_shape")
     return _rms_norm(input, weight, None, shape, eps)
 

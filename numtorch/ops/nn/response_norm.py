@@ -4,13 +4,13 @@ from __future__ import annotations
 import math
 
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import float32
+from ...dtypes import float32, int64
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
 from ..memory.copies import contiguous, to_dtype
-from ..pointwise.arithmetic import add, div, mul, sub
+from ..pointwise.arithmetic import add, div, floor_divide, mul, sub
 from ..pointwise.power import pow
 from ..shape.pad import pad
 from ..shape.slicing import narrow
@@ -42,12 +42,12 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
     """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al. 2012).
 
     Args:
-        input: (N, C, *), of floating point and at least three dimensions.
+        input: (N, C, *), of floating point or int64 and at least three dimensions.
         size: how many channels, half of them on each side; beyond the ends they count as 0.
         alpha, beta, k: of the formula.
 
     Returns:
-        The input's shape and dtype.
+        The input's shape and dtype; of int64, whose mean is a whole number, the default dtype.
 
     Raises:
         ValueError: an input of fewer than 3 dimensions.
@@ -61,6 +61,9 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
     dtype = layout_of("local_response_norm", input).dtype
     if dtype.itemsize == 2 and dtype.is_floating_point:  # sums over windows would be rounded at every step
         return to_dtype(_normed(to_dtype(input, float32), size, alpha, beta, k), dtype)
+    if dtype is int64 and input.layout.ndim > 2 and size > 0:
+        mean = floor_divide(_window_sum(mul(input, input), size // 2, (size - 1) // 2), size)
+        return div(input, pow(add(mul(mean, alpha), k), beta))
     return _normed(input, size, alpha, beta, k)
 
 

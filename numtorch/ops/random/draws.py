@@ -320,7 +320,7 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         input: probabilities, floating point, of any shape. With `p` only its shape and dtype matter.
         p: one probability for all.
         generator: where the random numbers come from; the default one when None.
-        out: a tensor to write the result to.
+        out: a tensor of any dtype to write the result to.
 
     Raises:
         RuntimeError: a probability outside [0, 1], or an integer tensor of them.
@@ -333,14 +333,19 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     if p is not None:
         result = empty_tensor(input.layout.dense())
         fill(result, "bernoulli", (probability(p),), generator)
-        return into(out, result)
+        return into(out, _as_dtype_of(out, result))
     kind = layout_of("bernoulli", input).dtype
     probabilities = contiguous(input if input.node is None else input.detach())
     if not kind.is_floating_point:
         raise NotImplementedError(f"bernoulli: expected floating-point probabilities, got {kind}")
     if kind not in (float32, float64):
         probabilities = to_dtype(probabilities, float32)
-    return into(out, _BERNOULLI.draw((probabilities, empty_tensor(input.layout.dense())), (), generator))
+    return into(out, _as_dtype_of(out, _BERNOULLI.draw((probabilities, empty_tensor(input.layout.dense())), (), generator)))
+
+
+def _as_dtype_of(out, result):
+    """0 and 1 as any dtype has them: what `into` would refuse."""
+    return to_dtype(result, out.layout.dtype) if isinstance(out, Tensor) else result
 
 
 @_BERNOULLI.planned

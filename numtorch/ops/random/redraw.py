@@ -8,12 +8,13 @@ from ...autograd.graph import GraphNode
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
 from ...dtypes import finfo, float64, integer_limits
-from ...tensor import Tensor
+from ...tensor import Tensor, empty
 from ..core.arguments import real
-from ..core.operands import method
+from ..core.operands import layout_of, method
 from ..core.primitive import Draw, derivative_of, miss
 from ..creation.fill import zeros_like
 from ..memory.writing import check_inplace_allowed, check_writable, rebase_history
+from ..pointwise.complexparts import view_as_real
 from .draws import bernoulli, check_range, check_std, drawn, plan_fill, probability, randint, run_fill
 
 _REDRAWN = {name: Draw(f"{name}_", f"A tensor filled with {name} numbers.", ("self", "generator"))
@@ -54,6 +55,15 @@ for _name, _primitive in _REDRAWN.items():
     _primitive.plan, _primitive.execute = partial(_plan_refill, _name), partial(_refill, _primitive)
 
 
+def _of_parts(primitive, tensor, parameters, generator):
+    """A tensor filled with draws; both parts of complex numbers."""
+    if not layout_of(primitive.name, tensor).dtype.is_complex:
+        return _redrawn(primitive, tensor, parameters, generator)
+    numbers = empty(tensor.layout.dense())
+    _redrawn(primitive, view_as_real(numbers), parameters, generator)
+    return tensor.copy_(numbers)
+
+
 @derivative_of(*_REDRAWN.values())
 def _forgotten(node, grad):
     """Nothing of what was there before matters any more."""
@@ -65,7 +75,7 @@ def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
     """Fill with uniform numbers in [a, b); returns this tensor.
 
     Args:
-        a, b: the range.
+        a, b: the range, of both parts of complex numbers.
         generator: where the random numbers come from; the default one when None.
 
     Raises:
@@ -80,7 +90,7 @@ def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
     """
     if a > b:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
-    return _redrawn(_REDRAWN["uniform"], self, (float(a), float(b)), generator)
+    return _of_parts(_REDRAWN["uniform"], self, (float(a), float(b)), generator)
 
 
 @method
@@ -88,7 +98,7 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
     """Fill with normal numbers; returns this tensor.
 
     Args:
-        mean, std: of the distribution.
+        mean, std: of the distribution. Complex numbers have the mean in both parts and half of the variance in each.
         generator: where the random numbers come from; the default one when None.
 
     Raises:
@@ -102,7 +112,9 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
     """
     check_std(std)
     mean, std = real("normal_", "mean", mean), real("normal_", "std", std)
-    return _redrawn(_REDRAWN["normal"], self, (float(mean), float(std)), generator)
+    if self.layout.dtype.is_complex:
+        std *= math.sqrt(0.5)
+    return _of_parts(_REDRAWN["normal"], self, (float(mean), float(std)), generator)
 
 
 @method

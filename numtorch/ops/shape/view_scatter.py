@@ -6,6 +6,7 @@ from ..core.arguments import integer
 from ..core.operands import layout_of, method
 from ..memory.assign import copy_
 from ..memory.copies import clone
+from ..memory.resize import into_exactly
 from ..memory.writing import into_fresh
 from .slicing import as_strided, diagonal, select, slice_view
 
@@ -50,7 +51,7 @@ def select_scatter(input, src, dim, index) -> Tensor:
 
 
 @method
-def slice_scatter(input, src, dim: int = 0, start=None, end=None, step: int = 1) -> Tensor:
+def slice_scatter(input, src, dim: int = 0, start=None, end=None, step: int = 1, *, out=None) -> Tensor:
     """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension.
 
     Args:
@@ -58,12 +59,13 @@ def slice_scatter(input, src, dim: int = 0, start=None, end=None, step: int = 1)
         src: what is put in, of the slice's shape.
         dim: the dimension that is cut.
         start, end, step: as in Python; None for the ends, and the step positive.
+        out: a tensor of the dtype of `input` to write the result to.
 
     Returns:
         A contiguous tensor of the shape of `input`. Both `input` and `src` get gradients.
 
     Raises:
-        RuntimeError: `src` has another shape.
+        RuntimeError: `src` has another shape, or `out` another dtype.
         IndexError: there is no such dimension.
         ValueError: a step that is not positive.
 
@@ -76,7 +78,8 @@ def slice_scatter(input, src, dim: int = 0, start=None, end=None, step: int = 1)
     dim = integer("slice_scatter", "dim", dim)
     start, end = [None if place is None else integer("slice_scatter", argument, place)
                   for argument, place in (("start", start), ("end", end))]
-    return _replaced("slice", input, src, slice_view, dim, start, end, integer("slice_scatter", "step", step))
+    result = _replaced("slice", input, src, slice_view, dim, start, end, integer("slice_scatter", "step", step))
+    return into_exactly("slice_scatter", out, result, input, src)
 
 
 @method
