@@ -1,4 +1,4 @@
-"""Dtypes that an op is rarely called with, and results that go into `out` of another dtype. Each test's body runs on PyTorch too."""
+"""Dtypes that an op is rarely called with, complex numbers without a size or an angle, and results that go into `out` of another dtype. Each test's body runs on PyTorch too."""
 from __future__ import annotations
 
 import numpy as np
@@ -64,3 +64,20 @@ def test_slice_scatter_into_out(torch):
         assert torch.slice_scatter(x, part, 0, 1, 3, out=out) is out and out.tolist() == [0, 1, 1, 0]
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
         torch.slice_scatter(x, part, 0, 1, 3, out=torch.empty(4, dtype=torch.float64))
+
+
+# ---------------------------------------------------------------- complex numbers without a size or an angle
+PARTS = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan")]
+
+
+@pytest.mark.parametrize("name", ["exp", "exp2", "sinh", "cosh", "tanh", "sin", "cos", "tan", "sigmoid", "asinh", "acosh", "asin", "acos", "log"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_infinite_and_missing_parts(name, dtype):
+    """C99's Annex G, as PyTorch has it."""
+    import numtorch
+    pytorch = pytest.importorskip("torch")
+    points = [complex(x, y) for x in PARTS for y in PARTS]
+    found, wanted = [getattr(t, name)(t.tensor(points, dtype=getattr(t, dtype))).numpy() for t in (numtorch, pytorch)]
+    for part in ("real", "imag"):
+        ours, theirs = getattr(found, part), getattr(wanted, part)
+        np.testing.assert_allclose(ours, theirs, 1e-5, 1e-6, err_msg=name)

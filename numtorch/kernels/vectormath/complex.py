@@ -38,11 +38,28 @@ def complex_abs(z):
     return magnitude(z)
 
 
+def _turns_nowhere(size, angle):
+    """Whether an angle is infinite or NaN and the size beside it is infinite: C99's Annex G has values there that products lose."""
+    return (angle - angle != 0.0) & (fabs(size) == INFINITY)
+
+
+turns_nowhere = both(_turns_nowhere)
+
+
+def _power_parts(size, exponent, angle):
+    """size (cos angle + i sin angle), where the size is a power of this exponent."""
+    nowhere = turns_nowhere(exponent, angle)
+    turned = select(nowhere & (size == 0.0), copysign(size, angle), size * sin(angle))
+    return select(nowhere, size, size * cos(angle)), select(angle == 0.0, angle, turned)
+
+
+power_parts = both(_power_parts)
+
+
 def complex_exp(z):
     """e**re (cos im + i sin im)."""
-    size = exp(z.real)
-    imag = select(z.imag == 0.0, z.imag, size * sin(z.imag))
-    return complex(size * cos(z.imag), imag)
+    a, b = power_parts(exp(z.real), z.real, z.imag)
+    return complex(a, b)
 
 
 def _log_magnitude(z):
@@ -99,8 +116,8 @@ def complex_rsqrt(z):
 
 
 def complex_exp2(z):
-    size, turned = exp2(z.real), LOG_2 * z.imag
-    return complex(size * cos(turned), select(z.imag == 0.0, z.imag, size * sin(turned)))
+    a, b = power_parts(exp2(z.real), z.real, LOG_2 * z.imag)
+    return complex(a, b)
 
 
 def complex_expm1(z):
@@ -116,20 +133,42 @@ def complex_log1p(z):
     return complex(select((size > 0.5) & (size < 2.0), beside, log(size)), atan2(z.imag, 1.0 + z.real))
 
 
+def _sinh_parts(x, y):
+    """sinh(x + i y) = sinh(x) cos(y) + i cosh(x) sin(y)."""
+    lost = (y - y != 0.0) & ((x == 0.0) | (fabs(x) == INFINITY))
+    return select(lost, select(x == 0.0, x, fabs(x)), sinh(x) * cos(y)), select(y == 0.0, y, cosh(x) * sin(y))
+
+
+def _cosh_parts(x, y):
+    """cosh(x + i y) = cosh(x) cos(y) + i sinh(x) sin(y)."""
+    flat = (y == 0.0) | ((y - y != 0.0) & (x == 0.0))
+    zero = copysign(1.0, x) * copysign(0.0, y)
+    return select(turns_nowhere(x, y), fabs(x), cosh(x) * cos(y)), select(flat, zero, sinh(x) * sin(y))
+
+
+sinh_parts, cosh_parts = both(_sinh_parts), both(_cosh_parts)
+
+
 def complex_sin(z):
-    return complex(sin(z.real) * cosh(z.imag), cos(z.real) * sinh(z.imag))
+    """-i sinh(i z)."""
+    a, b = sinh_parts(z.imag, z.real)
+    return complex(b, a)
 
 
 def complex_cos(z):
-    return complex(cos(z.real) * cosh(z.imag), -sin(z.real) * sinh(z.imag))
+    """cosh(i z)."""
+    a, b = cosh_parts(-z.imag, z.real)
+    return complex(a, b)
 
 
 def complex_sinh(z):
-    return complex(sinh(z.real) * cos(z.imag), cosh(z.real) * sin(z.imag))
+    a, b = sinh_parts(z.real, z.imag)
+    return complex(a, b)
 
 
 def complex_cosh(z):
-    return complex(cosh(z.real) * cos(z.imag), sinh(z.real) * sin(z.imag))
+    a, b = cosh_parts(z.real, z.imag)
+    return complex(a, b)
 
 
 def _tanh_parts(x, y):
@@ -137,7 +176,10 @@ def _tanh_parts(x, y):
     t, sine, cosine = tanh(x), sin(y), cos(y)
     below = cosine * cosine + t * t * sine * sine
     inverse_cosh = 1.0 / cosh(x)
-    return t / below, sine * cosine * inverse_cosh * inverse_cosh / below
+    nowhere = turns_nowhere(x, y)
+    lost = nowhere | ((y - y != 0.0) & (x == 0.0))
+    turned = select(nowhere, copysign(0.0, y), sine * cosine * inverse_cosh * inverse_cosh / below)
+    return select(lost, t, t / below), select(y == 0.0, y, turned)
 
 
 tanh_parts = both(_tanh_parts)
