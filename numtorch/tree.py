@@ -29,6 +29,19 @@ def map_tensors(function, structure):
     return structure
 
 
+def filled(structure, mark, values):
+    """A structure with values, which an iterator gives in order, where a mark stands."""
+    if structure is mark:
+        return next(values)
+    if isinstance(structure, dict):
+        return type(structure)((key, filled(value, mark, values)) for key, value in structure.items())
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*[filled(value, mark, values) for value in structure])
+    if isinstance(structure, (list, tuple)):
+        return type(structure)([filled(value, mark, values) for value in structure])
+    return structure
+
+
 def flatten(structure):
     """The leaves of a structure of dicts, lists and tuples, in order, and what it is without them, which compares by `==`."""
     leaves: list = []

@@ -183,6 +183,7 @@ class Watch:
         self.items: list = []
         self.walked: list = []
         self.memory = Memory()
+        self.memory.items = self.items
         self.claimed: dict = {}
         self.kept: list = []
         self.updates: list[Update] = []

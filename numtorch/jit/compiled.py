@@ -255,22 +255,22 @@ class Explanation:
     Attributes:
         launches: how many kernels a replay launches; 0 where there is none.
         breaks: what keeps the call from being replayed, each with `what`, `file` and `line`.
-        bytes: of the program's own memory.
+        bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it.
         passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
         stays: why they are, where a graph was looked at.
         settled: whether nothing more becomes of the program, however often it is called.
     """
 
     def __init__(self, breaks, replay=None) -> None:
-        self.breaks, self.launches, self.bytes, self.passes, self.stays = breaks, 0, 0, {}, None
+        self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
         self.settled = replay is None or replay.better is None
         if replay is not None:
-            self.launches, self.bytes = replay.launches, replay.memory.nbytes
+            self.launches, self.bytes, self.captured = replay.launches, replay.memory.nbytes, replay.memory.captured
             self.passes, self.stays = replay.passes, replay.stays
 
     def __str__(self) -> str:
         if not self.breaks:
-            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own"]
+            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own, packed of {self.captured}"]
             lines += [f"  {name}: {count}" for name, count in self.passes.items()]
             return "\n".join(lines + ([f"  launches stay: {self.stays}"] if self.stays else []))
         return "not captured:\n" + "\n".join(f"  {each}" for each in self.breaks)

@@ -13,7 +13,7 @@ from ..kernels.forks import survive_fork
 from ..kernels.program import CONSTANT, Program, stores_words
 from ..storage import Storage, ring_for, take
 from ..tensor import Tensor, wrap
-from ..tree import map_tensors, tensors_in
+from ..tree import filled, map_tensors, tensors_in
 from . import guards
 from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage
@@ -74,7 +74,9 @@ class Replay:
         self._look_at_gradients(watch)
         self._look_for_strays(watch)
         watch.memory.close()
-        self._resolve(watch)
+        blocks = [block[:2] for block in watch.memory.blocks]
+        watch.memory.pack()
+        self._resolve(watch, blocks)
         self._write(watch)
         self.storage_spans = self.block_spans = self.slot_spans = self.prepared = None
         self._note_versions(watch)
@@ -133,7 +135,7 @@ class Replay:
         raise NotCaptured("a tensor that it makes is still in use after it")
 
     # ------------------------------------------------------------ where words come from
-    def _resolve(self, watch):
+    def _resolve(self, watch, blocks):
         storages, self.prepared = alive()
         dummy = Storage(1 << 62, 8, None)
         ring = deque([dummy])                            # a storage that nobody has but its ring
@@ -156,11 +158,12 @@ class Replay:
                 raise NotCaptured("arguments or gradients share memory")
         self.slots = slots
         self.slot_spans = Spans([(slot.start, slot.size, i) for i, slot in enumerate(slots)])
+        self.memory.release({slot.start for slot in slots if slot.kind in ("result", "gradient")})
         own = {id(s) for s in self.exported}
         self.storage_spans = Spans([(s.address, s.nbytes, s) for s in storages if s.nbytes and id(s) not in own])
         self.reached = {id(t.memory) for _, t in self.reach.tensors.values()}
         self.unused = getrefcount(self.storage_spans.find(ring[0].address)[2])
-        self.block_spans = Spans([(address, size, None) for address, size, _ in watch.memory.blocks])
+        self.block_spans = Spans([(address, size, None) for address, size in blocks])
         self.moving = {id(t.memory) for t in tensors} | {id(g.memory) for _, g, _ in self.leaves if g is not None}
         self.used: dict = {}                             # storages that words are in
         self.keep: list = [watch.kept, watch.memory.blocks]
@@ -172,11 +175,17 @@ class Replay:
         """How the program has a word: [argument, offset, 0]."""
         if 0 <= word < SMALL_INTEGER or word in self.fixed:
             return [CONSTANT, word, 0]
+        block = self.block_spans.find(word)
+        moved = word if block is None else self.memory.moved(block[0], word, self.now)
+        if moved is None:
+            raise NotCaptured("a kernel is given memory that was let go")
+        if moved != word:
+            return [CONSTANT, moved, 0]
         span = self.slot_spans.find(word)
         if span is not None:
             self.touched.add(span[2])
             return [span[2], word - span[0], 0]
-        if self.block_spans.find(word) is not None:
+        if block is not None:
             return [CONSTANT, word, 0]
         span = self.storage_spans.find(word)
         if span is not None:
@@ -216,7 +225,7 @@ class Replay:
                 self.steps.append((prepared, prepared.call, prepared.descriptor, complaints))
             program, complaints = Program(*range(len(self.slots))), []
 
-        for item in watch.items:
+        for self.now, item in enumerate(watch.items):
             kind = type(item)
             if kind is Launch:
                 self._launch(program, item, complaints)
@@ -274,7 +283,9 @@ class Replay:
         for i, entry in enumerate(entries):
             if entry.moves:
                 word = self._word(entry.word)
-                if word[0] != CONSTANT:
+                if word[0] == CONSTANT:
+                    table[i] = word[1]                   # within the program's own memory things move too
+                else:
                     program.add([self._store([CONSTANT, address + 8 * i, 0], word)])
         return [CONSTANT, address, 0]
 
@@ -442,7 +453,7 @@ class Replay:
         for leaf in self.dropped:
             leaf.grad = None
         result = iter([self._result(each, storages, tensors) for each in self.results])
-        return (_filled(self.structure, result),)
+        return (filled(self.structure, _HOLE, result),)
 
     def _result(self, each, storages, tensors):
         kind, which, offset, layout, node = each
@@ -469,19 +480,6 @@ class Replay:
         if kind == "list":
             return [self._restored(each) for each in value]
         return value
-
-
-def _filled(structure, found):
-    """A structure with its holes filled, in order."""
-    if structure is _HOLE:
-        return next(found)
-    if isinstance(structure, dict):
-        return type(structure)((key, _filled(value, found)) for key, value in structure.items())
-    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
-        return type(structure)(*[_filled(value, found) for value in structure])
-    if isinstance(structure, (list, tuple)):
-        return type(structure)([_filled(value, found) for value in structure])
-    return structure
 
 
 class _Holder:

@@ -12,6 +12,7 @@ from bench import models, networks
 from bench.runner import case as bench_case
 from bench.runner.networks import residual_block
 from numtorch import nn
+from numtorch.jit.memory import offsets_of
 from numtorch.kernels import compiler
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
@@ -160,3 +161,50 @@ def test_a_generator_of_ones_own():
     found = [function(torch.ones(4)) for _ in range(6)]
     stream.manual_seed(1)
     assert all(same(each, torch.rand(4, generator=stream)) for each in found) and is_replayed(function)
+
+
+def test_what_lives_at_one_time_has_places_of_its_own():
+    rng = np.random.default_rng(0)
+    sizes, first = rng.integers(1, 50, 60).tolist(), rng.integers(0, 40, 60).tolist()
+    last = [start + int(rng.integers(0, 12)) for start in first]
+    offsets, total = offsets_of(sizes, first, last)
+    for i in range(60):
+        for j in range(i):
+            apart = last[i] < first[j] or last[j] < first[i]
+            assert apart or offsets[i] + sizes[i] <= offsets[j] or offsets[j] + sizes[j] <= offsets[i]
+    most = max(sum(s for s, a, b in zip(sizes, first, last) if a <= time <= b) for time in range(60))
+    assert most <= total == max(o + s for o, s in zip(offsets, sizes)) < 1.3 * most
+
+
+def test_a_program_has_little_more_memory_than_what_lives_at_one_time():
+    def chain(x):
+        for width in (64, 256, 128, 512, 64):
+            x = torch.tanh(x[:, :1].expand(-1, width) * 2)
+        return x.sum(1)
+    function, x = torch.compile(chain, mode="replay"), torch.randn(512, 4)
+    for _ in range(5):
+        assert same(function(x), chain(x))
+    found = torch.compile.explain(function)(x)
+    assert found.bytes <= 2.3 * 512 * 512 * 4 < found.captured
+    assert f"{found.bytes} bytes of its own, packed of {found.captured}" in str(found)
+    for _ in range(3):
+        x = torch.randn(512, 4)
+        assert same(function(x), chain(x))
+
+
+def test_what_is_named_in_tables_has_its_place_there():
+    """Joined tensors, clipped gradients and indices are handed to kernels by tables of addresses; those of intermediates move too."""
+    def joined(x):
+        parts = [torch.tanh(x[:, :width]).sum(1, keepdim=True).expand(-1, width) * 2 for width in (96, 64, 32, 48, 16, 80, 24)]
+        wide = torch.cat([part.exp() for part in parts], 1)
+        stacked = torch.stack([part[:, :16] + 1 for part in parts])
+        rows = (x[:, 0] > 0).long()
+        return wide.sum(1), stacked.cos(), torch.tanh(wide)[rows * 2, rows + 1]
+    function = torch.compile(joined, mode="replay")
+    for _ in range(6):
+        x = torch.randn(40, 96)
+        for a, b in zip(joined(x), function(x), strict=True):
+            assert same(a, b)
+    assert is_replayed(function), why(function)
+    found = torch.compile.explain(function)(torch.randn(40, 96))
+    assert found.bytes < found.captured

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..graph import Graph, Value
+from ..memory import offsets_of
 from ..operations import CONSTANT
 
 ALIGNMENT = 64
@@ -27,7 +28,7 @@ class Plan(NamedTuple):
 
 def memory_plan(graph: Graph) -> Plan:
     """A place for each value that is neither an input, a constant, a result nor a view, such that those that live at one time do
-    not overlap: the largest first, each at the lowest place that is free (Pisarchyk and Lee 2020, greedy by size).
+    not overlap (`offsets_of`).
 
     Args:
         graph: it.
@@ -53,15 +54,5 @@ def memory_plan(graph: Graph) -> Plan:
     own = [value for value in own if value not in outside]
     sizes = {value: -(-value.layout.nbytes // ALIGNMENT) * ALIGNMENT for value in own}
     peak = max([sum(sizes[v] for v in own if first[v] <= place <= last[v]) for place in range(len(graph.nodes))], default=0)
-    offsets: dict[Value, int] = {}
-    for value in sorted(own, key=lambda v: -sizes[v]):
-        beside = [o for o in offsets if first[o] <= last[value] and first[value] <= last[o]]
-        taken = sorted([(offsets[o], offsets[o] + sizes[o]) for o in beside])
-        offset = 0
-        for low, high in taken:
-            if offset + sizes[value] <= low:
-                break
-            offset = max(offset, high)
-        offsets[value] = offset
-    arena = max([offsets[v] + sizes[v] for v in own], default=0)
-    return Plan(sum(sizes.values()), peak, arena, {value.name: offset for value, offset in offsets.items()})
+    offsets, arena = offsets_of([sizes[v] for v in own], [first[v] for v in own], [last[v] for v in own])
+    return Plan(sum(sizes.values()), peak, arena, {value.name: offset for value, offset in zip(own, offsets)})
