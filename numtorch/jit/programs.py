@@ -1,6 +1,7 @@
 """What `jit.trace` returns: functions and modules that run a graph, and what files hold of them."""
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from ..nn.modules.module import Module
@@ -40,6 +41,26 @@ class Program:
     def __init__(self, graph: Graph, structure, again=None, constants=None) -> None:
         self.graph, self.structure, self.again, self.constants = graph, structure, again, constants
         self.known = {self._key(graph, structure): Interpreter(graph, constants)}
+
+    def copied(self, module: ScriptModule, memo: dict) -> Program:
+        """The same graphs over copies of all tensors. Other arguments are traced with what the first was made of.
+
+        Args:
+            module: a deep copy of the module that this is the program of.
+            memo: of `copy.deepcopy`.
+        """
+        held: Any = self.constants
+        others = copy.deepcopy(held.others if isinstance(held, Held) else self.graph.constants, memo)
+        constants = Held(module, others) if isinstance(held, Held) else None
+        own = {name for name, _ in (*module.named_parameters(), *module.named_buffers())} if constants is not None else ()
+
+        def of(graph):
+            graph = graph.copy()
+            for name, tensor in graph.constants.items():
+                graph.constants[name] = constants[name] if name in own else others.setdefault(name, tensor)
+            return graph
+        again = self.again
+        return Program(of(self.graph), self.structure, None if again is None else lambda args: of(again(args)), constants)
 
     @staticmethod
     def _key(graph, structure):
@@ -156,6 +177,14 @@ class ScriptModule(Module):
 
     def _get_name(self):
         return f"ScriptModule(original_name={self._original_name})"
+
+    def __deepcopy__(self, memo):
+        new = memo[id(self)] = type(self).__new__(type(self))
+        for name, value in vars(self).items():
+            vars(new)[name] = None if name == "_program" else copy.deepcopy(value, memo)
+        if self._program is not None:
+            vars(new)["_program"] = self._program.copied(new, memo)
+        return new
 
     def __reduce__(self):
         raise RuntimeError("jit: a traced module is written by its `save` and read by `jit.load`, not pickled")

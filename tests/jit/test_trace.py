@@ -1,4 +1,5 @@
 """Traces: what a function computes as a graph, every op with its gradient; the graph's text, its interpreter, files."""
+import copy
 import io
 import warnings
 
@@ -341,3 +342,37 @@ def test_a_step_of_an_optimizer_is_in_the_graph():
     Interpreter(again).run(x)
     torch.testing.assert_close(net.weight.detach(), after[0])
     torch.testing.assert_close(held["weight.m"], after[2])
+
+
+@pytest.mark.parametrize("made", ["traced", "frozen", "loaded"])
+def test_a_deep_copy_has_tensors_of_its_own(made):
+    offset = torch.ones(3)
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3)).eval()
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = net
+
+        def forward(self, x):
+            return self.inner(x) * 2 + offset
+    x = torch.randn(4, 2)
+    first = torch.jit.trace(Net().eval(), x)
+    if made == "frozen":
+        first = torch.jit.freeze(first)
+    if made == "loaded":
+        file = io.BytesIO()
+        first.save(file)
+        file.seek(0)
+        first = torch.jit.load(file)
+    wanted = first(x).detach()
+    second = copy.deepcopy(torch.nn.Sequential(first))[0]
+    assert torch.equal(second(x), wanted) and [n for n, _ in second.named_parameters()] == [n for n, _ in first.named_parameters()]
+    for tensor in (*second.graph.constants.values(), *second.state_dict().values()):
+        with torch.no_grad():
+            tensor.zero_()
+    assert torch.equal(first(x), wanted) and not second(x).any()
+    if made == "traced":
+        assert second(torch.randn(2, 2)).shape == (2, 3) and not second(torch.randn(3, 2)).any()
+        second(x).sum().backward()
+        assert all(p.grad is not None for p in second.parameters()) and all(p.grad is None for p in first.parameters())
