@@ -85,6 +85,65 @@ def test_a_kernel_that_needs_more_than_numbers_is_compiled():
     assert out[0] == 60
 
 
+COUNTING = """
+import collections
+import numpy as np
+import numba.np.numpy_support
+from numba.core import postproc
+from numba.core.typing import npydecl
+from numtorch.kernels import frontend
+from numtorch.kernels.compiler import compile_kernel
+counts = collections.Counter()
+def counted(owner, name, what):
+    function = getattr(owner, name)
+    def call(*args, **kwargs):
+        counts[what] += 1
+        return function(*args, **kwargs)
+    setattr(owner, name, call)
+counted(postproc.PostProcessor, "run", "lifetimes")
+counted(npydecl, "ufunc_find_matching_loop", "loops")
+counted(frontend.KernelCompiler, "define_pipelines", "functions")
+
+def larger_than(x, y):
+    return x > y and (x - y) * 2 > 1
+
+def kernel(out, n):
+    total = 0
+    for i in range(n):
+        total += i if larger_than(i, 3) else -i
+    out[0] = total
+
+out = np.zeros(1, np.int64)
+compile_kernel(kernel, ("int64*", "int64")).call(out.ctypes.data, 9)
+assert out[0] == 24, out
+print(counts)
+assert counts["lifetimes"] <= counts["functions"] and counts["functions"] >= 2 and counts["loops"] == 0
+"""
+
+
+def test_lifetimes_are_worked_out_once_a_function_and_no_ufunc_is_searched(tmp_path):
+    in_a_process(COUNTING, NUMTORCH_CACHE_DIR=str(tmp_path))
+
+
+def test_a_kernel_that_calls_a_generator_is_compiled():
+    from numtorch.kernels.compiler import compile_kernel
+
+    def odd(n):
+        for i in range(n):
+            if i % 2 == 1:
+                yield i
+
+    def kernel(out, n):
+        total = 0
+        for i in odd(n):
+            total += i
+        out[0] = total
+
+    out = np.zeros(1, np.int64)
+    compile_kernel(kernel, ("int64*", "int64")).call(out.ctypes.data, 10)
+    assert out[0] == 25
+
+
 @pytest.mark.parametrize("on", [True, False])
 def test_the_collector_waits_while_a_kernel_is_compiled(on):
     from numtorch.kernels import frontend
