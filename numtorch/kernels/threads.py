@@ -10,6 +10,7 @@ of 14, serial parts none of 100.
 """
 from __future__ import annotations
 
+import functools
 import os
 import threading
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from . import compiler
 from .forks import survive_fork
-from .intrinsics import address_of, as_pointer, local_like
+from .intrinsics import address_of, as_pointer, call_native, local_like, offset
 from .planning import planning
 from .pool import MAX_PARTS, Pool, launch, run_part
 
@@ -25,7 +26,7 @@ MAX_ARGUMENTS = 20
 
 
 def launch_all(record, call):
-    """Record: native address, word count, parts, the pool's state, 0, descriptor, then parts x count offsets."""
+    """Record: native address, word count, parts, the pool's state, this kernel's address, descriptor; offsets, parts x count."""
     parts = record[2]
     if parts == 1:
         run_part(call, 0)
@@ -34,11 +35,13 @@ def launch_all(record, call):
 
 
 def _launcher_source(count):
-    """A kernel's words are `count - 1` addresses and a descriptor; the record stands in the descriptor's place."""
+    """A kernel's words are `count - 1` addresses and a descriptor; the record stands in the descriptor's place. What follows is the
+    same for all counts, and called: copies of it would be compiled with each."""
     words = "".join(f"a{i}, " for i in range(count - 1))
     stores = "\n".join(f"    call[{1 + i}] = a{i}" for i in range(count - 1))
-    return (f"def launch({words}record):\n    call = local_like(record, {1 + count})\n    call[0] = address_of(record)\n"
-            f"{stores}\n    call[{count}] = record[5]\n    launch_all(record, call)\n")
+    return (f"def launch({words}record):\n    call = local_like(record, {3 + count})\n    call[0] = address_of(record)\n"
+            f"{stores}\n    call[{count}] = record[5]\n    call[{count + 1}], call[{count + 2}] = call[0], address_of(call)\n"
+            f"    call_native(record[4], offset(call, {count + 1}), 2)\n")
 
 
 _pool = Pool()
@@ -50,11 +53,17 @@ def _launcher(count):
     """The kernel that launches one of `count` words: `launch(*addresses, record)`."""
     found = _launchers.get(count)
     if found is None:
-        scope = dict(local_like=local_like, address_of=address_of, launch_all=launch_all)
+        scope = dict(local_like=local_like, address_of=address_of, call_native=call_native, offset=offset)
         exec(_launcher_source(count), scope)
         signature = ("int64",) * (count - 1) + ("int64*",)
         found = _launchers[count] = compiler.compile_kernel(scope["launch"], signature, nogil=True)
     return found
+
+
+@functools.cache
+def _launches_all():
+    """`launch_all` as a kernel, which launchers call by its address."""
+    return compiler.compile_kernel(launch_all, ("int64*", "int64*"))
 
 
 def launchers() -> list:
@@ -202,7 +211,7 @@ def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> P
         raise ValueError(f"a kernel takes at most {MAX_ARGUMENTS} words, got {count}")
     if parts > MAX_PARTS:
         raise ValueError(f"a call has at most {MAX_PARTS} parts, got {parts}")
-    words = [kernel.address, count, parts, _pool.address, 0, base]
+    words = [kernel.address, count, parts, _pool.address, _launches_all().address, base]
     for part in range(parts):
         added = offsets[part] if offsets is not None else (0,) * (count - 1)
         words += [*added, *(part * apart,) * (count - 1 - len(added)), part * length * 8]

@@ -298,3 +298,10 @@ def test_forked_children_run_serially(parent, children):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS, parent, str(children)], capture_output=True, text=True,
                           timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+@jit_only
+def test_launchers_of_all_counts_share_the_code_of_the_pool():
+    shared = len(compiler.object_code_of(threads._launches_all())[1])
+    for count in (2, 5, 9):
+        assert len(compiler.object_code_of(threads._launcher(count))[1]) < shared / 2

@@ -174,7 +174,7 @@ class _Reader:
         return [Run([[Call(native, [*words, self.memory.descriptor(descriptor)])]])]
 
     def _parts(self, words, record):
-        native, count, parts, _pool, _zero, base = self.memory.read(record, 6)
+        native, count, parts, _pool, _launch, base = self.memory.read(record, 6)
         offsets = self.memory.read(record + 48, parts * count)
         result = []
         for part in range(parts):
