@@ -342,8 +342,8 @@ KNOWN = {                                                # by (entry, aspect), o
     ("cholesky_inverse", "jvp"): "PyTorch's has an error of 1e-5",
     ("cholesky_inverse", "gradients"): "PyTorch gives a gradient to the triangle that is not read",
     ("nn.functional.multi_head_attention_forward", "vmap"): "dropout of weights that are the same for all samples is refused",
-    ("linalg.norm.subgradients_at_zero", "jvp"): "the slope of a norm of p below 1 is infinite at 0, and turned around it is NaN",
     ("logcumsumexp", "jvp"): "PyTorch's has an error of 2e-6",
+    ("to_sparse", "jvp"): "sparse tensors of dual numbers are refused, by PyTorch too: its own is by two runs backward",
     ("scatter_reduce.prod", "jvp"): "PyTorch's is that of a sum",
     ("masked.logaddexp", "jvp"): "PyTorch's is NaN where both are masked",
 }

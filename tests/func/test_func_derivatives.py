@@ -85,6 +85,8 @@ PROGRAMS = {
     "jvp of aux": (lambda torch, x, t: torch.func.jvp(torch.func.grad(lambda b: (b.exp().sum(), b * b), has_aux=True), (x,), (t,)), (3,), (3,)),
     "jacfwd of aux": (lambda torch, x: torch.func.jacfwd(torch.func.jacrev(lambda b: (b.exp() * b, b * b), has_aux=True))(x), (3,)),
     "jvp in no_grad in jvp": (lambda torch, x, t: torch.func.jvp(lambda a: _jvp_in_no_grad(torch, a, t), (x,), (t,)), (3,), (3,)),
+    "norms where there are zeros": (lambda torch, x: [f(torch.stack((x, x * 0))) for f in (torch.func.grad(lambda a: _norms(torch, a)), lambda a: torch.func.jvp(
+        lambda b: _norms(torch, b), (a,), (torch.ones(2, 2),))[1])], (2,)),
     "hessian of a power": (lambda torch, x: torch.func.hessian(lambda a: (torch.pow(a.abs(), 2.5) + torch.pow(2.0, a) + torch.xlogy(2.0, a.abs())).sum())(x), (3,)),
     "hessian of a checked loss": (lambda torch, x, v: torch.func.hessian(torch.nn.functional.gaussian_nll_loss, 2)(x, x * 2, v.abs() + 1), (3,), (3,)),
     "jvp of grad": (lambda torch, x, t: torch.func.jvp(torch.func.grad(lambda a: (a.sin() * a).sum()), (x,), (t,)), (3,), (3,)),
@@ -166,6 +168,10 @@ def _written_around(torch, x):
     row.copy_(x ** 3)
     column[2:].mul_(2).add_(x[0] ** 2)
     return zeros.exp() + column[:2]
+
+
+def _norms(torch, x):
+    return sum([torch.linalg.vector_norm(x, p, dim).sum() for p in (0.5, -1, 1.5) for dim in (0, 1)])
 
 
 def _angle(torch, x):

@@ -246,6 +246,8 @@ def _norm_vjp(node, grad):
         slope = x / safe
     else:
         ratio = arithmetic.abs(x) / safe
+        if p < 2:                                        # at 0 a power of it is infinite, or its slope: the sign there is 0
+            ratio = arithmetic.where(comparison.eq(ratio, 0), 1, ratio)
         slope = arithmetic.sgn(x) * pow(ratio, p - 1)
     return (arithmetic.where(nonzero, spread * slope, 0),)
 
