@@ -1,8 +1,8 @@
 """Jacobians and Hessians of every public function that has a gradient: all ways to them agree, wherever the operands lie in memory.
 
-The rows are those of tests/autograd/test_every_gradient.py, which compares them with finite differences. Here the rows of a Jacobian,
-one after another without a transform, are what `jacrev` (vmap of vjp) and `jacfwd` (vmap of jvp) are compared with, and so for the
-Hessian, of each over each. A part of the rows is tried each day, all of them in all places with NUMTORCH_TEST_ALL=1.
+The functions are those of tests/gradientrows.py, which tests/autograd/test_every_gradient.py compares with finite differences. Here the
+rows of a Jacobian, one after another without a transform, are what `jacrev` (vmap of vjp) and `jacfwd` (vmap of jvp) are compared with,
+and so for the Hessian, of each over each. A part of the functions is tried each day, all of them in all places with NUMTORCH_TEST_ALL=1.
 """
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import os
 
 import numpy as np
 import pytest
+from gradientrows import ROWS, SPARSE, points
 
 import numtorch as torch
 from numtorch import func
 from numtorch.autograd.functional import jacobian
 from numtorch.func import batching, jacrev
-from tests.autograd.test_every_gradient import ROWS, SPARSE, points
 
 PARTS = 8
 DAY, ALL = datetime.date.today().toordinal(), os.environ.get("NUMTORCH_TEST_ALL") == "1"
@@ -37,6 +37,7 @@ WAYS = {
 }
 LOOPS = {"lobpcg", *[name for name in ROWS if name.startswith(("gru", "lstm", "rnn_"))]}      # without a batching rule, see docs/func.md
 OUTSIDE = ("as_strided", "as_strided_copy")              # of what has gaps they read the gaps
+SINGULAR = ("btriunpack", "corrcoef")                    # of what has equal columns
 ROWS_IN_PART = [name for place, name in enumerate(sorted(set(ROWS) - SPARSE)) if ALL or place % PARTS == DAY % PARTS]
 
 
@@ -94,7 +95,7 @@ def test_ways_to_jacobians(name, monkeypatch):
     inputs = tuple([p.detach() for p in points(ROWS[name][1])])
     numbers, turn = tuple(range(len(inputs))), DAY + sorted(ROWS).index(name)
     others = list(PLACEMENTS)[1:]
-    for placement in ("dense",) if name in OUTSIDE else PLACEMENTS if ALL else ("dense", others[turn % len(others)]):
+    for placement in ("dense",) if name in OUTSIDE + SINGULAR else PLACEMENTS if ALL else ("dense", others[turn % len(others)]):
         run = as_real_results(name, placement)
         if placement != "dense" and refused(run, inputs):
             continue
