@@ -120,6 +120,11 @@ class MNIST(ImageDataset):
         if data.dim() != 3 or targets.dim() != 1 or str(data.dtype) != "torch.uint8":
             raise ValueError(f"{type(self).__name__}: expected images (N, H, W) of uint8 and labels (N), got "
                              f"{tuple(data.shape)} of {data.dtype} in {images} and {tuple(targets.shape)} in {labels}")
+        strange = [(place, label) for place, label in enumerate(targets.tolist()) if label not in range(len(self.names))]
+        if strange:
+            place, label = strange[0]
+            raise ValueError(f"{type(self).__name__}: {labels} is damaged: it has a class {label} of {len(self.names)}, that of "
+                             f"image {place}")
         super().__init__(data, targets.to(int64), self.names, transform, target_transform, batch_transform)
 
     def _file(self, root, name, download):

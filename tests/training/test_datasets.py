@@ -89,6 +89,16 @@ def test_mnist(kind, place, tmp_path):
         kind(tmp_path)
 
 
+def test_a_class_that_is_none_is_named(tmp_path):
+    """Training would raise of it much later, and of no file."""
+    images, labels, _ = mnist_files()
+    labels[3] = 77
+    for name, array in (("images-idx3", images), ("labels-idx1", labels)):
+        (tmp_path / f"train-{name}-ubyte").write_bytes(idx(array))
+    with pytest.raises(ValueError, match=r"MNIST: .*train-labels-idx1-ubyte is damaged: it has a class 77 of 10, that of image 3"):
+        MNIST(tmp_path)
+
+
 def test_batches_of_images_are_gathered_at_once():
     data, targets = torch.tensor(RNG.integers(0, 256, (6, 3, 2, 2)).astype(np.uint8)), torch.arange(6)
     plain = ImageDataset(data, targets)
