@@ -126,13 +126,16 @@ class safe_open:
     def __init__(self, filename: str | os.PathLike, framework: str = "pt", device: Any = "cpu") -> None:
         library = _library()
         self.device = as_device(device) if not isinstance(device, int) else as_device(f"cuda:{device}")
-        with library.safe_open(os.fspath(filename), framework="numpy"):            # it checks the header
-            self.file = MappedFile(filename)
+        try:
+            with library.safe_open(os.fspath(filename), framework="numpy"):        # it checks the header
+                self.file = MappedFile(filename)
+        except library.SafetensorError as error:
+            raise library.SafetensorError(f"{os.fspath(filename)}: {error}") from None
         length = int.from_bytes(self.file.bytes_at(0, 8), "little")
         try:
             header = json.loads(self.file.bytes_at(8, length))
         except ValueError as error:
-            raise library.SafetensorError(f"Error while deserializing header: {error}") from None
+            raise library.SafetensorError(f"{os.fspath(filename)}: Error while deserializing header: {error}") from None
         self._metadata, self.start = header.pop("__metadata__", None), 8 + length
         self.entries = dict(sorted(header.items(), key=lambda item: item[1]["data_offsets"]))
 

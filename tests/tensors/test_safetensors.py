@@ -1,6 +1,7 @@
 """Files of safetensors, read and written by both libraries; tensors over mapped files, of these and of `torch.save`."""
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -99,6 +100,9 @@ def test_damaged_files(tmp_path):
         except (safetensors.SafetensorError, ValueError, OSError):
             continue
         assert all(t.numel() * t.dtype.itemsize <= len(data) and t.tolist() is not None for t in found.values())
+    (tmp_path / "file").write_bytes(data[:-1])
+    with pytest.raises(safetensors.SafetensorError, match=re.escape(str(tmp_path / "file"))):
+        numtorch.safetensors.load_file(tmp_path / "file")
     with pytest.raises(OSError):
         numtorch.safetensors.load_file(tmp_path / "nothing")
 
