@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..autograd.modes import no_grad
+from ..data.notes import add_note
 from ..devices import device as as_device
 from ..dtypes import dtype, float32
 from ..nn.modules.module import Module
@@ -184,6 +185,12 @@ def summary(model: Module, input: Any = None, *, input_size: Any = None, dtypes:
                     model(**given, **kwargs)
                 else:
                     model(*(given if isinstance(given, tuple) else (given,)), **kwargs)
+            except Exception as error:
+                if inside:                               # the innermost that has not returned
+                    layer = layers[inside[-1]]
+                    add_note(error, f"summary: in {layer.name or 'the model'} ({layer.class_name}), given "
+                                    f"{_shape_text(layer.input_size)}")
+                raise
             finally:
                 recording.stop()
     finally:

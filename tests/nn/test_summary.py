@@ -86,8 +86,10 @@ def test_products_that_are_called_as_functions_count():
 
 def test_a_model_that_fails_is_left_as_it_was():
     model = nn.Sequential(nn.Linear(2, 2)).train()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(RuntimeError) as raised:
         torch.summary(model, (1, 3))
+    said = "\n".join([str(raised.value), *getattr(raised.value, "__notes__", ())])
+    assert "in 0 (Linear), given [1, 3]" in said         # which layer, and with what
     assert model.training and torch.summary(model, (1, 2)).total_params == 6
     with pytest.raises(ValueError, match="mode"):
         torch.summary(model, (1, 2), mode="other")
