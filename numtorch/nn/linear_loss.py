@@ -121,6 +121,9 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), got {shape[-1]} and {head[-1]}, "
                            f"respectively")
     classes, places = head[0], head[1:-1]
+    for name, vector in (("linear_bias", linear_bias), ("weight", weight)):
+        if vector is not None:
+            layout_of("linear_cross_entropy", vector, name)
     if linear_bias is not None and linear_bias.layout.shape != (classes, *places):
         raise RuntimeError(f"expected linear_bias shape {(classes, *places)}, got {linear_bias.layout.shape}")
     if places and len(shape) == 1:

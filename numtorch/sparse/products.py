@@ -10,6 +10,7 @@ from ..dtypes import float32, int64
 from ..exchange import make
 from ..kernels.threads import get_num_threads
 from ..layout import Layout
+from ..ops.core.arguments import scalar
 from ..ops.core.backends import kernels
 from ..ops.core.operands import method
 from ..ops.core.primitive import Primitive, class_of, handler_of
@@ -383,6 +384,7 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
                            f"{shapes[1][0]}x{shapes[1][1]}) into {list(input.layout.shape)}")
     if not input.layout.dtype is mat1.layout.dtype is mat2.layout.dtype:
         raise RuntimeError(f"sampled_addmm: expected one dtype, got {input.layout.dtype}, {mat1.layout.dtype}, {mat2.layout.dtype}")
+    alpha, beta = scalar("sampled_addmm", "alpha", alpha), scalar("sampled_addmm", "beta", beta)
     result = arithmetic.mul(sampled(input, mat1, transpose(arithmetic.conj(mat2), 0, 1)), alpha)
     return added(arithmetic.mul(input, beta), result) if beta else result
 

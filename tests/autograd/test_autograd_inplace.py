@@ -585,3 +585,19 @@ def test_a_quarter_turn_is_itself_what_writes_through_its_views_reach(torch):
     transposed[0].mul_(3)
     by_turned, = torch.autograd.grad(transposed[0].sum(), transposed)
     assert not transposed._is_view() and by_turned.tolist() == [[1, 1], [0, 0]]
+
+
+def test_what_is_written_to_itself_is_written(torch):
+    """`x[i] += y` ends so: the version counts it, and the gradients are those of one addition."""
+    for write in (lambda t: t.__setitem__(slice(None), t), lambda t: t.__setitem__(0, t[0]), lambda t: t.copy_(t), lambda t: t[0].copy_(t[0])):
+        x = torch.ones(3, 4)
+        before = x._version
+        write(x)
+        assert x._version == before + 1
+    x, w = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+    y = x * 1
+    y[:2] += w[:2]
+    y[0] /= 2.0
+    y[1:] *= 3.0
+    y.sum().backward()
+    assert x.grad.tolist() == [0.5, 3.0, 3.0] and w.grad.tolist() == [0.5, 3.0, 0.0]

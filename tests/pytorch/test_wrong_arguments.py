@@ -76,6 +76,9 @@ TAKEN = {
     "smooth_l1_loss": lambda t: t.nn.functional.smooth_l1_loss(t.arange(3.0), t.zeros(3), beta=t.tensor(1.5)),
     "huber_loss": lambda t: t.nn.functional.huber_loss(t.arange(3.0), t.zeros(3), delta=t.tensor(1.5)),
     "tensordot of so many": lambda t: t.tensordot(t.ones(2, 3), t.ones(3, 2), t.tensor(1)), "tensordot of rows": lambda t: t.tensordot(t.ones(2, 3), t.ones(3, 2), t.tensor([[1], [0]])),
+    "pinv by an absolute bound": lambda t: t.linalg.pinv(t.eye(2) * t.tensor([0.5, 2.0]), atol=1.0), "pinv by both": lambda t: t.linalg.pinv(t.eye(2), atol=0.5, rtol=0.1),
+    "pinv of Hermitian matrices": lambda t: t.linalg.pinv(t.eye(2), atol=np.float32(0.5), hermitian=True), "group_norm": lambda t: t.nn.functional.group_norm(t.ones(1, 4), np.int64(2)),
+    "fftshift": lambda t: t.fft.fftshift(t.arange(6).reshape(2, 3), dim=np.int64(1)), "ifftshift": lambda t: t.fft.ifftshift(t.arange(6).reshape(2, 3), dim=t.tensor(-1)),
     "factor of bools": lambda t: t.add(t.tensor([True, False]), t.tensor([False, False]), alpha=True), "a factor of 1.0": lambda t: t.ones(2).add_(t.ones(2), alpha=1.0),
 }
 
@@ -91,6 +94,11 @@ REFUSED = {
     **{f"{name} by {factor}": lambda t, name=name, kind=kind, factor=factor: getattr(t.ones(2, dtype=getattr(t, kind)), name)(t.ones(2, dtype=getattr(t, kind)), alpha=factor)
        for name in ("add", "sub", "add_", "sub_") for kind, factor in (("float32", True), ("int64", True), ("int64", 1.0), ("float32", 1 + 0j))},
     "a dimension that is true": lambda t: t.ones(2, 2).cumsum(t.tensor(True)), "a size that is true": lambda t: t.zeros(t.tensor(True)),
+    "a hop that is true": lambda t: t.istft(t.ones(3, 4, dtype=t.complex64), 4, True), "a count of points that is true": lambda t: t.stft(t.ones(9), True, return_complex=True),
+    "a factor as a text": lambda t: t.sparse.sampled_addmm(t.ones(2, 2).to_sparse_csr(), t.ones(2, 2), t.ones(2, 2), alpha="1"),
+    "a bias that is a number": lambda t: t.nn.functional.linear_cross_entropy(t.ones(2, 3), t.ones(4, 3), t.tensor([0, 1]), linear_bias=np.int64(1)),
+    "a triangle that is a number": lambda t: t.linalg.eigh(t.eye(2), UPLO=1), "a triangle that is nothing": lambda t: t.linalg.eigvalsh(t.eye(2), UPLO=None),
+    "groups that are a float": lambda t: [t.nn.functional.group_norm(t.ones(1, 4), n) for n in (1, 1.0)],
     "sections that are true": lambda t: t.ones(4).hsplit(True), "sections in a tensor of floats": lambda t: t.ones(4).tensor_split(t.tensor(2.0)), "beta as a text": lambda t: t.nn.functional.smooth_l1_loss(t.ones(2), t.ones(2), beta="1"),
 }
 

@@ -1,6 +1,6 @@
 """What an argument that is no tensor must be, by PyTorch's rules: what stands for a number without a doubt is taken, nothing else.
 
-Attributes of primitives that are annotated `int`, `float`, `complex` or `bool` are looked at here when a call finds no plan
+Attributes of primitives that are annotated `int`, `float`, `complex`, `bool` or `str` are looked at here when a call finds no plan
 (`Primitive.checked`); functions composed of others call these themselves. Sizes and dimensions are read by `numtorch/layout.py`.
 """
 from __future__ import annotations
@@ -61,6 +61,13 @@ def truth(name, argument, value) -> bool:
     return value
 
 
+def text(name, argument, value) -> str:
+    """A name of a choice. Raises TypeError for anything else; bytes are no text."""
+    if not isinstance(value, str):
+        raise refusal(name, argument, "str", value)
+    return value
+
+
 def check_truths(name, **given) -> None:
     """Raise TypeError for the first of several arguments that is no truth value."""
     for argument, value in given.items():
@@ -68,4 +75,4 @@ def check_truths(name, **given) -> None:
             raise refusal(name, argument, "bool", value)
 
 
-CHECKS = {"int": integer, "float": real, "complex": scalar, "bool": truth}
+CHECKS = {"int": integer, "float": real, "complex": scalar, "bool": truth, "str": text}

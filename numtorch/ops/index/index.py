@@ -187,8 +187,10 @@ def _assign(x, found, source):
             or share_memory(source, x) or source.layout.device is not layout.device or x.layout.weak:
         target = make_view(x, found, SLICE)
         itself = source.address == target.address and source.layout is layout and source.memory is x.memory
-        if not (itself and _same_history(source, target)):
-            copy_(target, source)                        # `x[i] += y` ends by assigning x[i] to itself
+        if itself and _same_history(source, target):     # `x[i] += y` ends by assigning x[i] to itself
+            mark_written(x.memory, "copy_")
+        else:
+            copy_(target, source)
         return
     if source.layout.shape != layout.shape and source.layout.ndim:
         expand_layout(source.layout, layout.shape)       # raises unless it broadcasts

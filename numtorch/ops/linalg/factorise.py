@@ -250,7 +250,7 @@ def _plan_eigh(layout, UPLO):
 
 
 @EIGH.run
-def _eigh(plan, A: Tensor, UPLO):
+def _eigh(plan, A: Tensor, UPLO: str):
     return lapack.record(EIGH, A, lapack.compute("eigh", plan, lambda array: np.linalg.eigh(array, UPLO.upper()), A))
 
 
@@ -292,7 +292,7 @@ def _plan_eigvalsh(layout, UPLO):
 
 
 @EIGVALSH.run
-def _eigvalsh(plan, A: Tensor, UPLO):
+def _eigvalsh(plan, A: Tensor, UPLO: str):
     return lapack.compute("eigh", plan, lambda array: np.linalg.eigvalsh(array, UPLO.upper()), A)[0]
 
 

@@ -321,9 +321,9 @@ def tolerance(A, s, atol, rtol):
     """Up to where singular values count as 0, as PyTorch has it: (*, 1)."""
     if rtol is None:
         rtol = max(A.layout.shape[-2:]) * finfo(s.layout.dtype).eps
-        if isinstance(atol, Tensor):
+        if isinstance(atol, Tensor) and not atol.layout.weak:
             rtol = where(atol > 0, 0.0, rtol)
-        elif atol is not None and atol > 0:
+        elif atol is not None and float(atol) > 0:
             rtol = 0.0
     largest = s.narrow(-1, 0, 1) if s.layout.shape[-1] else s.new_zeros((*s.layout.shape[:-1], 1))
     if atol is None and not isinstance(rtol, Tensor):

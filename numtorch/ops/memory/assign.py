@@ -68,6 +68,7 @@ def _write(self, source):
     if source is self:
         if modes.grad and self.node is not None:
             check_inplace_allowed(self, "copy")
+        mark_written(self.memory, "copy_")
         return self
     graph = recording(self, source)
     if source.layout.device is not self.layout.device:

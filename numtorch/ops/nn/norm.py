@@ -16,7 +16,7 @@ from ...dtypes import dtype as named
 from ...dtypes import float64
 from ...layout import Layout, as_shape, format_of, formatted
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths, real
+from ..core.arguments import check_truths, integer, real
 from ..core.backends import has_kernels, kernels
 from ..core.operands import common_device, layout_of
 from ..core.primitive import Primitive, derivative_of
@@ -308,6 +308,8 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
         >>> torch.nn.functional.group_norm(torch.tensor([[0., 2., 3., 1.]]), 2)
         tensor([[-1.0000,  1.0000,  1.0000, -1.0000]])
     """
+    if type(num_groups) is not int:
+        num_groups = integer("group_norm", "num_groups", num_groups)
     return _group_norm(input, weight, bias, num_groups, eps)
 
 

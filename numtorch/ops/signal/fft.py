@@ -12,7 +12,7 @@ import numpy as np
 from ...arrays import host_array
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, complex128, float64, get_default_dtype
-from ...layout import Layout, plain_dims, wrap_dim
+from ...layout import Layout, as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of
@@ -391,7 +391,7 @@ def _frequencies(name, places, length, dtype, out):
 
 def _shifts(input, dim, sign):
     ndim = layout_of("fft_fftshift" if sign > 0 else "fft_ifftshift", input).ndim
-    dims = range(ndim) if dim is None else [wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    dims = range(ndim) if dim is None else [wrap_dim(d, ndim) for d in as_shape((dim,), "fftshift: dim")]
     halves = [input.layout.shape[d] // 2 for d in dims]
     return roll(input, tuple(h if sign > 0 else input.layout.shape[d] - h for h, d in zip(halves, dims)), tuple(dims))
 

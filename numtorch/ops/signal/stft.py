@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.arguments import check_truths, truth
+from ..core.arguments import check_truths, integer, truth
 from ..core.operands import layout_of, method
 from ..core.status import has_values
 from ..creation.fill import ones
@@ -16,7 +16,7 @@ from .fft import restore_real, transform_complex, transform_real, transformed_in
 
 def _window(name, window, n_fft, win_length, kind, device):
     """The window in the middle of n_fft points; ones where none is given."""
-    length = n_fft if win_length is None else win_length
+    length = n_fft if win_length is None else integer(name, "win_length", win_length)
     if not 0 < length <= n_fft:
         raise RuntimeError(f"{name}: expected 0 < win_length <= n_fft, but got win_length={length}")
     if window is None:
@@ -57,6 +57,7 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
         tensor([4., 0., 0.])
     """
     check_truths("stft", normalized=normalized)
+    n_fft = integer("stft", "n_fft", n_fft)
     x = transformed_input("stft", input)
     kind = x.layout.dtype
     if return_complex is None:
@@ -68,7 +69,7 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
         raise RuntimeError(f"stft(torch.{kind.title}Tensor{list(x.layout.shape)}, n_fft={n_fft}): expected a 1D or 2D tensor")
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
-    hop = n_fft // 4 if hop_length is None else hop_length
+    hop = n_fft // 4 if hop_length is None else integer("stft", "hop_length", hop_length)
     weights = _window("stft", window, n_fft, win_length, kind.to_real(), x.layout.device)
     single = x.layout.ndim == 1
     x = x.unsqueeze(0) if single else x
@@ -118,10 +119,11 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
         tensor([1., 2., 3., 4.])
     """
     check_truths("istft", center=center, normalized=normalized, return_complex=return_complex)
+    n_fft = integer("istft", "n_fft", n_fft)
     x = input if layout_of("istft", input).dtype.is_complex else view_as_complex(input.contiguous())
     single = x.layout.ndim == 2
     x = x.unsqueeze(0) if single else x
-    hop = n_fft // 4 if hop_length is None else hop_length
+    hop = n_fft // 4 if hop_length is None else integer("istft", "hop_length", hop_length)
     onesided = x.layout.shape[1] != n_fft if onesided is None else truth("istft", "onesided", onesided)
     expected = n_fft // 2 + 1 if onesided else n_fft
     if x.layout.shape[1] != expected:
@@ -141,6 +143,7 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
     signal = signal.new_zeros(signal.layout.shape[0], reach).index_add(1, places, signal)
     envelope = weights.new_zeros(reach).index_add(0, places, (weights * weights).expand(count, n_fft).reshape(-1))
     start = n_fft // 2 if center else 0
+    length = None if length is None else integer("istft", "length", length)
     end = start + length if length is not None else reach - start
     signal, envelope = signal[:, start:end], envelope[start:end]
     if envelope.layout.numel and has_values(envelope) and envelope.detach().abs().min().item() < 1e-11:
