@@ -9,9 +9,10 @@ from numtorch import nn
 from numtorch.data import DataLoader, TensorDataset
 from numtorch.jit import improving
 from numtorch.kernels.binding import DISABLE_JIT
+from numtorch.kernels.debugmemory import MODE
 from numtorch.utils.trainer import Trainer, plugins
 
-pytestmark = pytest.mark.skipif(DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
+pytestmark = pytest.mark.skipif(DISABLE_JIT or bool(MODE), reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 
 
 def examples(count, seed):
