@@ -251,7 +251,8 @@ def _plan_eigh(layout, UPLO):
 
 @EIGH.run
 def _eigh(plan, A: Tensor, UPLO: str):
-    return lapack.record(EIGH, A, lapack.compute("eigh", plan, lambda array: np.linalg.eigh(array, UPLO.upper()), A))
+    results = lapack.compute("eigh", plan, lambda array: np.linalg.eigh(array, "U" if UPLO in "Uu" else "L"), A)
+    return lapack.record(EIGH, A, results)
 
 
 @EIGH.derivative
@@ -293,7 +294,7 @@ def _plan_eigvalsh(layout, UPLO):
 
 @EIGVALSH.run
 def _eigvalsh(plan, A: Tensor, UPLO: str):
-    return lapack.compute("eigh", plan, lambda array: np.linalg.eigvalsh(array, UPLO.upper()), A)[0]
+    return lapack.compute("eigh", plan, lambda array: np.linalg.eigvalsh(array, "U" if UPLO in "Uu" else "L"), A)[0]
 
 
 def eig(A, *, out=None) -> Eig:
