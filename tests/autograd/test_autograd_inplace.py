@@ -601,3 +601,12 @@ def test_what_is_written_to_itself_is_written(torch):
     y[1:] *= 3.0
     y.sum().backward()
     assert x.grad.tolist() == [0.5, 3.0, 3.0] and w.grad.tolist() == [0.5, 3.0, 0.0]
+
+
+@pytest.mark.parametrize("write", [lambda t: t.add_(1), lambda t: t.relu_(), lambda t: t.remainder_(2), lambda t: t.lt_(1), lambda t: t[1:].mul_(2), lambda t: t.add_(t)])
+def test_what_has_negative_strides_is_written_in_place(write):
+    given = np.arange(-3.0, 5.0, dtype=np.float32)
+    x, expected = numtorch.from_numpy(given.copy()[::-1]), numtorch.from_numpy(given[::-1].copy())
+    write(x)
+    write(expected)
+    assert x.tolist() == expected.tolist()

@@ -59,7 +59,8 @@ class Plan:
 
     def __init__(self, op, inputs, out, prepared, extra=None):
         self.op, self.inputs, self.out, self.extra = op, inputs, out, extra
-        self.ring = out.ring or ring_of(out)
+        # what is written in place may have negative strides, and takes no memory
+        self.ring = out.ring or (None if out.extent()[0] else ring_of(out))
         self.prepared = prepared
         self.call, self.descriptor = (prepared.call, prepared.descriptor) if prepared is not None else (nothing_to_do, 0)
         self.recipes = {}
