@@ -25,6 +25,7 @@ from collections import deque
 
 import numpy as np
 
+from ..finalisers import Finaliser
 from .poison import POISON
 
 GUARD = 1 << 18                                          # bytes on each side: what is further out may be another block
@@ -41,10 +42,10 @@ _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
 
 
 # ---------------------------------------------------------------- blocks
-class _Block:
-    """A block from `address` on, in pages from `start` to `stop`, with a guard before and behind these."""
+class _Pages:
+    """The memory of a block from `address` on, in pages from `start` to `stop`, with a guard before and behind these."""
 
-    __slots__ = ("address", "nbytes", "start", "stop", "__weakref__")
+    __slots__ = ("address", "nbytes", "start", "stop")
 
     def slack(self):
         """(address, bytes, pattern) of what its pages have before and behind it."""
@@ -62,18 +63,29 @@ class _Block:
                 return f"{len(changed)} bytes were written outside, {_place(self, nearest)}"
         return None
 
-    def __del__(self):
-        if sys.is_finalizing():
-            return
-        damage = self.damage()
-        if damage is not None:
-            os.write(2, f"numtorch: {damage}; found when it was freed\n".encode())
-            os.abort()
-        _map(self.start, self.stop - self.start, _NONE, _PRIVATE | _FIXED, -1, 0)
-        _freed.append((self.address, self.nbytes, self.start, self.stop))
-        if len(_freed) > FREED:
-            _, _, start, stop = _freed.popleft()
-            _unmap(start - GUARD, stop - start + 2 * GUARD)
+
+class _Block:
+    """What tensors hold of a block."""
+
+    __slots__ = ("pages", "end", "__weakref__")
+
+    def __init__(self, pages):
+        self.pages, self.end = pages, Finaliser(_free, pages)
+
+
+def _free(pages):
+    """Have the pages of a block fault from now on, for a while at least."""
+    if sys.is_finalizing():
+        return
+    damage = pages.damage()
+    if damage is not None:
+        os.write(2, f"numtorch: {damage}; found when it was freed\n".encode())
+        os.abort()
+    _map(pages.start, pages.stop - pages.start, _NONE, _PRIVATE | _FIXED, -1, 0)
+    _freed.append((pages.address, pages.nbytes, pages.start, pages.stop))
+    if len(_freed) > FREED:
+        _, _, start, stop = _freed.popleft()
+        _unmap(start - GUARD, stop - start + 2 * GUARD)
 
 
 _blocks: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # by address
@@ -91,16 +103,19 @@ def guarded_block(nbytes):
     low = _map(None, size + 2 * GUARD, _NONE, _PRIVATE, -1, 0)
     if low == ctypes.c_void_p(-1).value:
         raise MemoryError
-    block = _Block()
-    block.start, block.stop, block.nbytes = low + GUARD, low + GUARD + size, nbytes
-    block.address = block.start if _coin.getrandbits(1) else block.stop - nbytes
-    if _protect(block.start, size, mmap.PROT_READ | mmap.PROT_WRITE):
+    pages = _Pages()
+    pages.start, pages.stop, pages.nbytes = low + GUARD, low + GUARD + size, nbytes
+    pages.address = pages.start if _coin.getrandbits(1) else pages.stop - nbytes
+    if _protect(pages.start, size, mmap.PROT_READ | mmap.PROT_WRITE):
         _unmap(low, size + 2 * GUARD)
-        block.start = block.stop = block.address         # it has nothing to look at or to free
         raise MemoryError
-    np.frombuffer((ctypes.c_char * size).from_address(block.start), np.uint16)[:] = POISON
-    _blocks[block.address] = block
-    return block, block.address
+    np.frombuffer((ctypes.c_char * size).from_address(pages.start), np.uint16)[:] = POISON
+    block = _blocks[pages.address] = _Block(pages)
+    return block, pages.address
+
+
+def _in_use():
+    return [block.pages for block in list(_blocks.values())]
 
 
 # ---------------------------------------------------------------- what runs
@@ -121,7 +136,7 @@ def watched(kernel, call):
             _running.pop(thread, None)
         for word in words:
             block = _blocks.get(word)
-            damage = None if block is None else block.damage()
+            damage = None if block is None else block.pages.damage()
             if damage is not None:
                 raise RuntimeError(f"{_launched(kernel, words)}: {damage}")
 
@@ -145,9 +160,10 @@ def _place(block, address):
     return f"{where} of a block of {block.nbytes} bytes at {block.address:#x}{_tensors(block)}"
 
 
-def _tensors(block):
+def _tensors(pages):
     """What is known to lie in a block: whatever has a layout and a storage that keeps the block."""
-    storages = [s for s in gc.get_referrers(block) if hasattr(type(s), "owner")]
+    block = _blocks.get(pages.address)
+    storages = [] if block is None else [s for s in gc.get_referrers(block) if hasattr(type(s), "owner")]
     tensors = [t for s in storages for t in gc.get_referrers(s) if hasattr(type(t), "layout")]
     said = {f"{t.layout.dtype} of shape {tuple(t.layout.shape)} and strides {tuple(t.layout.strides)}": None for t in tensors}
     return f" (tensor: {'; '.join(said)})" if said else ""
@@ -157,7 +173,7 @@ def _tensors(block):
 def report(address, access):
     """What is to be said of an access that faulted."""
     lines = ["numtorch: memory outside of a block was touched (NUMTORCH_DEBUG_MEMORY=guard)"]
-    found = [b for b in list(_blocks.values()) if b.start - GUARD <= address < b.stop + GUARD]
+    found = [b for b in _in_use() if b.start - GUARD <= address < b.stop + GUARD]
     freed = [f for f in list(_freed) if f[2] <= address < f[3]]
     where = _place(found[0], address) if found else \
         f"in a block of {freed[-1][1]} bytes at {freed[-1][0]:#x} that has been freed" if freed else "near no block"
@@ -166,7 +182,7 @@ def report(address, access):
     for thread, (kernel, words) in list(_running.items()):
         lines.append(f"  while running {_launched(kernel, words)} on")
         for i, word in enumerate(words[:-1]):
-            inside = [b for b in list(_blocks.values()) if b.address <= word <= b.address + b.nbytes]
+            inside = [b for b in _in_use() if b.address <= word <= b.address + b.nbytes]
             marked = " <-" if found and found[0] in inside else ""
             lines.append(f"    {i}: {word:#x}{', ' + _place(inside[0], word) if inside else ''}{marked}")
         if thread in frames:                             # faulthandler does not always find them for a fault in a worker
