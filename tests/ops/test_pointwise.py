@@ -323,8 +323,8 @@ def test_numbers_on_either_side():
                           (1 << n, [32, 64]), (~n, [-6, -7])):
         assert found.tolist() == wanted and found.dtype is torch.int64
     assert torch.mul(3, torch.tensor(2)).item() == 6 and torch.where(torch.tensor([True, False]), 1.0, t[:2]).tolist() == [1.0, 2.0]
-    for mixed in (np.ones(3, np.float32) * t, t * np.ones(3, np.float32)):
-        assert isinstance(mixed, torch.Tensor) and mixed.dtype is torch.float32 and mixed.tolist() == x.tolist()
+    mixed = t * np.ones(3, np.float32)                   # an array on the left is refused, as in PyTorch (pytorch/test_mistakes.py)
+    assert isinstance(mixed, torch.Tensor) and mixed.dtype is torch.float32 and mixed.tolist() == x.tolist()
 
 
 # ---------------------------------------------------------------- gradients
