@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -268,13 +269,21 @@ if __name__ == "__main__":
 """
 
 
+def until_it_waits(pid):
+    """Return when a process has taken no processor time for half a second."""
+    before = None
+    while (now := Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]) != before:
+        before = now
+        time.sleep(0.5)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_end_of_the_program_ends_its_workers(number, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     program = subprocess.Popen([sys.executable, tmp_path / "program.py", "fork"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, start_new_session=True)
     assert program.stdout.readline() == "ready\n"
-    time.sleep(0.3)                                      # until it waits: Python drops a Ctrl-C that comes within a weak reference's callback
+    until_it_waits(program.pid)                          # Python drops a Ctrl-C that comes within a weak reference's callback
     start = time.monotonic()
     if number == signal.SIGINT:
         os.killpg(program.pid, number)                   # as a terminal does
