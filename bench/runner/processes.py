@@ -79,7 +79,7 @@ def process_rows(family, case, sides, threads, seconds) -> list[dict]:
                 row.setdefault("peers_without", {})[side] = problems[side]
             else:
                 low, middle, high = np.percentile(values, [25, 50, 75])
-                row[side] = {"min": float(min(values)), "median": float(middle), "spread": float((high - low) / middle),
-                             "samples": len(values)}
+                row[side] = {"min": float(min(values)), "median": float(middle),
+                             "spread": float((high - low) / middle) if middle else 0.0, "samples": len(values)}
         rows.append(row)
     return rows

@@ -13,8 +13,8 @@ SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16
 
 # ---------------------------------------------------------------- rows
 def ratio(row, peer="torch"):
-    """Our time (or bytes) over a peer's, of the minima; None where one of them is not there."""
-    return row[OURS]["min"] / row[peer]["min"] if OURS in row and peer in row else None
+    """Our time (or bytes) over a peer's, of the minima; None where one of them is not there, or the peer's is 0."""
+    return row[OURS]["min"] / row[peer]["min"] if OURS in row and peer in row and row[peer]["min"] else None
 
 
 # Of what the machine can do: within the limits' own error of it; and so far beyond it that something else is done than the limit

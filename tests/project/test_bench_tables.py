@@ -156,3 +156,9 @@ def test_a_missing_matplotlib_is_said_before_anything_is_measured(run, monkeypat
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "matplotlib" else there(name, *more))
     status, said = run([ADD], "--plot", str(tmp_path / "a.png"))
     assert status == 2 and 'pip install "numtorch[bench]"' in said
+
+
+def test_nothing_is_compared_with_nothing():
+    from bench.runner.report import ratio
+    assert ratio({"numtorch": {"min": 1.0}, "torch": {"min": 0.0}}) is None
+    assert ratio({"numtorch": {"min": 1.0}, "torch": {"min": 2.0}}) == 0.5
