@@ -151,3 +151,24 @@ def test_a_compiled_function_walks_rows_once():
             hurry(replay.better)
     found = torch.compile.explain(function)(*given)
     assert found.settled and ((found.passes == {"rows": 1} and found.launches == 1) or found.stays == "it is faster than its graph"), found
+
+
+ORDERS = {
+    "gaps": lambda n: torch.randn(6, n + 5)[:, 2:n + 2], "every other row": lambda n: torch.randn(12, n)[::2], "one row for all": lambda n: torch.randn(n).expand(6, n),
+    "one number a row": lambda n: torch.randn(6, 1).expand(6, n), "columns": lambda n: torch.randn(n, 6).t(),
+}
+
+
+@pytest.mark.parametrize("n", [64, 65, 79, 4096])
+@pytest.mark.parametrize("name", ORDERS)
+def test_memory_orders(name, n):
+    """Of one operand and of both, forward and backward."""
+    def program(x, y):
+        given = [t.detach().requires_grad_() for t in (x, y)]
+        out = torch.softmax(given[0] * given[1], -1) * 2
+        return (out.detach(), *torch.autograd.grad((out * out).sum(), given))
+    torch.manual_seed(n)
+    for x, y in ((ORDERS[name](n), torch.randn(6, n)), (torch.randn(6, n), ORDERS[name](n)), (ORDERS[name](n), ORDERS["gaps"](n))):
+        fewer, _ = optimized(traced(program, x, y))
+        for a, b in zip(program(x, y), Interpreter(fewer).run(x, y)):
+            torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)
