@@ -95,6 +95,7 @@ def _run(statements):
     # of select_scatter and its kin have the whole memory of their inputs only there
     strided = 2 - any("gapped" in s.source or "_scatter(" in s.source for s in statements) if not any("reversed" in s.source for s in statements) else 0
     loose = set()                                        # names of what lies in memory otherwise, where PyTorch promises nothing
+    unnoticed = set()                                    # views that were written, or their base, where nothing was recorded
     for index, statement in enumerate(statements):
         operands = [n for n in re.findall(r"\bt\d+\b", statement.source) if n in names]
         checked = bool(strided) and loose.isdisjoint(operands)
@@ -111,6 +112,8 @@ def _run(statements):
                 raise Invalid(statement.source) from error
             except Exception as error:
                 errors.append(error)
+        if statement.kind == "grad" and not unnoticed.isdisjoint(operands):
+            return None                                  # to PyTorch they are new views of the base, and have no part in the graph before
         if errors != [None, None]:
             if not loose.isdisjoint(operands) and any("view size is not compatible" in str(e) for e in errors):
                 return None
@@ -127,6 +130,8 @@ def _run(statements):
         changed = list(statement.targets)
         if statement.writes is not None:
             changed += [statement.writes, *_sharing(expected, names, statement.writes)]
+            if "no_grad" in statement.source or not expected[statement.writes].requires_grad:
+                unnoticed.update(n for n in _views(expected, changed) if expected[n].requires_grad)
         if statement.kind == "grad" and not statement.targets:
             changed += [f"{n}.grad" for n in names if ".requires_grad_()" in sources[n] and expected[n].grad is not None]
         for name in changed:
