@@ -11,7 +11,7 @@ from .runner.case import Case, ProcessCase, fill, integers, normal, step_case, u
 from .runner.networks import lenet, multilayer_perceptron, residual_block
 
 _CALLS = 3                                               # before the first that is replayed
-_MOST_CALLS = 200                                        # until a graph is compiled and was compared
+_MOST_SECONDS = 120                                      # until a graph's kernels are compiled and it was compared
 
 
 def _compiled(case, budget, group):
@@ -54,9 +54,10 @@ def _graph(name, function, inputs, budget, moved):
         compiled = torch.compile(run)
         for _ in range(_CALLS):
             compiled(*inputs)
-        for _ in range(_MOST_CALLS):
-            if torch.compile.explain(compiled)(*inputs).settled:
-                break
+        end = time.monotonic() + _MOST_SECONDS
+        while not torch.compile.explain(compiled)(*inputs).settled:
+            if time.monotonic() > end:
+                raise RuntimeError(f"{name}: no graph after {_MOST_SECONDS} s")
             compiled(*inputs)
             time.sleep(0.02)
         return lambda: compiled(*inputs)
