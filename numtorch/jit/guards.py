@@ -80,6 +80,20 @@ def of_list(value) -> list:
     return pairs + [_field(pairs[1][1] + _WORD * i, id(each)) for i, each in enumerate(value)]
 
 
+def of_length(value) -> tuple:
+    """The word of a dict that is how many it has."""
+    return _field(id(value) + 16, len(value))
+
+
+def of_count(identity) -> tuple:
+    """The word of an object that counts the references to it.
+
+    Args:
+        identity: the object's `id`, so that asking is none.
+    """
+    return _field(identity)
+
+
 def of_set(value) -> list:
     """The word of an empty set: how many elements it has. Raises Unknown for others."""
     if value:
@@ -202,6 +216,8 @@ def is_known() -> bool:
             _changes(_Plain(), of_own_dict, lambda x: setattr(x, "__dict__", {})),
             _changes(sample, lambda x: [of_slot(x, "a"), of_slot(x, "b")], lambda x: setattr(x, "b", objects[5])),
             _changes(types.CellType(keyed), of_cell, lambda x: setattr(x, "cell_contents", objects)),
+            _changes({**keyed}, lambda x: [of_length(x)], lambda x: x.pop("key 5")),
+            _changes([object()], lambda x: [of_count(id(x[0]))], lambda x: x.append(x[0])),
             _changes(function, lambda x: of_object(x, [x.__code__]), lambda x: setattr(x, "__code__", (lambda: keyed).__code__))]
     except (Unknown, StopIteration, KeyError):
         return False

@@ -14,7 +14,7 @@ from ..kernels.program import CONSTANT, Program, stores_words
 from ..storage import Storage, ring_for, take
 from ..tensor import Tensor, wrap
 from ..tree import filled, map_tensors, tensors_in
-from . import guards
+from . import guards, steady
 from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage
 from .places import Slot, Spans, alive, extents, overlap, reached, spent, version
@@ -22,7 +22,7 @@ from .reach import difference_of
 from .steps import Draw, Update
 
 SMALL_INTEGER = 1 << 16                                  # no address is as small
-LOOKS = 50                                               # times that words of memory are read anew
+LOOKS = 50                                               # times that words of memory are read anew, of each kind
 _HOLE = object()                                         # where a result has a tensor
 
 
@@ -336,6 +336,8 @@ class Replay:
             elif after is None and grad is not None:
                 self.dropped.append(leaf)
         self.looks, self.words, self.rest = 0, None, []
+        self.settled, self.steady = 0, None
+        self.written: list = []                          # gradients' memory, and how far its version goes on
         self.own = {id(s) for s in self.used.values()} | {id(s) for s in self.exported}
         self.layouts = [t.layout for t in self.before.tensors]
         self.structure = map_tensors(lambda tensor: _HOLE, self.result)
@@ -399,14 +401,9 @@ class Replay:
 
     def run(self, tensors):
         """The result of a call on tensors that fit; None where an optimiser's step would be another one."""
-        block = self.block
+        block, stayed = self.block, None
         for slot, i, offset in self.argument_slots:
             block[slot] = tensors[i].address + offset
-        before = [leaf.grad for leaf in self.all_leaves]
-        for leaf, slot, _, offset in self.old_gradients:
-            if slot is not None:
-                block[slot] = leaf.grad.address + offset
-        written = [(leaf_grad.memory, more) for (i, more) in self.gradient_writes if (leaf_grad := before[i]) is not None]
         storages = []
         for slot, ring in self.result_slots:
             if self.reuse:
@@ -416,12 +413,51 @@ class Replay:
                 storage.version, storage.writer = 0, None
             storages.append(storage)
             block[slot] = storage.address
+        if self.steady is None or not self.steady.are_same():
+            self.steady, stayed = None, self._place_gradients()
+            if stayed is None:
+                return None
+        for step in self.steps:
+            if type(step) is tuple:
+                step[1](self.block_address, step[2])
+                if step[3] and step[3][0].progress.value != len(step[3]):
+                    self._complain(step[3][step[3][0].progress.value])
+            else:
+                step()
+        for storage, more in self.writes:
+            storage.version += more
+        for i, more in self.argument_writes:
+            tensors[i].memory.version += more
+        if stayed is not None:
+            for storage, more in self.written:
+                storage.version += more
+            for leaf, _, grad in self.new_gradients:
+                leaf.grad = grad
+            grad = None
+            for leaf in self.dropped:
+                leaf.grad = None
+            if stayed and self.settled < LOOKS and self.words is not None:
+                self.settled += 1
+                self.steady = steady.words_of(self)
+        result = iter([self._result(each, storages, tensors) for each in self.results])
+        return (filled(self.structure, _HOLE, result),)
+
+    def _place_gradients(self) -> bool | None:
+        """Where the call reads and leaves gradients. Whether all are where they were in the last call; None where an optimiser's
+        step would be another one."""
+        block, stayed = self.block, True
+        before = [leaf.grad for leaf in self.all_leaves]
+        for leaf, slot, _, offset in self.old_gradients:
+            if slot is not None:
+                block[slot] = leaf.grad.address + offset
+        self.written = [(leaf_grad.memory, more) for (i, more) in self.gradient_writes if (leaf_grad := before[i]) is not None]
         for new in self.new_gradients:
             leaf, slot, grad = new
             kept = getrefcount(grad) > _GRADIENT + 2 * (leaf.grad is grad)
             if kept or getrefcount(grad.memory) > _STORAGE + grad.memory.pooled:
                 storage = take(ring_for(grad.memory.nbytes))
                 new[2] = wrap(storage, storage.address + grad.address - grad.memory.address, grad.layout)
+            stayed = stayed and leaf.grad is new[2]
             block[slot] = new[2].memory.address
             grad = None
         if self.updates:
@@ -434,26 +470,7 @@ class Replay:
                     for leaf, grad in zip(self.all_leaves, before):
                         leaf.grad = grad
                     return None
-        before = None
-        for step in self.steps:
-            if type(step) is tuple:
-                step[1](self.block_address, step[2])
-                if step[3] and step[3][0].progress.value != len(step[3]):
-                    self._complain(step[3][step[3][0].progress.value])
-            else:
-                step()
-        for storage, more in self.writes:
-            storage.version += more
-        for i, more in self.argument_writes:
-            tensors[i].memory.version += more
-        for storage, more in written:
-            storage.version += more
-        for leaf, _, grad in self.new_gradients:
-            leaf.grad = grad
-        for leaf in self.dropped:
-            leaf.grad = None
-        result = iter([self._result(each, storages, tensors) for each in self.results])
-        return (filled(self.structure, _HOLE, result),)
+        return stayed
 
     def _result(self, each, storages, tensors):
         kind, which, offset, layout, node = each

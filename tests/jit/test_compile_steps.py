@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from replays import Pair, batch, classes, compare, is_replayed, perceptron, same, sgd, training, why
+from replays import Pair, batch, classes, compare, is_replayed, kind_of, perceptron, same, sgd, training, why
 
 import numtorch as torch
 from bench import models, networks
@@ -127,6 +127,89 @@ def test_gradients_that_somebody_keeps_stay_what_they_are():
         kept += [pair.nets[1][0].weight.grad.view(-1)]
         copies += [each.clone() for each in kept[-5:]]
     assert all(same(a, b) for a, b in zip(kept, copies, strict=True))
+
+
+def _clear_first(net, step):
+    net[0].weight.grad = None
+
+
+def _other_gradient(net, step):
+    net[0].weight.grad = torch.ones_like(net[0].weight)
+
+
+def _written_gradient(net, step):
+    net[0].weight.grad.fill_(3)
+
+
+def _other_memory(net, step):
+    net[0].weight.grad.data = torch.full_like(net[0].weight, 2)
+
+
+def _other_options(net, step):
+    step.optimizer.param_groups[0].update(weight_decay=0.1, nesterov=True)
+
+
+def _other_state(net, step):
+    weight = net[0].weight
+    step.optimizer.state[weight] = {"momentum_buffer": torch.ones_like(weight)}
+
+
+def _no_state(net, step):
+    step.optimizer.state.clear()
+
+
+def _loaded(net, step):
+    step.optimizer.load_state_dict(step.optimizer.state_dict())
+
+
+def _slower(net, step):
+    step.optimizer.param_groups[0]["lr"] /= 2
+
+
+def _moved_weight(net, step):
+    net[0].weight.data = net[0].weight.data.clone()
+
+
+def _one_less(net, step):
+    step.optimizer.param_groups[0]["params"].pop()
+
+
+def _stays_open(net, step):
+    net[2].weight.requires_grad_(False)
+
+
+CHANGES = [_clear_first, _other_gradient, _written_gradient, _other_memory, _other_options, _other_state, _no_state, _loaded, _slower,
+           _moved_weight, _one_less, _stays_open]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda f: f.__name__[1:])
+def test_what_is_changed_between_steps_that_find_all_as_it_was(change):
+    pair = Pair(perceptron, training(sgd)).run(8, batch, classes)
+    replay, = kind_of(pair.compiled).replays
+    assert replay.steady is not None, "a step finds nothing as the last one left it"
+    steps = {id(net): step for net, step in zip(pair.nets, (pair.eager, pair.step))}
+
+    def before(number, net):
+        if number % 4 == 1:
+            change(net, steps[id(net)])
+    pair.run(9 if change is not _one_less else 3, batch, classes, before=before)
+
+
+def test_gradients_that_are_kept_now_and_then():
+    pair, kept, copies = Pair(perceptron, training(sgd)).run(8, batch, classes), [], []
+    replay, = kind_of(pair.compiled).replays
+    for number in range(12):
+        before = replay.steady
+        pair.run(1, batch, classes)
+        if number % 3 == 2:
+            grad = pair.nets[1][2].weight.grad
+            kept.append(grad if number % 2 else grad.view(-1) if number % 4 else grad.numpy())
+            copies.append(grad.clone())
+            grad = None
+        elif number % 3 == 1:
+            assert replay.steady is not None and (number > 1 or replay.steady is before)
+    for one, other in zip(kept, copies):
+        assert np.array_equal(np.asarray(one.detach() if isinstance(one, torch.Tensor) else one).ravel(), other.numpy().ravel())
 
 
 def test_dropout_and_batch_norm():
