@@ -1250,7 +1250,7 @@ def squeeze_copy(input: Tensor, dim: _Dims | None = None, *, out: Tensor | None 
 def stack(tensors: _Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new dimension. Dtypes are promoted."""
 def std(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
-    """The standard deviation: the square root of `var`. Where that is 0 its gradient is, too."""
+    """The standard deviation: the square root of `var`, also where that does not fit the dtype. Where it is 0 its gradient is, too."""
 def std_mean(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean, as a pair."""
 def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:

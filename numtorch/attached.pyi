@@ -1183,7 +1183,7 @@ class Attached:
     def squeeze_(self, dim: _Dims | None = None) -> Tensor:
         """In-place form of `squeeze`, with its arguments: this tensor itself is seen so from now on."""
     def std(self, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
-        """The standard deviation: the square root of `var`. Where that is 0 its gradient is, too."""
+        """The standard deviation: the square root of `var`, also where that does not fit the dtype. Where it is 0 its gradient is, too."""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """The spectra of windows of a signal."""
     def storage(self) -> _TypedStorage:

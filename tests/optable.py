@@ -178,7 +178,6 @@ ROWS = {
     "expm1": unary(np.expm1, kinds="biufc"),
     "log": unary(np.log, POSITIVE, kinds="biufc"), "log2": unary(np.log2, POSITIVE, kinds="biufc"),
     "log10": unary(np.log10, POSITIVE, kinds="biufc"), "log1p": unary(np.log1p, between(-0.8, 4), kinds="biufc"),
-    "deviation": unary(np.sqrt, POSITIVE, kinds="f", untried="biu"),
     "sqrt": unary(np.sqrt, POSITIVE, kinds="biufc"), "rsqrt": unary(lambda x: 1 / np.sqrt(x), POSITIVE, kinds="biufc"),
     # trigonometric and hyperbolic
     "sin": unary(np.sin, kinds="biufc"), "cos": unary(np.cos, kinds="biufc"),

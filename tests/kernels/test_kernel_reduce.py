@@ -30,10 +30,10 @@ def norm_of(exponent):
 REFERENCE = {
     "sum": np.sum, "prod": np.prod, "mean": np.mean, "max": np.max, "min": np.min, "any": np.any, "all": np.all,
     "count_nonzero": np.count_nonzero, "sum_squares": lambda x, axis, **keep: (np.abs(x) ** 2).sum(axis, **keep),
-    "var": lambda x, axis, **keep: np.var(x, axis, ddof=1, **keep),
+    "var": lambda x, axis, **keep: np.var(x, axis, ddof=1, **keep), "std": lambda x, axis, **keep: np.std(x, axis, ddof=1, **keep),
 }
 CASES = [
-    *[(kind, "float32", "float32", {}) for kind in ("sum", "prod", "mean", "max", "min", "var")],
+    *[(kind, "float32", "float32", {}) for kind in ("sum", "prod", "mean", "max", "min", "var")], ("std", "float16", "float16", {}),
     *[("norm", "float32", "float32", {"exponent": p}) for p in (0.0, 1.0, 2.0, 3.0, math.inf, -math.inf)],
     ("any", "float32", "bool", {}), ("count_nonzero", "float32", "int64", {}), ("all", "bool", "bool", {}),
     ("sum", "bool", "int64", {}), ("sum", "int8", "int64", {}), ("max", "int32", "int32", {}),
@@ -133,7 +133,7 @@ def test_against_numpy(kind, dtype, out_dtype, options):
             if count == 0 and (kind in ("max", "min") or math.isinf(options.get("exponent", 0))):
                 continue
             with np.errstate(all="ignore"):
-                if (count == 0 and kind in ("mean", "var")) or (kind == "var" and count == 1):
+                if (count == 0 and kind in ("mean", "var", "std")) or (kind in ("var", "std") and count == 1):
                     expected = np.full([1 if i in axes else n for i, n in enumerate(shape)], np.nan)
                 else:
                     expected = reference(exact, axis=axes, keepdims=True)
@@ -189,13 +189,15 @@ def test_variance_far_from_zero():
 
 @pytest.mark.parametrize("dtype, scale", [("float32", 1e19), ("float32", 3e38), ("float64", 1e150)])
 def test_variance_of_numbers_whose_sums_do_not_fit(dtype, scale):
-    """Neither their sum nor that of the squares need be finite where the variance is."""
+    """Neither their sum nor that of the squares need be finite where the variance is, nor that where its root is."""
     for shape, axes in (((3, 100), (1,)), ((50, 70), (0,)), ((2, 40, 70), (1,)), ((5000,), (0,))):
         x = np.random.default_rng(0).uniform(-1, 1, shape) * scale
         for data in (x.astype(dtype), np.full(shape, np.finfo(dtype).max, dtype)):
             with np.errstate(over="ignore"):
-                wanted = data.astype(np.longdouble).var(axes, ddof=1, keepdims=True).astype(dtype)
-            np.testing.assert_allclose(reduce("var", data, dtype, axes, dtype), wanted, 1e-5, err_msg=f"{shape}")
+                wanted = data.astype(np.longdouble).var(axes, ddof=1, keepdims=True)
+                np.testing.assert_allclose(reduce("var", data, dtype, axes, dtype), wanted.astype(dtype), 1e-5, err_msg=f"{shape}")
+                if dtype == "float32":                   # what sums are taken in is no wider than float64
+                    np.testing.assert_allclose(reduce("std", data, dtype, axes, dtype), np.sqrt(wanted).astype(dtype), 1e-5)
 
 
 def test_correction():

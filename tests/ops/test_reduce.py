@@ -106,6 +106,17 @@ def test_large_sums_are_accurate():
     assert torch.ones(1 << 20, dtype=torch.bool).sum().item() == 1 << 20
 
 
+def test_a_deviation_whose_square_does_not_fit():
+    x = (np.random.default_rng(0).standard_normal((3, 90)) * 700).astype(np.float16)
+    for axis in (0, 1):
+        leaf = torch.tensor(x).requires_grad_()
+        found = leaf.std(axis)
+        np.testing.assert_allclose(found.detach().numpy(), x.astype(float).std(axis, ddof=1), 2e-3)
+        found.sum().backward()
+        slope = (x - x.astype(float).mean(axis, keepdims=True)) / (x.shape[axis] - 1) / x.astype(float).std(axis, ddof=1, keepdims=True)
+        np.testing.assert_allclose(leaf.grad.numpy(), slope, 0.02, 2e-4)
+
+
 @pytest.mark.parametrize("name", ["amax", "amin", "max", "min", "sum", "prod", "mean", "var", "norm"])
 def test_nan_and_infinity(name):
     x = np.array([[1.0, np.nan, 2.0], [np.inf, 1.0, 2.0], [-np.inf, np.inf, 0.5], [1.0, 2.0, 4.0]], np.float32)

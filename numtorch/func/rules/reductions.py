@@ -8,7 +8,7 @@ from ..batching import rule
 from .sizes import all_batched, along, call, dims_behind
 
 
-@rule("sum", "nansum", "prod", "mean", "max", "min", "any", "all", "var", "norm", "count_nonzero")
+@rule("sum", "nansum", "prod", "mean", "max", "min", "any", "all", "var", "std", "norm", "count_nonzero")
 def reduction(level, primitive, values, has, attributes):
     value, (dims, keepdim, *options) = values[0], attributes
     ndim = value.layout.ndim - 1

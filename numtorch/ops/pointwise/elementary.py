@@ -6,7 +6,7 @@ import math
 from ...kernels import vectormath
 from ...tensor import Tensor
 from ..core.arguments import integer
-from .arithmetic import FLOATS, UNORDERED, conj, sign, where
+from .arithmetic import UNORDERED, conj, sign, where
 from .pointwise import pointwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -217,17 +217,6 @@ def _(grad, out):
 @log.derivative
 def _(grad, x):
     return grad / conj(x)
-
-
-@pointwise(kind="float", cost=3, methods=False, refuses=FLOATS)
-def deviation(variance):
-    """Square root of a variance. Where that is 0 its slope, which has no limit, is taken for 0, as PyTorch's is."""
-    return sqrt(variance)
-
-
-@deviation.derivative
-def _(grad, out):
-    return where(out == 0, 0, grad / (2 * where(out == 0, 1, out)))
 
 
 @sqrt.derivative

@@ -218,12 +218,24 @@ def _extreme_vjp(node, grad):
 
 
 def _var_vjp(node, grad):
+    return (_slope_of_variance(node, grad * 2.0),)
+
+
+def _std_vjp(node, grad):
+    """Where it is 0 its slope, which has no limit, is taken for 0, as PyTorch's is."""
+    result, = node.result_tensors()
+    still = comparison.eq(result, 0)
+    return (_slope_of_variance(node, arithmetic.where(still, 0, grad / arithmetic.where(still, 1, result))),)
+
+
+def _slope_of_variance(node, grad):
+    """Half of it, times a gradient."""
     x, = node.tensors()
-    plan = VAR.plan_at(node.attributes)
+    plan = node.primitive.plan_at(node.attributes)
     freedom = plan.count - plan.options["correction"]
-    scale = 2.0 / freedom if freedom > 0 else float("nan")
+    scale = 1.0 / freedom if freedom > 0 else float("nan")
     mean = reshape(MEAN.run(x, plan.axes), plan.kept_shape)
-    return (_typed(plan, arithmetic.scaled_distance(x, mean, reshape(grad * scale, plan.kept_shape))),)
+    return _typed(plan, arithmetic.scaled_distance(x, mean, reshape(grad * scale, plan.kept_shape)))
 
 
 def _norm_vjp(node, grad):
@@ -279,5 +291,6 @@ MIN = ReduceOp("min", _same, _extreme_vjp, saves_input=True, saves_result=True, 
 ANY = ReduceOp("any", _truth, None)
 ALL = ReduceOp("all", _truth, None)
 VAR = ReduceOp("var", lambda d: d.to_real(), _var_vjp, saves_input=True)
+STD = ReduceOp("std", lambda d: d.to_real(), _std_vjp, saves_input=True, saves_result=True)
 NORM = ReduceOp("norm", lambda d: d.to_real(), _norm_vjp, saves_input=True, saves_result=True)
 COUNT = ReduceOp("count_nonzero", lambda d: int64, None)

@@ -12,17 +12,17 @@ from ..core.late import later, provide
 from ..core.operands import layout_of, method
 from ..memory.copies import to_dtype
 from ..memory.resize import into, into_exactly
-from ..pointwise import arithmetic, comparison, elementary
+from ..pointwise import arithmetic, comparison
 from ..pointwise.complexparts import view_as_real
 from ..shape.slicing import narrow
 from ..shape.views import expand, reshape
-from .reduce_op import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR
+from .reduce_op import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, STD, SUM, VAR
 
 _SUM_TO_SIZE = Recorded("sum")
 
 # Bound once: a method of an imported object is bound again by each call, which takes 50 ns.
-_all, _any, _count, _max, _mean, _min, _nansum, _norm, _prod, _sum, _var = [
-    op.run for op in (ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR)]
+_all, _any, _count, _max, _mean, _min, _nansum, _norm, _prod, _std, _sum, _var = [
+    op.run for op in (ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, STD, SUM, VAR)]
 
 
 def numpy_names(dim, keepdim, axis, keepdims):
@@ -346,22 +346,27 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, kee
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    layout = layout_of("var", input)
+    return into(out, _along("var", _var, input, dim, unbiased, keepdim, correction))
+
+
+def _along(name, reduction, input, dim, unbiased, keepdim, correction):
+    """A variance or a standard deviation; of complex numbers that of both parts, one by the other."""
+    layout = layout_of(name, input)
     if layout.dtype.category < 2:
-        raise RuntimeError("var only support floating point and complex dtypes")
-    if layout.dtype.is_complex:                          # that of the real parts and that of the imaginary ones
-        if not layout.ndim:
-            wrap_dims(_none_if_empty(dim), 0)
-            input, dim, keepdim = reshape(input, (1,)), 0, False
-        dims = wrap_dims(_none_if_empty(dim), input.layout.ndim)
-        parts = var(view_as_real(input), dims, unbiased, keepdim, correction=correction)
-        return into(out, sum(parts, -1))
-    return into(out, _var(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),)))
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    if not layout.dtype.is_complex:
+        return reduction(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),))
+    if not layout.ndim:
+        wrap_dims(_none_if_empty(dim), 0)
+        input, dim, keepdim = reshape(input, (1,)), 0, False
+    dims = wrap_dims(_none_if_empty(dim), input.layout.ndim)
+    parts = _along(name, reduction, view_as_real(input), dims, unbiased, keepdim, correction)
+    return sum(parts, -1) if reduction is _var else _norm(parts, -1, False, (("exponent", 2.0),))
 
 
 @method
 def std(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None, out=None) -> Tensor:
-    """The standard deviation: the square root of `var`. Where that is 0 its gradient is, too.
+    """The standard deviation: the square root of `var`, also where that does not fit the dtype. Where it is 0 its gradient is, too.
 
     Args:
         input, dim, unbiased, keepdim, axis, keepdims, correction, out: as for `var`.
@@ -376,7 +381,9 @@ def std(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, kee
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, elementary.deviation(var(input, dim, unbiased, keepdim, correction=correction)))
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return into(out, _along("std", _std, input, dim, unbiased, keepdim, correction))
 
 
 def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None,

@@ -1,4 +1,4 @@
-"""Variance along rows and columns.
+"""Variance and standard deviation along rows and columns. The root is taken in the wide type: it may fit where its square does not.
 
 A block is read twice while it is in the cache: for its mean, then for the deviations from it and their squares. The plain
 deviations sum to what rounding took from the mean, and correct both (the corrected two-pass algorithm of Chan, Golub
@@ -11,6 +11,7 @@ squared deviations), side by side.
 from __future__ import annotations
 
 import functools
+from math import sqrt
 
 import numpy as np
 from numpy import float32, float64, inf
@@ -32,12 +33,17 @@ def write_variance(out, index, count, mean, squares, correction):
     out[index] = store(OUT(squares / max(count - W(correction), W(0))))
 
 
+def write_deviation(out, index, count, mean, squares, correction):
+    out[index] = store(OUT(sqrt(squares / max(count - W(correction), W(0)))))
+
+
 def write_moments(out, index, count, mean, squares, correction):
     out[3 * index] = count
     out[3 * index + 1] = mean
     out[3 * index + 2] = squares
 
 
+WRITES = {"var": write_variance, "std": write_deviation}
 write = write_variance
 
 
@@ -240,11 +246,11 @@ def merge_parts(x, out, descriptor):
 
 
 class _Kernels:
-    """The kernels of a variance of one dtype, as `reducewalk.plan_stages` asks for them."""
+    """The kernels of a variance or deviation of one dtype, as `reducewalk.plan_stages` asks for them."""
     partial = 24
 
-    def __init__(self, dtype, out_dtype):
-        self.dtype, self.out_dtype, self.made = dtype, out_dtype, {}
+    def __init__(self, kind, dtype, out_dtype):
+        self.kind, self.dtype, self.out_dtype, self.made = kind, dtype, out_dtype, {}
 
     def abreast(self, stage):
         return False
@@ -260,7 +266,7 @@ class _Kernels:
         names = dict(T=np.dtype(compute).type, OUT=np.dtype(compute).type,
                      load=CONVERSIONS[self.dtype][0],
                      store=CONVERSIONS[self.out_dtype][1],
-                     write=write_moments if stage == "first" else write_variance)
+                     write=write_moments if stage == "first" else WRITES[self.kind])
         function = merge_parts if stage == "last" else moments_columns if columns_form else moments_rows
         source = "float64" if stage == "last" else self.dtype
         target = "float64" if stage == "first" else self.out_dtype

@@ -45,7 +45,7 @@ from ...intrinsics import (
 )
 from ...threads import Prepared
 from ..shared.elements import VECTOR_LANES, from_order, order_of, padded, whole
-from .moments import moments_kernels
+from .moments import WRITES, moments_kernels
 from .row_fold import LOADS, ROWS, fold_columns, fold_rows
 from .traversal import HEADER, nest, plan_stages, position
 
@@ -409,12 +409,12 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
 
     Args:
         kind: "sum", "nansum", "prod", "mean", "max", "min" (a NaN wins), "any", "all", "count_nonzero", "sum_squares", "norm",
-            or "var" (of a real dtype).
+            "var" or "std" (of a real dtype).
         dtype, out_dtype: dtype names. Sums, products and means are taken in `out_dtype`, or wider.
         shape, strides: the input's, in elements.
         axes: the reduced dimensions, not negative; with none of them every element is an output.
         out_strides: the output's strides along `shape` (those of reduced dimensions are not looked at).
-        correction: for "var", what is taken from the number of elements to give the divisor (no less than 0).
+        correction: for "var" and "std", what is taken from the number of elements to give the divisor (no less than 0).
         exponent: for "norm", its order; 0, 1, 2 and the infinities have forms of their own.
     """
     if kind == "norm":
@@ -429,8 +429,8 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if count == 1 and kind in ("norm", "norm1", "norm2", "norm-inf"):
         kind = "norminf"                                 # the magnitude of a single element
     descriptor = nest(shape, strides, axes, out_strides)
-    if kind == "var":
-        return plan_stages(descriptor, 2.0, itemsize(dtype), itemsize(out_dtype), moments_kernels(dtype, out_dtype),
+    if kind in WRITES:
+        return plan_stages(descriptor, 2.0, itemsize(dtype), itemsize(out_dtype), moments_kernels(kind, dtype, out_dtype),
                            (float(correction), count))
     return plan_stages(descriptor, _COSTS.get(kind, 1.0), itemsize(dtype), itemsize(out_dtype),
                        _kernels(kind, dtype, out_dtype), (float(exponent), count))

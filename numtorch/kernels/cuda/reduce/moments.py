@@ -1,4 +1,4 @@
-"""Variance on a GPU: a block for each output.
+"""Variance and standard deviation on a GPU: a block for each output.
 
 Each thread reads its share twice, for its mean and for the squared deviations from it; the shares are combined in shared
 memory by halves, with the CPU's formula (kernels/cpu/reduce/moments.py). The descriptor is the reductions'.
@@ -10,7 +10,7 @@ import functools
 import numpy as np
 from numpy import float32, float64, int64
 
-from ...cpu.reduce.moments import write_variance
+from ...cpu.reduce.moments import WRITES, write_variance
 from ...cpu.reduce.traversal import HEADER, position
 from ...elementtypes import CONVERSIONS, compute_type, same
 from ...families.reductions import merge_moments
@@ -21,6 +21,7 @@ from ..environment import THREADS
 T = OUT = float32
 W = float64
 load = store = same
+write = write_variance
 
 
 def element(x, q, descriptor):
@@ -47,7 +48,7 @@ def moments_of_share(x, start, count, descriptor):
     return mine, mean, squares
 
 
-def variance_blocks(x, out, descriptor):
+def moments_blocks(x, out, descriptor):
     columns, count, correction = descriptor[2], descriptor[7] * descriptor[0], float_of(descriptor[10])
     counts = cuda.shared.array(THREADS, W)
     means = cuda.shared.array(THREADS, W)
@@ -69,16 +70,16 @@ def variance_blocks(x, out, descriptor):
             cuda.syncthreads()
             half //= 2
         if me == 0:
-            write_variance(out, target, counts[0], means[0], squares[0], correction)
+            write(out, target, counts[0], means[0], squares[0], correction)
         cuda.syncthreads()
         o += cuda.gridDim.x
 
 
 @functools.cache
-def variance_kernel(dtype, out_dtype):
-    """The kernel of a variance of one dtype."""
+def moments_kernel(kind, dtype, out_dtype):
+    """The kernel of a variance or deviation of one dtype."""
     compute = compute_type(out_dtype)
     names = dict(T=np.dtype(compute).type, OUT=np.dtype(compute).type,
                  load=CONVERSIONS[dtype][0],
-                 store=CONVERSIONS[out_dtype][1])
-    return compile_kernel(variance_blocks, (dtype + "*", out_dtype + "*", "int64*"), names, compute)
+                 store=CONVERSIONS[out_dtype][1], write=WRITES[kind])
+    return compile_kernel(moments_blocks, (dtype + "*", out_dtype + "*", "int64*"), names, compute)

@@ -14,6 +14,7 @@ import math
 
 from numpy import float32, float64, int64
 
+from ...cpu.reduce.moments import WRITES
 from ...cpu.reduce.reduce import BLOCK, _Kernels, value
 from ...cpu.reduce.traversal import HEADER, Nest, nest, position
 from ...elementtypes import same
@@ -23,7 +24,7 @@ from ...threads import Prepared
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import MAX_BLOCKS, THREADS
 from ..runtime import runtime
-from .moments import variance_kernel
+from .moments import moments_kernel
 
 T = float32
 W = OUT = float64
@@ -147,9 +148,9 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     """Prepare a reduction on a device. The arguments are those of the CPU's `plan_reduce`."""
     if kind == "norm":
         kind = NORMS.get(float(exponent), kind)
-    if kind == "var":
-        descriptor = nest(shape, strides, axes, out_strides)
-        return prepare(variance_kernel(dtype, out_dtype), _row(descriptor, (float(correction), 0.0)), descriptor.outputs, device)
+    if kind in WRITES:
+        descriptor, kernel = nest(shape, strides, axes, out_strides), moments_kernel(kind, dtype, out_dtype)
+        return prepare(kernel, _row(descriptor, (float(correction), 0.0)), descriptor.outputs, device)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
         part = "float32" if dtype == "complex64" else "float64"    # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
