@@ -23,7 +23,7 @@ from ..func.levels import Level, Wrapping, fill_layout, tensor_of
 from ..layout import Layout
 from ..ops.core.generator import Generator, default_generator
 from ..ops.core.operands import as_operand
-from ..ops.core.primitive import Primitive, miss
+from ..ops.core.primitive import Primitive, miss, registry
 from ..ops.memory.copies import clone
 from ..ops.memory.detach import detach
 from ..tensor import Tensor, wrap
@@ -337,6 +337,9 @@ class Trace(Level):
             layout.cell.tensors.add(out)
         return out
 
+    def place(self, x):
+        x.layout.place = x.layout.value.node = x.node
+
     def detached(self, x):
         inside = detach(self.inside(x))
         if self.over:
@@ -356,7 +359,8 @@ class Trace(Level):
     # ------------------------------------------------------------ backward
     def backward(self, node, grad):
         """The gradients for a node's edges."""
-        if not self.final or type(node) is not GraphNode or node.primitive.name in BY_OPS:
+        if not self.final or type(node) is not GraphNode or node.primitive.name in BY_OPS or \
+                registry.get(node.primitive.key) is not node.primitive:  # the hooks of a module, say, which are Python
             return node.differentiable_backward(grad)
         tensors, attributes = given_to(node, grad)
         op = PREFIX + node.primitive.key

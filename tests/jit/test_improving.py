@@ -97,6 +97,34 @@ def test_a_whole_training_step_is_one_graph(name, options):
         assert all(a[key] == b[key] for key in a if key == "step")
 
 
+def test_backward_hooks_of_modules_are_in_the_graph():
+    """What they make of gradients is, whether they are asked of one layer, of one with several results, or before."""
+    class Both(nn.Module):
+        def forward(self, x):
+            return x.tanh(), x.sigmoid()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.both, self.last = nn.Linear(8, 16), Both(), nn.Linear(16, 4)
+            self.both.register_full_backward_hook(lambda module, inputs, outputs: (inputs[0] * 0.5 + outputs[0],))
+            self.last.register_full_backward_pre_hook(lambda module, outputs: (outputs[0].clamp(-0.1, 0.1),))
+
+        def forward(self, x):
+            a, b = self.both(self.first(x))
+            return self.last(a * b)
+    pair = Pair(Net, training(sgd), mode=None)
+    replay = None
+    for number in range(24):
+        close(pair.compiled(batch(number), classes(number)), pair.eager(batch(number), classes(number)))
+        for a, b in zip(pair.nets[0].parameters(), pair.nets[1].parameters()):
+            close(b.grad, a.grad)
+        replay = kind_of(pair.compiled).replays[:1] or [None]
+        hurry(replay[0] and replay[0].better)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+    assert replay[0].passes.get("fusion"), replay[0].stays
+
+
 def test_accumulated_gradients_and_writes_in_place():
     def make(net):
         seen = torch.zeros(4)

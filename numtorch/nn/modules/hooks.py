@@ -9,7 +9,7 @@ import warnings
 
 from ...autograd.graph import GraphNode, Recorded, attach_outputs
 from ...autograd.hooks import HookTable
-from ...autograd.modes import modes
+from ...autograd.modes import modes, no_grad
 from ...tensor import view_of
 from ...tree import map_tensors, tensors_in
 
@@ -215,11 +215,24 @@ def _hooked_vjp(node, grad):
     return node.attributes(tuple(grad) if node.outputs > 1 else (grad,))
 
 
+def _is_of_tensors(x):
+    """Whether a tensor is one of a special layout, whose place in the graph is that of a tensor inside."""
+    return not hasattr(x, "address")
+
+
+def _passed(x):
+    """A tensor over the same memory, without a place in the graph."""
+    if not _is_of_tensors(x):
+        return view_of(x, x.layout, 0)
+    with no_grad():
+        return x.view(x.layout.shape)
+
+
 def _identity(structure, tensors, function):
     """The structure with its tensors behind a node that shows all their gradients to `function` at once."""
     count = len(tensors)
     node = GraphNode(_BACKWARD_HOOK, tuple(t.node for t in tensors), (), function, count)
-    passed = [view_of(t, t.layout, 0) for t in tensors]
+    passed = [_passed(t) for t in tensors]
     recorded = [(i, p) for i, p in enumerate(passed) if p.layout.dtype.category >= 2]
     if count == 1:
         passed[0].node = node if recorded else None
@@ -228,6 +241,9 @@ def _identity(structure, tensors, function):
         for tensor in passed:
             if tensor.layout.dtype.category < 2:
                 tensor.node = None
+    for tensor in passed:
+        if _is_of_tensors(tensor):
+            tensor.layout.handler.place(tensor)
     replacement = iter(passed)
     return map_tensors(lambda t: next(replacement), structure)
 
