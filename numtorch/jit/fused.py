@@ -10,15 +10,16 @@ import functools
 
 from ..autograd.api import grad as gradients_of
 from ..autograd.graph import GraphNode, attach_outputs
-from ..autograd.modes import enable_grad, modes
+from ..autograd.modes import enable_grad, modes, no_grad
+from ..dtypes import float32, float64
 from ..kernels.binding import ScalarBody
-from ..layout import broadcast_shapes, broadcast_strides
+from ..layout import Layout, broadcast_shapes, broadcast_strides
 from ..ops.core.backends import kernels
 from ..ops.core.primitive import Plan, Primitive, registry
 from ..ops.memory.detach import detach
 from ..ops.pointwise.pointwise import PointwiseOp
 from ..tensor import empty
-from .rowwise import ALONG, formula, plan_rows
+from .rowwise import ALONG, formula, plan_rows, row_step
 
 FUSED = Primitive("fused", "Elementwise ops in one kernel.", ("tensors", "calls", "results", "layouts"))
 
@@ -34,8 +35,11 @@ def formula_of(calls: tuple, results: tuple, count: int):
     return formula([(i, *call) for i, call in enumerate(calls)], [("x", i) for i in range(count)], [("v", i) for i in results])
 
 
-def _check(calls, results, count):
+def _check(calls, results, outs, count):
     """Raise where attributes, which a file may have said, are none of this op."""
+    if not outs or len(outs) != len(results) or any(
+            not isinstance(out, Layout) or out.dtype is not outs[0].dtype or out.dtype not in (float32, float64) for out in outs):
+        raise ValueError(f"fused: expected a layout of one floating-point dtype for each of the results {results!r}, got {outs!r}")
     for number, (op, *operands) in enumerate(calls):
         for operand in operands:
             known = isinstance(operand, (int, float)) or (
@@ -50,24 +54,43 @@ def _check(calls, results, count):
 @FUSED.planned
 def _plan(*key):
     *layouts, calls, results, outs = key
-    _check(calls, results, len(layouts))
+    _check(calls, results, outs, len(layouts))
+    compute, shape = outs[0].dtype, broadcast_shapes(*[l.shape for l in layouts])
     if any(op in ALONG for op, *_ in calls):
-        shape = broadcast_shapes(*[l.shape for l in layouts])
-        return Plan(FUSED, layouts, outs[0], plan_rows(calls, results, layouts, outs, shape), outs)
-    compute, shape = outs[0].dtype, outs[0].shape
+        return _plan_rows(layouts, calls, results, outs, shape)
+    if any(tuple(out.shape) != shape or not out.non_overlapping_and_dense() for out in outs):
+        raise ValueError(f"fused: a result of {tuple(shape)} is not {', '.join(str(tuple(out.shape)) for out in outs)}")
     body = ScalarBody(formula_of(calls, results, len(layouts)), compute.compute)
     strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides for out in outs]
     computes = tuple(["bool" if l.dtype.name == "bool" else compute.compute for l in layouts])
     prepared = kernels(outs[0].device, "pointwise.pointwise").plan_pointwise(
         body, tuple([l.dtype.kernel for l in layouts]), tuple([out.dtype.kernel for out in outs]), shape, strides, compute=computes,
         results=tuple(range(len(outs))) if len(outs) > 1 else None, cost=sum([registry[op].cost for op, *_ in calls]))
-    return Plan(FUSED, layouts, outs[0], prepared, outs)
+    return Plan(FUSED, layouts, outs[0], prepared, ())
+
+
+def _plan_rows(layouts, calls, results, outs, shape):
+    """A plan, which copies the operands that lie in another order than those that the program was made for, where rows cannot be
+    walked along: these are no neighbours, or rows of one number where the program needs more."""
+    copied = {i for i, l in enumerate(layouts) if row_step(l, shape) is None}
+    stretched = {i for i, l in enumerate(layouts) if l.ndim and l.shape[-1] != 1 and not l.strides[-1]}
+    for places in (copied, copied | stretched):
+        walked = [l.dense() if i in places else l for i, l in enumerate(layouts)]
+        try:
+            return Plan(FUSED, layouts, outs[0], plan_rows(calls, results, walked, outs, shape), tuple(places))
+        except ValueError as error:
+            refused = error
+    raise refused
 
 
 def _execute(plan, *arguments):
     *tensors, calls, results, outs = arguments
     made = [empty(layout) for layout in outs]
-    plan.call(*[t.address for t in tensors], *[t.address for t in made], plan.descriptor)
+    read = tensors
+    if plan.extra:
+        with no_grad():
+            read = [t.contiguous() if i in plan.extra else t for i, t in enumerate(tensors)]
+    plan.call(*[t.address for t in read], *[t.address for t in made], plan.descriptor)
     if modes.grad and any(t.node is not None for t in tensors):
         node = GraphNode(FUSED, tuple([t.node for t in tensors]), tuple(tensors), (calls, results), outputs=len(made))
         if len(made) == 1:

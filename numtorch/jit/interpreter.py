@@ -1,15 +1,40 @@
-"""A graph, run: each node by the op it names, on tensors that may be recorded as in any other call."""
+"""A graph, run: each node by the op it names, on tensors that may be recorded as in any other call.
+
+A graph is made for tensors in one order in memory: its regions (`part`) and what it views otherwise are found by their strides. An
+argument of the same shape in another order is copied into that one first, unless only `fused` calls read it, which take any.
+"""
 from __future__ import annotations
 
 from typing import Any
 
 from ..autograd.graph import saved_tensors_hooks
 from ..autograd.modes import enable_grad, no_grad
+from ..layout import Layout
 from ..ops.memory.copies import clone
 from ..ops.memory.detach import detach
-from ..tensor import Tensor
+from ..tensor import Tensor, empty
+from .fused import FUSED
 from .graph import CONSTANT, Graph, Node, Value
 from .operations import run_op
+
+
+def in_order(tensor: Tensor, layout: Layout) -> Tensor:
+    """A tensor as it is where it lies as a layout of its shape says, else a copy that does.
+
+    Args:
+        tensor: it.
+        layout: what is wanted.
+
+    Raises:
+        ValueError: no memory can be taken for such a layout.
+    """
+    own = tensor.layout
+    if own is layout or own.shape != layout.shape or own.dtype is not layout.dtype or own.device is not layout.device or \
+            all(a == b for n, a, b in zip(own.shape, own.strides, layout.strides) if n != 1):
+        return tensor
+    if layout.extent()[0]:
+        raise ValueError(f"graph: expected a tensor with strides {tuple(layout.strides)}, got one with {tuple(own.strides)}")
+    return empty(layout).copy_(tensor)
 
 
 class Interpreter:
@@ -22,6 +47,8 @@ class Interpreter:
 
     def __init__(self, graph: Graph, constants: Any = None) -> None:
         self.graph, self.constants = graph, graph.constants if constants is None else constants
+        users = graph.users()
+        self.unordered = {value for value in graph.inputs if users[value] and all(node.op == FUSED.name for node in users[value])}
         used = {value: place for place, node in enumerate(graph.nodes) for value in node.values()}
         ends = {*graph.ends(), *[target for target, _ in (*graph.writes, *graph.gradients)]}
         self.last: list[list[Value]] = [[] for _ in graph.nodes]       # values that nobody needs behind a node
@@ -36,12 +63,14 @@ class Interpreter:
             args: a tensor for each input.
         """
         graph = self.graph
-        env: dict[Value, Any] = dict(zip(graph.inputs, args))
+        given = dict(zip(graph.inputs, args))
+        env = self.begin(given)
         for node, done in zip(graph.nodes, self.last):
             results = self.call(node, [env[v] if isinstance(v, Value) else v for v in node.inputs])
             env.update(zip(node.outputs, results))
             for value in done:
                 del env[value]
+        env.update(given)
         with no_grad():
             new = [(env[target], env[value]) for target, value in graph.writes]
             for tensor, written in [(tensor, clone(written)) for tensor, written in new] if len(new) > 1 else new:
@@ -49,6 +78,14 @@ class Interpreter:
             for target, value in graph.gradients:
                 env[target].grad = detach(env[value])
         return graph.result(env.__getitem__)
+
+    def begin(self, given: dict[Value, Tensor]) -> dict[Value, Any]:
+        """The arguments as the graph reads them.
+
+        Args:
+            given: a tensor for each input.
+        """
+        return {value: tensor if value in self.unordered else in_order(tensor, value.layout) for value, tensor in given.items()}
 
     def call(self, node: Node, inputs: list) -> list[Tensor]:
         """The values of one node.

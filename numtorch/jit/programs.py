@@ -79,10 +79,7 @@ class Program:
         key = repr(structure), *[tensor.layout for tensor in tensors]
         interpreter = self.known.get(key)
         if interpreter is None and structure == self.structure and len(tensors) == len(self.graph.inputs):
-            key = repr(structure), *[tensor.layout.dense() for tensor in tensors]
-            interpreter = self.known.get(key)
-            if interpreter is not None:
-                tensors = [tensor.contiguous() for tensor in tensors]
+            interpreter = self.known.get((key[0], *[tensor.layout.dense() for tensor in tensors]))
         if interpreter is None:
             if self.again is None:
                 expected = ", ".join(shown(value.layout) for value in self.graph.inputs)
@@ -90,7 +87,7 @@ class Program:
                 raise RuntimeError(f"jit: this program was traced for ({expected}) and cannot be traced again, as its source is "
                                    f"not here; got ({got})")
             graph = self.again(args)
-            interpreter = self.known[key] = Interpreter(graph, self.constants)
+            interpreter = self.known[key] = self.known[self._key(graph, structure)] = Interpreter(graph, self.constants)
         return interpreter.run(*tensors)
 
 

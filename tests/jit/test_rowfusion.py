@@ -1,4 +1,5 @@
-"""Sums, means and softmax of rows as one with what is elementwise around them: what is fused, and that it computes the same."""
+"""Reductions and softmax of rows as one with what is elementwise around them: what is fused, and that it computes the same."""
+import numpy as np
 import pytest
 from replays import kind_of
 from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
@@ -136,7 +137,8 @@ def test_calls_of_a_file_are_checked():
     good, x, y = "(('softmax', ('x', 0)),)", torch.ones(2, 64), torch.ones(2, 1)
     torch.testing.assert_close(Interpreter(parse(text.format(s="2, 64", t="64, 1", calls=good))).run(x, y), x / 64)
     for calls, s, t in ((good, "2, 64", "0, 0"), (good, "2, 64", "64, 0"), (good, "2, 65", "65, 1"), (good, "2, 1", "1, 1"), ("(('sum', ('x', 0)),)", "2, 64", "64, 1"), (good, "4, 64", "64, 1"),
-                        ("(('softmax', ('x', 1)),)", "2, 64", "64, 1"), ("(('softmax', ('x', 0), 3),)", "2, 64", "64, 1"), ("(('softmax', 1.0),)", "2, 64", "64, 1")):
+                        ("(('softmax', ('x', 1)),)", "2, 64", "64, 1"), ("(('softmax', ('x', 0), 3),)", "2, 64", "64, 1"), ("(('softmax', 1.0),)", "2, 64", "64, 1"),
+                        ("(('exp', ('x', 0)),)", "4, 64", "64, 1"), ("(('exp', ('x', 0)),)", "2, 64", "0, 1")):
         with pytest.raises(ValueError, match="fused"):
             Interpreter(parse(text.format(s=s, t=t, calls=calls))).run(x, y)
 
@@ -159,6 +161,7 @@ def test_a_compiled_function_walks_rows_once():
 ORDERS = {
     "gaps": lambda n: torch.randn(6, n + 5)[:, 2:n + 2], "every other row": lambda n: torch.randn(12, n)[::2], "one row for all": lambda n: torch.randn(n).expand(6, n),
     "one number a row": lambda n: torch.randn(6, 1).expand(6, n), "columns": lambda n: torch.randn(n, 6).t(),
+    "backwards": lambda n: torch.from_numpy(np.ascontiguousarray(torch.randn(6, n).numpy())[::-1, ::-1]),
 }
 
 
@@ -175,3 +178,57 @@ def test_memory_orders(name, n):
         fewer, _ = optimized(traced(program, x, y))
         for a, b in zip(program(x, y), Interpreter(fewer).run(x, y)):
             torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)
+
+
+# ---------------------------------------------------------------- a graph that was made for another order than that of the call
+def rows_and_elements(x, y):
+    softened = torch.softmax(x * y, -1) * 2
+    return softened, (x - y).sum(-1) + 1, (x.tanh() * y + x).reshape(-1)[3:90] * 2
+
+
+def elements(x, y):
+    z = (x * 2 + y).tanh()
+    return z * x, z.t().contiguous().view(-1) + 1
+
+
+def views_and_writes(x, y):
+    """Of memory of its own, and of arguments where `writes_arguments` says so."""
+    z, turned = x * y, x.t()
+    below = z[1:, ::2]
+    z.mul_(3)
+    return below + 1, turned.reshape(-1)[:7] * 2, z.select(1, 5)
+
+
+def writes_arguments(x, y):
+    turned, part = x.t(), x[2:, 3:60]
+    x.mul_(2)
+    return turned + y.t(), part * 3
+
+
+OVERLAPPING = ("one row for all", "one number a row")
+
+
+@pytest.mark.parametrize("program", [rows_and_elements, elements, views_and_writes, writes_arguments], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("made_for", ORDERS)
+def test_a_graph_made_for_one_order_is_right_for_all(made_for, program):
+    """As it was traced, after passes, and as a traced function, which knows what it was traced for."""
+    torch.manual_seed(3)
+    orders = [name for name in ORDERS if program is not writes_arguments or name not in OVERLAPPING]
+    graph = traced(program, ORDERS[made_for](70), torch.randn(6, 70))
+    function = torch.jit.trace(program, (ORDERS[made_for](70).clone(), torch.randn(6, 70)), check_trace=False)
+    for run in (Interpreter(graph).run, Interpreter(optimized(graph)[0]).run, function):
+        for name in orders:
+            for x, y in ((ORDERS[name](70), torch.randn(6, 70)), (ORDERS[name](70), ORDERS[name](70))):
+                held = x.clone() if program is writes_arguments else x
+                wanted = program(held, y)
+                for a, b in zip(wanted, run(x, y)):
+                    torch.testing.assert_close(b, a, rtol=1e-5, atol=1e-6)
+                torch.testing.assert_close(x, held)
+
+
+def test_gradients_reach_arguments_of_another_order():
+    fewer, _ = optimized(traced(rows_and_elements, torch.randn(6, 70), torch.randn(6, 70)))
+    given = [ORDERS[name](70).detach().requires_grad_() for name in ("columns", "backwards")]
+    results = [sum((out * out).sum() for out in run(*given)) for run in (rows_and_elements, Interpreter(fewer).run)]
+    for a, b in zip(*[torch.autograd.grad(result, given) for result in results]):
+        torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)
