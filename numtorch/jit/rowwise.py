@@ -1,6 +1,8 @@
-"""Calls along rows, as walks over each (kernels/cpu/pointwise/rows.py): elementwise ones around sums, means and softmax.
+"""Calls along rows, as walks over each (kernels/cpu/pointwise/rows.py): elementwise ones around sums, means, extremes, norms and
+softmax.
 
-A call is as in fused.py; besides elementwise ops it may be one of `ALONG`, which are along the last dimension and keep it.
+A call is as in fused.py; besides elementwise ops it may be one of `ALONG`, which are along the last dimension and keep it. A norm
+has its order as a second operand.
 """
 from __future__ import annotations
 
@@ -15,12 +17,15 @@ from ..ops.core.backends import kernels
 from ..ops.core.generate import make
 from ..ops.core.primitive import registry
 from ..ops.nn.softmax import log_softmax, log_softmax_grad, softmax, softmax_grad
-from ..ops.reduce.reductions import mean, sum
+from ..ops.reduce.reductions import amax, amin, mean, norm, sum
 
 ALONG: dict[str, Callable] = {
-    "sum": lambda x: sum(x, -1, True), "mean": lambda x: mean(x, -1, True), "softmax": lambda x: softmax(x, -1),
+    "sum": lambda x: sum(x, -1, True), "mean": lambda x: mean(x, -1, True), "max": lambda x: amax(x, -1, True),
+    "min": lambda x: amin(x, -1, True), "norm": lambda x, order: norm(x, order, -1, True), "softmax": lambda x: softmax(x, -1),
     "log_softmax": lambda x: log_softmax(x, -1), "softmax_grad": lambda grad, out: softmax_grad(grad, out, -1),
     "log_softmax_grad": lambda grad, out: log_softmax_grad(grad, out, -1)}
+REDUCTIONS = ("sum", "mean", "max", "min", "norm")
+ORDERS = (1.0, 2.0, math.inf)                            # of norms
 _FOLD = "fold"
 
 
@@ -48,7 +53,7 @@ class _Steps:
     """Calls as elementwise ones and folds.
 
     Attributes:
-        steps: of each value its op and operands; of a fold what is folded, and "sum", "mean" or "max".
+        steps: of each value its op and operands; of a fold what is folded, and how.
         single: of each value whether it is one number a row.
         level: of each value how many walks are over before it can be computed.
         value: of each call, the value that it gives.
@@ -86,10 +91,19 @@ class _Steps:
 
     def _along(self, op, given):
         add, fold = self._add, self._fold
-        if len(given) != (2 if op.endswith("_grad") else 1):
+        if len(given) != (2 if op == "norm" or op.endswith("_grad") else 1):
             raise ValueError(f"fused: {op} of {len(given)} operands")
         if op in ("sum", "mean"):
             return fold(op, *given)
+        if op == "max":
+            return fold("largest", *given)
+        if op == "min":
+            return add("neg", fold("largest", add("neg", *given)))
+        if op == "norm":
+            x, order = given
+            if order not in ORDERS:
+                raise ValueError(f"fused: expected a norm of order 1, 2 or inf, got {order!r}")
+            return fold("root", add("mul", x, x)) if order == 2 else fold("sum" if order == 1 else "largest", add("abs", x))
         if op == "softmax_grad":
             grad, out = given
             return add("mul", out, add("sub", grad, fold("sum", add("mul", grad, out))))

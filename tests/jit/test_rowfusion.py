@@ -41,8 +41,21 @@ def numbers_of_rows(x, y, weight, column):
     return total, spread.sqrt(), x * scale + spread, y.sum(-1, keepdim=True)
 
 
+def without_the_dimension(x, y, weight, column):
+    """Reductions that do not keep it, what is computed of them, and views that bring it back."""
+    total, size = (x * weight).sum(-1) / 100, y.abs().mean(-1)
+    scale = (total.tanh() * 2 + size).unsqueeze(-1)
+    return x * scale + (y - y.mean(-1)[..., None]), total / size
+
+
+def extremes_and_norms(x, y, weight, column):
+    below, above = x.amin(-1, keepdim=True), x.amax(-1)
+    unit = (x * weight) / (x * weight).norm(dim=-1, keepdim=True).clamp(min=1e-6)
+    return (x - below) / (above.unsqueeze(-1) - below), unit + x.norm(1, -1, True) * x.norm(float("inf"), -1)[..., None]
+
+
 PROGRAMS = {masked_softmax: ["fused"], layer_norm: ["fused"], with_conditions: ["fused"], numbers_of_rows: ["fused", "fused", "sum"],
-            slopes: None}
+            slopes: None, without_the_dimension: None, extremes_and_norms: ["fused", "fused"]}
 
 
 def inputs(n, dtype=torch.float32):
@@ -79,6 +92,27 @@ def test_doubles_and_what_is_not_finite():
     y.fill_(1)
     torch.testing.assert_close(Interpreter(fewer).run(x, y, weight, column), masked_softmax(x, y, weight, column), rtol=1e-12, atol=1e-14,
                                equal_nan=True)
+
+
+def test_reductions_without_the_dimension_are_part_of_a_group():
+    x, y, weight, column = inputs(80)
+    fewer, did = optimized(traced(without_the_dimension, x, y, weight, column))
+    assert did["rows"] == 1 and set(ops(fewer)) == {"fused", "view.try_view"}
+    fewer, did = optimized(traced(lambda x: (x.sum(-1), x.exp()), torch.randn(3, 63)))
+    assert "rows" not in did
+
+
+def test_a_nan_wins_whatever_its_sign():
+    def program(x):
+        y = x * 2
+        return y.amax(-1, keepdim=True), y.amin(-1, keepdim=True), y.norm(float("inf"), -1, True), y.norm(2, -1, True)
+    x = torch.randn(5, 80)
+    x[0, 3], x[1, 79], x[2, 0], x[3, 9], x[3, 10] = float("nan"), -float("nan"), float("inf"), float("-inf"), float("inf")
+    x[4] = float("-inf")
+    fewer, did = optimized(traced(program, x))
+    assert did["rows"] == 1
+    for a, b in zip(program(x), Interpreter(fewer).run(x)):
+        torch.testing.assert_close(b, a, equal_nan=True)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -138,6 +172,7 @@ def test_calls_of_a_file_are_checked():
     torch.testing.assert_close(Interpreter(parse(text.format(s="2, 64", t="64, 1", calls=good))).run(x, y), x / 64)
     for calls, s, t in ((good, "2, 64", "0, 0"), (good, "2, 64", "64, 0"), (good, "2, 65", "65, 1"), (good, "2, 1", "1, 1"), ("(('sum', ('x', 0)),)", "2, 64", "64, 1"), (good, "4, 64", "64, 1"),
                         ("(('softmax', ('x', 1)),)", "2, 64", "64, 1"), ("(('softmax', ('x', 0), 3),)", "2, 64", "64, 1"), ("(('softmax', 1.0),)", "2, 64", "64, 1"),
+                        ("(('norm', ('x', 0), 3.0),)", "2, 1", "1, 1"), ("(('norm', ('x', 0)),)", "2, 1", "1, 1"),
                         ("(('exp', ('x', 0)),)", "4, 64", "64, 1"), ("(('exp', ('x', 0)),)", "2, 64", "0, 1")):
         with pytest.raises(ValueError, match="fused"):
             Interpreter(parse(text.format(s=s, t=t, calls=calls))).run(x, y)

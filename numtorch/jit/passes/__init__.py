@@ -6,7 +6,9 @@ subexpressions  what is computed twice
 constants       what depends on constants alone
 algebra         what is equal to something simpler
 convnorm        batch norms behind convolutions and linear maps
-rowfusion       sums, means and softmax of rows, with the elementwise calls around them
+groups          calls that can be one: what the two fusions below have in common
+keptdims        reductions of rows keep their dimension, for the next
+rowfusion       sums, means, extremes, norms and softmax of rows, with the elementwise calls around them
 fusion          elementwise calls as one
 memory          how long values live, and what memory that takes
 

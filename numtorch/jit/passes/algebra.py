@@ -4,6 +4,9 @@ from __future__ import annotations
 from ..graph import Graph, Node, Value
 
 
+_IN_ORDER = ("view.try_view", "view.unsqueeze", "view.squeeze", "view.unflatten")        # elements stay in their order
+
+
 def _one(number) -> bool:
     return isinstance(number, (int, float)) and not isinstance(number, bool) and number == 1
 
@@ -37,6 +40,8 @@ def simpler(node: Node) -> Value | None:
         if node.op == "view.transpose" and before is not None and before.op == node.op \
                 and sorted(before.attributes) == sorted(node.attributes):
             result = before.inputs[0]
+        elif node.op in _IN_ORDER and before is not None and before.op in _IN_ORDER and before.inputs[0].layout is out.layout:
+            result = before.inputs[0]                    # another shape and back
         elif node.op in ("view.try_view", "view.expand", "view.permute", "view.slice_dim") and first.layout is out.layout \
                 and (node.op != "view.permute" or tuple(node.attributes[0]) == tuple(range(out.layout.ndim))):
             result = first

@@ -1,7 +1,7 @@
-"""Sums, means and softmax along the last dimension as one with the elementwise calls before and after them, for which rows are read
-once.
+"""Sums, means, extremes, norms and softmax along the last dimension as one with the elementwise calls before and after them, for
+which rows are read once.
 
-A group grows from call to call as in fusion.py. Its tensors are of one shape, or have one number for each of its rows; operands may
+A group (groups.py) is of calls whose tensors are of one shape, or have one number for each of its rows; operands may
 broadcast to it. It has at least one call that is along rows, and rows that are long enough to fill vectors.
 """
 from __future__ import annotations
@@ -10,8 +10,11 @@ from ...dtypes import float32, float64
 from ...kernels.planning import without_memory
 from ...layout import broadcast_shapes
 from ..graph import Graph, Node
-from ..rowwise import ALONG, plan_rows
-from .fusion import MOST_TENSORS, as_one, is_last, kind_of, put_together, takes
+from ..rowwise import ALONG, ORDERS, REDUCTIONS, plan_rows
+from .algebra import simplify
+from .deadcode import dead_code
+from .groups import MOST_TENSORS, Group, as_one, groups_of, kind_of, put_together, takes
+from .keptdims import keep_dims, reduces_rows
 
 SHORTEST, LONGEST = 64, 4096
 MOST_CALLS = 32
@@ -25,63 +28,36 @@ def _along(node: Node) -> bool:
     if first.dtype not in (float32, float64) or first.ndim < 1 or out.device.type != "cpu" or \
             any(v.layout.dtype is not first.dtype or v.layout.shape != first.shape for v in node.values()):
         return False
-    if node.op in ("sum", "mean"):
-        dims, keepdim, options = node.attributes
-        dim = dims[0] if isinstance(dims, tuple) and len(dims) == 1 else dims
-        return dim in (-1, first.ndim - 1) and keepdim is True and not options
+    if node.op in REDUCTIONS:
+        return reduces_rows(node, first) and node.attributes[1] is True and (node.op != "norm" or _order(node)[0] in ORDERS)
     return node.attributes[0] in (-1, first.ndim - 1)
 
 
-class _Group:
-    def __init__(self, shape, dtype) -> None:
-        self.shape, self.dtype, self.nodes = tuple(shape), dtype, []
+def _order(node: Node) -> tuple:
+    """The order of a norm, which it has as an operand in a fused call."""
+    return (dict(node.attributes[2])["exponent"],) if node.op == "norm" else ()
+
+
+class _Rows(Group):
+    @classmethod
+    def begin(cls, node):
+        layouts = [v.layout for v in node.values() if v.layout.dtype in (float32, float64)]
+        if not (_along(node) or kind_of(node)) or not layouts:
+            return None
+        shape = layouts[0].shape if _along(node) else node.outputs[0].layout.shape
+        return cls(shape, layouts[0].dtype) if shape and SHORTEST <= shape[-1] <= LONGEST else None
 
     def fits(self, node, users, places):
-        """Whether a call can be part of it."""
-        shape = tuple(node.outputs[0].layout.shape)
-        single = (*self.shape[:-1], 1)
-        if len(self.nodes) >= MOST_CALLS or shape not in (self.shape, single) or not is_last(self.nodes, node, users, places):
+        along, kind = _along(node), kind_of(node)
+        if not (along or kind) or len(self.nodes) >= MOST_CALLS or not self.is_last(node, users, places):
             return False
-        if _along(node):
+        shape = tuple(node.outputs[0].layout.shape)
+        if shape not in (self.shape, (*self.shape[:-1], 1)):
+            return False
+        if along:
             first = node.values()[0].layout
             return tuple(first.shape) == self.shape and first.dtype is self.dtype
-        kind = kind_of(node)
-        return kind is not None and takes(node, self.dtype) and (kind == "value" or shape == self.shape)
-
-
-def groups_of(graph: Graph) -> list[list[Node]]:
-    """Calls that can be one, each group in order.
-
-    Args:
-        graph: it.
-    """
-    users = graph.users()
-    places = {node: place for place, node in enumerate(graph.nodes)}
-    member: dict[Node, _Group] = {}
-    groups: list[_Group] = []
-    for node in graph.nodes:
-        candidates = list(dict.fromkeys(member[v.node] for v in node.values() if v.node in member))
-        group = next((g for g in reversed(candidates) if g.fits(node, users, places)), None)
-        if group is None:
-            layouts = [v.layout for v in node.values() if v.layout.dtype in (float32, float64)]
-            if not (_along(node) or kind_of(node)) or not layouts:
-                continue
-            shape = layouts[0].shape if _along(node) else node.outputs[0].layout.shape
-            group = _Group(shape, layouts[0].dtype)
-            if not shape or not SHORTEST <= shape[-1] <= LONGEST or not group.fits(node, users, places):
-                continue
-            groups.append(group)
-        for other in candidates:
-            if other is not group and (other.shape, other.dtype) == (group.shape, group.dtype):
-                joined = _Group(group.shape, group.dtype)
-                joined.nodes = sorted([*other.nodes, *group.nodes], key=lambda member: places[member])
-                if joined.fits(node, users, places):
-                    group.nodes = joined.nodes
-                    member.update(dict.fromkeys(other.nodes, group))
-                    groups.remove(other)
-        group.nodes.append(node)
-        member[node] = group
-    return [group.nodes for group in groups if len(group.nodes) > 1 and any(map(_along, group.nodes))]
+        return takes(node, self.dtype) and (kind == "value" or shape == self.shape)
 
 
 def fuse_rows(graph: Graph) -> int:
@@ -91,8 +67,14 @@ def fuse_rows(graph: Graph) -> int:
         graph: it is changed.
     """
     count = 0
-    for nodes in groups_of(graph):
-        made, outs = as_one(graph, nodes)
+    if keep_dims(graph):
+        simplify(graph)
+        dead_code(graph)
+    for group in groups_of(graph, _Rows):
+        nodes = group.nodes
+        if len(nodes) < 2 or not any(map(_along, nodes)):
+            continue
+        made, outs = as_one(graph, nodes, _order)
         calls, results, layouts = made.attributes
         inputs = [value.layout for value in made.values()]
         if not outs or len(outs) + len(inputs) > MOST_TENSORS:

@@ -1,4 +1,4 @@
-"""Formulas around sums, means and maxima of rows: a row is read once into the first cache, and walked there as often as needed.
+"""Formulas around sums, means, norms and extremes of rows: a row is read once into the first cache, and walked there as often as needed.
 
 A kernel is a list of walks (`Walk`). Each computes a formula for every element of a row, and stores, keeps or folds what that
 gives; then a formula of the folded numbers may follow. Softmax is three: a maximum; exponentials, kept, and their sum; their
@@ -17,7 +17,7 @@ from ...binding import ScalarBody
 from ...compiler import compile_kernel
 from ...conversions import CONVERSION_NAMES, load_source
 from ...elementtypes import itemsize, scalar_type
-from ...intrinsics import local_array, offset
+from ...intrinsics import local_array, offset, select, sqrt
 from ...threads import Prepared
 from ..shared.elements import from_order, order_of, prepare_parts, shares
 
@@ -33,8 +33,9 @@ class Walk(NamedTuple):
     Attributes:
         body: the formula of an element; it gives one number, or a tuple; None where there is nothing to compute.
         operands: what it takes: "x0" (an input), "b0" (a buffer), "v0" (a number of the row).
-        targets: for each number that it gives where that goes: of "y0" (a result), "b0" (a buffer), and "sum", "mean" or "max" with
-            the number of the row that this is, as ("sum", "v0"), any number.
+        targets: for each number that it gives where that goes, any number: of "y0" (a result), "b0" (a buffer), and what is folded
+            with the number of the row that this is, as ("sum", "v0"). Folds are "sum", "mean", "root" (of the sum), "largest"
+            (a NaN wins), and "max" (for which a NaN may be lost).
         rest: the formula of the row's numbers that follows, or None.
         rest_operands: what that takes, of "v0" and of inputs that have one number a row.
         rest_targets: for each number that it gives its name, "v1", and of the results that it is, "y0".
@@ -88,8 +89,8 @@ def _source(walks, inputs, single, results, buffers):
 
 def _loop(number, operands, targets):
     folds = [fold for found in targets for fold in found if isinstance(fold, tuple)]
-    sums = [name for kind, name in folds if kind != "max"]
-    lines = [f"        m{name} = order_of(T(-inf))" for kind, name in folds if kind == "max"]
+    sums = [name for kind, name in folds if kind not in _EXTREMES]
+    lines = [f"        m{name} = order_of(T(-inf))" for kind, name in folds if kind in _EXTREMES]
     lines += [f"        w{name} = W(0)" for name in sums]
     begin, end, indent = "0", "n", "        "
     if sums:
@@ -102,17 +103,19 @@ def _loop(number, operands, targets):
         for target in found:
             if not isinstance(target, tuple):
                 lines.append(f"{indent}    {target}{'_' if target[0] == 'y' else ''}[i] = {value}")
-            elif target[0] == "max":
-                lines.append(f"{indent}    m{target[1]} = max(m{target[1]}, order_of({value}))")
+            elif target[0] in _EXTREMES:
+                lines.append(f"{indent}    m{target[1]} = max(m{target[1]}, order_of({_EXTREMES[target[0]].format(value)}))")
             else:
                 lines.append(f"{indent}    p{target[1]} += {value}")
     lines += [f"            w{name} += W(p{name})" for name in sums]
-    closed = {"max": "from_order(m{0})", "sum": "T(w{0})", "mean": "T(w{0} * share)"}
-    return lines + [f"        {name} = {closed[kind].format(name)}" for kind, name in folds]
+    return lines + [f"        {name} = {_CLOSED[kind].format(name)}" for kind, name in folds]
 
 
+_EXTREMES = {"max": "{0}", "largest": "select({0} == {0}, {0}, T(nan))"}     # a NaN may be negative, and below all
+_CLOSED = {"max": "from_order(m{0})", "largest": "from_order(m{0})", "sum": "T(w{0})", "mean": "T(w{0} * share)",
+           "root": "T(sqrt(w{0}))"}
 _NAMES = dict(CONVERSION_NAMES, offset=offset, local_array=local_array, order_of=order_of, from_order=from_order, inf=np.inf,
-              W=np.float64, int64=np.int64)
+              nan=np.nan, W=np.float64, int64=np.int64, select=select, sqrt=sqrt)
 
 
 def plan_rows(walks: tuple, inputs: tuple, results: int, dtype: str, rows: int, n: int, steps: tuple, single: tuple,
