@@ -1,6 +1,9 @@
 """Programs in the subset of Python that scripts are written in. test_script.py runs each as Python, as a script, as a script from a
 file, and as PyTorch's script: the name `torch` is what the reader of this file says."""
 
+from collections import namedtuple
+from typing import NamedTuple
+
 import numtorch as torch
 from numtorch import Tensor
 
@@ -143,6 +146,60 @@ def newton(x):
             break
         y = new
     return y
+
+
+class Point(NamedTuple):
+    x: Tensor
+    y: Tensor
+    scale: float = 2.0
+
+
+Line = namedtuple("Line", "begin end")
+
+
+def shifted(point: Point, by: float) -> Point:
+    return Point(point.x + by, point.y - by, 3.0)
+
+
+def points(x):
+    p = Point(x, y=x + 1)
+    first, second, _ = p
+    q = shifted(p, 0.5)
+    many: list[Point] = [p, q]
+    total = torch.zeros_like(x)
+    for each in many:
+        total = total + each.x * each.scale
+    line = Line(p.x, end=q.y)
+    return p.x * q.y + first * p[1] * q.scale + second, q, total, line.end - line.begin
+
+
+class Declared(torch.nn.Module):
+    """Constants, properties and empty containers, as in PyTorch's reference of TorchScript."""
+
+    factor: torch.jit.Final[int]
+    seen: dict[str, int]
+    kept: list[Tensor]
+    __constants__ = ["shift"]
+    __jit_unused_properties__ = ["shown"]
+
+    def __init__(self):
+        super().__init__()
+        self.factor, self.shift = 3, 0.25
+        self.weight = torch.nn.Parameter(torch.tensor([-1.0, 2.0]))
+        self.seen, self.kept = {}, []
+
+    @property
+    def scale(self) -> Tensor:
+        return self.weight.abs() * self.factor
+
+    @property
+    def shown(self):
+        return {str(each) for each in self.parameters()}
+
+    def forward(self, x, name: str):
+        self.seen[name] = self.seen.get(name, 0) + 1
+        self.kept.append(x)
+        return x * self.scale + self.shift * len(self.kept), self.seen
 
 
 class Block(torch.nn.Module):

@@ -68,7 +68,8 @@ class Level:
 
     def place(self, x):
         """Give the tensor inside the place in the graph that a tensor was given, as by the hooks of a module."""
-        raise NotImplementedError("register_full_backward_hook: backward hooks of modules see no tensors that take part in a transform")
+        raise NotImplementedError("register_full_backward_hook: backward hooks of modules see no tensors that take part in a "
+                                  "transform")
 
     def values(self, x):
         raise NotImplementedError

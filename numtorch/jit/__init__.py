@@ -46,13 +46,14 @@ import importlib as _importlib
 _PUBLIC = {
     "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule",
     "parsing": "parse", "inference": "freeze optimize_for_inference", "graph": "Graph", "interpreter": "Interpreter",
-    "scripting.scripts": "export ignore script unused", "scripting.reading": "annotate script_isinstance",
+    "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",
+    "scripting.reading": "annotate script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save", "native.exporting": "export_native",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
-__all__ = ["Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule", "TracerWarning", "UnsupportedNodeError",
-           "annotate", "export", "export_native", "freeze", "ignore", "is_scripting", "is_tracing", "load",
+__all__ = ["Attribute", "Final", "Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule", "TracerWarning",
+           "UnsupportedNodeError", "annotate", "export", "export_native", "freeze", "ignore", "is_scripting", "is_tracing", "load",
            "optimize_for_inference", "parse", "save", "script", "trace", "trace_module", "unused"]
 
 
@@ -70,6 +71,8 @@ def is_scripting() -> bool:
 def __getattr__(name):
     if name == "isinstance":
         name = "script_isinstance"
+    if name == "Final":
+        return _importlib.import_module("typing").Final
     if name in _HOMES:
         return getattr(_importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -27,7 +27,7 @@ ROWS = [                                                 # the program, its argu
     ("booleans", lambda t: (t(2), True, 3)), ("booleans", lambda t: (t(2), False, 3)), ("indexing", lambda t: (t(3, 2),)),
     ("zipped", lambda t: ([t(2), t(2)], [0.5, 2.0])), ("nested", lambda t: (t(4), 4)), ("no_grads", lambda t: (t(3),)),
     ("functional", lambda t: (t(2, 3), t(4, 3), t(4))), ("isinstances", lambda t: (t(2), 3)), ("isinstances", lambda t: (t(2),)),
-    ("dtypes", lambda t: (t(3),)), ("newton", lambda t: (t(3),))]
+    ("dtypes", lambda t: (t(3),)), ("newton", lambda t: (t(3),)), ("points", lambda t: (t(3),))]
 RAISES = [("strings", lambda t: (t(3), "max"), "unknown mode max"), ("strings", lambda t: (t(3, 1),), "expected one dimension, got 2"),
           ("collatz", lambda t: (t(1),), "Expected a value of type 'int' for argument 'n' but instead found type 'Tensor'"),
           ("early", lambda t: (t(3),), "missing value for argument 'n'"), ("collatz", lambda t: (1, 2), "at most 1 argument")]
@@ -227,6 +227,80 @@ def test_a_module_as_a_script_computes_what_that_of_pytorch_does(theirs):
     x = argument(torch)(2, 4)
     y = reference.tensor(x.tolist())
     assert flatten(script(x).tolist())[0] == pytest.approx(flatten(their_script(y).tolist())[0], rel=1e-5)
+
+
+def test_constants_properties_and_empty_containers_of_modules(theirs):
+    """As Python, as a script, from a file, and as PyTorch's script."""
+    net, script = programs.Declared(), torch.jit.script(programs.Declared())
+    loaded, their_script = through_file(script), reference.jit.script(theirs.Declared())
+    for name in ("a", "b", "a"):
+        wanted, seen = net(torch.ones(2), name)
+        for each in (script, loaded):
+            found, counted = each(torch.ones(2), name)
+            assert torch.equal(found, wanted) and counted == seen
+        found, counted = their_script(reference.ones(2), name)
+        assert found.tolist() == wanted.tolist() and counted == seen
+    assert torch.equal(script.scale, net.scale) and torch.equal(loaded.scale, net.scale)
+    with pytest.raises(AttributeError, match="shown"):
+        print(script.shown)
+
+
+class Assigning(programs.Declared):
+    def forward(self, x):
+        self.factor = 4
+        return x * self.factor
+
+
+class Replacing(programs.Declared):
+    def forward(self, x):
+        self.scale = x
+        return x
+
+
+class Holding(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows, self.point = torch.jit.Attribute([], list[torch.Tensor]), torch.jit.Attribute(None, programs.Point | None)
+
+    def forward(self, x):
+        self.rows.append(x)
+        return torch.stack(self.rows)
+
+
+def test_what_is_final_and_what_is_a_property_is_not_assigned_to():
+    for kind, message in ((Assigning, "factor of Assigning is Final"), (Replacing, "scale of Replacing is a property")):
+        with pytest.raises(RuntimeError, match=message):
+            torch.jit.script(kind())
+    script = torch.jit.script(Holding())
+    for n in range(1, 4):
+        assert script(torch.ones(2)).shape == (n, 2)
+
+
+def wrong_field(p: programs.Point):
+    return p.z
+
+
+def too_few():
+    return programs.Point(torch.ones(1))
+
+
+def another_type():
+    return programs.Point(torch.ones(1), torch.ones(1), "3")
+
+
+def test_named_tuples_of_a_user_are_types():
+    script = torch.jit.script(programs.shifted)
+    found = script(programs.Point(torch.zeros(2), torch.zeros(2)), 1.0)
+    assert type(found) is programs.Point and found.scale == 3.0 and "__torch__.Point" in script.code
+    loaded = through_file(script)(programs.Point(torch.zeros(2), torch.zeros(2)), 1.0)
+    assert loaded._fields == programs.Point._fields and torch.equal(loaded.x, found.x)
+    for given in (torch.zeros(2), (torch.zeros(2), torch.zeros(2), 1.0), programs.Line(torch.zeros(2), torch.zeros(2))):
+        with pytest.raises(RuntimeError, match=r"Expected a value of type '__torch__\.Point'"):
+            script(given, 1.0)
+    for function, message in ((wrong_field, "no attribute or method 'z'"), (too_few, "missing value for argument 'y'"),
+                              (another_type, "Expected a value of type 'float' for argument 'scale'")):
+        with pytest.raises(RuntimeError, match=message):
+            torch.jit.script(function)
 
 
 def test_scripts_traces_and_python_call_each_other():

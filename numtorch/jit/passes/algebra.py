@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from ..graph import Graph, Node, Value
 
-
 _IN_ORDER = ("view.try_view", "view.unsqueeze", "view.squeeze", "view.unflatten")        # elements stay in their order
 
 

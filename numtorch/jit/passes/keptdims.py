@@ -11,6 +11,8 @@ from ..graph import Graph, Node, Value
 from ..rowwise import REDUCTIONS
 from .groups import kind_of
 
+SHORTEST, LONGEST = 64, 4096                             # elements of rows that are fused
+
 
 def reduces_rows(node: Node, layout: Layout) -> bool:
     """Whether a reduction is one over the last dimension.
@@ -29,8 +31,8 @@ def _loses_rows(node: Node) -> bool:
     if node.op not in REDUCTIONS or node.keeps or len(node.outputs) != 1 or len(node.values()) != 1:
         return False
     first, out = node.values()[0].layout, node.outputs[0].layout
-    return first.ndim > 1 and reduces_rows(node, first) and node.attributes[1] is False and out.dtype in (float32, float64) \
-        and out.device.type == "cpu" and out.contiguous
+    return first.ndim > 1 and SHORTEST <= first.shape[-1] <= LONGEST and reduces_rows(node, first) and node.attributes[1] is False \
+        and out.dtype in (float32, float64) and out.device.type == "cpu" and out.contiguous
 
 
 def keep_dims(graph: Graph) -> int:

@@ -14,9 +14,8 @@ from ..rowwise import ALONG, ORDERS, REDUCTIONS, plan_rows
 from .algebra import simplify
 from .deadcode import dead_code
 from .groups import MOST_TENSORS, Group, as_one, groups_of, kind_of, put_together, takes
-from .keptdims import keep_dims, reduces_rows
+from .keptdims import LONGEST, SHORTEST, keep_dims, reduces_rows
 
-SHORTEST, LONGEST = 64, 4096
 MOST_CALLS = 32
 
 

@@ -28,6 +28,7 @@ from .kinds import (
     kind_of,
     list_of,
     tuple_of,
+    unnamed,
 )
 
 _PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\d*(?::[^{}]*)?\})*")
@@ -112,6 +113,8 @@ class Calling:
             return made, vocabulary.DEVICES[name]
         if kind == DTYPE and name in vocabulary.DTYPES:
             return made, vocabulary.DTYPES[name]
+        if kind.name == "NamedTuple" and name in (fields := dict(kind.of[0].arguments)):
+            return made, fields[name]
         if kind.name == "Module":
             return made, common([self.member(node, module, name) for module in kind.of])
         if kind.name in ("Any", "Tuple") and name in vocabulary.any_names() and not name.startswith("_"):
@@ -139,8 +142,9 @@ class Calling:
         if scripts is not None:
             if name in vars(module)["_plain"]:
                 return kind_of(vars(module)[name])
-            if self.unit.method(module, name) is not None:
-                return self.refuse(node, f"{name} is a method, call it")
+            found = self.unit.method(module, name)
+            if found is not None:
+                return found.result if found.is_property else self.refuse(node, f"{name} is a method, call it")
         elif name in vars(module) and not name.startswith("_"):
             return kind_of(vars(module)[name])
         return self.refuse(
@@ -169,6 +173,10 @@ class Calling:
                     "as tensors, numbers, strings, lists and dicts",
                 )
             there = self.member(node, module, name)
+            if name in vars(module)["_scripts"]:
+                self.refuse(node, f"{name} of {_said(module)} is a property, which scripts only read")
+            if name in vars(module).get("_final", ()):
+                self.refuse(node, f"{name} of {_said(module)} is Final, and is assigned to")
             if not fits(there, value) and not (there == NONE and value == TENSOR and name in module._buffers):
                 self.refuse(node, f"{name} is of type {there} and is assigned a {value}")
         return ast.Attribute(owner, name, ast.Store())
@@ -302,7 +310,7 @@ class Calling:
         if name == "print" and any(each.arg not in ("sep", "end") for each in node.keywords):
             self.refuse(node, "print() in a script writes to the terminal")
         first = (kinds[0][0] if kinds and kinds[0] else ANY)
-        if name == "len" and first.name not in ("Tensor", "List", "Dict", "Tuple", "str", "Any", "Module", "Iterator"):
+        if name == "len" and unnamed(first).name not in ("Tensor", "List", "Dict", "Tuple", "str", "Any", "Module", "Iterator"):
             self.refuse(node, f"a {first} has no len()")
         return ast.Call(self.bind(vocabulary.BUILTINS[name]), given, keywords), self._builtin_kind(node, name, kinds, first)
 
@@ -318,7 +326,7 @@ class Calling:
         if name in ("list", "sorted"):
             return list_of(self.element(first, node) if kinds and kinds[0] else ANY)
         if name == "tuple":
-            return first if first.name == "Tuple" else Kind("Tuple")
+            return unnamed(first) if first.name in ("Tuple", "NamedTuple") else Kind("Tuple")
         if name == "dict":
             return first if first.name == "Dict" else Kind("Dict", (ANY, ANY))
         if name in ("abs", "max", "min", "sum"):

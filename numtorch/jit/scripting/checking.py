@@ -16,6 +16,7 @@ from .kinds import (
     fits,
     join,
     parse_kind,
+    unnamed,
 )
 from .problems import Source, refuse
 
@@ -114,7 +115,7 @@ class Checker(Expressions):
 
     def _kind(self, node) -> Kind:
         try:
-            return parse_kind(node)
+            return parse_kind(node, self.unit.named)
         except (ValueError, SyntaxError) as error:
             return self.refuse(node, str(error))
 
@@ -216,6 +217,7 @@ class Checker(Expressions):
             self._set(target.id, kind)
             return ast.copy_location(ast.Name(target.id, ast.Store()), target)
         if isinstance(target, (ast.Tuple, ast.List)):
+            kind = unnamed(kind)
             if kind.name == "Tuple" and kind.of and len(kind.of) != len(target.elts):
                 self.refuse(target, f"Need {len(target.elts)} values to unpack, and there are {len(kind.of)}")
             kinds = kind.of if kind.name == "Tuple" and kind.of else [self.element(kind, target)] * len(target.elts)

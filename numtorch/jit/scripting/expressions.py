@@ -23,6 +23,7 @@ from .kinds import (
     list_of,
     optional,
     tuple_of,
+    unnamed,
 )
 
 _NUMBERS = ("int", "float", "bool", "number", "complex")
@@ -317,6 +318,7 @@ class Expressions(Calling):
     def _of_Subscript(self, node):
         owner, kind = self.expression(node.value)
         index, index_kind = self.expression(node.slice)
+        kind = unnamed(kind)
         made = ast.Subscript(owner, index, ast.Load())
         whole = isinstance(node.slice, ast.Slice)
         if kind.name == "Optional":
@@ -358,6 +360,7 @@ class Expressions(Calling):
 
     def element(self, kind, node) -> Kind:
         """The type of what a loop over a value gives."""
+        kind = unnamed(kind)
         if kind.name in ("List", "Iterator", "Dict"):
             return kind.of[0] if kind.of else ANY
         if kind.name == "Tuple":

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import typing
+from collections.abc import Callable
 from typing import Any
 
 from ...devices import device
@@ -10,13 +11,15 @@ from ...dtypes import dtype
 from ...nn.modules.module import Module
 from ...tensor import Tensor
 
+UNIT = "__torch__"                                       # where a script's own functions and types stand
+
 
 class Kind(typing.NamedTuple):
     """A type.
 
     Attributes:
         name: `Tensor`, `int`, `List` and so on; `Any` where nothing is known.
-        of: the types of elements; for `Module`, the modules that it may be.
+        of: the types of elements; for `Module`, the modules that it may be; for `NamedTuple`, its `Fields`.
     """
 
     name: str
@@ -25,9 +28,40 @@ class Kind(typing.NamedTuple):
     def __str__(self) -> str:
         if self.name == "NoneType":
             return "None"
+        if self.name == "NamedTuple":
+            return f"{UNIT}.{self.of[0].name}"
         if not self.of or self.name == "Module":
             return self.name
         return f"{self.name}[{', '.join(map(str, self.of))}]"
+
+
+class Fields:
+    """A class of named tuples.
+
+    Args:
+        name: under which a unit's scripts have it.
+        function: the class.
+        arguments: (name, type) of each field.
+
+    Attributes:
+        result: the type of its objects.
+        places, with_default: the names of all fields, and of those that may be left out.
+    """
+
+    def __init__(self, name: str, function: Any, arguments: list[tuple[str, Kind]]) -> None:
+        self.name, self.function, self.arguments = name, function, arguments
+        self.result = Kind("NamedTuple", (self,))
+        self.places, self.with_default = list(function._fields), set(function._field_defaults)
+
+
+def is_named_tuple(value: Any) -> bool:
+    """Whether a value is a class of named tuples."""
+    return isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+
+
+def unnamed(kind: Kind) -> Kind:
+    """The type of a named tuple as that of any tuple; another as it is."""
+    return tuple_of(*[each for _, each in kind.of[0].arguments]) if kind.name == "NamedTuple" else kind
 
 
 ANY, TENSOR, INT, FLOAT, BOOL, STR, NONE = map(Kind, ("Any", "Tensor", "int", "float", "bool", "str", "NoneType"))
@@ -51,26 +85,29 @@ def optional(kind: Kind) -> Kind:
     return kind if kind.name in ("Optional", "Any", "NoneType") else Kind("Optional", (kind,))
 
 
-def parse_kind(node: ast.expr) -> Kind:
+def parse_kind(node: ast.expr, named: Callable[[ast.expr], Kind | None] = lambda node: None) -> Kind:
     """The type that an annotation says.
 
     Args:
         node: the annotation, in names of `typing`, builtins and `Tensor`.
+        named: the type of a name that is none of these, or None.
 
     Raises:
         ValueError: it says none.
     """
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return parse_kind(ast.parse(node.value, mode="eval").body)
+        return parse_kind(ast.parse(node.value, mode="eval").body, named)
     if isinstance(node, ast.Constant) and node.value is None:
         return NONE
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        left, right = parse_kind(node.left), parse_kind(node.right)
+        left, right = parse_kind(node.left, named), parse_kind(node.right, named)
         if right == NONE:
             return optional(left)
         if left == NONE:
             return optional(right)
         return ANY if {left.name, right.name} - set(_NUMBERS) else NUMBER
+    if isinstance(node, (ast.Name, ast.Attribute)) and (found := named(node)) is not None:
+        return found
     if isinstance(node, ast.Attribute):                  # torch.Tensor, typing.List
         node = ast.Name(node.attr)
     if isinstance(node, ast.Name):
@@ -88,40 +125,42 @@ def parse_kind(node: ast.expr) -> Kind:
         name = _SPELLINGS.get(outer, outer)
         inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if name == "Union":
-            kinds = [parse_kind(each) for each in inner]
+            kinds = [parse_kind(each, named) for each in inner]
             rest = [kind for kind in kinds if kind != NONE]
-            found = rest[0] if len(rest) == 1 else ANY
-            return optional(found) if len(rest) < len(kinds) else found
+            inside = rest[0] if len(rest) == 1 else ANY
+            return optional(inside) if len(rest) < len(kinds) else inside
         if name == "Final":
-            return parse_kind(inner[0])
+            return parse_kind(inner[0], named)
         if name in SHAPES:
             if name == "Tuple" and (len(inner) == 2 and isinstance(inner[1], ast.Constant) and inner[1].value is Ellipsis):
                 raise ValueError("tuples have a fixed length: Tuple[int, int], or a List[int]")
             if SHAPES[name] not in (None, len(inner)):
                 raise ValueError(f"{name} takes {SHAPES[name]} types, got {len(inner)}")
-            kinds_of = tuple([parse_kind(each) for each in inner]) if not (
+            kinds_of = tuple([parse_kind(each, named) for each in inner]) if not (
                 name == "Tuple" and len(inner) == 1 and isinstance(inner[0], ast.Tuple)) else ()
             return optional(kinds_of[0]) if name == "Optional" else Kind(name, kinds_of)
     raise ValueError(f"{ast.unparse(node)} is no type of a script")
 
 
-def parse_text(text: str) -> Kind:
+def parse_text(text: str, named: Callable[[ast.expr], Kind | None] = lambda node: None) -> Kind:
     """The type that a text says.
 
     Args:
         text: as `str(kind)` gives it.
+        named: as `parse_kind` has it.
 
     Raises:
         ValueError: it says none.
     """
     try:
-        return parse_kind(ast.parse(text, mode="eval").body)
+        return parse_kind(ast.parse(text, mode="eval").body, named)
     except (SyntaxError, TypeError, RecursionError):
         raise ValueError(f"{text!r} is no type of a script") from None
 
 
 def said_kind(annotation: Any) -> Kind | None:
     """The type of an annotation as Python has it, or None where it is none of a script."""
+    annotation = getattr(annotation, "__forward_arg__", annotation)
     text = annotation if isinstance(annotation, str) else annotation.__name__ if isinstance(annotation, type) and not hasattr(
         annotation, "__origin__") else str(annotation)
     try:
@@ -200,7 +239,9 @@ def fits(wanted: Kind, given: Kind) -> bool:
         return given.name == "bool"
     if wanted.name == "Module":
         return given.name == "Module"
-    if wanted.name != given.name:
+    if wanted.name == "Tuple":
+        given = unnamed(given)
+    if wanted.name != given.name or "NamedTuple" in (wanted.name, given.name):
         return False
     if not wanted.of or not given.of:
         return wanted.name != "Tuple"
@@ -223,6 +264,10 @@ def accepts(kind: Kind, value: Any) -> bool:
                                                                for k, v in value.items()))
     if name == "Tuple":
         return isinstance(value, tuple) and (not kind.of or (len(value) == len(kind.of) and all(map(accepts, kind.of, value))))
+    if name == "NamedTuple":                             # of a class of these fields, which a file's is not the user's
+        fields = kind.of[0]
+        return isinstance(value, tuple) and getattr(value, "_fields", None) == tuple(fields.places) and \
+            all(accepts(each, part) for (_, each), part in zip(fields.arguments, value))
     if name == "float":
         return isinstance(value, (float, int)) and not isinstance(value, bool)
     if name == "int":

@@ -1,6 +1,7 @@
 """Scripts from what a file holds. Text is checked as that of a user's function was, for it is the same text."""
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 from ... import nn
@@ -10,7 +11,7 @@ from ...tensor import Tensor
 from .. import programs
 from ..programs import ScriptFunction, ScriptModule
 from . import vocabulary
-from .kinds import parse_text
+from .kinds import Fields, parse_text
 from .modules import LibraryModule, ScriptedFunction, ScriptedModule
 from .units import Script, Traced, Unit, Unused, parsed
 from .vocabulary import OWN, is_plain
@@ -60,8 +61,16 @@ def _all_ready(units):
 
 def _unit(entries):
     unit = Unit()
-    unit.functions.update({_name(name): _entry(unit, name, entry) for name, entry in entries.items()})
+    for name, entry in entries.items():                  # types before what they are types of
+        unit.functions[_name(name)] = _entry(unit, name, entry)
     return unit
+
+
+def _fields(unit, name, entry):
+    if not is_plain(entry["defaults"]):
+        raise ValueError(f"a default of {name} is no value of a script")
+    made: Any = collections.namedtuple(name, [_name(field) for field, _ in entry["fields"]], defaults=entry["defaults"])
+    return Fields(name, made, [(field, parse_text(text, unit.named)) for field, text in entry["fields"]])
 
 
 def _entry(unit, name, entry, owner=None):
@@ -69,13 +78,16 @@ def _entry(unit, name, entry, owner=None):
         result = parsed(unit, entry["text"], f"<script {name}>", owner)
         if result.name != name:
             raise ValueError(f"the text of {name} is that of {result.name}")
+        result.is_property = bool(entry.get("property"))
         return result
+    if "fields" in entry:
+        return _fields(unit, name, entry)
     if "unused" in entry:
-        return Unused(name, parse_text(entry["result"]))
+        return Unused(name, parse_text(entry["result"], unit.named))
     nested = from_content(entry["nested"])
     if not isinstance(nested, ScriptFunction):
         raise ValueError(f"{name} is no function")
-    return Traced(name, nested, parse_text(entry["result"]))
+    return Traced(name, nested, parse_text(entry["result"], unit.named))
 
 
 def _module(entry, units, tensors):
@@ -109,7 +121,7 @@ def _module(entry, units, tensors):
         set(entry["attributes"]),
         {_name(name): str(path) for name, path in entry["functions"].items()},
     )
-    own["_declared"] = {_name(name): parse_text(text) for name, text in entry["declared"].items()}
+    own["_declared"] = {_name(name): parse_text(text, units[entry["unit"]].named) for name, text in entry["declared"].items()}
     for name, each in entry["methods"].items():
         made._scripts[_name(name)] = _entry(units[entry["unit"]], name, each, made)
     return made

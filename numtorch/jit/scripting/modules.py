@@ -3,17 +3,41 @@ from __future__ import annotations
 
 import copy
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...nn.modules.module import Module
 from ..programs import ScriptFunction, ScriptModule
 from . import vocabulary
-from .kinds import said_kind
+from .kinds import is_named_tuple, said_kind
 from .listing import listed
 from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
 from .vocabulary import OWN, is_plain
 from .writing import Writer
+
+
+class Attribute(NamedTuple):
+    """What a module holds, with the type that scripts are told of it.
+
+    Args:
+        value: it.
+        type: such as `List[Tensor]`, for what says nothing of itself, as an empty list.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Counter(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.seen = torch.jit.Attribute({}, dict[str, int])
+        ...     def forward(self, x, name: str):
+        ...         self.seen[name] = x.numel()
+        ...         return self.seen
+        >>> torch.jit.script(Counter())(torch.zeros(3), "x")
+        {'x': 3}
+    """
+
+    value: Any
+    type: Any = None
 
 
 class ScriptedFunction(ScriptFunction):
@@ -57,6 +81,7 @@ class ScriptedModule(ScriptModule):
         super().__init__()
         own = self.__dict__
         own["_scripts"], own["_plain"], own["_functions"], own["_declared"], own["_unit"] = {}, set(), {}, {}, None
+        own["_final"] = set()
 
     @property
     def graph(self) -> Any:
@@ -82,6 +107,8 @@ class ScriptedModule(ScriptModule):
         scripts = self.__dict__.get("_scripts")
         if scripts is not None and name in scripts:
             script = scripts[name]
+            if script.is_property:
+                return script.run((self,), {}) if isinstance(script, Script) else script.function(self)
             if not isinstance(script, Script):
                 return types.MethodType(script.function, self)
             return lambda *args, **kwargs: script.run((self, *args), kwargs)
@@ -166,9 +193,16 @@ def convert(module: Module, unit: Unit) -> ScriptModule:
             continue
         methods = ["forward"] if type(origin).forward is not Module.forward else []
         methods += [name for name in dir(type(origin)) if getattr(getattr(type(origin), name, None), MODIFIER, None) == "export"]
-        for name in dict.fromkeys(methods):
+        for name in dict.fromkeys([*methods, *_properties(type(origin))]):
             unit.method(new, name)
     return result if isinstance(result, ScriptModule) else LibraryModule(result)
+
+
+def _properties(kind):
+    """The names of a class's properties, but of those that it says no script uses."""
+    left = getattr(kind, "__jit_unused_properties__", ())
+    return [name for base in kind.__mro__ if not base.__module__.startswith("numtorch.") for name, value in vars(base).items()
+            if isinstance(value, property) and name not in left]
 
 
 def _shell(module, unit, made):
@@ -207,7 +241,9 @@ def _take_attributes(module, new, unit):
         if base.__module__.startswith("numtorch."):
             continue
         for name, said in vars(base).get("__annotations__", {}).items():
-            kind = said_kind(said)
+            if "Final" in str(said).partition("[")[0]:
+                own["_final"].add(name)
+            kind = unit.fields(said).result if is_named_tuple(said) else said_kind(said)
             if kind is not None:
                 own["_declared"][name] = kind
         for name, value in vars(base).items():
@@ -217,6 +253,11 @@ def _take_attributes(module, new, unit):
     for name, value in vars(module).items():
         if name in OWN:
             continue
+        if isinstance(value, Attribute):
+            kind = said_kind(value.type)
+            if kind is not None:
+                own["_declared"][name] = kind
+            value = value.value
         if is_plain(value):
             own[name] = value.copy() if isinstance(value, (list, dict)) else value
             own["_plain"].add(name)

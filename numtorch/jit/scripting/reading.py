@@ -21,11 +21,10 @@ from .. import is_scripting, programs
 from ..freezing import is_tracing
 from . import vocabulary
 from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node
-from .kinds import Kind, parse_kind
+from .kinds import UNIT, Kind, is_named_tuple, parse_kind
 from .problems import NotSupportedError, Source, refuse
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-UNIT = "__torch__"                                       # where a script's own functions stand
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
@@ -90,12 +89,12 @@ class Reader:
 
     Args:
         function: it.
-        add: is given each Python function that it calls, and returns its name in the unit.
+        unit: is given each Python function that it calls and each class of named tuples.
         method: whether its first argument is a module.
     """
 
-    def __init__(self, function, add, method=False) -> None:
-        self.function, self.add, self.method = function, add, method
+    def __init__(self, function, unit, method=False) -> None:
+        self.function, self.unit, self.method = function, unit, method
         self.source, self.tree = source_of(function, function.__name__)
         code = function.__code__
         self.outer = dict(zip(code.co_freevars, function.__closure__ or ()))
@@ -148,9 +147,14 @@ class Reader:
 
     def kind(self, node) -> Kind:
         try:
-            return parse_kind(node)
+            return parse_kind(node, self._named)
         except (ValueError, SyntaxError) as error:
             return refuse(self.source, node if hasattr(node, "lineno") else self.tree, str(error))
+
+    def _named(self, node):
+        """The type of a named tuple of the user's, or None."""
+        value = self._named_object(node)
+        return self.unit.fields(value).result if is_named_tuple(value) else None
 
     # ------------------------------------------------------------ statements
     def _block(self, statements):
@@ -253,6 +257,18 @@ class Reader:
             node = node.value
         return isinstance(node, ast.Name) and node.id not in self.locals
 
+    def _named_object(self, node):
+        """What stands under a name of an annotation, which need not be there; None for nothing."""
+        if isinstance(node, ast.Attribute):
+            return getattr(self._named_object(node.value), node.attr, None)
+        name = getattr(node, "id", "")
+        if name in self.outer:
+            try:
+                return self.outer[name].cell_contents
+            except ValueError:
+                return None
+        return self.function.__globals__.get(name)
+
     def _object(self, node):
         if isinstance(node, ast.Name):
             name = node.id
@@ -282,7 +298,9 @@ class Reader:
             if isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith((_PACKAGE, "<numtorch ")):
                 refuse(self.source, node, f"{ast.unparse(node)} is not for scripts: call it outside, or in a function under "
                        "@torch.jit.ignore", NotSupportedError)
-            return ast.copy_location(dotted(f"{UNIT}.{self.add(value)}"), node)
+            return ast.copy_location(dotted(f"{UNIT}.{self.unit.add(value)}"), node)
+        if is_named_tuple(value):
+            return ast.copy_location(dotted(str(self.unit.fields(value).result)), node)
         literal = self._literal(value, None)
         if literal is None:
             self._complain(value, node)

@@ -9,7 +9,7 @@ from typing import Any
 from ...nn.modules.module import Module
 from ..programs import ScriptFunction
 from .checking import Checker
-from .kinds import TENSOR, Kind, accepts, kind_of, said_kind
+from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind
 from .problems import NotSupportedError, Source, refuse
 from .reading import Reader, source_of
 
@@ -34,6 +34,7 @@ class Script:
     """
 
     python: Any = None                                   # the user's function, where this was made of one
+    is_property = False                                  # whether it is run where the attribute of its name is read
 
     def __init__(self, unit: Unit, name: str, source: Source, tree: ast.FunctionDef, owner: Module | None = None) -> None:
         self.unit, self.name, self.source, self.tree, self.owner = unit, name, source, tree, owner
@@ -105,6 +106,7 @@ class Python:
     """
 
     arguments: Any = None
+    is_property = False
 
     def __init__(self, name: str, function: Any, result: Kind) -> None:
         self.name, self.function, self.result = name, function, result
@@ -134,6 +136,7 @@ class Unused:
     """
 
     arguments: Any = None
+    is_property = False
 
     def __init__(self, name: str, result: Kind) -> None:
         self.name, self.result = name, result
@@ -163,15 +166,54 @@ class Unit:
             function = script.python
         if id(function) in self.known:
             return self.known[id(function)][1]
-        stem = name = "".join(c if c.isalnum() or c == "_" else "_" for c in function.__name__)
-        number = 1
-        while name in self.functions:
-            name, number = f"{stem}_{number}", number + 1
+        name = self._free(function.__name__)
         self.known[id(function)] = function, name
         if isinstance(function, ScriptFunction):
             self.functions[name] = Traced(name, function, script.result if script is not None else Kind("Any"))
             return name
         self.functions[name] = self._marked(function, name) or self._read(function, name)
+        return name
+
+    def fields(self, kind: Any) -> Fields:
+        """A class of named tuples, as a type of scripts.
+
+        Args:
+            kind: the class. Fields without a type are tensors.
+
+        Raises:
+            NotSupportedError: the type of a field is none of a script.
+        """
+        if id(kind) in self.known:
+            return self.functions[self.known[id(kind)][1]]
+        said = getattr(kind, "__annotations__", {})
+        arguments = []
+        for name in kind._fields:
+            found = TENSOR if name not in said else self.fields(said[name]).result if is_named_tuple(said[name]) else \
+                said_kind(said[name])
+            if found is None:
+                raise NotSupportedError(f"jit.script: {kind.__name__}.{name} is annotated with {said[name]!r}, which is no type of "
+                                        f"a script")
+            arguments.append((name, found))
+        name = self._free(kind.__name__)
+        self.known[id(kind)] = kind, name
+        made = self.functions[name] = Fields(name, kind, arguments)
+        return made
+
+    def named(self, node: ast.expr) -> Kind | None:
+        """The type that `__torch__.name` is, or None.
+
+        Args:
+            node: an annotation.
+        """
+        found = self.functions.get(getattr(node, "attr", "")) if getattr(getattr(node, "value", None), "id", "") == UNIT else None
+        return found.result if isinstance(found, Fields) else None
+
+    def _free(self, wanted):
+        """A name that nothing of the unit has."""
+        stem = name = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted)
+        number = 1
+        while name in self.functions:
+            name, number = f"{stem}_{number}", number + 1
         return name
 
     @staticmethod
@@ -183,7 +225,7 @@ class Unit:
         return Python(name, function, result) if mark == "ignore" else Unused(name, result)
 
     def _read(self, function, name, owner=None):
-        reader = Reader(function, self.add, owner is not None)
+        reader = Reader(function, self, owner is not None)
         self.functions.setdefault(name, None) if owner is None else None
         tree = reader.read()
         tree.name = name
@@ -220,9 +262,12 @@ class Unit:
         if found is None:
             origin = self.origins.get(id(module))
             function = getattr(type(origin), name, None) if origin is not None else None
+            is_property = isinstance(function, property)
+            function = function.fget if isinstance(function, property) else function
             if not isinstance(function, types.FunctionType) or function is getattr(Module, name, None):
                 return None
             found = scripts[name] = self._marked(function, name) or self._read(function, name, module)
+            found.is_property = is_property
         return found.ready() if isinstance(found, Script) else found
 
 

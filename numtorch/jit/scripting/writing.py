@@ -8,6 +8,7 @@ from ...nn.parameter import Parameter
 from ...tensor import Tensor
 from ..programs import ScriptModule
 from . import vocabulary
+from .kinds import Fields
 from .units import Python, Script, Unit, Unused
 from .vocabulary import OWN, is_plain
 
@@ -47,7 +48,10 @@ class Writer:
 
     def entry(self, name, found):
         if isinstance(found, Script):
-            return {"text": found.text}
+            return {"text": found.text, **({"property": True} if found.is_property else {})}
+        if isinstance(found, Fields):
+            return {"fields": [(field, str(kind)) for field, kind in found.arguments],
+                    "defaults": [found.function._field_defaults[field] for field in found.places if field in found.with_default]}
         if isinstance(found, Unused):
             return {"unused": name, "result": str(found.result)}
         if isinstance(found, Python):

@@ -1,4 +1,4 @@
-"""Formulas around sums, means, norms and extremes of rows: a row is read once into the first cache, and walked there as often as needed.
+"""Formulas around sums, norms and extremes of rows: a row is read once into the first cache, and walked there as often as needed.
 
 A kernel is a list of walks (`Walk`). Each computes a formula for every element of a row, and stores, keeps or folds what that
 gives; then a formula of the folded numbers may follow. Softmax is three: a maximum; exponentials, kept, and their sum; their
