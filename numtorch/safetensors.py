@@ -125,17 +125,18 @@ class safe_open:
 
     def __init__(self, filename: str | os.PathLike, framework: str = "pt", device: Any = "cpu") -> None:
         library = _library()
+        self.filename = os.fspath(filename)
         self.device = as_device(device) if not isinstance(device, int) else as_device(f"cuda:{device}")
         try:
-            with library.safe_open(os.fspath(filename), framework="numpy"):        # it checks the header
+            with library.safe_open(self.filename, framework="numpy"):              # it checks the header
                 self.file = MappedFile(filename)
         except library.SafetensorError as error:
-            raise library.SafetensorError(f"{os.fspath(filename)}: {error}") from None
+            raise library.SafetensorError(f"{self.filename}: {error}") from None
         length = int.from_bytes(self.file.bytes_at(0, 8), "little")
         try:
             header = json.loads(self.file.bytes_at(8, length))
         except ValueError as error:
-            raise library.SafetensorError(f"{os.fspath(filename)}: Error while deserializing header: {error}") from None
+            raise library.SafetensorError(f"{self.filename}: Error while deserializing header: {error}") from None
         self._metadata, self.start = header.pop("__metadata__", None), 8 + length
         self.entries = dict(sorted(header.items(), key=lambda item: item[1]["data_offsets"]))
 
@@ -168,9 +169,9 @@ class safe_open:
         """
         entry = self.entries.get(name)
         if entry is None:
-            raise _library().SafetensorError(f"File does not contain tensor {name}")
+            raise _library().SafetensorError(f"{self.filename}: File does not contain tensor {name}")
         if entry["dtype"] not in _NAMES:
-            raise _library().SafetensorError(f"tensor {name}: numtorch has no dtype {entry['dtype']}")
+            raise _library().SafetensorError(f"{self.filename}: tensor {name}: numtorch has no dtype {entry['dtype']}")
         layout = Layout.of(dtype.by_name[_NAMES[entry["dtype"]]], tuple(entry["shape"]))
         return self.file.tensor(self.start + entry["data_offsets"][0], layout).to(self.device)
 
@@ -282,7 +283,7 @@ def load_model(model: Module, filename: str | os.PathLike, strict: bool = True, 
             found[name] = found[first]
     missing, unexpected = sorted(set(state) - set(found)), sorted(set(found) - set(state))
     if strict and (missing or unexpected):
-        raise RuntimeError(f"Error(s) in loading state_dict for {type(model).__name__}:\n    Missing key(s) in state_dict: "
-                           f"{missing}\n    Unexpected key(s) in state_dict: {unexpected}")
+        raise RuntimeError(f"Error(s) in loading state_dict for {type(model).__name__} from {os.fspath(filename)}:\n"
+                           f"    Missing key(s) in state_dict: {missing}\n    Unexpected key(s) in state_dict: {unexpected}")
     model.load_state_dict(found, strict=False)
     return missing, unexpected

@@ -13,8 +13,6 @@ import functools
 import io
 import os
 import pickle
-import secrets
-import stat
 import struct
 import zipfile
 import zlib
@@ -26,6 +24,7 @@ from . import oldfiles
 from .arrays import raw_array
 from .devices import cpu, device
 from .dtypes import dtype
+from .files import naming, replacing
 from .layout import Layout, Size, memory_layout
 from .mapped import MappedFile, entry_offset
 from .nn.modules.state import StateDict
@@ -186,7 +185,7 @@ def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int 
     pickled = io.BytesIO()
     saver = _Saver(pickled, pickle_protocol)
     saver.dump(obj)
-    with (contextlib.nullcontext(f) if hasattr(f, "write") else _replacing(f)) as file, zipfile.ZipFile(file, "w") as archive:
+    with (contextlib.nullcontext(f) if hasattr(f, "write") else replacing(f)) as file, zipfile.ZipFile(file, "w") as archive:
         def add(entry, content):
             info = zipfile.ZipInfo(f"{name}/{entry}")
             start = archive.fp.tell() + 30 + len(info.filename.encode()) + 4      # type: ignore[union-attr]
@@ -198,40 +197,6 @@ def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int 
         for number, stored in saver.stored.values():
             add(f"data/{number}", _content(stored))
         add("version", b"3\n")
-
-
-@contextlib.contextmanager
-def _replacing(path):
-    """A new file that takes the place of the one at `path` at the end, with its permissions, or is gone where something is raised.
-    What is no file, or lies in a folder that takes no new ones, is written to as it is."""
-    path = os.path.realpath(path)                        # a link goes on pointing there
-    before = os.stat(path) if os.path.exists(path) else None
-    beside = None
-    if before is None or stat.S_ISREG(before.st_mode):
-        if before is not None:
-            open(path, "r+b").close()                    # raises where it may not be written to
-        beside = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
-    try:
-        file = open(path, "wb") if beside is None else open(beside, "xb")
-    except OSError as error:
-        if before is None or not isinstance(error, PermissionError):
-            raise OSError(error.errno, error.strerror, path) from None
-        beside, file = None, open(path, "wb")
-    try:
-        with file:
-            if beside is not None and before is not None:
-                if hasattr(os, "fchown"):
-                    with contextlib.suppress(PermissionError):
-                        os.fchown(file.fileno(), before.st_uid, before.st_gid)
-                os.chmod(beside, stat.S_IMODE(before.st_mode))
-            yield file
-        if beside is not None:
-            os.replace(beside, path)
-    except BaseException:
-        if beside is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(beside)
-        raise
 
 
 # ---------------------------------------------------------------- loading
@@ -412,7 +377,7 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         pickle.UnpicklingError: the pickle in the file is damaged, or asks for what `weights_only` does not allow. With
             `weights_only=False`, what the file says runs, and raises what it raises.
         RuntimeError: not a file of this format, a damaged archive, tensors that reach out of their memory, or on a device that
-            is not there.
+            is not there. Both name the file, where it has a name.
         OSError: the file is not there, or cannot be read.
 
     Example:
@@ -431,6 +396,7 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         raise ValueError("f must be a file path in order to use the mmap argument")
     with contextlib.ExitStack() as opened:
         file = opened.enter_context(open(f, "rb")) if isinstance(f, (str, os.PathLike)) else f
+        opened.enter_context(naming(f))
         unpickler = functools.partial(Unpickler if weights_only is False else WeightsOnlyUnpickler,
                                       **{"encoding": "utf-8", **pickle_load_args})
         if oldfiles.begins(file):

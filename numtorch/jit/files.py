@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..files import naming
 from ..serialization import load as load_file
 from . import programs
 from .programs import ScriptFunction, ScriptModule
@@ -46,7 +47,7 @@ def load(f: Any, map_location: Any = None) -> Any:
         A function or a module.
 
     Raises:
-        RuntimeError: the file is none of `jit.save`, or damaged.
+        RuntimeError: the file is none of `jit.save`, or damaged; it is named.
 
     Example:
         >>> import io, numtorch as torch
@@ -57,9 +58,10 @@ def load(f: Any, map_location: Any = None) -> Any:
         'Linear'
     """
     content = load_file(f, map_location=map_location, weights_only=True)
-    if not isinstance(content, dict) or content.get("format") not in (programs.FORMAT, writing.FORMAT):
-        raise RuntimeError("jit.load: the file was not written by jit.save of numtorch")
-    try:
-        return loading.from_content(content)
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError, RuntimeError) as error:
-        raise RuntimeError(f"jit.load: the file is damaged: {error}") from None
+    with naming(f):
+        if not isinstance(content, dict) or content.get("format") not in (programs.FORMAT, writing.FORMAT):
+            raise RuntimeError("jit.load: the file was not written by jit.save of numtorch")
+        try:
+            return loading.from_content(content)
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError, RuntimeError) as error:
+            raise RuntimeError(f"jit.load: the file is damaged: {error}") from None

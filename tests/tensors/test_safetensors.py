@@ -97,10 +97,14 @@ def test_damaged_files(tmp_path):
         (tmp_path / "file").write_bytes(damaged)
         try:
             found = numtorch.safetensors.load_file(tmp_path / "file")
-        except (safetensors.SafetensorError, ValueError, OSError):
+        except safetensors.SafetensorError as error:
+            assert str(tmp_path / "file") in str(error)
             continue
         assert all(t.numel() * t.dtype.itemsize <= len(data) and t.tolist() is not None for t in found.values())
-    (tmp_path / "file").write_bytes(data[:-1])
+    (tmp_path / "file").write_bytes(data)
+    with pytest.raises(safetensors.SafetensorError, match=re.escape(f"{tmp_path / 'file'}: File does not contain tensor c")):
+        numtorch.safetensors.safe_open(tmp_path / "file").get_tensor("c")
+    (tmp_path / "file").write_bytes(data.replace(b'"F32"', b'"F4" ', 1))
     with pytest.raises(safetensors.SafetensorError, match=re.escape(str(tmp_path / "file"))):
         numtorch.safetensors.load_file(tmp_path / "file")
     with pytest.raises(OSError):

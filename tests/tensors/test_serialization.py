@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 import numtorch as torch
-from numtorch import nn, serialization
+from numtorch import files, nn, oldfiles
 
 try:
     import torch as peer
@@ -195,7 +195,7 @@ def test_what_cannot_be_replaced_is_written_to(tmp_path, monkeypatch):
         return open(file, mode, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(serialization, "open", refusing, raising=False)
+        patch.setattr(files, "open", refusing, raising=False)
         torch.save(2, path)
         assert torch.load(path) == 2
         with pytest.raises(PermissionError, match="other"):
@@ -263,14 +263,24 @@ BAD_FILES = [
      "sets attributes"),
     ("outside", lambda: forged(REBUILD % (b"K\x02", b"K\x01", b"K\x02")), RuntimeError, "out of bounds"),
     ("too long", lambda: forged(REBUILD % (b"K\x09", b"K\x00", b"K\x02")), RuntimeError, "has 8 bytes"),
+    ("before 1.6", lambda: io.BytesIO(oldfiles.BEGINNING + pickle.dumps(1001, 2) + pickle.dumps({}, 2) + pickle.dumps([], 2) +
+                                      pickle.dumps(["0"], 2)), pickle.UnpicklingError, "storages are not those"),
     ("elsewhere", lambda: forged((REBUILD % (b"K\x02", b"K\x00", b"K\x02")).replace(b"cpu", b"mps")), RuntimeError, "tagged with mps"),
 ]
 
 
 @pytest.mark.parametrize("make, kind, message", [pytest.param(*row[1:], id=row[0]) for row in BAD_FILES])
-def test_bad_files(make, kind, message, capsys):
+def test_bad_files(make, kind, message, tmp_path, capsys):
+    """What is wrong is said, and of which file, where that has a name."""
     with pytest.raises(kind, match=message):
         torch.load(make())
+    path = tmp_path / "model.pt"
+    path.write_bytes(make().getvalue())
+    with open(path, "rb") as opened:
+        for file, options in ((path, {}), (str(path), {"mmap": True}), (opened, {"weights_only": True})):
+            with pytest.raises(kind, match=message) as raised:
+                torch.load(file, **options)
+            assert str(raised.value).startswith(f"{path}: ")
     assert capsys.readouterr().out == ""
 
 
