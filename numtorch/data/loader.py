@@ -297,17 +297,22 @@ class DataLoader:
             raise
 
     def _iterate_stream(self):
-        if self.batch_size is None:
-            yield from map(self.collate_fn, self.dataset)
-            return
-        batch = []
-        for example in self.dataset:
-            batch.append(example)
-            if len(batch) == self.batch_size:
+        taken, batch = 0, []
+        try:
+            for example in self.dataset:
+                taken += 1
+                if self.batch_size is None:
+                    yield self.collate_fn(example)
+                    continue
+                batch.append(example)
+                if len(batch) == self.batch_size:
+                    yield self.collate_fn(batch)
+                    batch = []
+            if batch and not self.drop_last:
                 yield self.collate_fn(batch)
-                batch = []
-        if batch and not self.drop_last:
-            yield self.collate_fn(batch)
+        except Exception as error:
+            add_note(error, f"DataLoader: this was after {taken} examples of {type(self.dataset).__name__}")
+            raise
 
 
 def batch_getter(dataset):

@@ -281,3 +281,18 @@ def test_errors_name_the_example(options, kind, note):
     with pytest.raises(kind) as raised:
         list(DataLoader(Ragged(), **options))
     assert raised.value.__notes__ == [f"DataLoader: {note}"]
+
+
+class Torn(IterableDataset):
+    def __iter__(self):
+        yield from [torch.zeros(2), torch.zeros(2), torch.zeros(3)]
+        raise OSError("cannot read on")
+
+
+@pytest.mark.skipif(not hasattr(BaseException, "add_note"), reason="notes came with Python 3.11")
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize(("batch_size", "kind", "taken"), [(None, OSError, 3), (2, OSError, 3), (3, RuntimeError, 3), (1, OSError, 3)])
+def test_errors_say_how_far_a_stream_was_read(batch_size, kind, taken, workers):
+    with pytest.raises(kind) as raised:
+        list(DataLoader(Torn(), batch_size=batch_size, num_workers=workers))
+    assert f"DataLoader: this was after {taken} examples of Torn" in raised.value.__notes__
