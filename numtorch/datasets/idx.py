@@ -51,11 +51,12 @@ def read_idx(path) -> Tensor:
                 content = _exactly(file, math.prod(extents) * dtype.itemsize)
                 if file.read(1):
                     raise ValueError("it goes on behind its end")
+                array = np.frombuffer(content, dtype).astype(dtype.newbyteorder("=")).reshape(extents)
             except (EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
                 if str(error).startswith("read_idx"):
                     raise
                 raise ValueError(f"read_idx: {path} is damaged: {error}") from None
-    return from_numpy(np.frombuffer(bytearray(content), dtype).astype(dtype.newbyteorder("=")).reshape(extents))
+    return from_numpy(array)
 
 
 def _exactly(file, size):

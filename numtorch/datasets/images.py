@@ -120,6 +120,9 @@ class MNIST(ImageDataset):
         if data.dim() != 3 or targets.dim() != 1 or str(data.dtype) != "torch.uint8":
             raise ValueError(f"{type(self).__name__}: expected images (N, H, W) of uint8 and labels (N), got "
                              f"{tuple(data.shape)} of {data.dtype} in {images} and {tuple(targets.shape)} in {labels}")
+        if len(data) != len(targets):
+            raise ValueError(f"{type(self).__name__}: expected as many images as classes, got {len(data)} in {images} and "
+                             f"{len(targets)} in {labels}")
         strange = [(place, label) for place, label in enumerate(targets.tolist()) if label not in range(len(self.names))]
         if strange:
             place, label = strange[0]

@@ -145,6 +145,7 @@ class TextDataset(Dataset):
 
     Raises:
         ValueError: the text is too short for one example, or the file of another encoding.
+        KeyError: a token is not in the vocabulary, and none stands for it.
 
     Example:
         >>> from numtorch.datasets import TextDataset
@@ -155,11 +156,16 @@ class TextDataset(Dataset):
 
     def __init__(self, text, length: int, tokenize: Callable = characters, vocabulary: Vocabulary | None = None,
                  step: int | None = None, encoding: str = "utf-8") -> None:
-        tokens = tokenize(read_text(text, encoding) if isinstance(text, os.PathLike) else text)
+        of_file = isinstance(text, os.PathLike)
+        tokens, place = tokenize(read_text(text, encoding) if of_file else text), f" in {os.fspath(text)}" if of_file else ""
         if len(tokens) <= length:
-            raise ValueError(f"TextDataset: expected more than {length} tokens for one example and what follows, got {len(tokens)}")
+            raise ValueError(f"TextDataset: expected more than {length} tokens for one example and what follows, got "
+                             f"{len(tokens)}{place}")
         self.vocabulary = Vocabulary(tokens) if vocabulary is None else vocabulary
-        self.ids = self.vocabulary.encode(tokens)
+        try:
+            self.ids = self.vocabulary.encode(tokens)
+        except KeyError as error:
+            raise KeyError(f"{error.args[0]}{place}") from None
         self.length, self.step = length, length if step is None else step
 
     def __len__(self) -> int:

@@ -56,7 +56,8 @@ GOOD = idx(np.arange(6, dtype=np.uint8).reshape(2, 3))
 
 @pytest.mark.parametrize("content", [
     b"", b"\0", GOOD[:3], GOOD[:9], GOOD[:-1], GOOD + b"x", b"\1" + GOOD[1:], b"\0\0\7" + GOOD[3:], gzip.compress(GOOD, mtime=0)[:-9],
-    gzip.compress(GOOD, mtime=0)[:12] + b"xxxx" + gzip.compress(GOOD, mtime=0)[16:], b"\0\0\x08\x04" + b"\xff" * 16, b"\x1f\x8b rubbish"])
+    gzip.compress(GOOD, mtime=0)[:12] + b"xxxx" + gzip.compress(GOOD, mtime=0)[16:], b"\0\0\x08\x04" + b"\xff" * 16, b"\x1f\x8b rubbish",
+    b"\0\0\x08\xff" + struct.pack(">I", 1) * 255 + b"x"])
 def test_damaged_idx(content, tmp_path):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(ValueError, match=f"read_idx: {tmp_path}/x"):
@@ -96,6 +97,9 @@ def test_a_class_that_is_none_is_named(tmp_path):
     for name, array in (("images-idx3", images), ("labels-idx1", labels)):
         (tmp_path / f"train-{name}-ubyte").write_bytes(idx(array))
     with pytest.raises(ValueError, match=r"MNIST: .*train-labels-idx1-ubyte is damaged: it has a class 77 of 10, that of image 3"):
+        MNIST(tmp_path)
+    (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(labels[:2]))
+    with pytest.raises(ValueError, match=r"got 5 in .*train-images-idx3-ubyte and 2 in .*train-labels-idx1-ubyte"):
         MNIST(tmp_path)
 
 
@@ -361,6 +365,10 @@ def test_text_files(tmp_path):
     with pytest.raises(ValueError, match=r"x.txt is not utf-8: line 2 has the byte 0xe4"):
         read_text(tmp_path / "x.txt")
     assert read_text(tmp_path / "x.txt", "latin-1") == "good\nbäd"
+    with pytest.raises(ValueError, match=r"more than 40 tokens .* got 8 in .*x.txt"):
+        TextDataset(tmp_path / "x.txt", 40, encoding="latin-1")
+    with pytest.raises(KeyError, match=r"'ä' is not among its 5 tokens in .*x.txt"):
+        TextDataset(tmp_path / "x.txt", 3, vocabulary=Vocabulary("good\nbd"), encoding="latin-1")
 
 
 # ---------------------------------------------------------------- tables
