@@ -410,12 +410,17 @@ def test_progress_bar(backend, capsys):
     assert "Epoch summary: 2" in said.out + said.err
 
 
-def test_a_notebook_has_a_bar(monkeypatch):
+def test_a_notebook_has_a_bar(monkeypatch, capsys):
+    pytest.importorskip("rich")
+
     class ZMQInteractiveShell:
         pass
 
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=ZMQInteractiveShell))
-    assert plugins.ProgressBar().shown
+    trainer = trainer_of()
+    trainer.register_plugin(plugins.ProgressBar(backend="rich"))           # tqdm shows a widget, which only a real one has
+    trainer.run()
+    assert "epoch 1" in capsys.readouterr().err
 
 
 def test_a_pipe_has_no_bar(capsys):
@@ -480,6 +485,20 @@ def broken(*args):
     raise ZeroDivisionError("nothing to divide by")
 
 
+class Gathered(metrics.Confusion):
+    compute = broken
+
+    def __init__(self):
+        super().__init__(2)
+
+
+class Leaving(Calls):
+    load_state_dict = close = broken
+
+    def state_dict(self):
+        return {}
+
+
 @pytest.mark.parametrize(("make", "kind", "words"), [
     (lambda: trainer_of([(torch.ones(4, 5), torch.ones(4).long())]), RuntimeError,
      ["iteration 1 (batch 1 of epoch 1)", "Sequential and CrossEntropyLoss", "input (4, 5) float32; target (4,) int64"]),
@@ -489,9 +508,18 @@ def broken(*args):
      ["plugin PluginFactory at iteration 3"]),
     (lambda: (t := trainer_of(), t.register_plugin(plugins.Validation(examples(), {"odd": broken})))[0], ZeroDivisionError,
      ["metric 'odd' at batch 1", "plugin Validation at epoch 1"]),
+    (lambda: (t := trainer_of(), t.register_plugin(plugins.Validation([(torch.ones(4, 5), torch.ones(4).long())])))[0], RuntimeError,
+     ["validation: raised by the model at batch 1, with input (4, 5) float32; target (4,) int64", "plugin Validation at epoch 1"]),
+    (lambda: (t := trainer_of(), t.register_plugin(plugins.Validation([*examples(), 3])))[0], TypeError, ["the dataset at batch 7"]),
+    (lambda: (t := trainer_of(), t.register_plugin(plugins.Validation(DataLoader(Damaged(), 4))))[0], OSError,
+     ["example 7 of Damaged", "the dataset at batch 2"]),
+    (lambda: (t := trainer_of(), t.register_plugin(plugins.Validation(examples(), {"odd": Gathered()})))[0], ZeroDivisionError,
+     ["validation: raised by the metric 'odd'\n"]),
+    (lambda: (t := trainer_of(), t.register_plugin(Leaving([(1, "epoch")])))[0], ZeroDivisionError, ["plugin Leaving as the run ended"]),
     (lambda: (t := trainer_of(), t.register_plugin(plugins.EarlyStopping("nowhere")))[0], KeyError, ["'nowhere'", "plugin EarlyStopping"]),
     (lambda: trainer_of([(torch.ones(4, 3), torch.full((4,), 7))]), IndexError, ["iteration 1"])],
-    ids=["shapes", "no pair", "no sequence", "plugin", "metric", "field", "class"])
+    ids=["shapes", "no pair", "no sequence", "plugin", "metric", "validation's shapes", "validation's pair", "validation's sample", "gathered",
+         "end", "field", "class"])
 def test_mistakes_are_named(make, kind, words, tmp_path):
     trainer = make()
     trainer.register_plugin(plugins.Saver(tmp_path / "run.pt"))
@@ -499,6 +527,29 @@ def test_mistakes_are_named(make, kind, words, tmp_path):
         trainer.run()
     assert all(word in notes(raised.value) for word in words), notes(raised.value)
     assert (tmp_path / "run.pt").exists() == (trainer.iterations > 0) and trainer.is_whole
+
+
+def test_plugins_that_raise_as_they_join_or_go_on_are_named(tmp_path):
+    with pytest.raises(ZeroDivisionError) as raised:
+        Trainer().register_plugin(plugins.PluginFactory(None, broken))
+    assert "plugin PluginFactory when it was registered" in notes(raised.value)
+    trainer = trainer_of()
+    trainer.register_plugin(Leaving([(1, "epoch")]))
+    trainer.save(tmp_path / "run.pt")
+    with pytest.raises(ZeroDivisionError) as raised:
+        trainer.load(tmp_path / "run.pt")
+    assert "plugin Leaving when its state was loaded" in notes(raised.value) and "run.pt" in notes(raised.value)
+
+
+@pytest.mark.parametrize("content", [b"name,age\nAda,36\n", b"epoch,iteration\n1,\n", b"epoch,iteration\n1\n", b"\xff\xfe,\n", b"iteration\nmany\n"])
+def test_a_csv_file_that_is_no_log_is_named_and_stays(content, tmp_path):
+    trainer = trainer_of()
+    logger = plugins.CSVLogger(tmp_path / "log.csv")
+    trainer.register_plugin(logger)
+    (tmp_path / "log.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"CSVLogger: .*log\.csv is no log"):
+        logger.load_state_dict(logger.state_dict())
+    assert (tmp_path / "log.csv").read_bytes() == content
 
 
 def test_metrics_that_raise_leave_the_model_training():

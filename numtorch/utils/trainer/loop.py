@@ -12,9 +12,8 @@ from typing import Any
 
 from ...data.notes import add_note
 from ...serialization import load, save
-from ...tree import tensors_in
 from .state import random_state, set_random_state
-from .steps import gradients, whole_step
+from .steps import described, gradients, whole_step
 
 UNITS = ("iteration", "epoch", "batch", "update")
 
@@ -107,15 +106,14 @@ class Trainer:
                                  "integer")
             if not callable(getattr(plugin, unit, None)):
                 raise TypeError(f"register_plugin: {_name(plugin)} has no method {unit}, which its trigger_interval names")
-        plugin.register(self)
+        with _blamed(plugin, "when it was registered"):
+            plugin.register(self)
         self.plugins.append(plugin)
         for duration, unit in plugin.trigger_interval:
             queue = self.plugin_queues[unit]
             queue.append((duration, len(queue), plugin))
             queue.sort(key=lambda entry: (getattr(entry[2], "priority", 0), entry[1]))
-        state = self._loaded.pop(self._key(plugin), None)
-        if state is not None:
-            plugin.load_state_dict(state)
+        self._load_plugin(plugin)
 
     def call_plugins(self, queue_name: str, time: int, *args) -> None:
         """Call the plugins whose turn it is.
@@ -130,8 +128,15 @@ class Trainer:
                 try:
                     getattr(plugin, queue_name)(time, *args)
                 except Exception as error:
-                    add_note(error, f"Trainer: raised by the plugin {_name(plugin)} at {queue_name} {time}")
+                    _blame(plugin, f"at {queue_name} {time}", error)
                     raise
+
+    def _load_plugin(self, plugin):
+        """Give a plugin the state that was loaded for it."""
+        state = self._loaded.pop(self._key(plugin), None)
+        if state is not None:
+            with _blamed(plugin, "when its state was loaded"):
+                plugin.load_state_dict(state)
 
     def _key(self, plugin):
         """The name of a plugin's state: its class, and which of that class it is."""
@@ -160,7 +165,7 @@ class Trainer:
         with self._deferring_interrupts(), ExitStack() as closing:
             for plugin in self.plugins:
                 if hasattr(plugin, "close"):
-                    closing.callback(plugin.close)
+                    closing.callback(_close, plugin)
             while self.epochs < goal and self.stop_reason is None and not self._interrupted:
                 if self.train():
                     self.call_plugins("epoch", self.epochs)
@@ -250,7 +255,7 @@ class Trainer:
             self._run_step(closure, group, results)
         except Exception as error:
             add_note(error, f"Trainer: in iteration {first} (batch {self.batches + 1} of epoch {self.epochs + 1}) of "
-                            f"{type(self.model).__name__} and {_called(self.criterion)}, with {_described(group)}")
+                            f"{type(self.model).__name__} and {_called(self.criterion)}, with {described(group)}")
             raise
         self._between = False
         self.batches += len(group)
@@ -388,9 +393,7 @@ class Trainer:
                 self.stats[name] = values
         self._loaded = dict(state_dict["plugins"])
         for plugin in self.plugins:
-            state = self._loaded.pop(self._key(plugin), None)
-            if state is not None:
-                plugin.load_state_dict(state)
+            self._load_plugin(plugin)
         set_random_state(streams)
 
     def save(self, path) -> None:
@@ -442,18 +445,27 @@ def _name(plugin):
     return type(plugin).__name__
 
 
+def _blame(plugin, when, error):
+    add_note(error, f"Trainer: raised by the plugin {_name(plugin)} {when}")
+
+
+@contextmanager
+def _blamed(plugin, when):
+    """An error inside says which plugin raised it."""
+    try:
+        yield
+    except Exception as error:
+        _blame(plugin, when, error)
+        raise
+
+
+def _close(plugin):
+    with _blamed(plugin, "as the run ended"):
+        plugin.close()
+
+
 def _called(criterion):
     return getattr(criterion, "__name__", type(criterion).__name__)
-
-
-def _described(group):
-    """The shapes of what a step got."""
-    parts = []
-    for pair in group:
-        for name, value in zip(("input", "target"), pair):
-            tensors = [f"{tuple(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in tensors_in(value)]
-            parts.append(f"{name} {', '.join(tensors) or type(value).__name__}")
-    return "; ".join(parts)
 
 
 __all__ = ["Trainer"]

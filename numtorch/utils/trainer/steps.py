@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...nn.utils.parameters import clip_grad_norm_, clip_grad_value_
 from ...tensor import Tensor
-from ...tree import map_tensors
+from ...tree import map_tensors, tensors_in
 
 
 def gradients(pairs, model, criterion, optimizer, clip_value, clip_norm, autocast=None, scaler=None):
@@ -34,6 +34,16 @@ def gradients(pairs, model, criterion, optimizer, clip_value, clip_norm, autocas
     if clip_norm is not None:
         clip_grad_norm_(_parameters(optimizer), clip_norm)
     return total, results
+
+
+def described(pairs) -> str:
+    """The shapes and dtypes of what a step is given, [(input, target), ...]."""
+    parts = []
+    for pair in pairs:
+        for name, value in zip(("input", "target"), pair):
+            tensors = [f"{tuple(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in tensors_in(value)]
+            parts.append(f"{name} {', '.join(tensors) or type(value).__name__}")
+    return "; ".join(parts)
 
 
 def _parameters(optimizer):

@@ -176,7 +176,14 @@ class CSVLogger(_Numbers):
         if not os.path.exists(self.path):
             return []
         with open(self.path, newline="") as file:
-            return list(csv.DictReader(file))
+            try:
+                rows = list(csv.DictReader(file))
+                for row in rows:
+                    row["iteration"] = int(row["iteration"])
+            except (csv.Error, ValueError, KeyError, TypeError) as error:
+                raise ValueError(f"CSVLogger: {self.path} is no log that a run can go on in: expected rows with the number of an "
+                                 f"iteration ({type(error).__name__}: {error})") from None
+        return rows
 
     def _replace(self, rows):
         with open(self.path + ".new", "w", newline="") as file:
@@ -196,7 +203,7 @@ class CSVLogger(_Numbers):
             state_dict: what `state_dict()` gave.
         """
         self.before, self.start = state_dict["seconds"], time.perf_counter()
-        rows = [row for row in self._rows() if int(row["iteration"]) <= state_dict["iterations"]]
+        rows = [row for row in self._rows() if row["iteration"] <= state_dict["iterations"]]
         if rows:
             self.columns = list(rows[0])
             self._replace(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from ....autograd.modes import no_grad
 from ....data.notes import add_note
 from ....tensor import Tensor
+from ..steps import described
 from .plugin import Plugin
 
 
@@ -62,39 +63,45 @@ class Validation(Plugin):
         gathering = {name: metric for name, metric in self.metrics.items() if hasattr(metric, "update")}
         if training is not None:
             trainer.model.eval()
+        at = _Place(self.name)
         try:
-            with no_grad():
-                for metric in gathering.values():
+            with no_grad(), at:
+                for name, metric in gathering.items():
+                    at.what = f"the metric {name!r}"
                     metric.reset()
+                at.what = "the dataset at batch 1"
                 for place, (input, target) in enumerate(self.dataset, 1):
+                    at.what, at.pair = f"the model at batch {place}", (input, target)
                     output = trainer.model(input)
                     count = target.shape[0] if type(target) is Tensor and target.shape else 1
                     seen += count
                     for name, function in measures.items():
-                        with _named(self.name, name, place):
-                            totals[name] += float(function(output, target)) * count
+                        at.what = f"the metric {name!r} at batch {place}"
+                        totals[name] += float(function(output, target)) * count
                     for name, metric in gathering.items():
-                        with _named(self.name, name, place):
-                            metric.update(output, target)
+                        at.what = f"the metric {name!r} at batch {place}"
+                        metric.update(output, target)
+                    at.what, at.pair = f"the dataset at batch {place + 1}", None
                 results = {name: total / max(seen, 1) for name, total in totals.items()}
                 for name, metric in gathering.items():
-                    with _named(self.name, name, place):
-                        results[name] = float(metric.compute())
+                    at.what = f"the metric {name!r}"
+                    results[name] = float(metric.compute())
         finally:
             if training is not None:
                 trainer.model.train(training)
         return results
 
 
-class _named:
-    """An error inside says which metric raised it."""
+class _Place:
+    """What is at work, on which pair (input, target): an error inside says so."""
 
-    def __init__(self, plugin, metric, batch):
-        self.where = plugin, metric, batch
+    def __init__(self, plugin):
+        self.plugin, self.what, self.pair = plugin, "", None
 
     def __enter__(self):
         pass
 
     def __exit__(self, kind, error, traceback):
-        if error is not None:
-            add_note(error, "{}: raised by the metric {!r} at batch {}".format(*self.where))
+        if isinstance(error, Exception):
+            given = "" if self.pair is None else f", with {described([self.pair])}"
+            add_note(error, f"{self.plugin}: raised by {self.what}{given}")
