@@ -12,6 +12,7 @@ import numpy as np
 from .dtypes import float32
 from .exchange import from_numpy, make
 from .nn.functional import pad as pad_edges
+from .ops.creation.ranges import arange
 from .ops.pointwise.functions import where
 from .ops.random.draws import rand, randint
 from .ops.shape.join import stack
@@ -299,10 +300,13 @@ def random_crop(images, size, padding=0, generator=None):
     images = pad(images, padding) if padding else images
     height, width = _sizes("random_crop", images, size)
     batch = images.unsqueeze(0) if images.dim() == 3 else images
-    tops, lefts = (randint(extent + 1, (len(batch),), generator=generator).tolist()
+    tops, lefts = (randint(extent + 1, (len(batch),), generator=generator)
                    for extent in (images.shape[-2] - height, images.shape[-1] - width))
-    parts = [batch[i, ..., t:t + height, l:l + width] for i, (t, l) in enumerate(zip(tops, lefts))]
-    return parts[0] if images.dim() == 3 else stack(parts)
+    if images.dim() > 3 and images.node is None:
+        windows = batch.unfold(-2, height, 1).unfold(-2, width, 1)        # a view of all places: (N, C, tops, lefts, height, width)
+        return windows.movedim((-4, -3), (1, 2))[arange(len(batch)), tops, lefts]
+    parts = [batch[i, ..., t:t + height, l:l + width] for i, (t, l) in enumerate(zip(tops.tolist(), lefts.tolist()))]
+    return parts[0] if images.dim() == 3 else stack(parts)               # a gradient of that view would be as large as all of it
 
 
 __all__ = ["center_crop", "compose", "crop", "hflip", "normalize", "pad", "random_crop", "random_hflip", "random_vflip",

@@ -61,10 +61,26 @@ def test_random_ones_draw_for_each_image_and_from_the_generator():
     starts = (crops[:, 0, 0, 0] - images[:, 0, 0, 0]).tolist()
     assert set(starts) == {0, 1, 2, 4, 5, 6, 8, 9, 10} and torch.equal(crops[:, 0, 1, 1] - crops[:, 0, 0, 0], torch.full((64,), 5.0))
     assert torch.equal(crops, T.random_crop(images, 2, generator=torch.Generator().manual_seed(1)))
+    watched = T.random_crop(images.clone().requires_grad_(), 2, generator=torch.Generator().manual_seed(1))
+    films = T.random_crop(images.reshape(32, 2, 1, 4, 4), 2, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(watched.detach(), crops) and films.shape == (32, 2, 1, 2, 2) and torch.equal(films[:, 1] - films[:, 0], torch.full((32, 1, 2, 2), 16.0))
     padded = T.random_crop(images + 1, 4, padding=1)
     assert padded.shape == images.shape and (padded == 0).any()
     singles = [T.random_hflip(images[0], generator=(g := torch.Generator().manual_seed(s))) for s in range(8)]
     assert 0 < sum(torch.equal(s, images[0]) for s in singles) < 8 and g is not None
+
+
+def test_a_batch_is_a_few_kernels_however_large_it_is():
+    drawn = {"random_hflip": T.random_hflip, "random_vflip": T.random_vflip, "random_crop": partial(T.random_crop, size=4, padding=1)}
+    for name, transform in {**{name: row[0] for name, row in ROWS.items()}, **drawn}.items():
+        launches = []
+        for count in (2, 64):
+            images = torch.ones(count, 3, 6, 5)
+            transform(images)
+            with torch.profiler.profile() as profile:
+                transform(images)
+            launches.append([event.name for event in profile.events() if event.kind == "kernel"])
+        assert launches[0] == launches[1] and len(launches[0]) < 10, name
 
 
 def test_compose_is_a_value():
