@@ -58,13 +58,19 @@ def run(processes, epochs, small, seed=0):
     curve, start = [(0.0, accuracy(model, *test))], time.perf_counter()
     for worker in workers:
         worker.start()
-    for worker in workers:
-        while worker.is_alive():
-            worker.join(0.05)
-            curve.append((time.perf_counter() - start, accuracy(model, *test)))
-        if worker.exitcode:
-            raise RuntimeError(f"a process ended with status {worker.exitcode}")
+    with harness.progress(batches, called(processes)) as bar:
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.05)
+                curve.append((time.perf_counter() - start, accuracy(model, *test)))
+                bar.update(counter.value - bar.n)
+            if worker.exitcode:
+                raise RuntimeError(f"a process ended with status {worker.exitcode}")
     return curve
+
+
+def called(processes):
+    return f"{processes} process{'es' * (processes > 1)}"
 
 
 def main():
@@ -77,8 +83,8 @@ def main():
     figure = harness.new_figure(1)
     for processes in (1, options.processes):
         curve = run(processes, options.epochs, options.small)
-        print(f"{processes} process{'es' * (processes > 1)}: {curve[-1][1]:.1%} right after {curve[-1][0]:.2f} s")
-        figure.axes[0].plot(*zip(*curve), label=f"{processes} process{'es' * (processes > 1)}")
+        print(f"{called(processes)}: {curve[-1][1]:.1%} right after {curve[-1][0]:.2f} s")
+        figure.axes[0].plot(*zip(*curve), label=called(processes))
     figure.axes[0].set(xlabel="seconds", ylabel="right on new digits", ylim=(0, 1))
     figure.axes[0].legend(fontsize=8)
     figure.savefig(options.out, dpi=100)

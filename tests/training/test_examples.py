@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import importlib
 import importlib.util
+import io
 import math
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_datasets import idx
 
 import numtorch
 from numtorch.kernels.binding import DISABLE_JIT
@@ -53,13 +55,36 @@ def loaded(name, library):
     return module
 
 
+class Terminal(io.StringIO):
+    """Where bars are shown."""
+
+    def isatty(self):
+        return True
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_runs(name, tmp_path, monkeypatch, capsys):
-    picture = tmp_path / "picture.png"
+    """With a bar on a terminal, to a picture."""
+    picture, terminal = tmp_path / "picture.png", Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
     options = ["--steps", "2", "--small"] if name in STEPPING else ["--epochs", "1", *(["--small"] if name != "digits" else [])]
     monkeypatch.setattr(sys, "argv", [str(FOLDER / f"{name}.py"), *options, "--out", str(picture)])
     runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
     assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in capsys.readouterr().out
+    assert re.search(r"\d%\|", terminal.getvalue())
+
+
+def test_the_convnet_takes_mnists_files_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    for part in ("train", "t10k"):
+        for name, array in (("images-idx3", rng.integers(0, 256, (60, 28, 28))), ("labels-idx1", rng.integers(0, 10, 60))):
+            (tmp_path / f"{part}-{name}-ubyte").write_bytes(idx(array.astype(np.uint8)))
+    monkeypatch.chdir(tmp_path)
+    for epochs in ("1", "2"):
+        monkeypatch.setattr(sys, "argv", ["convnet.py", "--data", str(tmp_path), "--small", "--epochs", epochs, "--checkpoint", "run.pt"])
+        runpy.run_path(str(FOLDER / "convnet.py"), run_name="__main__")
+        assert f"of 60 test images right after {epochs} epochs" in capsys.readouterr().out
+    assert numtorch.load("run.pt")["iterations"] == 4 and Path("convnet.png").exists()
 
 
 # The real size of one of them each day, and of all with NUMTORCH_TEST_EXAMPLES=all.
