@@ -94,12 +94,25 @@ class _StripPhis(typed_passes.PreLowerStripPhis):
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Finish(typed_passes.NoPythonBackend):
+    """NoPythonBackend, whose result does not keep what was worked out of each variable and call, and by that the whole function in
+    Numba's form: nobody asks for it any more, and the garbage collector walked it ever after."""
+
+    _name = "finish"
+
+    def run_pass(self, state):
+        super().run_pass(state)
+        state.cr.fndesc.typemap = state.cr.fndesc.calltypes = None
+        return True
+
+
 _PASSES = (
     untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, _OrderBlocks, untyped_passes.RewriteSemanticConstants,
     _PruneBranches, _Rewrite, untyped_passes.FindLiterallyCalls, _AssignOnce, _PruneBranches,
     untyped_passes.LiteralPropagationSubPipelinePass, typed_passes.NopythonTypeInference, _StripPhis,
     typed_passes.NoPythonSupportedFeatureValidation, typed_passes.IRLegalization, typed_passes.NativeLowering,
-    typed_passes.NoPythonBackend,
+    _Finish,
 )
 
 

@@ -86,10 +86,10 @@ def test_a_kernel_that_needs_more_than_numbers_is_compiled():
 
 
 COUNTING = """
-import collections
+import collections, gc
 import numpy as np
 import numba.np.numpy_support
-from numba.core import postproc
+from numba.core import ir, postproc
 from numba.core.typing import npydecl
 from numtorch.kernels import frontend
 from numtorch.kernels.compiler import compile_kernel
@@ -118,10 +118,13 @@ compile_kernel(kernel, ("int64*", "int64")).call(out.ctypes.data, 9)
 assert out[0] == 24, out
 print(counts)
 assert counts["lifetimes"] <= counts["functions"] and counts["functions"] >= 2 and counts["loops"] == 0
+gc.collect()
+kept = sum(isinstance(each, ir.Expr) for each in gc.get_objects())
+assert not kept, kept
 """
 
 
-def test_lifetimes_are_worked_out_once_a_function_and_no_ufunc_is_searched(tmp_path):
+def test_lifetimes_are_worked_out_once_a_function_and_no_ufunc_is_searched_and_nothing_of_it_is_kept(tmp_path):
     in_a_process(COUNTING, NUMTORCH_CACHE_DIR=str(tmp_path))
 
 
