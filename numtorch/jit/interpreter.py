@@ -12,7 +12,7 @@ from ..autograd.modes import enable_grad, no_grad
 from ..layout import Layout
 from ..ops.memory.copies import clone
 from ..ops.memory.detach import detach
-from ..tensor import Tensor, empty
+from ..tensor import Tensor, empty, lasting
 from .fused import FUSED
 from .graph import CONSTANT, Graph, Node, Value
 from .operations import run_op
@@ -24,17 +24,12 @@ def in_order(tensor: Tensor, layout: Layout) -> Tensor:
     Args:
         tensor: it.
         layout: what is wanted.
-
-    Raises:
-        ValueError: no memory can be taken for such a layout.
     """
     own = tensor.layout
     if own is layout or own.shape != layout.shape or own.dtype is not layout.dtype or own.device is not layout.device or \
             all(a == b for n, a, b in zip(own.shape, own.strides, layout.strides) if n != 1):
         return tensor
-    if layout.extent()[0]:
-        raise ValueError(f"graph: expected a tensor with strides {tuple(layout.strides)}, got one with {tuple(own.strides)}")
-    return empty(layout).copy_(tensor)
+    return (lasting(layout) if layout.extent()[0] else empty(layout)).copy_(tensor)      # rings have no memory before an address
 
 
 class Interpreter:

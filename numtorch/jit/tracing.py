@@ -24,6 +24,7 @@ from ..layout import Layout
 from ..ops.core.generator import Generator, default_generator
 from ..ops.core.operands import as_operand
 from ..ops.core.primitive import Primitive, miss, registry
+from ..ops.memory.assign import lasting_copy
 from ..ops.memory.copies import clone
 from ..ops.memory.detach import detach
 from ..tensor import Tensor, wrap
@@ -153,7 +154,7 @@ class Trace(Level):
             storage, kind = tensor.memory, tensor.layout.dtype
             whole = Layout.of(kind, (storage.nbytes // kind.itemsize,), None, tensor.layout.device)
             flat = wrap(storage, storage.address, whole)
-            self._cell_of(flat, self.graph.constant("constant", clone(flat), whole))
+            self._cell_of(flat, self.graph.constant("constant", lasting_copy(flat), whole))
         return self.cells[id(tensor.memory)]
 
     def constant(self, tensor: Tensor, name: str | None = None) -> Value:
@@ -163,7 +164,7 @@ class Trace(Level):
             here = tensor.layout is cell.base.layout and tensor.address == cell.base.address
             if here or cell.first is None or cell.version:
                 return self._value_in(cell, tensor)
-        held = tensor if name is not None else clone(detach(tensor))         # what may be written before the graph runs
+        held = tensor if name is not None else lasting_copy(tensor)          # what may be written before the graph runs
         value = self.graph.constant(name or "constant", held, tensor.layout)
         if cell is None:
             self._cell_of(tensor, value)

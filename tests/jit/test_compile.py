@@ -314,6 +314,18 @@ def test_what_plans_keep_is_kept_when_these_are_forgotten():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_what_tables_of_ops_keep_is_no_scratch_memory():
+    """The positions of an image's pixels, and a recurrent layer's first state."""
+    reader = torch.nn.GRU(4, 3)
+    theta, x, words = torch.randn(2, 2, 3), torch.randn(2, 3, 5, 5), torch.randn(3, 2, 4)
+    for function, args in ((lambda t, x: F.grid_sample(x, F.affine_grid(t, (2, 3, 5, 5), align_corners=False), align_corners=False),
+                            (theta, x)), (lambda x: reader(x)[0].detach(), (words,))):
+        compiled = torch.compile(function, mode="replay")
+        for _ in range(4):
+            assert same(compiled(*args), function(*args))
+        assert is_replayed(compiled), why(compiled)
+
+
 def test_a_forked_child_replays():
     code = """
 import os, sys

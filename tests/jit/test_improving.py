@@ -11,7 +11,9 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 import numtorch as torch
 from numtorch import nn
 from numtorch.jit import Interpreter, improving
-from numtorch.kernels import compiler
+from numtorch.jit.capture import Watch
+from numtorch.kernels import ahead, compiler
+from numtorch.ops.core.primitive import miss, registry
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
 F = nn.functional
@@ -122,6 +124,54 @@ def test_backward_hooks_of_modules_are_in_the_graph():
         replay = kind_of(pair.compiled).replays[:1] or [None]
         hurry(replay[0] and replay[0].better)
     assert is_replayed(pair.compiled), why(pair.compiled)
+    assert replay[0].passes.get("fusion"), replay[0].stays
+
+
+def test_a_process_that_has_compiled_kernels_captures_what_misses_its_plans(monkeypatch):
+    """As every node of a graph does. Whether children may compile ahead asks for the profiler, which is capture's own then."""
+    monkeypatch.setattr(ahead, "_most", lambda: 1)
+    monkeypatch.setattr(ahead.statistics, "compiled", 1)
+    x, watch = torch.softmax(torch.ones(3, 5), 1), Watch()
+    watch.run(lambda: miss(registry["softmax"], (x,), (1,)), (), {})
+    watch.memory.close()
+    assert not watch.breaks
+
+
+def test_tensors_that_a_function_makes_are_constants_of_its_graph():
+    """As the first state of a recurrent network is. Their memory is the graph's own, and lives as long as its program."""
+    def f(x):
+        state, steps = torch.zeros(3, 5), torch.arange(5.0)
+        for _ in range(3):
+            state = torch.tanh(state * 2 + x) * steps
+        return state
+    function = torch.compile(f)
+    found = settled(function, torch.ones(3, 5))
+    assert found.reason == "it was replaced" and found.passes["fusion"]
+    for _ in range(5):
+        others = [torch.full((3, 5), 7.0) for _ in range(9)]
+        x = torch.randn(3, 5)
+        close(function(x), f(x))
+    del others
+
+
+def test_a_recurrent_step_becomes_its_graph():
+    """Its layers share zeros that their plans keep."""
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.cell, self.head = nn.GRU(8, 6, batch_first=True, bidirectional=True), nn.GRUCell(12, 6), nn.Linear(6, 4)
+
+        def forward(self, x):
+            read, _ = self.layer(x.unsqueeze(1).expand(-1, 3, -1))
+            state = torch.zeros(len(x), 6)
+            for t in range(3):
+                state = self.cell(read[:, t].tanh() * 2, state)
+            return self.head(state.sigmoid() * 2 - 1)
+    pair, replay = Pair(Reader, training(sgd), mode=None), None
+    for number in range(24):
+        close(pair.compiled(batch(number), classes(number)), pair.eager(batch(number), classes(number)))
+        replay = kind_of(pair.compiled).replays[:1] or [None]
+        hurry(replay[0] and replay[0].better)
     assert replay[0].passes.get("fusion"), replay[0].stays
 
 

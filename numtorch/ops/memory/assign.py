@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
-from ...autograd.modes import modes
+from ...autograd.modes import modes, no_grad
 from ...autograd.writes import mark_written
-from ...layout import Layout
+from ...layout import Layout, formatted
 from ...scalars import NUMBERS, check_fits, number
-from ...tensor import Tensor, fresh
+from ...tensor import Tensor, fresh, lasting
 from ...viewalgebra import expand
 from ..core.late import later
 from ..core.operands import as_operand, method
@@ -147,6 +147,17 @@ def fill(input, value) -> Tensor:
         tensor([3., 3.])
     """
     return fill_(clone(input), value)
+
+
+def lasting_copy(x) -> Tensor:
+    """A copy of a tensor in memory that is in no ring, for what tables keep and graphs hold: what a captured call takes from the
+    rings is scratch memory, which nobody may hold.
+
+    Args:
+        x: the tensor.
+    """
+    with no_grad():
+        return copy_(lasting(formatted(x.layout, "preserve_format")), x)
 
 
 @method

@@ -17,12 +17,13 @@ from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...autograd.modes import modes
 from ...dtypes import float32, uint8
 from ...layout import Layout
-from ...tensor import empty, view_of, wrap
+from ...tensor import empty, lasting, view_of, wrap
 from ..core.backends import has_kernels, kernels
 from ..core.primitive import Primitive, derivative_of, miss, new_plan_table
 from ..creation import fill
 from ..index.index_select import index_select
 from ..linalg.matmul import Product
+from ..memory.assign import zero_
 from ..memory.copies import contiguous, plan_copy
 from ..pointwise.activation import relu, sigmoid
 from ..pointwise.arithmetic import mul, sub
@@ -83,8 +84,8 @@ def _zero_state(layout, *shape):
     wanted = Layout.of(layout.dtype, shape, None, layout.device)
     found = _zeros.get(wanted)
     if found is None:
-        found = fill.zeros(*shape, dtype=layout.dtype, device=layout.device)
-        if wanted.nbytes <= _KEPT_BYTES:
+        found = zero_(lasting(wanted))                   # a compiled program takes what is in rings for scratch memory
+        if wanted.nbytes <= _KEPT_BYTES and not found.memory.inference:
             _zeros.keep(wanted, found)
     return found
 

@@ -20,7 +20,7 @@ from ..core.primitive import Primitive, new_plan_table
 from ..creation.fill import ones
 from ..creation.ranges import arange
 from ..linalg.matmul import matmul
-from ..memory.assign import filled
+from ..memory.assign import filled, lasting_copy
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise.arithmetic import mul, remainder, sub
 from ..pointwise.functions import clamp, where
@@ -271,7 +271,7 @@ def affine_grid(theta, size, align_corners=None) -> Tensor:
     if base is None:
         base = _base(extents, theta, bool(align_corners))
         if base.layout.numel <= KEPT and not base.memory.inference:
-            _bases.keep(key, base)
+            _bases.keep(key, lasting_copy(base))
     return reshape(matmul(base, transpose(theta, 1, 2)), size[0], *extents, dims)
 
 
