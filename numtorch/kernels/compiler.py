@@ -20,6 +20,7 @@ import functools
 import hashlib
 import logging  # noqa: F401  (Numba takes its lock: see delay_forks)
 import operator
+import os
 import re
 import signal
 import sys
@@ -118,6 +119,16 @@ def machine() -> _Machine:
 
 
 def installed_version(package):
+    """The version of what is installed under a name, read off its metadata's folder: Python's own reading of what lies in there
+    imports a fifth of what a process does before its first result."""
+    start, end = re.sub(r"[-_.]+", "_", package) + "-", ".dist-info"
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            found = [name for name in os.listdir(folder or ".") if name.startswith(start) and name.endswith(end)]
+            if len(found) == 1:
+                return found[0][len(start):-len(end)]
+            if found:
+                break
     from importlib.metadata import PackageNotFoundError, version
     try:
         return version(package)

@@ -1,6 +1,7 @@
 """The kernel compiler: what changes a kernel's identity, what its literals become, and that the bodies also run as Python."""
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import re
 import signal
@@ -471,3 +472,22 @@ def test_children_forked_while_a_thread_compiles_can_compile(tmp_path, work):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=200,
                           env={**os.environ, "NUMTORCH_CACHE_DIR": str(tmp_path)})
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---------------------------------------------------------------- what the first kernel imports
+def test_versions_are_pythons():
+    """Of packages whose metadata has one folder, and of what is not there."""
+    for package in ("numba", "llvmlite", "numpy", "pytest", "typing_extensions", "typing-extensions", "no-such-package"):
+        try:
+            expected = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            expected = "absent"
+        assert compiler.installed_version(package) == expected
+
+
+@jit_only
+def test_the_machine_reads_no_metadata():
+    """Python's way to it imports mail and tables: a fifth of what a process does before its first result."""
+    program = "import sys\nfrom numtorch.kernels import compiler\ncompiler.machine()\nprint({'importlib.metadata', 'email', 'numba'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
