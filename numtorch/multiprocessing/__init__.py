@@ -5,6 +5,7 @@ process     processes, and how they get what they are given
 queues      queues
 pipes       pipes, and their connections
 locks       locks, semaphores, events, conditions, barriers
+sharedctypes  values and arrays of C types
 managers    processes with objects that others use by proxies
 pool        workers that functions are mapped over
 spawning    a function in so many processes, and how it failed

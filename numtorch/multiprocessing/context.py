@@ -4,12 +4,12 @@ from __future__ import annotations
 import multiprocessing.context as contexts
 import os
 
-from . import locks, pipes, pool, queues
+from . import locks, pipes, pool, queues, sharedctypes
 from .process import ForkProcess, ForkServerProcess, SpawnProcess
 
 
 class _Sharing(contexts.BaseContext):
-    """Our queues and locks in place of Python's."""
+    """Our queues, locks and values in place of Python's."""
 
     def Lock(self):
         """A lock that one process or thread has at a time."""
@@ -65,6 +65,22 @@ class _Sharing(contexts.BaseContext):
     def SimpleQueue(self):
         """A queue with `put`, `get` and `empty`."""
         return queues.SimpleQueue(ctx=self.get_context())
+
+    def RawValue(self, typecode_or_type, *args):
+        """A C type's object that processes share."""
+        return sharedctypes.RawValue(typecode_or_type, *args)
+
+    def RawArray(self, typecode_or_type, size_or_initializer):
+        """An array of a C type that processes share."""
+        return sharedctypes.RawArray(typecode_or_type, size_or_initializer)
+
+    def Value(self, typecode_or_type, *args, lock=True):
+        """A C type's object that processes share, with a lock."""
+        return sharedctypes.locked(self.RawValue(typecode_or_type, *args), lock, self.get_context())
+
+    def Array(self, typecode_or_type, size_or_initializer, *, lock=True):
+        """An array of a C type that processes share, with a lock."""
+        return sharedctypes.locked(self.RawArray(typecode_or_type, size_or_initializer), lock, self.get_context())
 
 
 class ForkContext(_Sharing, contexts.ForkContext):

@@ -1,6 +1,8 @@
 """Locks, pipes, pools and `spawn`: what Python's do, and what happens when a process is killed."""
 from __future__ import annotations
 
+import ctypes
+import gc
 import itertools
 import os
 import signal
@@ -9,6 +11,7 @@ import sys
 import time
 
 import pytest
+from family import in_use
 
 import numtorch as torch
 import numtorch.multiprocessing as mp
@@ -47,20 +50,44 @@ def test_locks(context):
     assert not lock.locked() and lock.acquire(timeout=0) and not lock.acquire(timeout=0.05)
 
 
+class Place(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_double), ("y", ctypes.c_double)]
+
+
 def test_values_and_arrays(context):
+    """In the family's memory, without a descriptor, as long as anything refers to them."""
+    before, descriptors = in_use(), len(os.listdir("/dev/fd"))
     whole, raw = context.Array("d", [1.0, 2.0, 3.0]), context.RawArray("i", 4)
-    process = context.Process(target=write_into, args=(whole, raw))
+    places, letters = context.Array(Place, [(1, 2), (3, 4)], lock=context.Lock()), context.Array("c", b"abc")
+    count = context.RawValue("i", 8)
+    assert len(os.listdir("/dev/fd")) == descriptors
+    assert context.Value("i", 3, lock=False).value == 3 and len(context.RawArray("d", 0)) == 0
+    process = context.Process(target=write_into, args=(whole, raw, places, letters, count))
     process.start()
     process.join(60)
-    assert whole[:] == [1, 5, 3] and list(raw) == [0, 0, 0, 7]
+    assert whole[:] == [1, 5, 3] and list(raw) == [0, 0, 0, 7] and letters.value == b"axc" and count.value == 9
+    assert [(place.x, place.y) for place in places] == [(1, 6), (3, 4)]
+    for options in ({"lock": 3}, {"lock": "none"}):
+        with pytest.raises(AttributeError, match="acquire"):
+            context.Value("i", 0, **options)
     with whole.get_lock():
-        assert torch.frombuffer(whole.get_obj(), dtype=torch.float64).tolist() == [1, 5, 3]
+        seen = torch.frombuffer(whole.get_obj(), dtype=torch.float64)
+    place = places[1]
+    del whole, raw, places, letters, count, process
+    gc.collect()
+    assert seen.tolist() == [1, 5, 3] and (place.x, place.y) == (3, 4)
+    del seen, place
+    assert in_use() == before
 
 
-def write_into(whole, raw):
+def write_into(whole, raw, places, letters, count):
     with whole.get_lock():
         whole[1] = 5
     raw[3] = 7
+    with places.get_lock():
+        places.get_obj()[0].y = 6
+    letters[1] = b"x"
+    count.value += 1
 
 
 def take_and_die(lock):

@@ -56,8 +56,10 @@ if __name__ == "__main__":
     there, back = mp.Queue(), mp.Queue()
     context = mp.get_context("fork")
     there.put([torch.ones(1 << 21), torch.ones(3)])
-    with context.Pool(1) as pool:
+    values = context.Array("d", 100), context.Value("i", 0), context.RawArray("i", 1 << 20), context.Lock(), context.Event()
+    with context.Pool(1) as pool, context.Manager() as manager:
         back.put(pool.apply(torch.stack, (there.get()[1:],)))
+        manager.list([torch.ones(3)])[0]
     maps = open("/proc/self/maps").read()
     print(back.get().tolist(), [path for path in opened if "/shm" in path], "/dev/shm" in maps)
 """
@@ -65,7 +67,7 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_neither_dev_shm_nor_locked_memory_is_a_limit(tmp_path):
-    """Nothing is locked, and nothing is made, opened or mapped in /dev/shm."""
+    """Nothing is locked, and nothing is made, opened or mapped in /dev/shm, neither for tensors nor for values and locks."""
     (tmp_path / "neither.py").write_text(NEITHER)
     done = subprocess.run([sys.executable, tmp_path / "neither.py"], capture_output=True, text=True, timeout=100)
     assert (done.stdout, done.stderr) == ("[[1.0, 1.0, 1.0]] [] False\n", "")
