@@ -183,10 +183,11 @@ class Pool:
         self.address = self.state.ctypes.data
         self.threads: list = []
         self.allowed = not compiler.DISABLE_JIT and sys.platform != "win32"
+        self.forbidden = False                           # in a forked child that has not asked
 
     def start(self, workers):
         """Start so many workers, once. They are threads of the C library, which never run Python."""
-        if self.threads or workers < 1 or not self.allowed:
+        if self.threads or workers < 1 or not self.allowed or self.forbidden:
             return
         library = ctypes.CDLL(None)
         loop = compiler.compile_kernel(work, ("int64*",))
@@ -240,10 +241,15 @@ class Pool:
                 library.pthread_join(thread, None)
 
     def forget(self):
-        """In a forked child there are no workers, and there will be none: parts run one after another."""
-        self.state[RUNNING] = 0
+        """In a forked child there are no workers, and none are started unless it asks (`permit`): parts run one after another. A
+        launch that another thread was in the middle of is none of its own."""
+        self.state[:] = 0
         self.threads.clear()
-        self.allowed = False
+        self.forbidden = True
+
+    def permit(self):
+        """Let workers be started in a forked child."""
+        self.forbidden = False
 
 
 def _spins_for(seconds):

@@ -5,8 +5,8 @@ kernel is a 64-bit word, so a part is described by what to *add* to each word: a
 descriptor for a size. A plan writes these offsets down once (`prepare`); a launch then is one call. No kernel is compiled
 twice, and none with `parallel=True` (200 ms against 50).
 
-In a forked child the parts run one after another: forking while another thread ran a parallel kernel deadlocked 4 children
-of 14, serial parts none of 100.
+In a forked child the parts run one after another, until it asks for threads itself (`set_num_threads`): forking while another
+thread ran a parallel kernel deadlocked 4 children of 14, serial parts none of 100.
 """
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def least_work(grain) -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Split large operations over `count` threads from now on.
+    """Split large operations over `count` threads from now on. A forked process has threads of its own when it has called this.
 
     Args:
         count: 1 or more.
@@ -128,6 +128,8 @@ def set_num_threads(count: int) -> None:
     if count < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     _threads[0] = count
+    if count > 1:
+        _pool.permit()
     for forget in _on_change:
         forget()
 
@@ -138,7 +140,8 @@ def on_thread_count_change(callback) -> None:
 
 
 def workers() -> int:
-    """How many threads help the one that launches: 0 in a forked child, and until something large enough has been split."""
+    """How many threads help the one that launches: 0 until something large enough has been split, and in a forked child that never
+    asked for any."""
     return len(_pool.threads)
 
 

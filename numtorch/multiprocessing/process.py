@@ -41,9 +41,9 @@ class _Sent(BaseProcess):
     """What all our processes are, however they are started."""
 
     def _bootstrap(self, parent_sentinel=None):
-        """Run in the new process. Its kernels have one thread unless the environment says how many, or it does itself: as many
-        workers as processors are what fills those. (Forked children have none to begin with.)"""
-        if self._start_method != "fork" and not (os.environ.get("NUMTORCH_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")):
+        """Run in the new process. Its kernels have one thread unless it says how many, or the environment did when it started: as
+        many workers as processors are what fills those."""
+        if self._start_method == "fork" or not (os.environ.get("NUMTORCH_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")):
             set_num_threads(1)
         try:
             return super()._bootstrap(parent_sentinel)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -15,6 +16,10 @@ from family import in_use
 
 import numtorch as torch
 import numtorch.multiprocessing as mp
+from bench.runner.workers import hogwild
+from numtorch.kernels import compiler, threads
+
+pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
 
 
 # ---------------------------------------------------------------- locks
@@ -322,6 +327,41 @@ def test_workers_are_replaced(fork):
 
 def threads_of_kernels(_):
     return torch.get_num_threads()
+
+
+def threads_that_help(asked):
+    """(threads at first, those asked for, how many others the pool then has), after work that is worth several."""
+    x = torch.ones(1_000_000)
+    first = torch.get_num_threads()
+    right = torch.equal(x.exp(), x.exp())
+    before = threads.workers()
+    torch.set_num_threads(asked)
+    for _ in range(20):
+        right = right and x.mul(2).sum().item() == 2_000_000
+    return right, first, before, torch.get_num_threads(), threads.workers() > 0
+
+
+@pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing runs in threads")
+def test_forked_workers_have_threads_when_they_ask(fork):
+    """One until then, though the parent has several and computes with them meanwhile."""
+    stop, count = threading.Event(), torch.get_num_threads()
+    torch.set_num_threads(2)
+
+    def busy():
+        x = torch.ones(1_000_000)
+        while not stop.is_set():
+            x.exp()
+    computing = threading.Thread(target=busy)
+    computing.start()
+    try:
+        for _ in range(5):
+            with fork.Pool(1) as pool:
+                assert pool.apply(threads_that_help, (1,)) == (True, 1, 0, 1, False)
+                assert pool.apply(threads_that_help, (2,)) == (True, 1, 0, 2, True)
+    finally:
+        stop.set()
+        computing.join()
+        torch.set_num_threads(count)
 
 
 def compute_from_store(x):
