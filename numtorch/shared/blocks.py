@@ -1,6 +1,8 @@
 """Blocks of shared memory: taken, held by this process, found again by those who are told of them."""
 from __future__ import annotations
 
+import contextlib
+
 from ..finalisers import Finaliser
 from . import system
 from .heap import Heap, heap
@@ -46,15 +48,39 @@ def size_class(nbytes: int) -> int:
 
 def allocate(nbytes: int) -> Block:
     """A new block of this process, whose bytes may be anything."""
+    block = _allocate(nbytes)
+    if nbytes > LARGE and not block.warm:
+        _fill(block, system.back, nbytes)
+    return block
+
+
+def _fill(block, function, *arguments):
+    """Have memory for a large block, by a function of the file and a place in it. Where there is none, again when what nobody holds
+    has been given back."""
+    home = block.heap
+    place = home.records[block.number * 8 + PLACE]
+    with contextlib.suppress(system.SharedMemoryLimit):
+        return function(home.fd, place, *arguments)
+    home.critical(home.sweep, True)
+    return function(home.fd, place, *arguments)
+
+
+def _allocate(nbytes):
+    """A block; of a large one that is not warm the memory may be missing, which `system.write` finds as well."""
     home = heap()
     if nbytes > LARGE:
         return home.critical(_take_large, home, nbytes)
-    size = size_class(nbytes)
+    size, limited = size_class(nbytes), False
     while True:
-        result = home.alone(_take, home, size, nbytes)
+        try:
+            result = home.alone(_take, home, size, nbytes)
+        except system.SharedMemoryLimit:
+            if limited:
+                raise
+            result, limited = None, True
         if result is not None:
             break
-        home.critical(_refill, home, size)
+        home.critical(_refill, home, size, limited)
     if home.dropped or home.wants_sweep:
         home.tidy()
     return result
@@ -62,9 +88,9 @@ def allocate(nbytes: int) -> Block:
 
 def allocate_copy(address: int, nbytes: int) -> Block:
     """A new block with a copy of what lies at an address."""
-    block = allocate(nbytes)
+    block = _allocate(nbytes)
     if nbytes > LARGE and not block.warm:
-        system.write(block.heap.fd, block.heap.records[block.number * 8 + PLACE], address, nbytes)
+        _fill(block, system.write, address, nbytes)
     else:
         system.copy(block.address, address, nbytes)
     return block
@@ -91,6 +117,8 @@ def _take(home: Heap, size, nbytes):
         number = free.pop()
     elif home.ids and home.top + size <= home.end and home.taken < max(256, home.kept) \
             and home.taken_bytes < max(LARGE, home.kept_bytes):
+        if home.top + size > home.backed:
+            home.back_to(home.top + size)
         number = home.ids.pop()
         record = number * 8
         records[record + PLACE], records[record + CAPACITY], records[record + IN_SEGMENT] = home.top, size, home.segment
@@ -115,10 +143,10 @@ def _begin(home, number, nbytes):
     return block
 
 
-def _refill(home, size):
+def _refill(home, size, force):
     """Sweep, and take more of what is then missing. Runs in `critical`."""
     home.settle()
-    home.sweep()
+    home.sweep(force)
     if home.free.get(size):
         return
     if not home.ids:

@@ -26,9 +26,10 @@ from ..kernels.forks import survive_fork
 from . import system
 from .filelocks import FAMILY, LOCK_FAMILY, UNLOCK_FAMILY, is_locked, lives, locks_of
 from .reserve import Reserve
-from .system import Mapping, punch
+from .system import Mapping, back, punch
 from .tables import (
     ALONE,
+    BACKED,
     BIRTH,
     BLOCK,
     BLOCKS,
@@ -92,6 +93,7 @@ class Heap:
         self.reserve = Reserve(self)                     # large blocks that wait for their owners
         self.ids: list[int] = []                         # records without memory that this process may use
         self.segment = self.top = self.end = 0           # where the next small block comes from
+        self.backed = 0                                  # up to where the file has memory for that
         self.mappings: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
         self.recent: deque = deque(maxlen=8)             # mappings that are worth keeping
         self.taken = self.taken_bytes = 0                # since the last sweep
@@ -163,6 +165,7 @@ class Heap:
         """Take a number in the family, which `take(number)` locks if it can. Runs in `critical`."""
         for attempt in range(2):
             for member in np.flatnonzero(self.members[:, IN_USE] == 0).tolist():
+                back(self.fd, HOLDS + member * BLOCKS, self.header[NEXT_ID] or 1)
                 if not take(member):
                     continue
                 np.frombuffer(self.rows[member], np.uint8)[:self.header[NEXT_ID]] = 0
@@ -234,7 +237,7 @@ class Heap:
         self.inside = False
         self.free, self.ids, self.gone = {}, [], []      # those are the parent's
         self.reserve = Reserve(self)                     # what waits is the parent's
-        self.segment = self.top = self.end = 0
+        self.segment = self.top = self.end = self.backed = 0
         self.taken = self.taken_bytes = self.kept = self.kept_bytes = 0
         self.member, self.child = self.child, None
         self.locks.after_fork_in_child(self.member)
@@ -403,7 +406,7 @@ class Heap:
         for segment in empty:
             punch(self.fd, int(table[segment, PLACE]), SEGMENT)
             if segment == self.segment:
-                self.top = int(table[segment, PLACE])
+                self.top = self.backed = int(table[segment, PLACE])
             else:
                 table[segment, KIND] = RESERVED
                 self.ids.append(segment)
@@ -419,6 +422,9 @@ class Heap:
             if not chosen:
                 raise system.SharedMemoryLimit(f"shared memory: a family has at most {BLOCKS} shared tensors at a time; join small "
                                                f"ones into one before they are shared")
+            back(self.fd, RECORDS + count * 64, len(chosen) * 64)
+            for member in self.living():                 # which may get to hold them
+                back(self.fd, HOLDS + member * BLOCKS + count, len(chosen))
         for block in chosen:
             self.records[block * 8 + OWNER] = self.member + 1
             self.records[block * 8 + KIND] = RESERVED
@@ -442,7 +448,14 @@ class Heap:
         record = segment * 8
         self.records[record + PLACE], self.records[record + CAPACITY] = place, SEGMENT
         self.records[record + KIND] = SEGMENTS
-        self.segment, self.top, self.end = segment, place, place + SEGMENT
+        self.segment, self.top, self.end, self.backed = segment, place, place + SEGMENT, place
+
+    def back_to(self, place: int) -> None:
+        """Have memory up to a place in the segment, and a little more: that there is none is said here, and not by a signal when
+        something is written there. The caller has `local`."""
+        place = min(self.end, max(place, self.backed + BACKED))
+        back(self.fd, self.backed, place - self.backed)
+        self.backed = place
 
     def mapping_of(self, block: int):
         """(mapping, address) of a block: the memory is there as long as the mapping."""
@@ -469,6 +482,7 @@ def heap() -> Heap:
         if not _heap:
             fd = system.anonymous_file()
             try:
+                back(fd, 0, MEMBER_TABLE + MEMBERS * 64)
                 _heap.append(Heap(fd))
             except BaseException:
                 os.close(fd)

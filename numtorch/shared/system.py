@@ -108,6 +108,20 @@ def punch(fd: int, offset: int, size: int) -> None:
             _library.fcntl(fd, MACOS_PUNCH_HOLE, (ctypes.c_int64 * 3)(0, start, piece))
 
 
+def back(fd: int, offset: int, nbytes: int) -> None:
+    """Have memory for a piece of the file, which keeps what it holds: a write through a mapping where there is none would end the
+    process by SIGBUS."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(fd, offset, nbytes)
+        else:
+            for place in range(offset // PAGE * PAGE, offset + nbytes, PAGE):
+                place = max(place, offset)
+                os.pwrite(fd, os.pread(fd, 1, place), place)
+    except OSError as error:
+        raise limit(error, nbytes) from None
+
+
 def write(fd: int, offset: int, address: int, nbytes: int) -> None:
     """Copy memory into the file. Unlike a first write through a mapping this clears no page beforehand, and an error comes back."""
     done = 0

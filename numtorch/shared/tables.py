@@ -5,6 +5,7 @@ MEMBERS, BLOCKS = 512, 1 << 19
 MEMBER_TABLE, RECORDS, HOLDS, DATA = 4096, 1 << 20, 1 << 26, 1 << 30
 TABLES = HOLDS + MEMBERS * BLOCKS
 SEGMENT = 1 << 26                                        # bytes that a member takes at once, for small blocks
+BACKED = 1 << 16                                         # bytes of it that get memory at once
 LARGE = 1 << 22                                          # bytes; larger blocks have a piece of the file to themselves
 
 # words of the header

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -282,7 +283,7 @@ for module in (os, fcntl):
         if hasattr(module, name):
             delattr(module, name)
 """
-MACOS = ["memfd_create", "eventfd", "F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"]
+MACOS = ["memfd_create", "posix_fallocate", "eventfd", "F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"]
 CHOSEN = ["multiprocessing.py::test_tensors_travel_by_handle", "share_memory.py::test_large_memory_goes_at_the_last_drop",
           "multiprocessing_left.py::test_a_killed_holder_lets_go", "multiprocessing_killed.py::test_killed_at_each_step",
           "multiprocessing_killed.py::test_forks_of_a_busy_parent", "multiprocessing_workers.py::test_a_dead_holders_lock_is_free",
@@ -299,6 +300,53 @@ def test_systems_that_have_less(without, tmp_path):
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *["tests/processes/test_" + t for t in CHOSEN]],
                           capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "NUMTORCH_TEST_FORKS": "5"})
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+
+
+FULL = """
+import sys
+import numtorch as torch, numtorch.multiprocessing as mp
+what, nbytes = sys.argv[1], int(sys.argv[2])
+queue, kept, counts = mp.SimpleQueue(), [], []
+for turn in range(2):
+    count = 0
+    try:
+        while True:
+            if what == "tensor":
+                kept.append(torch.ones(nbytes // 4).share_memory_())
+            else:
+                queue.put(bytes(nbytes))
+            count += 1
+    except RuntimeError as error:
+        print(error)
+    counts.append(count)
+    kept.clear()
+    while not queue.empty():
+        queue.get()
+print(counts[0] > 0 and counts[1] >= counts[0] - 1)
+"""
+MOUNT = "mount -t tmpfs -o size=20m none {folder} && TMPDIR={folder} exec {python} {program} {what} {nbytes}"
+
+
+def can_mount():
+    return shutil.which("unshare") and not subprocess.run(["unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt"],
+                                                          capture_output=True).returncode
+
+
+@pytest.mark.parametrize("what, nbytes", [("tensor", 4000), ("tensor", 400_000), ("tensor", 8 << 20), ("letter", 3000),
+                                          ("letter", 8 << 20)])
+def test_memory_that_is_not_there_is_an_error(what, nbytes, tmp_path):
+    """And no SIGBUS, whatever is written first where the file has none. What is given back can be had again."""
+    if not can_mount():
+        pytest.skip("only root can have a small file system")
+    (tmp_path / "sitecustomize.py").write_text(LESS.format(without=MACOS if nbytes != 400_000 else MACOS[:1]))
+    (tmp_path / "full.py").write_text(FULL)
+    (tmp_path / "small").mkdir()
+    command = MOUNT.format(folder=tmp_path / "small", python=sys.executable, program=tmp_path / "full.py", what=what, nbytes=nbytes)
+    path = os.pathsep.join([str(tmp_path), ROOT, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(["unshare", "-m", "sh", "-c", command], capture_output=True, text=True, timeout=100,
+                          env={**os.environ, "PYTHONPATH": path})
+    first, second, same = done.stdout.splitlines()
+    assert "small is full, where shared memory lies" in first and "$TMPDIR" in second and same == "True", done
 
 
 def test_nothing_is_found_that_is_being_given_back(monkeypatch):
