@@ -98,6 +98,9 @@ def show() -> int:
     for path in found:
         with contextlib.suppress(OSError):
             print(describe(path))
+    if not found and not os.path.isdir("/proc/self/fd"):
+        print("programs that share memory are found in /proc, which is closed or not there on this system")
+        return 1
     if not found:
         print("no running program of yours shares memory by numtorch")
     return 0

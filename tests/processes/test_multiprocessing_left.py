@@ -15,6 +15,7 @@ import pytest
 from family import MB, METHODS, in_use, memory
 
 import numtorch as torch
+from numtorch.shared import report
 
 pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
 
@@ -127,8 +128,18 @@ def test_the_command_lists_families(fork):
     process.kill()
     process.join()
     assert said.returncode == 0 and said.stderr == ""
-    ours = re.search(rf"family of process (\d+):.*(?:\n  .*)*process {process.pid} .*: holds (\d+) blocks of ([\d.]+) MiB", said.stdout)
-    assert ours and int(ours[2]) >= 3 and float(ours[3]) >= 15, said.stdout
+    ours = re.search(rf"family of process (\d+): ([\d.]+) MiB of memory, (\d+) blocks of .*, (\d+) arenas, (\d+) channels with "
+                     rf"(\d+) letters(?:\n  .*)*process {process.pid} .*: holds (\d+) blocks of ([\d.]+) MiB", said.stdout)
+    assert ours and float(ours[2]) >= 20 and min(int(ours[i]) for i in (3, 4, 5, 6)) >= 1, said.stdout
+    assert int(ours[7]) >= 3 and float(ours[8]) >= 15, said.stdout
+
+
+def test_the_command_says_where_it_sees_nothing(monkeypatch, capsys):
+    """Neither no program nor one of another user's, but no `/proc`."""
+    monkeypatch.setattr(report.glob, "glob", lambda pattern: [])
+    assert report.show() == 0 and "no running program" in capsys.readouterr().out
+    monkeypatch.setattr(report.os.path, "isdir", lambda path: False)
+    assert report.show() == 1 and "closed or not there" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------- all at random
