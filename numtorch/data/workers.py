@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import itertools
 import os
 import random
 import signal
@@ -65,6 +66,23 @@ class _Noted(list):
             yield number
 
 
+class _NotedStream:
+    """An iterable dataset, of which it is noted which example of this worker's is being made."""
+
+    def __init__(self, dataset, words):
+        self.dataset, self.words = dataset, words
+
+    def __iter__(self):
+        words, examples = self.words, iter(self.dataset)
+        for place in itertools.count(1):
+            words[PLACE] = place
+            try:
+                example = next(examples)
+            except StopIteration:
+                return
+            yield example
+
+
 class _Task(NamedTuple):
     begun: int                                           # which pass
     number: int                                          # which batch of it
@@ -105,7 +123,9 @@ def _serve(fetcher, tasks, results, note, info, init):
                 good, batch = False, failure
             elif isinstance(fetcher.dataset, IterableDataset):
                 if begun != task.begun:
-                    begun, stream = task.begun, fetcher._iterate_stream()
+                    noted = copy.copy(fetcher)
+                    noted.dataset = _NotedStream(fetcher.dataset, note.words)
+                    begun, stream = task.begun, noted._iterate_stream()
                 batch = next(stream, _End())
             elif fetcher.batch_size is None and not isinstance(task.examples, list):
                 batch = fetcher._single(task.examples)
@@ -230,13 +250,14 @@ class Workers:
     def _place(self, worker, open_tasks, loader):
         """Where a worker is."""
         words = self.notes[worker].words
-        number, place = words[BATCH], words[PLACE]
-        examples = open_tasks.get(number)
-        if examples is None:
+        number, place, name = words[BATCH], words[PLACE], type(loader.dataset).__name__
+        if number not in open_tasks:
             return f"was at batch {number}"
-        if isinstance(examples, list) and place:
-            return f"was at batch {number}, example {examples[place - 1]} of {type(loader.dataset).__name__}"
-        return f"was at batch {number} of {type(loader.dataset).__name__}"
+        examples, stream = open_tasks[number], isinstance(loader.dataset, IterableDataset)
+        if not place and (stream or isinstance(examples, list)):
+            return f"was at batch {number} of {name}"
+        example = f"its example {place}" if stream else f"example {examples[place - 1] if isinstance(examples, list) else examples}"
+        return f"was at batch {number}, {example} of {name}"
 
     def end(self):
         """End the processes: those that wait at once, those at work after a moment."""

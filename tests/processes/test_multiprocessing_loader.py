@@ -64,13 +64,14 @@ class Shards(IterableDataset):
 
 
 class Draws(Dataset):
-    """What the three generators draw in a worker."""
+    """What the three generators draw in a worker, and the seed that it knows."""
 
     def __len__(self):
         return 6
 
     def __getitem__(self, i):
-        return random.random(), float(np.random.rand()), torch.rand(()).item()
+        assert torch.initial_seed() == get_worker_info().seed
+        return random.random(), float(np.random.rand()), torch.rand(()).item(), get_worker_info().seed
 
 
 def batches_of(loader):
@@ -78,9 +79,10 @@ def batches_of(loader):
 
 
 @pytest.mark.parametrize("method, workers, size, options", [
-    ("fork", 1, 4, {}), ("fork", 3, 7, {"drop_last": True}), ("fork", 2, 3, {"prefetch_factor": 5}), ("spawn", 2, 3, {})])
+    ("fork", 1, 4, {}), ("fork", 3, 7, {"drop_last": True}), ("fork", 2, 3, {"prefetch_factor": 5}), ("spawn", 2, 3, {}),
+    ("forkserver", 1, 6, {"persistent_workers": True, "pin_memory": True, "pin_memory_device": "cuda"})])
 def test_batches_are_those_without_workers(method, workers, size, options):
-    plain = {k: v for k, v in options.items() if k != "prefetch_factor"}
+    plain = {k: v for k, v in options.items() if k == "drop_last"}
     loader = DataLoader(Numbers(), size, num_workers=workers, multiprocessing_context=method, **options)
     assert batches_of(loader) == batches_of(DataLoader(Numbers(), size, **plain))
     whole = TensorDataset(torch.arange(50), torch.arange(100).view(50, 2))
@@ -93,6 +95,29 @@ def test_single_examples_and_any_order():
     assert [n for _, n in DataLoader(Numbers(5), None, num_workers=2)] == [0, 1, 2, 3, 4]
     loader = DataLoader(Numbers(), 2, num_workers=3, in_order=False, shuffle=True)
     assert sorted(i for _, numbers in loader for i in numbers.tolist()) == list(range(20))
+
+
+class Late(Dataset):
+    """The first batch is made when the others have been taken."""
+
+    def __init__(self):
+        self.taken = mp.get_context("fork").Event()
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        assert i > 1 or self.taken.wait(60)
+        return i
+
+
+def test_batches_come_as_they_are_made_where_order_is_no_matter():
+    dataset = Late()
+    batches, seen = iter(DataLoader(dataset, 2, num_workers=2, in_order=False, multiprocessing_context="fork")), []
+    seen.append(next(batches).tolist())                  # the other worker's only batch
+    dataset.taken.set()
+    seen += [batch.tolist() for batch in batches]
+    assert seen == [[2, 3], [0, 1], [4, 5]]
 
 
 def test_batches_own_their_memory():
@@ -115,6 +140,33 @@ def test_iterable_datasets_are_sharded(persistent):
     for _ in range(2):
         assert sorted(i for batch in loader for i in batch.tolist()) == list(range(11))
     assert batches_of(DataLoader(Shards(0), 2, num_workers=2)) == []
+
+
+class Broken(IterableDataset):
+    """A stream that ends badly."""
+
+    def __init__(self, how):
+        self.how = how
+
+    def __iter__(self):
+        yield from range(4)
+        if self.how == "raise":
+            raise LookupError("no more")
+        os.kill(os.getpid(), signal.SIGKILL if self.how == "kill" else signal.SIGSTOP)
+
+
+@pytest.mark.parametrize("how, error, words", [
+    ("raise", LookupError, "no more"),
+    ("kill", RuntimeError, r"worker 0 .* killed by SIGKILL.*; it was at batch 2, its example 5 of Broken"),
+    ("stop", RuntimeError, "timed out after 1 seconds; worker 0 was at batch 2, its example 5 of Broken")])
+def test_streams_that_end_badly(how, error, words):
+    """One whose worker is stopped too, which nothing it does would tell."""
+    batches = iter(DataLoader(Broken(how), 2, num_workers=1, timeout=int(how == "stop"), multiprocessing_context="fork"))
+    assert [next(batches).tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+    with pytest.raises(error, match=words) as caught:
+        next(batches)
+    assert how != "raise" or "in __iter__" in str(caught.value.__cause__)
+    assert multiprocessing.active_children() == []
 
 
 class Counted(Dataset):
@@ -150,16 +202,17 @@ def note_start(worker):
     assert info.id == worker and info.num_workers == 2
 
 
-def test_leaving_early_ends_the_workers_without_a_word(capfd):
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_leaving_early_ends_the_workers_without_a_word(method, capfd):
     """After they called `worker_init_fn`, each with its number."""
     before = set(multiprocessing.active_children())
     dataset = Counted(1000)
-    for batch in DataLoader(dataset, 5, num_workers=2, worker_init_fn=note_start):
+    for batch in DataLoader(dataset, 5, num_workers=2, worker_init_fn=note_start, multiprocessing_context=method):
         break
     del batch
     gc.collect()
     assert set(multiprocessing.active_children()) <= before
-    assert dataset.made.item() >= 110 + 5
+    assert dataset.made.item() >= 10 + 5
     said = capfd.readouterr()
     assert (said.out, said.err) == ("", "")
 
@@ -177,13 +230,20 @@ def test_persistent_workers_stay():
 
 
 def test_seeds():
-    """Workers draw what the seed says, each something else, the same in every run."""
-    def draw(seed):
+    """Workers draw what the seed says, each something else, the same in every run, however they start. A generator of the loader's own
+    is what is asked, where it has one."""
+    def draw(seed, generator=None, method="fork", passes=1, **options):
         torch.manual_seed(seed)
-        return list(DataLoader(Draws(), None, num_workers=2))
+        loader = DataLoader(Draws(), None, num_workers=2, generator=generator, multiprocessing_context=method, **options)
+        return [example for _ in range(passes) for example in loader]
     first = draw(0)
-    assert first == draw(0) != draw(1)
+    assert first == draw(0) == draw(0, method="spawn") != draw(1)
     assert all(len({example[i] for example in first}) == 6 for i in range(3))
+    seeds = [example[3] for example in first]
+    assert seeds[1] == seeds[0] + 1 and seeds == seeds[:2] * 3
+    assert draw(0, torch.Generator().manual_seed(5)) == draw(1, torch.Generator().manual_seed(5)) != first
+    assert len({example[2] for example in draw(0, passes=2)}) == len({example[2] for example in
+                                                                      draw(0, passes=2, persistent_workers=True)}) == 12
 
 
 def fail_to_start(worker):
@@ -203,8 +263,10 @@ def test_failures_say_where(method):
     with pytest.raises(RuntimeError, match="ended with status 3 before it was done; it was at batch 2, example 9 of Numbers"):
         list(DataLoader(Numbers(20, 9, "exit"), **options))
     assert time.monotonic() - start < 20
-    with pytest.raises(RuntimeError, match="timed out after 3 seconds; worker 0 was at batch"):
+    with pytest.raises(RuntimeError, match="timed out after 3 seconds; worker 0 was at batch 2, example 9 of Numbers"):
         list(DataLoader(Numbers(20, 9, "stuck"), timeout=3, **options))
+    with pytest.raises(RuntimeError, match=r"was killed by SIGKILL.*batch 9, example 9 of Numbers"):
+        list(DataLoader(Numbers(20, 9, "kill"), **options | {"batch_size": None}))
     with pytest.raises(RuntimeError, match="no such disk"):
         list(DataLoader(Numbers(), worker_init_fn=fail_to_start, **options))
     assert multiprocessing.active_children() == []
@@ -277,10 +339,11 @@ def until_it_waits(pid):
         time.sleep(0.5)
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_the_end_of_the_program_ends_its_workers(number, tmp_path):
+def test_the_end_of_the_program_ends_its_workers(number, method, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    program = subprocess.Popen([sys.executable, tmp_path / "program.py", "fork"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    program = subprocess.Popen([sys.executable, tmp_path / "program.py", method], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, start_new_session=True)
     assert program.stdout.readline() == "ready\n"
     until_it_waits(program.pid)                          # Python drops a Ctrl-C that comes within a weak reference's callback
