@@ -112,12 +112,40 @@ class Family:
                 self.processes[i] = self.new(i)
 
 
+class Loading:
+    """Passes of a loader, which begin anew where a worker was killed."""
+
+    def __init__(self, context):
+        self.rows = torch.arange(4000.0).view(40, 100)
+        self.loader = DataLoader(TensorDataset(self.rows), 4, num_workers=2, persistent_workers=True,
+                                 multiprocessing_context=context.get_start_method())
+        self.batches, self.number, self.passes = iter(self.loader), 0, 0
+
+    def workers(self):
+        return [] if self.loader._workers is None else list(self.loader._workers.processes)
+
+    def next(self):
+        """Take a batch, if there is one."""
+        try:
+            batch, = next(self.batches)
+        except RuntimeError as error:
+            assert "was killed by SIG" in str(error), error
+        except StopIteration:
+            assert self.number == 10, self.number
+            self.passes += 1
+        else:
+            assert torch.equal(batch, self.rows[4 * self.number:4 * self.number + 4]), (self.number, batch[:, 0])
+            self.number += 1
+            return
+        self.batches, self.number = iter(self.loader), 0
+
+
 def traffic(family, draw, seconds):
     """Take part for a while: receive, check, use a pool and a loader. Returns how much was received."""
     stop, received = threading.Event(), 0
     context = family.context
-    pool = context.Pool(2)
-    victims = lambda: [*family.processes, *[p for p, _ in list(pool._workers)]]
+    pool, loading = context.Pool(2), Loading(context)
+    victims = lambda: [*family.processes, *loading.workers(), *[p for p, _ in list(pool._workers)]]
     killer = threading.Thread(target=kill_at_random, args=(draw, victims, stop))
     killer.start()
     pending = []
@@ -131,6 +159,7 @@ def traffic(family, draw, seconds):
                 received += 1
                 pending.append((int(x[0]), pool.apply_async(work, (x,))))
                 del x
+            loading.next()
             for value, result in pending[:-3]:
                 try:
                     got = result.get(20)
@@ -145,9 +174,10 @@ def traffic(family, draw, seconds):
         with contextlib.suppress(mp.ProcessExitedException):
             assert right(result.get(20))
     pool.terminate()
-    rows = torch.arange(40.0)
-    loader = DataLoader(TensorDataset(rows), 4, num_workers=2, multiprocessing_context=context.get_start_method())
-    assert torch.equal(torch.cat([batch for batch, in loader]), rows)
+    passes = loading.passes
+    for _ in range(40):                                  # a pass that was begun, one in which a kill is noticed, two whole ones
+        loading.next()
+    assert loading.passes >= passes + 2
     return received
 
 
