@@ -35,8 +35,8 @@ __all__ = ["Array", "AuthenticationError", "Barrier", "BoundedSemaphore", "Buffe
            "SimpleQueue", "SpawnContext", "TimeoutError", "Value", "active_children", "allow_connection_pickling", "cpu_count",
            "current_process", "freeze_support", "get_all_sharing_strategies", "get_all_start_methods",
            "get_array_sharing", "get_context", "get_logger",
-           "get_sharing_strategy", "get_start_method", "log_to_stderr", "parent_process", "set_array_sharing", "set_executable",
-           "set_forkserver_preload", "set_sharing_strategy", "set_start_method", "spawn", "start_processes"]
+           "get_sharing_strategy", "get_start_method", "log_to_stderr", "parent_process", "reducer", "set_array_sharing",
+           "set_executable", "set_forkserver_preload", "set_sharing_strategy", "set_start_method", "spawn", "start_processes"]
 
 
 def get_all_sharing_strategies():

@@ -51,14 +51,14 @@ class Connection:
     def __exit__(self, *exception):
         self.close()
 
-    def send(self, value):
+    def send(self, obj):
         """Send a value; tensors move to shared memory and are sent as handles.
 
         Raises:
             BrokenPipeError: nobody is there to receive it.
         """
         outgoing = self._end(self._outgoing, "read-only")
-        letter, kept = write(outgoing, value)
+        letter, kept = write(outgoing, obj)
         outgoing.send(letter)
         del kept
 

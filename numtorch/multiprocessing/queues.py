@@ -50,14 +50,14 @@ class SimpleQueue:
         if self._closed:
             raise ValueError(f"Queue {self!r} is closed")
 
-    def put(self, value):
+    def put(self, obj):
         """Put a value in. Tensors move to shared memory and are sent as handles.
 
         Args:
-            value: anything that can be pickled.
+            obj: anything that can be pickled.
         """
         self._check()
-        letter, kept = write(self._channel, value)
+        letter, kept = write(self._channel, obj)
         self._channel.send(letter)
         del kept
 
@@ -85,11 +85,11 @@ class Queue(SimpleQueue):
     def __init__(self, maxsize=0, *, ctx=None):
         self._channel, self._closed = Channel(max(0, maxsize)), False
 
-    def put(self, value, block=True, timeout=None):
+    def put(self, obj, block=True, timeout=None):
         """Put a value in.
 
         Args:
-            value: anything that can be pickled.
+            obj: anything that can be pickled.
             block: whether to wait for room.
             timeout: for how many seconds; None for any number.
 
@@ -97,7 +97,7 @@ class Queue(SimpleQueue):
             queue.Full: there was no room.
         """
         self._check()
-        letter, kept = write(self._channel, value)
+        letter, kept = write(self._channel, obj)
         try:
             self._channel.send(letter, timeout if block else 0)
         except Full:
@@ -120,9 +120,9 @@ class Queue(SimpleQueue):
             raise Empty
         return read(letter)
 
-    def put_nowait(self, value):
+    def put_nowait(self, obj):
         """`put` without waiting."""
-        self.put(value, False)
+        self.put(obj, False)
 
     def get_nowait(self):
         """`get` without waiting."""

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import multiprocessing
 import time
 
 import numpy as np
@@ -63,6 +65,41 @@ def test_parameters_and_gradients_travel(fork):
     with pytest.raises(RuntimeError, match="non-leaf tensor which requires_grad"):
         queue.put(layer.weight * 2)
     assert queue.empty()
+
+
+def step_there(queue, done):
+    model, optimizer = queue.get()
+    assert [id(p) for group in optimizer.param_groups for p in group["params"]] == [id(p) for p in model.parameters()]
+    model(torch.ones(2, 3)).pow(2).sum().backward()
+    optimizer.step()
+    done.put(optimizer.state_dict())
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_an_optimisers_state_travels(kind, context):
+    """With its module, in one message: a step there is a step here, of the parameters and of the state. Its dict comes back so, too."""
+    def trained():
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 2)
+        optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.1, **({"momentum": 0.9} if kind == "SGD" else {}))
+        model(torch.ones(2, 3)).pow(2).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return model, optimizer
+    (model, optimizer), (same, beside) = trained(), trained()
+    queue, done = context.Queue(), context.SimpleQueue()
+    process = context.Process(target=step_there, args=(queue, done))
+    process.start()
+    queue.put((model, optimizer))
+    there = done.get()
+    process.join(60)
+    same(torch.ones(2, 3)).pow(2).sum().backward()
+    beside.step()
+    for number, (mine, other) in enumerate(zip(model.parameters(), same.parameters())):
+        assert torch.equal(mine, other) and mine.grad is None
+        for name, value in optimizer.state[mine].items():
+            assert torch.equal(value, beside.state[other][name]) and value.is_shared(), name
+            assert there["state"][number][name].untyped_storage() is value.untyped_storage()
 
 
 class Adder:
@@ -194,3 +231,83 @@ def test_managers_hold_tensors_by_handle(context):
     manager.shutdown()
     del manager, things, table, x, process, queue, rows
     assert in_use() == before
+
+
+def use_what_a_manager_has(has, x):
+    with has["Lock"], has["RLock"], has["RLock"], has["Semaphore"], has["BoundedSemaphore"]:
+        has["Value"].value += 1
+        has["Array"][1] = 5
+    has["Namespace"].x, has["dict"]["x"] = x, x
+    has["JoinableQueue"].put(x[1:])
+    has["Event"].wait(60)
+    with has["Condition"]:
+        has["Value"].value += 1
+        has["Condition"].notify_all()
+    has["Barrier"].wait(60)
+
+
+def test_all_that_a_manager_has(context):
+    """Values, arrays, events and locks of every kind, and tensors in a namespace, a queue and results of its pool."""
+    with context.Manager() as manager:
+        has = {name: getattr(manager, name)(*args) for name, args in {
+            "Value": ("i", 3), "Array": ("d", [1.0, 2.0]), "Namespace": (), "Event": (), "Lock": (), "RLock": (), "Semaphore": (1,),
+            "BoundedSemaphore": (1,), "Condition": (), "Barrier": (2,), "dict": (), "JoinableQueue": ()}.items()}
+        x = torch.zeros(3)
+        process = context.Process(target=use_what_a_manager_has, args=(has, x))
+        process.start()
+        rest = has["JoinableQueue"].get(timeout=60)
+        assert rest.untyped_storage() is x.untyped_storage() and (has["Value"].value, has["Array"][:]) == (4, [1, 5])
+        assert has["Namespace"].x.untyped_storage() is x.untyped_storage() is has["dict"]["x"].untyped_storage()
+        rest.add_(2)
+        assert has["Namespace"].x.tolist() == [0, 2, 2]
+        has["JoinableQueue"].task_done()
+        has["JoinableQueue"].join()
+        with has["Condition"]:
+            has["Event"].set()
+            assert has["Condition"].wait_for(lambda: has["Value"].value == 5, 60)
+        has["Barrier"].wait(60)
+        process.join(60)
+        assert process.exitcode == 0 and has["Event"].is_set()
+        with manager.Pool(1) as pool:
+            assert pool.apply(torch.add, (x, 1)).tolist() == [1, 3, 3]
+
+
+def send_through(connections, x):
+    connections.get().send(x)
+
+
+def test_an_end_of_a_pipe_travels(context):
+    """Through a queue, to a process that runs already."""
+    connections, x = context.SimpleQueue(), torch.zeros(2)
+    process = context.Process(target=send_through, args=(connections, x))
+    process.start()
+    out, into = context.Pipe(duplex=False)
+    connections.put(into)
+    into.close()
+    assert out.recv().untyped_storage() is x.untyped_storage()
+    process.join(60)
+    with pytest.raises(EOFError):
+        out.recv()
+
+
+# ---------------------------------------------------------------- what Python and PyTorch have
+@pytest.mark.parametrize("name, args", [("Queue", ()), ("SimpleQueue", ()), ("JoinableQueue", ()), ("Lock", ()), ("RLock", ()),
+                                        ("Semaphore", ()), ("BoundedSemaphore", ()), ("Condition", ()), ("Event", ()),
+                                        ("Barrier", (2,)), ("Value", ("i", 0)), ("Array", ("i", 2))])
+def test_objects_have_the_methods_of_pythons(name, args):
+    """With the names of their arguments."""
+    theirs, ours = getattr(multiprocessing.get_context("fork"), name)(*args), getattr(mp.get_context("fork"), name)(*args)
+    for method in [m for m in dir(theirs) if not m.startswith("_")]:
+        known, called = getattr(theirs, method), getattr(ours, method)
+        if callable(known) and name not in ("Value", "Array") and method not in ("acquire", "release"):         # the C library's
+            assert list(inspect.signature(called).parameters) == list(inspect.signature(known).parameters), method
+
+
+def test_names_are_pythons_and_pytorchs():
+    assert not [name for name in multiprocessing.__all__ if not hasattr(mp, name)]
+    contexts = multiprocessing.get_context("fork"), mp.get_context("fork")
+    assert not [name for name in dir(contexts[0]) if not name.startswith("_") and not hasattr(contexts[1], name)]
+    ends = [context.Pipe()[0] for context in contexts]
+    assert not [name for name in dir(ends[0]) if not name.startswith("_") and not hasattr(ends[1], name)]
+    pytorch = pytest.importorskip("torch.multiprocessing")
+    assert not [name for name in pytorch.__all__ if not hasattr(mp, name)]
