@@ -42,6 +42,7 @@ def test_values_and_gradients(rows, workers):
         mine["y"].pow(2).sum().backward()
         other["y"].pow(2).sum().backward()
         assert torch.allclose(a.grad, b.grad, atol=1e-5) and net.unused.grad is None
+        assert all(p.is_shared() and (p.grad is None or p.grad.is_shared()) for p in net.parameters())       # summed where they came
         for p, q in zip(net.parameters(), plain.parameters()):
             assert q.grad is None or torch.allclose(p.grad, q.grad, atol=1e-5)
         for optimizer in optimizers:
@@ -86,6 +87,27 @@ def test_failures():
         both(torch.tensor([0.0, 6.0]))
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_however_workers_start(method):
+    """And where the loss needs two calls, whose graphs the workers keep apart, and the first is gone through last."""
+    before = torch.multiprocessing.get_start_method(allow_none=True)
+    torch.multiprocessing.set_start_method(method, force=True)
+    try:
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
+        both, x = nn.DataParallel(net, 2), torch.randn(6, 4)
+        first, second = both(x), both(x * 2)
+        assert torch.allclose(first, net(x)) and torch.allclose(second, net(x * 2))
+        second.sum().backward()
+        first.pow(2).sum().backward()
+        found = net[0].weight.grad.clone()
+        net.zero_grad()
+        (net(x * 2).sum() + net(x).pow(2).sum()).backward()
+        assert torch.allclose(found, net[0].weight.grad, atol=1e-5)
+    finally:
+        torch.multiprocessing.set_start_method(before, force=True)
+
+
 def test_pieces():
     pieces = nn.parallel.scatter({"x": torch.arange(5), "y": [1, "a"]}, 2)
     assert pieces[0]["x"].tolist() == [0, 1, 2] and pieces[1]["y"] == [1, "a"]
@@ -95,3 +117,22 @@ def test_pieces():
     assert torch.allclose(nn.parallel.gather(outputs), layer(x))
     nn.parallel.gather(outputs).sum().backward()
     assert layer.bias.grad.item() == 4
+
+
+def test_one_call_and_stages():
+    """`data_parallel` leaves no worker; the stages of a step as modules give what it gives; detached replicas give no gradient."""
+    layer, x = nn.Linear(3, 2), torch.randn(5, 3)
+    before = set(multiprocessing.active_children())
+    out = nn.parallel.data_parallel(layer, x, [0, 1])
+    out.sum().backward()
+    found = layer.weight.grad.clone()
+    layer.zero_grad()
+    staged = nn.parallel.Gather()(nn.parallel.ParallelApply()(nn.parallel.Replicate(2)(layer), nn.parallel.Scatter(2)(x)))
+    staged.sum().backward()
+    assert torch.allclose(out, layer(x)) and torch.allclose(staged, layer(x)) and torch.allclose(layer.weight.grad, found)
+    replicas = nn.parallel.replicate(layer, 2, detach=True)
+    assert not any(p.requires_grad for p in (replicas[0].weight, replicas[1].bias))
+    assert replicas[0].weight.data_ptr() == layer.weight.data_ptr()
+    del out
+    gc.collect()
+    assert set(multiprocessing.active_children()) <= before
