@@ -79,6 +79,8 @@ class _LargeStorage(Storage):
     __slots__ = ("bin",)
 
     def __del__(self):
+        if getrefcount is None:                          # the module may be gone before its last storage
+            return
         kept = self.bin
         if getrefcount(self) <= LAST:
             kept.append((self.owner, self.address))

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -99,3 +101,18 @@ def test_threads_have_one_ring(monkeypatch):
     ring = ring_for(12_346 * 4)
     threads[0].join(10)
     assert found[0] is ring
+
+
+LATE = """
+import colorsys, sys
+import numtorch as torch, numtorch.multiprocessing as mp
+program = torch.compile(lambda x: x * 2 + 1)
+colorsys.kept = [torch.ones(3), torch.ones(300, 1000), torch.ones(3, 1000).share_memory_(), torch.ones(3000, 1000).share_memory_(),
+                 mp.Queue(), mp.Lock(), mp.Array("i", 3), mp.Pipe(), program, *[program(torch.ones(300, 1000)) for _ in range(4)]]
+sys.kept = list(sys.modules.values())                    # so that their names are made None, the last imported first
+"""
+
+
+def test_what_outlives_the_modules_ends_without_a_word():
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
