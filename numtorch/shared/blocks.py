@@ -6,7 +6,7 @@ import contextlib
 from ..finalisers import Finaliser
 from . import system
 from .heap import Heap, heap
-from .tables import AGAIN, ALONE, BLOCK, CAPACITY, CHANNEL, GENERATION, IN_SEGMENT, KIND, LARGE, OWNER, PLACE
+from .tables import AGAIN, ALONE, BACKED, BLOCK, CAPACITY, CHANNEL, GENERATION, IN_SEGMENT, KIND, LARGE, OWNER, PLACE
 
 
 class Hold:
@@ -118,7 +118,7 @@ def _take(home: Heap, size, nbytes):
     elif home.ids and home.top + size <= home.end and home.taken < max(256, home.kept) \
             and home.taken_bytes < max(LARGE, home.kept_bytes):
         if home.top + size > home.backed:
-            home.back_to(home.top + size)
+            _back_to(home, home.top + size)
         number = home.ids.pop()
         record = number * 8
         records[record + PLACE], records[record + CAPACITY], records[record + IN_SEGMENT] = home.top, size, home.segment
@@ -128,6 +128,14 @@ def _take(home: Heap, size, nbytes):
     else:
         return None
     return _begin(home, number, nbytes)
+
+
+def _back_to(home, place):
+    """Have memory up to a place in the segment, and a little more: that there is none is said here, and not by a signal when
+    something is written there. The caller has `local`."""
+    place = min(home.end, max(place, home.backed + BACKED))
+    system.back(home.fd, home.backed, place - home.backed)
+    home.backed = place
 
 
 def _begin(home, number, nbytes):

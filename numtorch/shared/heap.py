@@ -29,7 +29,6 @@ from .reserve import Reserve
 from .system import Mapping, back, punch
 from .tables import (
     ALONE,
-    BACKED,
     BIRTH,
     BLOCK,
     BLOCKS,
@@ -449,13 +448,6 @@ class Heap:
         self.records[record + PLACE], self.records[record + CAPACITY] = place, SEGMENT
         self.records[record + KIND] = SEGMENTS
         self.segment, self.top, self.end, self.backed = segment, place, place + SEGMENT, place
-
-    def back_to(self, place: int) -> None:
-        """Have memory up to a place in the segment, and a little more: that there is none is said here, and not by a signal when
-        something is written there. The caller has `local`."""
-        place = min(self.end, max(place, self.backed + BACKED))
-        back(self.fd, self.backed, place - self.backed)
-        self.backed = place
 
     def mapping_of(self, block: int):
         """(mapping, address) of a block: the memory is there as long as the mapping."""

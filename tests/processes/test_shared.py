@@ -286,8 +286,9 @@ for module in (os, fcntl):
 MACOS = ["memfd_create", "posix_fallocate", "eventfd", "F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"]
 CHOSEN = ["multiprocessing.py::test_tensors_travel_by_handle", "share_memory.py::test_large_memory_goes_at_the_last_drop",
           "multiprocessing_left.py::test_a_killed_holder_lets_go", "multiprocessing_killed.py::test_killed_at_each_step",
-          "multiprocessing_killed.py::test_forks_of_a_busy_parent", "multiprocessing_workers.py::test_a_dead_holders_lock_is_free",
-          "multiprocessing_workers.py::test_pools[fork]", "multiprocessing_workers.py::test_pipes[spawn]", "multiprocessing_workers.py::test_values_and_arrays",
+          "multiprocessing_killed.py::test_forks_of_a_busy_parent", "multiprocessing_locks.py::test_a_dead_holders_lock_is_free",
+          "multiprocessing_workers.py::test_pools[fork]", "multiprocessing_locks.py::test_pipes[spawn]",
+          "multiprocessing_locks.py::test_values_and_arrays",
           "shared.py::test_a_killed_parent_lets_go_though_its_children_live[fork]"]
 
 
