@@ -20,7 +20,6 @@ import functools
 import hashlib
 import logging  # noqa: F401  (Numba takes its lock: see delay_forks)
 import operator
-import os
 import re
 import signal
 import sys
@@ -35,6 +34,7 @@ from . import ahead, debugmemory, processor, store
 from .binding import DISABLE_JIT, HOST, KERNEL_MATH, OUTLINED, Names, bind, fingerprint, options
 from .entries import python_entry
 from .forks import delay_forks
+from .installed import installed_version
 from .planning import planning
 from .pointers import PYTHON_KERNELS, Pointer, element_type
 from .progress import progress, statistics
@@ -116,24 +116,6 @@ def machine() -> _Machine:
             with _uninterrupted():
                 _machine = _Machine()
         return _machine
-
-
-def installed_version(package):
-    """The version of what is installed under a name, read off its metadata's folder: Python's own reading of what lies in there
-    imports a fifth of what a process does before its first result."""
-    start, end = re.sub(r"[-_.]+", "_", package) + "-", ".dist-info"
-    for folder in sys.path:
-        with contextlib.suppress(OSError):
-            found = [name for name in os.listdir(folder or ".") if name.startswith(start) and name.endswith(end)]
-            if len(found) == 1:
-                return found[0][len(start):-len(end)]
-            if found:
-                break
-    from importlib.metadata import PackageNotFoundError, version
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "absent"
 
 
 # ---------------------------------------------------------------- from Numba's module to object code

@@ -17,6 +17,7 @@ import numtorch as torch
 from numtorch.kernels import binding, compiler
 from numtorch.kernels.binding import ScalarBody
 from numtorch.kernels.compiler import compile_kernel, inspect_ir
+from numtorch.kernels.installed import installed_version
 
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is compiled when kernels run as Python")
 
@@ -482,7 +483,7 @@ def test_versions_are_pythons():
             expected = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             expected = "absent"
-        assert compiler.installed_version(package) == expected
+        assert installed_version(package) == expected
 
 
 @jit_only

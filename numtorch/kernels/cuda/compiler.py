@@ -18,7 +18,7 @@ from numba import cuda
 
 from .. import store
 from ..binding import Names, Target, bind, fingerprint, module_hash
-from ..compiler import installed_version
+from ..installed import installed_version
 from ..pointers import element_type
 from ..threads import Prepared
 from .environment import MAX_BLOCKS, SIMULATED
