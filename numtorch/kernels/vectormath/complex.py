@@ -93,7 +93,7 @@ def complex_log10(z):
 def _root_parts(z):
     """(u, v) = sqrt(z): u**2 = (|z| + |re|) / 2 and 2 u v = im, turned where re is negative."""
     a, b = fabs(z.real), fabs(z.imag)
-    u = sqrt(0.5 * magnitude(z) + 0.5 * a)
+    u = select(b == INFINITY, b, sqrt(0.5 * magnitude(z) + 0.5 * a))
     v = select(u == 0.0, 0.0, 0.5 * b / select(u == 0.0, 1.0, u))
     v = select(b == INFINITY, b, v)
     return select(z.real < 0.0, v, u), copysign(select(z.real < 0.0, u, v), z.imag)

@@ -55,7 +55,8 @@ def _tangent_parts(x, y):
         return atanh(x), y
     if x > LARGE or y > LARGE:                           # Re is x / |z|**2
         size = hypotenuse(x, y)
-        return 0.0 if size == INFINITY else x / size / size, HALF_PI
+        known = y == y and (x == x or y == INFINITY)
+        return 0.0 if size == INFINITY else x / size / size, HALF_PI if known else x + y
     beside = x - 1.0
     square = beside * beside + y * y
     if x == 1.0 and y < EPSILON:
