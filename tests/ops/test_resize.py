@@ -85,6 +85,26 @@ def test_set_takes_the_memory_of_another():
     assert torch.arange(6).as_strided_((2, 2), (3, 1), 1).tolist() == [[1, 2], [4, 5]]
 
 
+def test_taking_on_its_own_memory_counts_as_a_write():
+    """As in PyTorch, where only the tensor that changes is written: what it takes memory from is as before."""
+    pytorch = pytest.importorskip("torch")
+    changes = (lambda t, x, y: x.set_(x), lambda t, x, y: x.set_(x.untyped_storage(), 0, (1,)), lambda t, x, y: x.detach().set_(x),
+               lambda t, x, y: t.zeros(1).set_(x), lambda t, x, y: y.set_(x))
+    for change in changes:
+        versions, read = [], []
+        for library in (pytorch, torch):
+            x, w = library.ones(2), library.ones(2, requires_grad=True)
+            saved = (w * x).sum()
+            change(library, x, library.ones(2))
+            versions.append(x._version)
+            try:
+                saved.backward()
+                read.append(True)
+            except RuntimeError:
+                read.append(False)
+        assert versions[0] == versions[1] and read[0] == read[1]
+
+
 # ---------------------------------------------------------------- parts that are several views of one tensor
 PARTS = {"unbind": lambda x: x.unbind(), "split": lambda x: x.split(1), "sections": lambda x: x.split([1, 1]),
          "chunk": lambda x: x.chunk(2), "rows": list}

@@ -10,7 +10,7 @@ import warnings
 
 from ...autograd.graph import Leaf
 from ...autograd.modes import modes
-from ...autograd.writes import check_mode
+from ...autograd.writes import check_mode, mark_written
 from ...devices import cpu
 from ...dtypes import can_cast
 from ...layout import Layout, as_shape, formatted
@@ -171,6 +171,8 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
 
 
 def _taking(x, storage, address, layout):
+    if storage is x.memory:                              # other memory has a version of its own
+        mark_written(storage, "set_")
     x.memory, x.address, x.layout = storage, address, layout
     if x.node is not None:
         x.node.lie_as(layout)
