@@ -4,6 +4,7 @@ _QUANTIZED = "there are no quantised dtypes; compute in float16 or bfloat16"
 _TRACE = "there is no graph to export; save the state_dict, and the program with it"
 _PROCESSES = ("there are no groups of processes that talk to one another; drop the wrapper, or share a batch among workers by "
               "nn.DataParallel")
+_NVPROF = "files of NVIDIA's profilers are not read; profiler.profile sees every op"
 _OTHER = "devices are cpu, cuda and meta"
 
 ABSENT = {
@@ -12,6 +13,11 @@ ABSENT = {
     "_dynamo": "ops are compiled one by one as they are first used; call the function itself",
     "_inductor": "ops are compiled one by one as they are first used; call the function itself",
     "ao": _QUANTIZED,
+    "autograd.profiler.EnforceUnique": _NVPROF,
+    "autograd.profiler.KinetoStepTracker": "profiler.profile.step() says that a step is done",
+    "autograd.profiler.MemRecordsAcc": "profiler.profile(profile_memory=True) counts what is allocated in each event",
+    "autograd.profiler.load_nvprof": _NVPROF,
+    "autograd.profiler.parse_nvprof_trace": _NVPROF,
     "autograd.profiler.emit_nvtx": "there are no marks for NVIDIA's profilers; profiler.profile sees every op",
     "autograd.profiler.emit_itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
     "classes": "there is no C++ underneath",
@@ -38,8 +44,10 @@ ABSENT = {
     "nn.quantized": _QUANTIZED,
     "nn.utils.prune": "multiply the weight by a mask, with nn.utils.parametrize.register_parametrization",
     "onnx": _TRACE,
-    "ops": "the ops are functions of numtorch and methods of its tensors",
+    "ops": "of torch.ops, ATen's names are in torch.ops.aten; the ops are functions of numtorch and methods of its tensors",
     "package": _TRACE,
+    "profiler.DeviceType": "events are of the processor alone, from which launches on other devices are made too",
+    "profiler.ExecutionTraceObserver": "profiler.profile().export_chrome_trace(path) writes what ran",
     "profiler.itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
     "quantization": _QUANTIZED,
     "quantize_per_tensor": _QUANTIZED,
@@ -67,6 +75,7 @@ STANDINS = {
     "distributed": "is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_torchelastic_launched",
     "mps": "is_available",
     "onnx": "is_in_onnx_export",
+    "profiler.itt": "is_available",
     "quantization": "",
     "xpu": "is_available",
 }

@@ -35,6 +35,7 @@ PATHS = {
     "cpu.amp": "amp.autocast_mode autocast=amp.devices.CpuAutocast GradScaler=amp.devices.CpuGradScaler",
     "cuda.amp": "amp.autocast_mode autocast=amp.devices.CudaAutocast GradScaler=amp.devices.CudaGradScaler "
                 "custom_fwd=amp.devices.custom_fwd custom_bwd=amp.devices.custom_bwd",
+    "ops.aten": "aten",
     "fx._symbolic_trace": "fx.tracer",
     # layers
     "nn.common_types": _SIZES,

@@ -1,13 +1,14 @@
 """`torch.autograd.profiler`: the older form of `profile`, whose result is itself a table."""
 from __future__ import annotations
 
+import importlib as _importlib
 from typing import Any
 
-from .events import EventList, FunctionEventAvg
+from .events import EventList, FunctionEvent, FunctionEventAvg
 from .profiler import profile as _Profile
 from .recording import record_function
 
-__all__ = ["profile", "record_function"]
+__all__ = ["EventList", "FunctionEvent", "profile", "record_function"]
 
 
 class profile:
@@ -94,3 +95,7 @@ class profile:
 
     def __str__(self):
         return self.table() if self.enabled else "<unfinished torch.autograd.profile>"
+
+
+def __getattr__(name):
+    return _importlib.import_module("numtorch.alias").attribute("numtorch.autograd.profiler", name)

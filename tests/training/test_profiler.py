@@ -1,5 +1,6 @@
 """`torch.profiler`: what is recorded, how it nests, what it costs, and what programs written for PyTorch's see of it."""
 import gzip
+import importlib
 import json
 import subprocess
 import sys
@@ -338,3 +339,23 @@ def test_the_command(tmp_path):
     failed = subprocess.run([*command, str(script), "fail"], capture_output=True, text=True, timeout=120)
     assert failed.returncode == 1 and "KeyError: 'it'" in failed.stderr and "Self CPU time total" in failed.stdout
     assert subprocess.run(command, capture_output=True, timeout=120).returncode == 2
+
+
+# ---------------------------------------------------------------- PyTorch's names
+@pytest.mark.parametrize("place, names, other", [
+    ("profiler", "profile record_function schedule supported_activities tensorboard_trace_handler kineto_available ProfilerAction ProfilerActivity",
+     "DeviceType ExecutionTraceObserver"),
+    ("autograd.profiler", "profile record_function EventList FunctionEvent",
+     "EnforceUnique KinetoStepTracker MemRecordsAcc emit_itt emit_nvtx load_nvprof parse_nvprof_trace"),
+    ("profiler.itt", "is_available", "mark range range_pop range_push")])
+def test_every_name_is_here_or_says_what_to_do(place, names, other):
+    module = importlib.import_module(f"numtorch.{place}")
+    assert all(callable(getattr(module, name)) for name in names.split())
+    for name in other.split():
+        with pytest.raises(AttributeError, match=f"numtorch has no torch.{place}.{name}: "):
+            getattr(module, name)
+    if place != "profiler.itt":                          # of which nothing is here
+        with pytest.raises(AttributeError, match="has no attribute"):
+            module.nothing_of_this_name
+    theirs = pytest.importorskip(f"torch.{place}")
+    assert set(theirs.__all__) <= {*names.split(), *other.split()}
