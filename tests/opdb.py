@@ -69,6 +69,8 @@ def operation(op):
     module = getattr(op.op, "__module__", None) or ""
     if module.startswith("torch.testing"):
         return rebound(op.op)
+    if isinstance(op.op, (torch._ops.OpOverloadPacket, torch._ops.OpOverload)):
+        return named(f"ops.{op.op}")
     if module == "torch._tensor" or not isinstance(op.op, (types.FunctionType, types.BuiltinFunctionType)):
         return getattr(numtorch.Tensor, getattr(op.op, "__name__", ""), None)
     return named(op.name)

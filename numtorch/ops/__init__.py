@@ -17,3 +17,8 @@ loss        losses
 
 `engine_arithmetic.py` gives the tape's engine what it needs of arithmetic. Nothing here knows of modules or optimisers.
 """
+import importlib as _importlib
+
+
+def __getattr__(name):
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -1,0 +1,197 @@
+"""ATen's functions that are made of several of ours, under ATen's names and with ATen's arguments."""
+from __future__ import annotations
+
+import builtins
+
+import numtorch
+
+from ..tensor import Tensor
+
+_F = numtorch.nn.functional
+
+
+# ---------------------------------------------------------------- elements and memory
+def _to_copy(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
+    return self.to(device=device, dtype=dtype, copy=True, memory_format=memory_format)
+
+
+def alias(self):
+    return self.as_strided(self.shape, self.stride(), self.storage_offset())
+
+
+def lift(self):
+    return self
+
+
+def lift_fresh_copy(self):
+    return self.clone()
+
+
+def copy(self, src, non_blocking=False):
+    return self.clone().copy_(src)
+
+
+def slice(self, dim=0, start=None, end=None, step=1):
+    return self[(builtins.slice(None),) * (dim % self.ndim) + (builtins.slice(start, end, step),)]
+
+
+def index(self, indices):
+    return self[tuple([builtins.slice(None) if each is None else each for each in indices])]
+
+
+def numpy_T(self):
+    return self.T
+
+
+def mT(self):
+    return self.mT
+
+
+def mH(self):
+    return self.mH
+
+
+def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    planes = self.new_zeros(self.shape).flatten(-2)
+    return planes.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
+
+
+# ---------------------------------------------------------------- softmax
+def _softmax(self, dim, half_to_float):
+    return numtorch.softmax(self, dim, dtype=numtorch.float32 if half_to_float else None)
+
+
+def _log_softmax(self, dim, half_to_float):
+    return numtorch.log_softmax(self, dim, dtype=numtorch.float32 if half_to_float else None)
+
+
+def _safe_softmax(self, dim, dtype=None):
+    """0 where all of a row is minus infinity."""
+    result = numtorch.softmax(self, dim, dtype=dtype)
+    return result.masked_fill((self == -numtorch.inf).all(dim, True), 0)
+
+
+def _softmax_backward_data(grad_output, output, dim, input_dtype):
+    return (output * (grad_output - (grad_output * output).sum(dim, True))).to(input_dtype)
+
+
+def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
+    return (grad_output - output.exp() * grad_output.sum(dim, True)).to(input_dtype)
+
+
+# ---------------------------------------------------------------- activations
+def elu(self, alpha=1, scale=1, input_scale=1):
+    if input_scale == 1:
+        return _F.elu(self, alpha) if scale == 1 else _F.elu(self, alpha) * scale
+    return scale * numtorch.where(self > 0, self, alpha * numtorch.expm1(self * input_scale))
+
+
+def gelu(self, *, approximate="none"):
+    return _F.gelu(self, approximate=approximate)
+
+
+def sigmoid_backward(grad_output, output):
+    return grad_output * ((1 - output) * output).conj()
+
+
+def tanh_backward(grad_output, output):
+    return grad_output * (1 - output * output).conj()
+
+
+def threshold_backward(grad_output, self, threshold):
+    return numtorch.where(self <= threshold, 0, grad_output)
+
+
+def native_dropout(input, p, train):
+    if train is False or not p:
+        return input.clone(), numtorch.ones_like(input, dtype=numtorch.bool)
+    mask = numtorch.rand_like(input) >= p
+    return input * mask * (1 / (1 - p) if p < 1 else 0.0), mask
+
+
+def native_dropout_backward(grad_output, mask, scale):
+    return grad_output * mask * scale
+
+
+# ---------------------------------------------------------------- images
+_CONVOLUTIONS = {1: "conv1d", 2: "conv2d", 3: "conv3d"}
+_TRANSPOSED = {1: "conv_transpose1d", 2: "conv_transpose2d", 3: "conv_transpose3d"}
+
+
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    dims = weight.ndim - 2
+    if transposed:
+        return getattr(numtorch, _TRANSPOSED[dims])(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return getattr(numtorch, _CONVOLUTIONS[dims])(input, weight, bias, stride, padding, dilation, groups)
+
+
+def _padding(mode):
+    def pad(self, padding):
+        return _F.pad(self, padding, mode)
+    return pad
+
+
+def _resampled(mode, antialias=False):
+    """`default` has one scale a dimension behind the size, `vec` all of them in one."""
+    smooth = mode in ("linear", "bilinear", "bicubic", "trilinear")
+
+    def default(self, output_size, *options):
+        align, scales = (options[0] if smooth else None), options[1:] if smooth else options
+        by = {"scale_factor": tuple(scales)} if scales and all(s is not None for s in scales) else {"size": tuple(output_size)}
+        return _F.interpolate(self, **by, mode=mode, align_corners=align, antialias=antialias)
+
+    def vec(input, output_size, *options):
+        align, factors = (options[0] if smooth else None), options[1 if smooth else 0]
+        by = {"size": tuple(output_size)} if output_size is not None else {"scale_factor": tuple(factors)}
+        return _F.interpolate(input, **by, mode=mode, align_corners=align, antialias=antialias)
+    return {"default": default, "vec": vec}
+
+
+# ---------------------------------------------------------------- norms
+def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    result = numtorch.native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *result, numtorch.empty(0, dtype=numtorch.uint8)
+
+
+def block_diag(tensors):
+    return numtorch.block_diag(*tensors)
+
+
+def tensordot(self, other, dims_self, dims_other):
+    return numtorch.tensordot(self, other, (dims_self, dims_other))
+
+
+# ---------------------------------------------------------------- gradients
+def derived(function):
+    """The gradient of a function of one tensor and options, as a function of what comes in and of the same arguments."""
+    def backward(grad_output, self, *arguments, **named):
+        given = grad_output, self, *arguments
+        wanted = numtorch.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in given)
+        with numtorch.enable_grad():
+            x = self if self.requires_grad else self.detach().requires_grad_()
+            result, = numtorch.autograd.grad(function(x, *arguments, **named), x, grad_output, create_graph=wanted)
+        return result
+    return backward
+
+
+# Names, the overloads of each, and what stands for them.
+FORMS = {
+    **{name: {"default": globals()[name]} for name in """_to_copy alias lift lift_fresh_copy copy numpy_T mT mH
+        max_pool2d_with_indices_backward _softmax _log_softmax _safe_softmax _softmax_backward_data _log_softmax_backward_data elu
+        gelu sigmoid_backward tanh_backward threshold_backward native_dropout native_dropout_backward convolution
+        _batch_norm_with_update block_diag tensordot""".split()},
+    "lift_fresh": {"default": lift},
+    "slice": {"Tensor": slice},
+    "index": {"Tensor": index},
+    "_unsafe_index": {"Tensor": index},
+    **{f"{kind}_pad{dims}d": {"default": _padding(mode)} for dims in (1, 2, 3)
+       for kind, mode in (("reflection", "reflect"), ("replication", "replicate"))},
+    **{f"upsample_nearest{dims}d": _resampled("nearest") for dims in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{dims}d": _resampled("nearest-exact") for dims in (1, 2, 3)},
+    "upsample_linear1d": _resampled("linear"),
+    "upsample_bilinear2d": _resampled("bilinear"),
+    "upsample_bicubic2d": _resampled("bicubic"),
+    "upsample_trilinear3d": _resampled("trilinear"),
+    "_upsample_bilinear2d_aa": _resampled("bilinear", True),
+    "_upsample_bicubic2d_aa": _resampled("bicubic", True),
+}
