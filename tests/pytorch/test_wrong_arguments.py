@@ -65,6 +65,7 @@ TAKEN = {
     "pinv by an absolute bound": lambda t: t.linalg.pinv(t.eye(2) * t.tensor([0.5, 2.0]), atol=1.0), "pinv by both": lambda t: t.linalg.pinv(t.eye(2), atol=0.5, rtol=0.1),
     "pinv of Hermitian matrices": lambda t: t.linalg.pinv(t.eye(2), atol=np.float32(0.5), hermitian=True), "group_norm": lambda t: t.nn.functional.group_norm(t.ones(1, 4), np.int64(2)),
     "fftshift": lambda t: t.fft.fftshift(t.arange(6).reshape(2, 3), dim=np.int64(1)), "ifftshift": lambda t: t.fft.ifftshift(t.arange(6).reshape(2, 3), dim=t.tensor(-1)),
+    "layouts": lambda t: [t.zeros(2, layout=t.strided), t.ones_like(t.zeros(2), layout=t.zeros(2).layout), t.zeros(2, 2, layout=t.sparse_coo).to_dense(), t.empty(2, 2, layout=t.sparse_csr).to_dense()],
     "factor of bools": lambda t: t.add(t.tensor([True, False]), t.tensor([False, False]), alpha=True), "a factor of 1.0": lambda t: t.ones(2).add_(t.ones(2), alpha=1.0),
 }
 
@@ -87,6 +88,13 @@ REFUSED = {
     "groups that are a float": lambda t: [t.nn.functional.group_norm(t.ones(1, 4), n) for n in (1, 1.0)],
     "sections that are true": lambda t: t.ones(4).hsplit(True), "sections in a tensor of floats": lambda t: t.ones(4).tensor_split(t.tensor(2.0)), "beta as a text": lambda t: t.nn.functional.smooth_l1_loss(t.ones(2), t.ones(2), beta="1"),
 }
+
+
+REFUSED.update({f"{name} of layout {layout!r}": lambda t, make=make, layout=layout: make(t, layout) for layout in (1, "strided", True) for name, make in {
+    "zeros": lambda t, layout: t.zeros(2, layout=layout), "full": lambda t, layout: t.full((2,), 1, layout=layout), "arange": lambda t, layout: t.arange(2, layout=layout),
+    "eye": lambda t, layout: t.eye(2, layout=layout), "empty_like": lambda t, layout: t.empty_like(t.ones(2), layout=layout), "rand": lambda t, layout: t.rand(2, layout=layout),
+    "new_ones": lambda t, layout: t.ones(2).new_ones(2, layout=layout), "hann_window": lambda t, layout: t.hann_window(2, layout=layout), "fftfreq": lambda t, layout: t.fft.fftfreq(2, layout=layout),
+}.items()})
 
 
 @pytest.mark.parametrize("name", REFUSED)

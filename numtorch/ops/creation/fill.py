@@ -6,10 +6,11 @@ import numpy as np
 from ...devices import cpu
 from ...dtypes import as_dtype, bool_, get_default_dtype, int64
 from ...exchange import from_numpy, make
-from ...layout import Layout, as_shape, formatted, kept_strides
+from ...layout import Layout, as_shape, formatted, kept_strides, memory_layout, strided
 from ...scalars import number
 from ...tensor import Tensor, fresh, view_of
 from ...viewalgebra import diagonal
+from ..core.arguments import refusal
 from ..core.backends import placed
 from ..core.late import provide
 from ..core.operands import layout_of, method
@@ -26,11 +27,27 @@ def checked_shape(args, name):
     return shape
 
 
-def finish_made(made, requires_grad, out=None):
-    """What a creation function returns: the new tensor, or `out` with its elements."""
+def finish_made(made, requires_grad, out=None, dtype=None):
+    """What a creation function returns: the new tensor, or `out` with its elements, which has the `dtype` that is asked for."""
     if out is not None:
+        if dtype is not None and isinstance(out, Tensor) and as_dtype(dtype) is not out.layout.dtype:
+            raise RuntimeError(f"dtype {as_dtype(dtype).title} does not match dtype of out parameter ({out.layout.dtype.title})")
         made = into(out, to_dtype(made, out.layout.dtype) if isinstance(out, Tensor) else made)
     return made if requires_grad is False or requires_grad is None else made.requires_grad_(requires_grad)
+
+
+def sparse_layout(name, layout):
+    """The sparse layout that a `layout=` asks for, None where it is strided. Raises TypeError for what is no layout."""
+    if not isinstance(layout, memory_layout):
+        raise refusal(name, "layout", "torch.layout", layout)
+    return None if layout == strided else layout if type(layout) is memory_layout else memory_layout(layout.kind)
+
+
+def check_strided(name, layout) -> None:
+    """Look at the `layout=` of a function whose result has elements at all places. Raises TypeError or RuntimeError for others."""
+    sparse = sparse_layout(name, layout)
+    if sparse is not None:
+        raise RuntimeError(f"{name}: expected layout torch.strided, got {sparse}; call to_sparse(layout={sparse}) of the result")
 
 
 # No plans, but emptied with them, since the default dtype and device are in these: the layouts that arguments ask for.
@@ -65,7 +82,8 @@ def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; row-major when None.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too, or a sparse one.
+        pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative extent.
@@ -75,9 +93,11 @@ def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
         >>> torch.empty(2, 3).shape
         torch.Size([2, 3])
     """
+    if layout is not None and (sparse := sparse_layout("empty", layout)) is not None:
+        return zeros(*shape, size=size, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
     layout = layout_for("empty", shape if size is None else (size,), dtype, device)
     made = fresh(layout if memory_format is None else formatted(layout, memory_format))
-    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -88,7 +108,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
         size: the extents.
         stride: as many strides, in elements; they may be 0, and elements may overlap.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: lengths that differ, or something negative.
@@ -98,6 +118,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
         >>> torch.empty_strided((2, 3), (1, 2)).stride()
         (1, 2)
     """
+    if layout is not None:
+        check_strided("empty_strided", layout)
     size, stride = as_shape((size,)), as_shape((stride,))
     if len(size) != len(stride) or any(n < 0 for n in size + stride):
         raise RuntimeError(f"empty_strided: expected as many sizes as strides, none negative, got {list(size)} and {list(stride)}")
@@ -113,7 +135,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
         size: the extents.
         physical_layout: the dimensions from the outermost in memory to the innermost; (0, 2, 3, 1) is channels last.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: not each dimension once.
@@ -123,6 +145,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
         >>> torch.empty_permuted((2, 3), (1, 0)).stride()
         (1, 2)
     """
+    if layout is not None:
+        check_strided("empty_permuted", layout)
     size, order = as_shape((size,)), tuple(physical_layout)
     if len(size) != len(order):
         raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
@@ -146,7 +170,7 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_gra
         fill_value: a bool (dtype bool), an int (int64), a float or a complex number (the default dtypes).
         dtype, device: the default device when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative extent, or a number that `dtype` cannot hold.
@@ -157,13 +181,16 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_gra
         tensor([[7, 7],
                 [7, 7]])
     """
+    if layout is not None:
+        check_strided("full", layout)
+    wanted = dtype
     if dtype is None and type(fill_value) is not float:
         kind = number(fill_value) if not isinstance(fill_value, Tensor) else fill_value
         if kind is None:
             raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
         dtype = {0: bool_, 1: int64, 2: get_default_dtype(), 3: get_default_dtype().to_complex()}[kind.layout.dtype.category]
     made = filled(layout_for("full", size if type(size) is tuple else (size,), dtype, device), fill_value)
-    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, wanted) if requires_grad or out is not None else made
 
 
 def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -174,7 +201,8 @@ def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
         shape: the extents, as ints or one sequence; also under the name `size`.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too, or a sparse one.
+        pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative extent.
@@ -185,8 +213,10 @@ def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
         tensor([[0., 0.],
                 [0., 0.]])
     """
+    if layout is not None and (sparse := sparse_layout("zeros", layout)) is not None:
+        return zeros(*shape, size=size, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
     made = filled_from(layout_for("zeros", shape if size is None else (size,), dtype, device), ZERO)
-    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
 
 
 def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -197,7 +227,7 @@ def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad:
         shape: the extents, as ints or one sequence; also under the name `size`.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative extent.
@@ -207,8 +237,10 @@ def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad:
         >>> torch.ones(2, dtype=torch.int64)
         tensor([1, 1])
     """
+    if layout is not None:
+        check_strided("ones", layout)
     made = filled_from(layout_for("ones", shape if size is None else (size,), dtype, device), ONE)
-    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
 
 
 def like_layout(input, dtype, device, memory_format=None):
@@ -232,13 +264,16 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
         input: the other tensor.
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too, or a sparse one.
+        pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Example:
         >>> import numtorch as torch
         >>> torch.empty_like(torch.tensor([[1, 2], [3, 4]]).t()).stride()
         (1, 2)
     """
+    if layout is not None and (sparse := sparse_layout("empty_like", layout)) is not None:
+        return zeros_like(input, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
     return finish_made(fresh(like_layout(input, dtype, device, memory_format)), requires_grad)
 
 
@@ -251,7 +286,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
         fill_value: a number.
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a number that the dtype cannot hold.
@@ -261,6 +296,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
         >>> torch.full_like(torch.tensor([1., 2.]), 7)
         tensor([7., 7.])
     """
+    if layout is not None:
+        check_strided("full_like", layout)
     return finish_made(filled(like_layout(input, dtype, device, memory_format), fill_value), requires_grad)
 
 
@@ -273,13 +310,16 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
         input: the other tensor.
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too, or a sparse one.
+        pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Example:
         >>> import numtorch as torch
         >>> torch.zeros_like(torch.tensor([1., 2.]))
         tensor([0., 0.])
     """
+    if layout is not None and (sparse := sparse_layout("zeros_like", layout)) is not None:
+        return zeros_like(input, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
     return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ZERO), requires_grad)
 
 
@@ -291,13 +331,15 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: boo
         input: the other tensor.
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Example:
         >>> import numtorch as torch
         >>> torch.ones_like(torch.tensor([1., 2.]))
         tensor([1., 1.])
     """
+    if layout is not None:
+        check_strided("ones_like", layout)
     return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ONE), requires_grad)
 
 
@@ -309,7 +351,7 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
         n, m: rows and columns.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative extent.
@@ -320,6 +362,8 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
         tensor([[1., 0.],
                 [0., 1.]])
     """
+    if layout is not None:
+        check_strided("eye", layout)
     m = n if m is None else m
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")
@@ -327,7 +371,7 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
     layout, _ = diagonal(made.layout, 0, 0, 1)
     if layout.numel:
         copy_elements(to_device(ONE, layout.device), view_of(made, layout, 0))
-    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
 
 
 # ---------------------------------------------------------------- from data
@@ -392,19 +436,23 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: boo
     Args:
         s: the number.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Example:
         >>> import numtorch as torch
         >>> torch.scalar_tensor(2)
         tensor(2.)
     """
+    if layout is not None:
+        check_strided("scalar_tensor", layout)
     return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
 # ---------------------------------------------------------------- methods
 def _new(name, value):
     def made(self, *shape, size=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+        if layout is not None:
+            check_strided(f"new_{name}", layout)
         own = self.layout
         layout = layout_for(name, shape if size is None else (size,), dtype or own.dtype, device or own.device)
         out = fresh(layout) if value is None else filled_from(layout, value)
@@ -419,7 +467,7 @@ def _new(name, value):
         shape: the extents, as ints or one sequence; also under the name `size`.
         dtype, device: this tensor's when None.
         requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative extent.
@@ -444,13 +492,15 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
         size: the extents.
         fill_value: a number.
         dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1, 2, 3]).new_full((2,), 7)
         tensor([7, 7])
     """
+    if layout is not None:
+        check_strided("new_full", layout)
     return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
                 requires_grad=requires_grad)
 
@@ -462,13 +512,15 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
     Args:
         size, stride: the extents, and as many strides in elements.
         dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1, 2, 3]).new_empty_strided((2, 3), (1, 2)).stride()
         (1, 2)
     """
+    if layout is not None:
+        check_strided("new_empty_strided", layout)
     return empty_strided(size, stride, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
                          requires_grad=requires_grad)
 

@@ -14,7 +14,7 @@ from ..core.backends import device_with, kernels, placed
 from ..core.primitive import Primitive
 from ..memory.copies import to_device, to_dtype
 from ..pointwise.complexparts import complex as join_parts
-from .fill import finish_made, layout_for
+from .fill import check_strided, finish_made, layout_for
 
 _COUNT = Primitive("count", "Numbers evenly apart, of which so many are counted from the start and the others back from the end.")
 _POWERS = Primitive("powers", "A number to the power of each element.")
@@ -76,7 +76,7 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
         start, end, step: numbers or tensors of one.
         dtype, device: int64 of ints, else the default dtype, when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a step of 0, or bounds that the step leads away from.
@@ -87,6 +87,8 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
         >>> torch.arange(1, 7, 2)
         tensor([1, 3, 5])
     """
+    if layout is not None:
+        check_strided("arange", layout)
     if end is None or start is None:
         start, end = 0, start if end is None else end
         if end is None:
@@ -113,9 +115,9 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
     layout = layout_for("arange", (count,), kind, device)
     if layout.dtype.category in (1, 2):
         made = _count(layout, start, end, step, count)
-        return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+        return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
     made = _count(layout_for("arange", (count,), float64, device), float(start), end, step, count)
-    return finish_made(to_dtype(made, layout.dtype), requires_grad, out)
+    return finish_made(to_dtype(made, layout.dtype), requires_grad, out, dtype)
 
 
 def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -126,7 +128,7 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
         start, end, step: numbers.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a step of 0, or bounds that the step leads away from.
@@ -136,12 +138,15 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
         >>> torch.range(1, 3)
         tensor([1., 2., 3.])
     """
+    if layout is not None:
+        check_strided("range", layout)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.floor((end - start) / step) + 1
-    return finish_made(_count(layout_for("range", (count,), dtype, device), float(start), end, step, count), requires_grad, out)
+    made = _count(layout_for("range", (count,), dtype, device), float(start), end, step, count)
+    return finish_made(made, requires_grad, out, dtype)
 
 
 def linspace(start, end, steps, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -153,7 +158,7 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
         steps: how many values.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: negative steps, or complex bounds of a real dtype.
@@ -163,6 +168,8 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
         >>> torch.linspace(0, 1, 5)
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
+    if layout is not None:
+        check_strided("linspace", layout)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = scalar("linspace", "start", _plain(start)), scalar("linspace", "end", _plain(end))
@@ -175,13 +182,13 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
     if kind.category in (1, 2):
         step = (end - start) / (steps - 1) if steps > 1 else 0
         made = _count(layout_for("linspace", (steps,), kind, device), float(start), end, step, (steps + 1) // 2)
-        return finish_made(made, requires_grad, out)
+        return finish_made(made, requires_grad, out, dtype)
     if kind.category == 0:
         raise NotImplementedError(f'"linspace_cpu" not implemented for \'{kind.title}\'')
     start, end = complex(start), complex(end)
     parts = [linspace(low, high, steps, dtype=kind.to_real(), device=device)
              for low, high in ((start.real, end.real), (start.imag, end.imag))]
-    return finish_made(join_parts(*parts), requires_grad, out)
+    return finish_made(join_parts(*parts), requires_grad, out, dtype)
 
 
 def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -194,7 +201,7 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         base: what is raised to them.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: negative steps.
@@ -204,6 +211,8 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         >>> torch.logspace(0, 2, 3)
         tensor([  1.,  10., 100.])
     """
+    if layout is not None:
+        check_strided("logspace", layout)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     kind = as_dtype(dtype) if dtype else get_default_dtype()
@@ -211,4 +220,4 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         start, end = int(_plain(start)), int(_plain(end))
     exponents = linspace(start, end, steps, dtype=float64, device=cpu)
     made = _raised(number(float(real("logspace", "base", _plain(base)))), exponents)
-    return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)
+    return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype)

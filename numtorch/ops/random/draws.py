@@ -21,7 +21,7 @@ from ..core.generator import claim, default_generator
 from ..core.operands import layout_of, method
 from ..core.primitive import Draw, miss
 from ..core.status import has_values
-from ..creation.fill import finish_made, layout_for
+from ..creation.fill import check_strided, finish_made, layout_for
 from ..memory.copies import contiguous, copy_elements, to_device, to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import view_as_complex
@@ -105,7 +105,7 @@ def drawn(size, kind, parameters, dtype, device, generator, requires_grad=False,
             break
     plan, call = _RANDOM.plans.get((size, kind, parameters, dtype, device)), (size, kind, parameters, dtype, device, generator)
     out = miss(_RANDOM, (), call) if plan is None else _draw_new(plan, *call)
-    return finish_made(out, requires_grad, into) if requires_grad or into is not None else out
+    return finish_made(out, requires_grad, into, dtype) if requires_grad or into is not None else out
 
 
 @_RANDOM.planned
@@ -128,7 +128,7 @@ def _parts(draw, size, kind, scale, generator, device, requires_grad, into):
     """Complex numbers whose parts are drawn one by one."""
     pairs = draw(*as_shape(size), 2, generator=generator, dtype=kind.to_real())
     out = view_as_complex(pairs if scale is None else pairs.mul_(scale))
-    return finish_made(to_device(out, placed(device)), requires_grad, into)
+    return finish_made(to_device(out, placed(device)), requires_grad, into, kind)
 
 
 def _float_only(dtype, title):
@@ -145,7 +145,7 @@ def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None
         generator: where the random numbers come from; the default one when None.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative extent.
@@ -157,6 +157,8 @@ def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None
         >>> torch.rand(1000).mean().sub(0.5).abs().item() < 0.05
         True
     """
+    if layout is not None:
+        check_strided("rand", layout)
     size = shape if size is None else (size,)
     if dtype is not None and as_dtype(dtype).is_complex:
         return _parts(rand, size, as_dtype(dtype), None, generator, device, requires_grad, out)
@@ -182,6 +184,8 @@ def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=Non
         >>> abs(x.mean().item()) < 0.1, abs(x.std().item() - 1) < 0.1
         (True, True)
     """
+    if layout is not None:
+        check_strided("randn", layout)
     size = shape if size is None else (size,)
     if dtype is not None and as_dtype(dtype).is_complex:
         return _parts(randn, size, as_dtype(dtype), math.sqrt(0.5), generator, device, requires_grad, out)
@@ -199,7 +203,7 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
         generator: where the random numbers come from; the default one when None.
         dtype, device: int64 and the default device when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: an empty range, or one that `dtype` cannot hold.
@@ -210,6 +214,8 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
         >>> x.min(), x.max()
         (tensor(3), tensor(5))
     """
+    if layout is not None:
+        check_strided("randint", layout)
     if size is None:
         if high is None or isinstance(high, int):
             raise TypeError("randint() missing the argument 'size'")
@@ -226,9 +232,11 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
     elif kind.is_complex:
         raise RuntimeError(f"randint handles integers, floating-point numbers and bools, not {kind.name}")
     if kind.category != 1:
-        made = drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
-        return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)
-    return drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint", out)
+        counted = drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
+        made = to_device(to_dtype(counted, kind), placed(device))
+    else:
+        made = drawn((size,), "randint", (low, high), kind, device, generator, False, "randint")
+    return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
 
 
 def check_range(low, high, dtype):
@@ -248,7 +256,7 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         generator: where the random numbers come from; the default one when None.
         dtype, device: int64 and the default device when None. requires_grad: whether to record what is computed from it.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative n, or one up to which the dtype does not hold all numbers.
@@ -259,6 +267,8 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         >>> torch.randperm(4).sort().values
         tensor([0, 1, 2, 3])
     """
+    if layout is not None:
+        check_strided("randperm", layout)
     n, = ints((n,), "randperm: n")
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
@@ -270,7 +280,7 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
     made = drawn((n,), "randperm", (), int64, cpu, generator, False, "randperm")
     if dtype is not None or device is not None:
         made = to_device(to_dtype(made, kind), placed(device))
-    return finish_made(made, requires_grad, out)
+    return finish_made(made, requires_grad, out, dtype)
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -283,7 +293,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         generator: where the random numbers come from; the default one when None.
         dtype, device, requires_grad: of what is drawn with two numbers, the default ones when None; tensors decide their own.
         out: a tensor to write the result to.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: a negative standard deviation.
@@ -294,6 +304,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         >>> torch.normal(torch.tensor([0., 100.]), 0.0)
         tensor([  0., 100.])
     """
+    if layout is not None:
+        check_strided("normal", layout)
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() missing the argument 'size'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ...tensor import Tensor
 from ..core.arguments import integer
 from ..core.operands import layout_of
-from ..creation.fill import like_layout
+from ..creation.fill import check_strided, like_layout
 from ..memory.copies import clone
 from .draws import rand, randint, randn
 
@@ -27,13 +27,15 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
         generator: where the random numbers come from; the default one when None.
         dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
         memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Example:
         >>> import numtorch as torch
         >>> torch.rand_like(torch.tensor([[1., 2.], [3., 4.]])).shape
         torch.Size([2, 2])
     """
+    if layout is not None:
+        check_strided("rand_like", layout)
     own = layout_of("rand_like", input)
     made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     return _ordered(made, input, memory_format, requires_grad)
@@ -51,6 +53,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
         >>> torch.randn_like(torch.tensor([[1., 2.], [3., 4.]])).shape
         torch.Size([2, 2])
     """
+    if layout is not None:
+        check_strided("randn_like", layout)
     own = layout_of("randn_like", input)
     made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     return _ordered(made, input, memory_format, requires_grad)
@@ -72,6 +76,8 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
         >>> torch.randint_like(torch.tensor([1., 2.]), 5, 6)
         tensor([5., 5.])
     """
+    if layout is not None:
+        check_strided("randint_like", layout)
     low, high = (0, low) if high is None else (low or 0, high)
     low, high = integer("randint_like", "low", low), integer("randint_like", "high", high)
     own = layout_of("randint_like", input)

@@ -11,7 +11,7 @@ from ...dtypes import dtype as dtype_type
 from ...dtypes import float64, get_default_dtype
 from ...tensor import Tensor
 from ..core.arguments import check_truths
-from ..creation.fill import full, ones
+from ..creation.fill import check_strided, full, ones
 from ..creation.ranges import arange
 from ..pointwise.arithmetic import abs as absolute
 from ..pointwise.arithmetic import add, mul, sub
@@ -52,7 +52,7 @@ def hann_window(window_length, periodic: bool = True, *, dtype=None, layout=None
         window_length: how many points.
         periodic: whether N is `window_length`, for spectra, or one less, which makes it symmetric.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Returns:
         (window_length,)
@@ -65,6 +65,8 @@ def hann_window(window_length, periodic: bool = True, *, dtype=None, layout=None
         >>> torch.hann_window(4).tolist()
         [0.0, 0.5, 1.0, 0.5]
     """
+    if layout is not None:
+        check_strided("hann_window", layout)
     check_truths("hann_window", periodic=periodic)
     return _cosines("hann_window", (0.5, -0.5), window_length, periodic, dtype, device, requires_grad)
 
@@ -83,6 +85,8 @@ def hamming_window(window_length, periodic: bool = True, alpha: float = 0.54, be
         >>> torch.hamming_window(4)
         tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
+    if layout is not None:
+        check_strided("hamming_window", layout)
     check_truths("hamming_window", periodic=periodic)
     return _cosines("hamming_window", (alpha, -beta), window_length, periodic, dtype, device, requires_grad)
 
@@ -99,6 +103,8 @@ def blackman_window(window_length, periodic: bool = True, *, dtype=None, layout=
         >>> torch.blackman_window(4)[1:]
         tensor([0.3400, 1.0000, 0.3400])
     """
+    if layout is not None:
+        check_strided("blackman_window", layout)
     check_truths("blackman_window", periodic=periodic)
     return _cosines("blackman_window", (0.42, -0.5, 0.08), window_length, periodic, dtype, device, requires_grad)
 
@@ -115,6 +121,8 @@ def bartlett_window(window_length, periodic: bool = True, *, dtype=None, layout=
         >>> torch.bartlett_window(4)
         tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
+    if layout is not None:
+        check_strided("bartlett_window", layout)
     check_truths("bartlett_window", periodic=periodic)
     points, window = _angles("bartlett_window", window_length, periodic, dtype, device)
     if points is not None:
@@ -135,6 +143,8 @@ def kaiser_window(window_length, periodic: bool = True, beta: float = 12.0, *, d
         >>> torch.kaiser_window(4, periodic=False, beta=3.0)
         tensor([0.2049, 0.8712, 0.8712, 0.2049])
     """
+    if layout is not None:
+        check_strided("kaiser_window", layout)
     check_truths("kaiser_window", periodic=periodic)
     points, window = _angles("kaiser_window", window_length, periodic, dtype, device)
     if points is not None:
