@@ -11,6 +11,7 @@ from numtorch import accelerator as accelerator
 from numtorch import alias as alias
 from numtorch import amp as amp
 from numtorch import array_api as array_api
+from numtorch import aten as aten
 from numtorch import autograd as autograd
 from numtorch import backends as backends
 from numtorch import cpu as cpu

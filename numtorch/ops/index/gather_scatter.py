@@ -17,7 +17,7 @@ from ..core.primitive import Primitive, derivative_of, miss, primitives
 from ..core.status import has_values
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_device, to_dtype
-from ..memory.resize import into, into_exactly
+from ..memory.resize import into_exactly
 from ..memory.writing import into_fresh, share_memory
 from ..pointwise import arithmetic, bounds, comparison
 from ..reduce.reductions import aminmax
@@ -321,7 +321,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True,
     check_truths("scatter_reduce", include_self=include_self)
     _check_reduction(reduce)
     layout_of("scatter_reduce", input), layout_of("scatter_reduce", src, "src", 4)
-    return into(out, _combined(input, index, src, dim, reduce, include_self))
+    return into_exactly("scatter_reduce", out, _combined(input, index, src, dim, reduce, include_self))
 
 
 @_COMBINED.composed
@@ -447,7 +447,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
             and source.layout.shape == input.layout.shape[:dim] + index.layout.shape + input.layout.shape[dim + 1:]:
         result = clone(input.detach())
         into_fresh(combine_slices, result, dim, index, source.detach(), _REDUCTIONS[reduce])
-        return result if out is None else into(out, result)
+        return result if out is None else into_exactly("index_reduce", out, result)
     _check_within(index, dim, _at_least_1d(input.layout)[0][dim])
     places = expand(reshape(index, shape), source.layout.shape)
     return scatter_reduce(input, dim, places, source, reduce, include_self=include_self, out=out)

@@ -15,7 +15,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, class_of
 from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..memory.writing import check_inplace_allowed, into_fresh, made, overlap_partly, rebase_history, share_memory
 from ..shape.views import unsqueeze
 
@@ -178,7 +178,7 @@ def out_of_place(inplace, name, fitted=None):
     def function(input, *args, out=None, **kwargs) -> Tensor:
         target = input if fitted is None else fitted(input, *args, **kwargs)
         result = into_fresh(inplace, clone(target), *args, **kwargs)
-        return result if out is None else into(out, result)
+        return result if out is None else into_exactly(name, out, result)
     function.__name__ = function.__qualname__ = name
     function.arguments_of = inplace
     details = cleandoc(inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(").replace(

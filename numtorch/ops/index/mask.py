@@ -16,7 +16,7 @@ from ..core.primitive import PlanTable, Primitive
 from ..core.status import has_values, run_counting
 from ..memory.assign import copy_, filled
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into, into_exactly
+from ..memory.resize import into_exactly
 from ..memory.writing import into_fresh
 from ..pointwise import comparison
 from ..pointwise.arithmetic import where
@@ -83,7 +83,7 @@ def nonzero(input, *, as_tuple: bool = False, out=None):
         mask = reshape(mask, 1)
     result = _coordinates(mask)
     if not as_tuple:
-        return result if out is None else into(out, result)
+        return result if out is None else into_exactly("nonzero", out, result)
     count, ndim = result.layout.shape
     column = Layout.of(int64, (count,), (ndim,), result.layout.device)
     return tuple([view_of(result, column, d) for d in range(ndim)])

@@ -16,7 +16,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, primitives
 from ..memory.assign import ZERO, copy_, filled_from
 from ..memory.copies import clone, contiguous, copy_elements
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..reduce.reduce_op import SUM
 from ..shape.join import _tensors_of, cast_gradient
 from ..shape.slicing import diagonal as diagonal_view
@@ -82,7 +82,7 @@ def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
                 [1., 1., 0.]])
     """
     result = _lower(input, diagonal)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("tril", out, result)
 
 
 @method
@@ -101,7 +101,7 @@ def triu(input, diagonal: int = 0, *, out=None) -> Tensor:
                 [0., 0., 1.]])
     """
     result = _upper(input, diagonal)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("triu", out, result)
 
 
 def _in_place(function, upper):
@@ -282,9 +282,9 @@ def diag(input, diagonal: int = 0, *, out=None) -> Tensor:
                 [0, 2]])
     """
     if layout_of("diag", input).ndim == 1:
-        return into(out, diag_embed(input, diagonal))
+        return into_exactly("diag", out, diag_embed(input, diagonal))
     if input.layout.ndim == 2:
-        return into(out, clone(input.diagonal(diagonal)))
+        return into_exactly("diag", out, clone(input.diagonal(diagonal)))
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.layout.ndim}D")
 
 

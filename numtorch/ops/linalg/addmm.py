@@ -18,7 +18,7 @@ from ..core.operands import as_operand, layout_of, method, result_dtype
 from ..core.primitive import Primitive, derivative_of
 from ..memory.assign import copy_
 from ..memory.copies import plan_copy
-from ..memory.resize import into, resize_
+from ..memory.resize import into, into_exactly, resize_
 from ..memory.writing import share_memory
 from ..pointwise import arithmetic, comparison
 from ..reduce.reductions import sum_to_size
@@ -161,7 +161,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
         tensor([[23.]])
     """
     result = _addmm(input, mat1, mat2, beta, alpha)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("addmm", out, result)
 
 
 @method
@@ -184,7 +184,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
         tensor([12.])
     """
     result = _addmv(input, mat, vec, beta, alpha)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("addmv", out, result)
 
 
 @method
@@ -207,7 +207,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         tensor([[[12.]]])
     """
     result = _baddbmm(input, batch1, batch2, beta, alpha)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("baddbmm", out, result)
 
 
 @method
@@ -238,7 +238,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
                            f"{list(b.shape)}")
     depth = a.shape[0] * a.shape[2]
     left = reshape(permute(batch1, (1, 0, 2)), (a.shape[1], depth))
-    return into(out, _addmm(input, left, reshape(batch2, (depth, b.shape[2])), beta, alpha))
+    return into_exactly("addbmm", out, _addmm(input, left, reshape(batch2, (depth, b.shape[2])), beta, alpha))
 
 
 @method

@@ -7,7 +7,7 @@ import math
 from ...layout import wrap_dim
 from ...tensor import Tensor
 from ..core.operands import layout_of
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..pointwise.arithmetic import mul
 from ..reduce import reductions
 from ..shape.views import expand, permute, reshape, transpose
@@ -38,7 +38,7 @@ def tensordot(a, b, dims=2, *, out=None) -> Tensor:
         >>> torch.tensordot(x, x), torch.tensordot(x, x, ([0], [0]))[0]
         (tensor(30.), tensor([10., 14.]))
     """
-    return into(out, _tensordot(a, b, dims))
+    return into_exactly("tensordot", out, _tensordot(a, b, dims))
 
 
 def _tensordot(a, b, dims):

@@ -21,7 +21,7 @@ from ..core.primitive import Primitive
 from ..creation.fill import eye, zeros
 from ..index.triangles import diag_embed
 from ..memory.copies import to_device
-from ..memory.resize import into, into_all
+from ..memory.resize import into, into_all, into_all_exactly, into_exactly
 from ..pointwise.complexparts import real
 from ..pointwise.functions import where
 from . import lapack
@@ -67,7 +67,7 @@ def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
                 [1., 2.]])
     """
     result = _lower(A, upper)
-    return into(out, result.mH if upper else result)
+    return into_exactly("cholesky", out, result.mH if upper else result)
 
 
 @CHOLESKY.planned
@@ -107,7 +107,8 @@ def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None)
     lapack.matrices("cholesky_ex", A, square=True)
     *batch, n, _ = A.layout.shape
     try:
-        return into_all(out, CholeskyEx(cholesky(A, upper=upper), zeros(batch, dtype=int32, device=A.layout.device)))
+        result = CholeskyEx(cholesky(A, upper=upper), zeros(batch, dtype=int32, device=A.layout.device))
+        return into_all_exactly("cholesky_ex", out, result)
     except lapack.LinAlgError:
         if check_errors:
             raise
@@ -115,7 +116,7 @@ def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None)
     info = to_device(make([_first_minor(matrix) for matrix in each], int32).reshape(batch), A.layout.device)
     wrong = (info > 0).reshape(*batch, 1, 1)
     result = cholesky(where(wrong, eye(n, dtype=A.layout.dtype, device=A.layout.device), A), upper=upper)
-    return into_all(out, CholeskyEx(where(wrong, float("nan"), result), info))
+    return into_all_exactly("cholesky_ex", out, CholeskyEx(where(wrong, float("nan"), result), info))
 
 
 def _first_minor(matrix):
@@ -164,7 +165,7 @@ def qr(A, mode: str = "reduced", *, out=None) -> QR:
         (True, tensor([[5., 4.],
                 [0., 3.]]))
     """
-    return into_all(out, QR(*_qr(A, mode)))
+    return into_all_exactly("qr", out, QR(*_qr(A, mode)))
 
 
 @LINALG_QR.planned
@@ -238,7 +239,7 @@ def eigh(A, UPLO: str = "L", *, out=None) -> Eigh:
         >>> torch.linalg.eigh(torch.tensor([[2., 1.], [1., 2.]])).eigenvalues
         tensor([1., 3.])
     """
-    return into_all(out, Eigh(*_eigh(A, UPLO)))
+    return into_all_exactly("eigh", out, Eigh(*_eigh(A, UPLO)))
 
 
 @EIGH.planned
@@ -284,7 +285,8 @@ def eigvalsh(A, UPLO: str = "L", *, out=None) -> Tensor:
         >>> torch.linalg.eigvalsh(torch.tensor([[2., 1.], [1., 2.]]))
         tensor([1., 3.])
     """
-    return into(out, eigh(A, UPLO).eigenvalues if isinstance(A, Tensor) and recording(A) else _eigvalsh(A, UPLO))
+    result = eigh(A, UPLO).eigenvalues if isinstance(A, Tensor) and recording(A) else _eigvalsh(A, UPLO)
+    return into_exactly("eigvalsh", out, result)
 
 
 @EIGVALSH.planned
@@ -403,7 +405,7 @@ def old_qr(input, some: bool = True, *, out=None) -> OldQR:
                 [0., 3.]])
     """
     check_truths("qr", some=some)
-    return into_all(out, OldQR(*qr(input, "reduced" if some else "complete")))
+    return into_all_exactly("qr", out, OldQR(*qr(input, "reduced" if some else "complete")))
 
 
 method(old_cholesky, "cholesky")

@@ -17,7 +17,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..creation.fill import eye
 from ..index.triangles import diag_embed, tril, triu
-from ..memory.resize import into, into_all
+from ..memory.resize import into, into_all, into_exactly
 from . import lapack
 from .triangular import solve_triangular
 
@@ -193,4 +193,4 @@ def ormqr(input, tau, other, left: bool = True, transpose: bool = False, *, out=
                            f"{input.layout.dtype.title} and other has dtype {other.layout.dtype.title}")
     v, t = _reflections(input, tau)
     t = t.mH if transpose else t
-    return into(out, other - (v @ (t @ (v.mH @ other)) if left else ((other @ v) @ t) @ v.mH))
+    return into_exactly("ormqr", out, other - (v @ (t @ (v.mH @ other)) if left else ((other @ v) @ t) @ v.mH))

@@ -15,7 +15,7 @@ from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..index.triangles import tril
 from ..memory.copies import clone, contiguous, to_dtype
-from ..memory.resize import into, into_all
+from ..memory.resize import into_all_exactly, into_exactly
 from ..shape.views import expand
 from . import lapack
 
@@ -49,7 +49,7 @@ def ldl_factor(A, *, hermitian: bool = False, out=None) -> Factors:
         tensor([[1.],
                 [2.]])
     """
-    return into_all(out, Factors(*ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2]))
+    return into_all_exactly("ldl_factor", out, Factors(*ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2]))
 
 
 def ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = False, out=None) -> FactorsEx:
@@ -81,7 +81,7 @@ def ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = False, out
         at = next(i for i in info.reshape(-1).tolist() if i)
         raise lapack.LinAlgError(f"linalg.ldl_factor: block {at} of D is zero and using it on ldl_solve would result in a division "
                                  f"by zero.")
-    return into_all(out, FactorsEx(ld, pivots, info))
+    return into_all_exactly("ldl_factor_ex", out, FactorsEx(ld, pivots, info))
 
 
 @LDL_FACTOR.planned
@@ -124,7 +124,7 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False, out=None) -> Tensor:
         raise NotImplementedError("the derivative for 'linalg_ldl_solve' is not implemented for LD, only for B.")
     if layout_of("linalg.ldl_solve", pivots, "pivots", 2).dtype.category != 1:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.layout.dtype.title}")
-    return into(out, _ldl_solve(LD, to_dtype(pivots, int32), B, hermitian))
+    return into_exactly("ldl_solve", out, _ldl_solve(LD, to_dtype(pivots, int32), B, hermitian))
 
 
 @LDL_SOLVE.planned

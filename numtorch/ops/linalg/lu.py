@@ -18,8 +18,8 @@ from ..creation.fill import eye, zeros
 from ..index.gather_scatter import gather
 from ..index.triangles import tril, triu
 from ..memory.assign import filled
-from ..memory.copies import clone, contiguous
-from ..memory.resize import into, into_all
+from ..memory.copies import clone, contiguous, to_dtype
+from ..memory.resize import into, into_all_exactly, into_exactly
 from ..pointwise.functions import where
 from ..shape.join import cat
 from ..shape.slicing import narrow
@@ -149,14 +149,14 @@ def lu_factor(A, *, pivot: bool = True, out=None) -> Factors:
     """
     lu, pivots, info = lu_factor_ex(A, pivot=pivot, check_errors=False)
     if not has_values(info):
-        return into_all(out, Factors(lu, pivots))
+        return into_all_exactly("lu_factor", out, Factors(lu, pivots))
     failed = info.tolist() if info.layout.ndim == 1 else reshape(info, info.layout.numel).tolist()
     at = next((i for i in failed if i), 0)
     if at:
         raise RuntimeError(f"torch.linalg.lu_factor: U[{at},{at}] is zero and using it on lu_solve would result in a division by "
                            f"zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
                            f"linalg.lu_factor_ex(A, pivot)")
-    return into_all(out, Factors(lu, pivots))
+    return into_all_exactly("lu_factor", out, Factors(lu, pivots))
 
 
 def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None) -> FactorsEx:
@@ -183,7 +183,7 @@ def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None)
     lu, pivots, info = _factored("lu_factor", A, pivot)
     if check_errors and has_values(info) and bool((info > 0).any()):
         raise lapack.LinAlgError("linalg.lu_factor_ex: a pivot is zero.")
-    return into_all(out, FactorsEx(lu, pivots, info))
+    return into_all_exactly("lu_factor_ex", out, FactorsEx(lu, pivots, info))
 
 
 def inv_ex(A, *, check_errors: bool = False, out=None) -> InverseEx:
@@ -206,7 +206,7 @@ def inv_ex(A, *, check_errors: bool = False, out=None) -> InverseEx:
         tensor(2, dtype=torch.int32)
     """
     check_truths("linalg.inv_ex", check_errors=check_errors)
-    return into_all(out, InverseEx(*_with_info("inv_ex", inv, A, check_errors, 2)))
+    return into_all_exactly("inv_ex", out, InverseEx(*_with_info("inv_ex", inv, A, check_errors, 2)))
 
 
 def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None) -> SolveEx:
@@ -231,7 +231,8 @@ def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None) -
     check_truths("linalg.solve_ex", left=left, check_errors=check_errors)
     lapack.matrices("solve_ex", A, square=True)
     vector = layout_of("linalg_solve_ex", B, "B", 2).ndim == 1 or B.layout.shape == A.layout.shape[:-1]
-    return into_all(out, SolveEx(*_with_info("solve_ex", lambda a: solve(a, B, left=left), A, check_errors, 1 if vector else 2)))
+    result = SolveEx(*_with_info("solve_ex", lambda a: solve(a, B, left=left), A, check_errors, 1 if vector else 2))
+    return into_all_exactly("solve_ex", out, result)
 
 
 def _with_info(name, function, A, check_errors, ndim):
@@ -280,7 +281,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
         p = _exchanged(expand(eye(m, **kind), (*batch, m, m)), LU_pivots, back=True)
     else:
         p = zeros(0, **kind)
-    return into_all(out, Unpacked(p, lower, upper))
+    return into_all_exactly("lu_unpack", out, Unpacked(p, lower, upper))
 
 
 def lu(A, *, pivot: bool = True, out=None) -> LU:
@@ -301,7 +302,7 @@ def lu(A, *, pivot: bool = True, out=None) -> LU:
                 [0., 1.]])
     """
     check_truths("linalg.lu", pivot=pivot)
-    return into_all(out, LU(*lu_unpack(*_factored("lu", A, pivot)[:2])))
+    return into_all_exactly("lu", out, LU(*lu_unpack(*_factored("lu", A, pivot)[:2])))
 
 
 def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=None) -> Tensor:
@@ -331,16 +332,17 @@ def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=Non
         raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
                            f"{LU.layout.dtype.title} and B of type {B.layout.dtype.title} instead")
     if not left:                                         # X A = B is A^H X^H = B^H
-        return into(out, lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH)
+        return into_exactly("lu_solve", out, lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH)
     n = LU.layout.shape[-1]
     if B.layout.ndim < 2 or B.layout.shape[-2] != n:
         raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and "
                            f"{'x'.join(map(str, B.layout.shape[-2:]))})")
     if adjoint:
         inner = solve_triangular(LU.mH, B, upper=False)
-        return into(out, _exchanged(solve_triangular(LU.mH, inner, upper=True, unitriangular=True), pivots, back=True))
+        result = _exchanged(solve_triangular(LU.mH, inner, upper=True, unitriangular=True), pivots, back=True)
+        return into_exactly("lu_solve", out, result)
     inner = solve_triangular(LU, _exchanged(B, pivots), upper=False, unitriangular=True)
-    return into(out, solve_triangular(LU, inner, upper=True))
+    return into_exactly("lu_solve", out, solve_triangular(LU, inner, upper=True))
 
 
 # ---------------------------------------------------------------- older names
@@ -379,7 +381,7 @@ def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Te
     """
     check_truths("lu", pivot=pivot)
     results = tuple(lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
-    return results if out is None else tuple(into(o, r) for o, r in zip(out, results))
+    return results if out is None else tuple(into(o, to_dtype(r, o.layout.dtype)) for o, r in zip(out, results))
 
 
 method(old_lu_solve, "lu_solve")

@@ -12,7 +12,7 @@ from ..core.backends import kernels
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, miss, not_a_tensor
-from ..memory.resize import into
+from ..memory.resize import into, into_exactly
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
 from ..reduce.total import total
@@ -165,12 +165,12 @@ def mm(input, mat2, *, out=None) -> Tensor:
     except AttributeError:
         plan = None
     if plan is None:
-        return into(out, miss(MM, (input, mat2)))
+        return into_exactly("mm", out, miss(MM, (input, mat2)))
     result = plan.run(input, mat2)
     left, right = input.node, mat2.node
     if (left is not None or right is not None) and modes.grad and plan.out.dtype.category >= 2:
         result.node = GraphNode(MM, (left, right), (None if right is None else input, None if left is None else mat2))
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("mm", out, result)
 
 
 @MM.derivative
@@ -225,7 +225,7 @@ def bmm(input, mat2, *, out=None) -> Tensor:
         >>> torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5)).shape
         torch.Size([2, 3, 5])
     """
-    return _bmm(input, mat2) if out is None else into(out, _bmm(input, mat2))
+    return _bmm(input, mat2) if out is None else into_exactly("bmm", out, _bmm(input, mat2))
 
 
 @BMM.derivative
@@ -254,7 +254,7 @@ def matmul(input, other, *, out=None) -> Tensor:
         tensor([3., 3.])
     """
     result = _matmul(input, other)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("matmul", out, result)
 
 
 def _matmul(x, y):
@@ -386,7 +386,7 @@ def dot(input, other, *, out=None) -> Tensor:
     except AttributeError:
         same = False
     if not same or layout.ndim != 1 or not layout.contiguous or layout.dtype.name not in ("float32", "float64") or out is not None:
-        return into(out, _dot(input, other))
+        return into_exactly("dot", out, _dot(input, other))
     if not recording(input, other):
         return total(arithmetic.mul, input, other, mean=False)       # half the time of a product of a row and a column
     result = total(arithmetic.mul, input.detach(), other.detach(), mean=False)
@@ -433,7 +433,7 @@ def mv(input, vec, *, out=None) -> Tensor:
         >>> torch.tensor([[1., 2.], [3., 4.]]).mv(torch.tensor([1., 10.]))
         tensor([21., 43.])
     """
-    return _mv(input, vec) if out is None else into(out, _mv(input, vec))
+    return _mv(input, vec) if out is None else into_exactly("mv", out, _mv(input, vec))
 
 
 @MV.derivative
@@ -490,7 +490,7 @@ def chain_matmul(*matrices, out=None) -> Tensor:
     result = matrices[0]
     for matrix in matrices[1:]:
         result = mm(result, matrix)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("chain_matmul", out, result)
 
 
 def _product(self, other) -> Tensor:

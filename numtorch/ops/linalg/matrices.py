@@ -15,7 +15,7 @@ from ..core.status import has_values
 from ..creation.fill import eye
 from ..memory.assign import copy_
 from ..memory.copies import clone, to_dtype
-from ..memory.resize import into
+from ..memory.resize import into, into_exactly
 from ..reduce.reductions import amax, amin, norm, sum
 from ..shape.slicing import diagonal as old_diagonal
 from ..shape.views import expand
@@ -57,8 +57,9 @@ def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=No
             raise RuntimeError(f"linalg.vector_norm cannot compute the {float(ord)} norm on {where} because the operation does not "
                                f"have an identity")
     if ord == -math.inf:
-        return into(out, amin((x if dtype is None else to_dtype(x, as_dtype(dtype))).abs(), () if dim is None else dim, keepdim))
-    return into(out, norm(x, ord, dim, keepdim, dtype=dtype))
+        result = amin((x if dtype is None else to_dtype(x, as_dtype(dtype))).abs(), () if dim is None else dim, keepdim)
+        return into_exactly("vector_norm", out, result)
+    return into_exactly("vector_norm", out, norm(x, ord, dim, keepdim, dtype=dtype))
 
 
 @provide
@@ -98,15 +99,17 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None
     if dtype is not None:
         A = to_dtype(A, as_dtype(dtype))
     if ord == "fro":
-        return into(out, norm(A, 2, dim, keepdim))
+        return into_exactly("matrix_norm", out, norm(A, 2, dim, keepdim))
     pick = amin if not isinstance(ord, str) and ord < 0 else amax
     if ord in (1, -1, math.inf, -math.inf):
         summed, picked = (rows, columns) if ord in (1, -1) else (columns, rows)
-        return into(out, _kept(_extreme(pick, sum(A.abs(), summed), picked - (picked > summed)), A, rows, columns, keepdim))
+        result = _kept(_extreme(pick, sum(A.abs(), summed), picked - (picked > summed)), A, rows, columns, keepdim)
+        return into_exactly("matrix_norm", out, result)
     if ord not in (2, -2, "nuc"):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     values = svdvals(A.movedim((rows, columns), (-2, -1)))
-    return into(out, _kept(sum(values, -1) if ord == "nuc" else _extreme(pick, values, -1), A, rows, columns, keepdim))
+    result = _kept(sum(values, -1) if ord == "nuc" else _extreme(pick, values, -1), A, rows, columns, keepdim)
+    return into_exactly("matrix_norm", out, result)
 
 
 def _extreme(pick, values, dim):
@@ -314,7 +317,7 @@ def multi_dot(tensors, *, out=None) -> Tensor:
     result = _ordered(tensors, *_orders((*[t.layout.shape[0] for t in tensors], tensors[-1].layout.shape[1])))
     if row:
         result = result.squeeze(0)
-    return into(out, result.squeeze(-1) if column else result)
+    return into_exactly("multi_dot", out, result.squeeze(-1) if column else result)
 
 
 @functools.lru_cache(maxsize=256)
@@ -353,7 +356,7 @@ def vecdot(x, y, *, dim: int = -1, out=None) -> Tensor:
         tensor([21., 43.])
     """
     layout_of("linalg_vecdot", x, "x")
-    return into(out, sum(x.conj() * y, dim))
+    return into_exactly("vecdot", out, sum(x.conj() * y, dim))
 
 
 def cross(input, other, *, dim: int = -1, out=None) -> Tensor:

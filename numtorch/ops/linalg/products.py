@@ -18,7 +18,7 @@ from ..creation.ranges import arange
 from ..index.index_select import index_select
 from ..index.triangles import triu_indices
 from ..memory.copies import to_dtype
-from ..memory.resize import into
+from ..memory.resize import into, into_exactly
 from ..pointwise.arithmetic import conj, mul, sub
 from ..pointwise.power import pow
 from ..reduce.reductions import sum_to_size
@@ -48,12 +48,13 @@ def inner(input, other, *, out=None) -> Tensor:
     """
     x, y = layout_of("inner", input).shape, layout_of("inner", other, "other", 2).shape
     if not x or not y:
-        return into(out, mul(input, other))
+        return into_exactly("inner", out, mul(input, other))
     if x[-1] != y[-1]:
         raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(x)} and {list(y)}")
     if len(x) == len(y) == 1:
-        return into(out, dot(input, other))
-    return into(out, matmul(input, transpose(other, 0, 1)) if len(x) <= len(y) == 2 else tensordot(input, other, ([-1], [-1])))
+        return into_exactly("inner", out, dot(input, other))
+    result = matmul(input, transpose(other, 0, 1)) if len(x) <= len(y) == 2 else tensordot(input, other, ([-1], [-1]))
+    return into_exactly("inner", out, result)
 
 
 @method
@@ -72,7 +73,7 @@ def vdot(input, other, *, out=None) -> Tensor:
         >>> torch.tensor([1.j]).vdot(torch.tensor([1.j]))
         tensor(1.+0.j)
     """
-    return into(out, dot(conj(input), other))
+    return into_exactly("vdot", out, dot(conj(input), other))
 
 
 @method
@@ -92,7 +93,7 @@ def cross(input, other, dim=None, *, out=None) -> Tensor:
         >>> torch.tensor([1., 0., 0.]).cross(torch.tensor([0., 1., 0.]))
         tensor([0., 0., 1.])
     """
-    return _cross(input, other, dim) if out is None else into(out, _cross(input, other, dim))
+    return _cross(input, other, dim) if out is None else into_exactly("cross", out, _cross(input, other, dim))
 
 
 def _components(x0, x1, x2, y0, y1, y2):

@@ -16,7 +16,7 @@ from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye, zeros_like
 from ..index.triangles import tril, triu
-from ..memory.resize import into, into_all
+from ..memory.resize import into, into_all, into_all_exactly, into_exactly
 from ..pointwise.complexparts import complex as complex_of
 from ..pointwise.complexparts import imag
 from ..pointwise.elementary import log
@@ -65,10 +65,11 @@ def solve(A, B, *, left: bool = True, out=None) -> Tensor:
     lapack.right_hand_side("solve", A, B)
     vector = B.layout.ndim == 1 or B.layout.shape == A.layout.shape[:-1]
     if vector:
-        return into(out, solve(A, B.unsqueeze(-1)).squeeze(-1) if left else solve(A.mT, B.unsqueeze(-1)).squeeze(-1))
+        result = solve(A, B.unsqueeze(-1)).squeeze(-1) if left else solve(A.mT, B.unsqueeze(-1)).squeeze(-1)
+        return into_exactly("solve", out, result)
     if not left:
-        return into(out, solve(A.mT, B.mT).mT)
-    return into(out, _solve(A, B))
+        return into_exactly("solve", out, solve(A.mT, B.mT).mT)
+    return into_exactly("solve", out, _solve(A, B))
 
 
 @SOLVE.planned
@@ -113,7 +114,7 @@ def inv(A, *, out=None) -> Tensor:
         tensor([[0.5000, 0.0000],
                 [0.0000, 0.2500]])
     """
-    return into(out, _inv(A))
+    return into_exactly("inv", out, _inv(A))
 
 
 @INV.planned
@@ -149,7 +150,7 @@ def det(A, *, out=None) -> Tensor:
         >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
         tensor(8.)
     """
-    return into(out, _det(A))
+    return into_exactly("det", out, _det(A))
 
 
 @DET.planned
@@ -227,7 +228,7 @@ def slogdet(A, *, out=None) -> Slogdet:
         >>> sign, size.exp()
         (tensor(-1.), tensor(8.))
     """
-    return into_all(out, Slogdet(*_slogdet(A)))
+    return into_all_exactly("slogdet", out, Slogdet(*_slogdet(A)))
 
 
 @SLOGDET.planned

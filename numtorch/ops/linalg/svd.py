@@ -15,7 +15,7 @@ from ..core.arguments import check_truths
 from ..core.operands import method
 from ..core.primitive import Primitive
 from ..index.triangles import diag_embed
-from ..memory.resize import into, into_all
+from ..memory.resize import into_all, into_all_exactly, into_exactly
 from . import lapack
 
 LINALG_SVD, SVDVALS = Primitive("linalg_svd"), Primitive("linalg_svdvals")
@@ -43,7 +43,7 @@ def svd(A, full_matrices: bool = True, *, driver=None, out=None) -> SVD:
         >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
         tensor([2., 1.])
     """
-    return into_all(out, SVD(*_svd(A, full_matrices)))
+    return into_all_exactly("svd", out, SVD(*_svd(A, full_matrices)))
 
 
 @LINALG_SVD.planned
@@ -107,7 +107,7 @@ def svdvals(A, *, driver=None, out=None) -> Tensor:
         >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [1., 0.]]))
         tensor([2., 1.])
     """
-    return into(out, svd(A, False).S if isinstance(A, Tensor) and recording(A) else _svdvals(A))
+    return into_exactly("svdvals", out, svd(A, False).S if isinstance(A, Tensor) and recording(A) else _svdvals(A))
 
 
 @SVDVALS.planned

@@ -17,7 +17,7 @@ from ..core.primitive import Primitive
 from ..creation.fill import eye
 from ..index.triangles import tril, triu
 from ..memory.copies import clone, contiguous
-from ..memory.resize import into, into_all
+from ..memory.resize import into, into_all_exactly, into_exactly
 from ..shape.views import expand
 from . import lapack
 from .solve import fitting
@@ -58,8 +58,8 @@ def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: boo
         raise RuntimeError(f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
                            f"({A.layout.shape[-2]}x{A.layout.shape[-1]} and {'x'.join(map(str, B.layout.shape[-2:]))})")
     if left:
-        return into(out, _solved(A, B, bool(upper), bool(unitriangular)))
-    return into(out, _solved(A.mT, B.mT, not upper, bool(unitriangular)).mT)
+        return into_exactly("solve_triangular", out, _solved(A, B, bool(upper), bool(unitriangular)))
+    return into_exactly("solve_triangular", out, _solved(A.mT, B.mT, not upper, bool(unitriangular)).mT)
 
 
 @SOLVE_TRIANGULAR.planned
@@ -196,7 +196,8 @@ def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unit
     check_truths("triangular_solve", upper=upper, transpose=transpose, unitriangular=unitriangular)
     if transpose:
         A, upper = A.mT, not upper
-    return into_all(out, TriangularSolve(solve_triangular(A, input, upper=upper, unitriangular=unitriangular), A.clone()))
+    result = TriangularSolve(solve_triangular(A, input, upper=upper, unitriangular=unitriangular), A.clone())
+    return into_all_exactly("triangular_solve", out, result)
 
 
 for _function in (cholesky_inverse, cholesky_solve, triangular_solve):

@@ -234,3 +234,8 @@ def into_exactly(name, out, result, *inputs):
 def into_all(out, results):
     """Several results, written to the tensors of `out` where they are given."""
     return results if out is None else type(results)(*[into(o, r) for o, r in zip(out, results)])
+
+
+def into_all_exactly(name, out, results):
+    """Several results, written to the tensors of `out` where they are given: of the very dtypes of the results."""
+    return results if out is None else type(results)(*[into_exactly(name, o, r) for o, r in zip(out, results)])

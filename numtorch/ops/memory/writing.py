@@ -27,6 +27,18 @@ def into_fresh(inplace, target, *args, **kwargs):
         made.target = None
 
 
+# Elementwise ops that PyTorch computes in `out` itself, whose dtype is then that of the result; others are cast.
+_UNCAST = frozenset("""abs bitwise_not ceil conj_physical floor frac gelu gelu_tanh hardshrink heaviside isneginf isposinf
+    logsigmoid neg replace_nonfinite round round_to_even rounded sgn sign signbit softplus softshrink trunc""".split())
+
+
+def check_out_dtype(name, out, result_dtype, given) -> None:
+    """Raise RuntimeError where an elementwise op does not cast its result to the dtype of `out`. Both are layouts; sizes of complex
+    numbers are cast, which are of another dtype anyway."""
+    if out.dtype is not result_dtype and name in _UNCAST and given.dtype.is_complex == result_dtype.is_complex:
+        raise RuntimeError(f"Found dtype {out.dtype.title} but expected {result_dtype.title} ({name})")
+
+
 def check_writable(name, target, result_dtype, shape):
     """Whether a result may be written into a tensor of layout `target`. Raises RuntimeError, as PyTorch words it."""
     if target.weak:

@@ -9,7 +9,7 @@ from ..core.backends import kernels
 from ..core.primitive import PlanTable, Primitive, miss
 from ..linalg.matmul import Product, check_operands, kernel_dtype, matmul, mm
 from ..memory.copies import contiguous
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..pointwise import arithmetic
 from ..reduce.reduce_op import SUM
 from ..shape.views import reshape, transpose
@@ -84,7 +84,7 @@ def linear(input, weight, bias=None, *, out=None) -> Tensor:
         tensor([[21.]])
     """
     if out is not None:
-        return into(out, linear(input, weight, bias))
+        return into_exactly("linear", out, linear(input, weight, bias))
     try:
         plan = _plan_for((input.layout, weight.layout, None if bias is None else bias.layout))
     except AttributeError:

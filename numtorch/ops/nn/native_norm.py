@@ -6,7 +6,7 @@ from ...tensor import Tensor
 from ..core.operands import layout_of
 from ..creation.fill import empty
 from ..memory.conversion import to_dtype
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..pointwise.elementary import rsqrt
 from ..pointwise.functions import add
 from ..reduce.reductions import var_mean
@@ -89,7 +89,7 @@ def native_batch_norm(input, weight: Tensor | None, bias: Tensor | None, running
     else:
         statistics = [empty((0,), dtype=input.layout.dtype, device=input.device) for _ in range(2)]
     found = result, *statistics
-    return found if out is None else tuple([into(o, t) for o, t in zip(out, found)])
+    return found if out is None else tuple([into_exactly("native_batch_norm", o, t) for o, t in zip(out, found)])
 
 
 def _native_batch_norm_legit(input, weight: Tensor | None, bias: Tensor | None, *settings,

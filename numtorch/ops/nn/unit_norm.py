@@ -14,7 +14,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..memory.assign import written_back
 from ..memory.copies import contiguous
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..pointwise.arithmetic import div, where
 from ..pointwise.bounds import clamp_low
 from ..pointwise.comparison import gt
@@ -149,7 +149,7 @@ def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
     dim = wrap_dim(dim, input.layout.ndim)
     size = norm(input, p, tuple(d for d in range(input.layout.ndim) if d != dim), True)
     result = input * where(gt(size, maxnorm), maxnorm / (size + 1e-7), 1)
-    return into(out, result)
+    return into_exactly("renorm", out, result)
 
 
 @method

@@ -20,7 +20,7 @@ from ..core.primitive import Plan, Primitive, class_of, handler_of, not_a_tensor
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_device
 from ..memory.resize import fit_out
-from ..memory.writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history, share_memory
+from ..memory.writing import check_inplace_allowed, check_out_dtype, check_writable, overlap_partly, rebase_history, share_memory
 from .tape import recipe_for, record, record_call
 
 
@@ -181,6 +181,7 @@ def call_into(op, args, out):
     plan = op.planned_for([t.layout for t in tensors], ())
     if out.layout.shape != plan.out.shape:
         fit_out(out, plan.out.shape)
+    check_out_dtype(op.name, out.layout, plan.out.dtype, tensors[0].layout)
     check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape)
     if any(overlap_partly(t, out) for t in tensors) or plan.out is not out.layout \
             or any(share_memory(t, out) for t in tensors):

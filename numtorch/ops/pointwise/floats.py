@@ -19,7 +19,7 @@ from ..core.operands import common_device, layout_of, method, result_dtype
 from ..core.primitive import Primitive
 from ..memory.assign import filled
 from ..memory.copies import to_device, to_dtype
-from ..memory.resize import into, into_all
+from ..memory.resize import into, into_all_exactly
 from .comparison import ne
 from .real_functions import ldexp
 
@@ -94,7 +94,7 @@ def frexp(input, *, out=None) -> Frexp:
         >>> torch.frexp(torch.tensor([8.0, -3.0]))
         frexp(mantissa=tensor([ 0.5000, -0.7500]), exponent=tensor([4, 2], dtype=torch.int32))
     """
-    return _frexp(input) if out is None else into_all(out, _frexp(input))
+    return _frexp(input) if out is None else into_all_exactly("frexp", out, _frexp(input))
 
 
 @_NEXTAFTER.derivative

@@ -7,7 +7,7 @@ from ..core.arguments import scalar
 from ..core.derived import formula_of, same_as
 from ..core.late import later
 from ..core.operands import as_operand, layout_of, method, result_type
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from . import arithmetic, bounds, power
 
 ONE = 1                                                  # what is equal to it, True and 1.0, may be refused
@@ -357,7 +357,7 @@ def conj_physical(input, *, out=None) -> Tensor:
     """
     if layout_of("conj_physical", input).dtype.is_complex:
         return arithmetic.conj_physical(input, out=out)
-    return into(out, input)
+    return into_exactly("conj_physical", out, input)
 
 
 method(conj)

@@ -11,7 +11,7 @@ from ..core.late import later
 from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import not_a_tensor
 from ..memory.copies import contiguous
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from .activation import sigmoid
 from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, abs, conj, mul, where
 from .bounds import clamp_high, clamp_low, maximum
@@ -246,9 +246,11 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor
     kind = layout_of("nan_to_num", input).dtype
     if kind.is_complex:
         parts = nan_to_num(later["view_as_real"](input), nan, posinf, neginf)
-        return into(out, later["view_as_complex"](contiguous(parts)))
+        return into_exactly("nan_to_num", out, later["view_as_complex"](contiguous(parts)))
     if not kind.is_floating_point:
-        return mul(input, True) if out is None else into(out, input)         # in memory like any elementwise result
+        if out is None:
+            return mul(input, True)                      # in memory like any elementwise result
+        return into_exactly("nan_to_num", out, input)
     most = finfo(kind).max
     return replace_nonfinite(input, nan=0.0 if nan is None else nan, posinf=most if posinf is None else posinf,
                              neginf=-most if neginf is None else neginf, out=out)

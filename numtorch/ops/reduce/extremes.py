@@ -13,7 +13,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
 from ..core.return_types import pair
 from ..core.status import has_values
-from ..memory.resize import into
+from ..memory.resize import into, into_all_exactly, into_exactly
 from ..pointwise import bounds
 from ..pointwise.arithmetic import floor_divide, remainder
 from .reduce_op import MAX, MIN
@@ -93,7 +93,7 @@ def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     result = _argmax(input, dim, keepdim)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("argmax", out, result)
 
 
 @method
@@ -116,7 +116,7 @@ def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     result = _argmin(input, dim, keepdim)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("argmin", out, result)
 
 
 def _with_place(kind):
@@ -154,7 +154,7 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
                                f"dim with the 'dim' argument.")
         return into(out, total.run(input))
     result = _along[kind](input, dim, keepdim)
-    return result if out is None else type(result)(*[into(o, t) for o, t in zip(out, result)])
+    return into_all_exactly(kind, out, result)
 
 
 @method

@@ -8,7 +8,7 @@ from ..core.arguments import check_truths, integer
 from ..core.operands import layout_of, method
 from ..creation.fill import zeros
 from ..memory.conversion import to_dtype
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..pointwise.comparison import bitwise_xor
 from ..shape.join import cat
 from ..shape.slicing import narrow
@@ -56,4 +56,4 @@ def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0, out=None
         folded = bitwise_xor(narrow(words, 0, 0, half), narrow(words, 0, half, half))
         words = cat([folded, narrow(words, 0, 2 * half, words.layout.shape[0] - 2 * half)])
     shape = [1 if d in dims else n for d, n in enumerate(layout.shape)] if keepdim else kept
-    return into(out, view(reshape(words, shape), uint64))
+    return into_exactly("hash_tensor", out, view(reshape(words, shape), uint64))

@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections import namedtuple
 
 from ...autograd.graph import GraphNode, Recorded, recording
-from ...dtypes import as_dtype
+from ...dtypes import as_dtype, bool_, can_cast, uint8
 from ...layout import as_shape, plain_dims, wrap_dims
 from ...tensor import Tensor
 from ..core.arguments import real, truth
 from ..core.late import later, provide
 from ..core.operands import layout_of, method
 from ..memory.copies import to_dtype
-from ..memory.resize import into, into_exactly
+from ..memory.resize import into, into_all_exactly, into_exactly
 from ..pointwise import arithmetic, comparison
 from ..pointwise.complexparts import view_as_real
 from ..shape.slicing import narrow
@@ -127,6 +127,8 @@ def mean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dt
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
                            f"Got: {input.layout.dtype.title}")
     if dtype is None and isinstance(out, Tensor) and out.layout.dtype.category >= 2:
+        if not can_cast(input.layout.dtype, out.layout.dtype):
+            raise RuntimeError(f"mean.dtype_out(): input types can't be cast to the desired output type {out.layout.dtype.title}")
         input = to_dtype(input, out.layout.dtype)
     return into(out, _mean(input, _none_if_empty(dim), keepdim))
 
@@ -206,7 +208,7 @@ def amax(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _max(input, _none_if_empty(dim), keepdim))
+    return into_exactly("amax", out, _max(input, _none_if_empty(dim), keepdim))
 
 
 @method
@@ -227,7 +229,7 @@ def amin(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _min(input, _none_if_empty(dim), keepdim))
+    return into_exactly("amin", out, _min(input, _none_if_empty(dim), keepdim))
 
 
 @method
@@ -251,10 +253,17 @@ def aminmax(input, *, dim=None, keepdim: bool = False, out=None) -> _AminMax:
     """
     dim = None if dim is None else _none_if_empty(dim)
     low, high = _min(input, dim, keepdim), _max(input, dim, keepdim)
-    return _AminMax(low, high) if out is None else _AminMax(*[into_exactly("aminmax", o, r) for o, r in zip(out, (low, high))])
+    return into_all_exactly("aminmax", out, _AminMax(low, high))
 
 
 _AminMax = namedtuple("aminmax", ["min", "max"])
+
+
+def _answer(name, out):
+    """Where a truth value is written: a bool, or a uint8 as PyTorch had them first."""
+    if isinstance(out, Tensor) and out.layout.dtype not in (bool_, uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.layout.dtype.title}")
+    return out
 
 
 @method
@@ -275,7 +284,7 @@ def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _any(input, plain_dims(dim), keepdim))
+    return into(_answer("any", out), _any(input, plain_dims(dim), keepdim))
 
 
 @method
@@ -292,7 +301,7 @@ def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _all(input, plain_dims(dim), keepdim))
+    return into(_answer("all", out), _all(input, plain_dims(dim), keepdim))
 
 
 @method
@@ -449,9 +458,9 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
                            f"{input.layout.dtype.title}")
     if p == "nuc":
         dims = _none_if_empty(dim)
-        return into(out, later["matrix_norm"](input, "nuc", (-2, -1) if dims is None else dims, keepdim))
+        return into_exactly("norm", out, later["matrix_norm"](input, "nuc", (-2, -1) if dims is None else dims, keepdim))
     p = 2.0 if p == "fro" or p is None else float(real("norm", "p", p))
-    return into(out, _norm(input, _none_if_empty(dim), keepdim, (("exponent", p),)))
+    return into_exactly("norm", out, _norm(input, _none_if_empty(dim), keepdim, (("exponent", p),)))
 
 
 # ---------------------------------------------------------------- broadcasting undone

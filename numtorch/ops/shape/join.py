@@ -5,7 +5,7 @@ import warnings
 
 from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import promote_types
+from ...dtypes import can_cast, promote_types
 from ...kernels.loopnest import merge
 from ...layout import Layout, format_of, formatted, wrap_dim
 from ...tensor import Tensor, empty
@@ -212,6 +212,8 @@ def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
         return result
     if isinstance(out, Tensor):
         check_apart("cat", out, tensors)
+        if not can_cast(result.layout.dtype, out.layout.dtype):
+            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.layout.dtype.title}")
     return into(out, result)
 
 

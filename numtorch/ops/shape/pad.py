@@ -10,7 +10,6 @@ from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into
 from .join import cat
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -211,4 +210,4 @@ def _chunk_cat(tensors, dim: int, num_chunks: int, *, out=None) -> Tensor:
         missing = -layout.shape[dim] % num_chunks
         filled = constant_pad_nd(each, (0, 0) * (layout.ndim - 1 - dim) + (0, missing)) if missing else each
         rows.append(filled.reshape(*layout.shape[:dim], num_chunks, -1))
-    return into(out, cat(rows, dim + 1))
+    return cat(rows, dim + 1, out=out)

@@ -7,7 +7,7 @@ from ...tensor import Tensor
 from ..core.operands import layout_of, method
 from ..core.primitive import not_a_tensor
 from ..memory.copies import clone
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from .view_tape import AS_STRIDED, SHARED_STRIDED, View, make_part, make_view
 
 SELECT, NARROW, SLICE = View("select"), View("narrow"), View("slice")
@@ -60,7 +60,7 @@ def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
     if dim >= layout_of("narrow_copy", input).ndim:
         raise RuntimeError(f"narrow_copy: Expected dim < {input.layout.ndim}, but got {dim}")
     part = narrow(input, dim, start, length)
-    return clone(part) if out is None else into(out, part)
+    return clone(part) if out is None else into_exactly("narrow_copy", out, part)
 
 
 @method

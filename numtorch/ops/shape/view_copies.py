@@ -6,7 +6,7 @@ import inspect
 from ...tensor import Tensor, alias
 from ..core.operands import layout_of
 from ..memory.copies import clone
-from ..memory.resize import into
+from ..memory.resize import into, into_exactly
 from . import slicing, split, views
 
 
@@ -48,7 +48,7 @@ def _copy_of(name, view, arguments, shown, several=False):
         if several:
             copies = [clone(part, memory_format="contiguous_format") for part in result]
             return tuple(copies if out is None else map(into, out, copies))
-        return into(out, clone(result, memory_format="contiguous_format"))
+        return into_exactly(copy.__name__, out, clone(result, memory_format="contiguous_format"))
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
     copy.__annotations__ = {"return": tuple[Tensor, ...] if several else Tensor}

@@ -17,6 +17,7 @@ from ...tensor import Tensor, empty
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of
 from ..core.status import has_values
+from ..creation.fill import check_strided
 from ..creation.ranges import arange
 from ..index.rearrange import roll
 from ..linalg import lapack
@@ -275,12 +276,19 @@ _ARGUMENTS = """
     """
 
 
+def _spectrum(name, out, result):
+    """Where a transform is written: real numbers go into no complex tensor, which is not what the name says."""
+    if isinstance(out, Tensor) and out.layout.dtype.is_complex and not result.layout.dtype.is_complex:
+        raise RuntimeError(f"{name} expects a floating point output tensor, but got {out.layout.dtype.title}")
+    return out
+
+
 def _one(name, doc, transform, kind, result, example):
     def function(input, n=None, dim=-1, norm=None, *, out=None) -> Tensor:
         if n == -1:                                      # which of several sizes means the tensor's
             raise RuntimeError(f"Invalid number of data points (-1) specified (fft.{name})")
         result = transform(input, None if n is None else (n,), (dim,), norm)
-        return result if out is None else into(out, result)
+        return result if out is None else into(_spectrum(name, out, result), result)
     given, found = example
     return _named(function, name, doc, _ARGUMENTS.format(
         kind=kind, sizes="n", how="how many points are", dims="dim: the dimension.", result=result,
@@ -290,7 +298,7 @@ def _one(name, doc, transform, kind, result, example):
 def _several(name, doc, transform, kind, dims, result, example):
     def function(input, s=None, dim=dims, norm=None, *, out=None) -> Tensor:
         result = transform(input, s, dim, norm)
-        return result if out is None else into(out, result)
+        return result if out is None else into(_spectrum(name, out, result), result)
     which = "all of them when None" if dims is None else "the last two"
     given, found = example
     return _named(function, name, doc, _ARGUMENTS.format(
@@ -344,7 +352,7 @@ def fftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device
         d: how far samples are apart.
         out: a tensor to write the result to.
         dtype, device: the default ones when None (of `out`, its own). requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: an integer dtype.
@@ -354,6 +362,8 @@ def fftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device
         >>> torch.fft.fftfreq(4)
         tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
+    if layout is not None:
+        check_strided("fftfreq", layout)
     places = arange(n, device=device)
     half = (n + 1) // 2
     places[half:] -= n
@@ -369,7 +379,7 @@ def rfftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, devic
         d: how far samples are apart.
         out: a tensor to write the result to.
         dtype, device: the default ones when None (of `out`, its own). requires_grad: whether to record what is computed from it.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+        layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
         RuntimeError: an integer dtype.
@@ -379,6 +389,8 @@ def rfftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, devic
         >>> torch.fft.rfftfreq(4)
         tensor([0.0000, 0.2500, 0.5000])
     """
+    if layout is not None:
+        check_strided("rfftfreq", layout)
     return _frequencies("rfftfreq", arange(n // 2 + 1, device=device), n * d, dtype, out).requires_grad_(requires_grad)
 
 

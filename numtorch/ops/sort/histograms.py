@@ -15,7 +15,7 @@ from ..core.status import run_measuring
 from ..creation.fill import zeros
 from ..creation.ranges import linspace
 from ..memory.copies import clone, contiguous, to_dtype
-from ..memory.resize import into, into_all
+from ..memory.resize import into_all_exactly, into_exactly
 from ..pointwise import arithmetic, comparison
 from ..reduce import reductions
 from ..shape.slicing import select
@@ -139,8 +139,8 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     x = contiguous(input.detach())
     if min == max:
-        return into(out, _bins_of_range(x, bins))
-    return into(out, _equal_bins(x, bins, *_widened("torch.histc", min, max, by=1.0)))
+        return into_exactly("histc", out, _bins_of_range(x, bins))
+    return into_exactly("histc", out, _equal_bins(x, bins, *_widened("torch.histc", min, max, by=1.0)))
 
 
 @BINS_OF_RANGE.composed
@@ -192,7 +192,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density: bool = False
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
                                   f'float64')
     edges, bins = (bins, None) if isinstance(bins, Tensor) else (None, bins)
-    return into_all(out, _histogram(input, edges, weight, bins, range, density))
+    return into_all_exactly("histogram", out, _histogram(input, edges, weight, bins, range, density))
 
 
 @HISTOGRAM.composed

@@ -14,7 +14,7 @@ from ..creation.fill import as_tensor
 from ..index.gather_scatter import gather, value_selecting_backward
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into, into_all, into_exactly
+from ..memory.resize import into_all, into_all_exactly, into_exactly
 from ..pointwise import arithmetic, bounds, comparison, rounding
 from ..reduce import reductions
 from ..reduce.query import check_probabilities
@@ -121,7 +121,7 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
     if stable is not True and stable is not False and stable is not None:
         raise refusal("sort", "stable", "bool", stable)
     dim = dim if axis is None else axis
-    return into_all(out, _sort(input, dim, descending))
+    return into_all_exactly("sort", out, _sort(input, dim, descending))
 
 
 @method
@@ -158,7 +158,7 @@ def msort(input, *, out=None) -> Tensor:
                 [3, 4]])
     """
     result = sort(input, 0).values
-    return into(out, result)
+    return into_exactly("msort", out, result)
 
 
 @TOPK.planned
@@ -198,7 +198,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     """
     if sorted is not True and sorted is not False:
         raise refusal("topk", "sorted", "bool", sorted)
-    return into_all(out, _topk(input, k, dim, largest))
+    return into_all_exactly("topk", out, _topk(input, k, dim, largest))
 
 
 @KTHVALUE.planned
@@ -393,7 +393,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan, out):
         result = movedim(result, -1, 0)
         if keepdim:
             result = reshape(result, (q.layout.numel, *kept))
-    return into(out, result)
+    return into_exactly("quantile", out, result)
 
 
 @method

@@ -15,7 +15,7 @@ from ..core.return_types import Pair, pair
 from ..index.gather_scatter import scatter_add_
 from ..memory.assign import filled, written_back
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into, into_all
+from ..memory.resize import into, into_all_exactly, into_exactly
 from ..memory.writing import into_fresh
 from ..pointwise import arithmetic, comparison, elementary
 from ..reduce.reductions import sum
@@ -133,6 +133,8 @@ def _accumulated(name, scan, input, dim, dtype, out):
     if dtype is None and isinstance(out, Tensor):
         dtype = out.layout.dtype                         # they are computed in it, as in PyTorch
     wanted = as_dtype(dtype) if dtype is not None else int64 if layout.dtype.category < 2 else layout.dtype
+    if wanted is bool_:
+        raise NotImplementedError(f'"{name}_out_cpu" not implemented for \'Bool\'')
     return into(out, scan(to_dtype(input, wanted), dim, False))
 
 
@@ -220,7 +222,7 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
         >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
         tensor([1000.0000, 1000.6932, 1001.0986])
     """
-    return into(out, _logcumsumexp(input, dim, False))
+    return into_exactly("logcumsumexp", out, _logcumsumexp(input, dim, False))
 
 
 @LOGCUMSUMEXP.planned
@@ -308,7 +310,7 @@ def cummax(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([1, 3, 2, 3]).cummax(0).indices
         tensor([0, 1, 1, 3])
     """
-    return into_all(out, _cummax(input, dim))
+    return into_all_exactly("cummax", out, _cummax(input, dim))
 
 
 @method
@@ -323,7 +325,7 @@ def cummin(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([3, 1, 2, 1]).cummin(0).indices
         tensor([0, 1, 1, 3])
     """
-    return into_all(out, _cummin(input, dim))
+    return into_all_exactly("cummin", out, _cummin(input, dim))
 
 
 # ---------------------------------------------------------------- neighbours
@@ -362,7 +364,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
         size = x.layout.shape[dim]
         right, left = narrow(x, dim, min(1, size), max(0, size - 1)), narrow(x, dim, 0, max(0, size - 1))
         x = comparison.ne(right, left) if x.layout.dtype is bool_ else right - left
-    return into(out, x)
+    return into_exactly("diff", out, x)
 
 
 def _areas(name, y, x, dx, dim):

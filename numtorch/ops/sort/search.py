@@ -11,7 +11,7 @@ from ..core.operands import as_operand, layout_of, result_dtype
 from ..core.primitive import Primitive
 from ..index.gather_scatter import gather
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 
 SEARCHSORTED = Primitive("searchsorted")
 
@@ -88,7 +88,7 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
                            f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
                            f"{list(sorted_sequence.layout.shape)} and input value tensor {list(x.layout.shape)}")
     result = _search(sorted_sequence, x, out_int32, right)
-    return into(out, result)
+    return into_exactly("searchsorted", out, result)
 
 
 def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False, out=None) -> Tensor:
@@ -113,4 +113,4 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
         raise RuntimeError(f"torch.bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.layout.ndim})")
     x = as_operand("bucketize", input)
     result = _search(boundaries, x, out_int32, right)
-    return into(out, result)
+    return into_exactly("bucketize", out, result)

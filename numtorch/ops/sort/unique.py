@@ -17,7 +17,7 @@ from ..index.index_select import index_values
 from ..index.mask import nonzero
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into_all, into_exactly
+from ..memory.resize import into_all_exactly, into_exactly
 from ..pointwise import arithmetic, comparison
 from ..reduce import reductions
 from ..shape.join import cat
@@ -259,7 +259,7 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
         >>> values, indices
         (tensor(3), tensor(2))
     """
-    return into_all(out, _mode(input, dim, keepdim))
+    return into_all_exactly("mode", out, _mode(input, dim, keepdim))
 
 
 @MODE.planned

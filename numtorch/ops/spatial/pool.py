@@ -21,7 +21,7 @@ from ..core.operands import layout_of
 from ..core.primitive import Primitive, derivative_of, miss
 from ..memory.assign import filled
 from ..memory.copies import contiguous, in_format
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..reduce.extremes import max as maximum
 from ..reduce.reductions import amax, mean
 from ..shape.views import reshape, unsqueeze
@@ -470,7 +470,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         result = pooled(AVG_POOL[2], input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     else:
         result = means(plan, input)
-    return result if out is None else into(out, result)
+    return result if out is None else into_exactly("avg_pool2d", out, result)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:

@@ -16,7 +16,7 @@ from ..core.arguments import check_truths, integer
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import layout_of
-from ..memory.resize import into
+from ..memory.resize import into_exactly
 from ..pointwise.activation import relu
 from ..pointwise.arithmetic import abs as absolute
 from ..pointwise.arithmetic import mul, sign
@@ -361,9 +361,10 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     check_truths("avg_pool3d", ceil_mode=ceil_mode, count_include_pad=count_include_pad)
     layout, window = layout_of("avg_pool3d", input), hashable(kernel_size, stride, padding)
     if layout.dtype is int64:
-        return into(out, later["average_integers"]("avg_pool3d", 3, input, *window, ceil_mode, count_include_pad, divisor_override))
+        result = later["average_integers"]("avg_pool3d", 3, input, *window, ceil_mode, count_include_pad, divisor_override)
+        return into_exactly("avg_pool3d", out, result)
     result = apply(input, _means3d(layout, *window, ceil_mode, count_include_pad, divisor_override is None))
-    return into(out, result if divisor_override is None else result / divisor_override)
+    return into_exactly("avg_pool3d", out, result if divisor_override is None else result / divisor_override)
 
 
 # ---------------------------------------------------------------- powers
