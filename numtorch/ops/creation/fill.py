@@ -3,74 +3,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...devices import cpu
 from ...dtypes import as_dtype, bool_, get_default_dtype, int64
 from ...exchange import from_numpy, make
-from ...layout import Layout, as_shape, formatted, kept_strides, memory_layout, strided
+from ...layout import Layout, as_shape, formatted, kept_strides
 from ...scalars import number
 from ...tensor import Tensor, fresh, view_of
 from ...viewalgebra import diagonal
-from ..core.arguments import refusal
 from ..core.backends import placed
 from ..core.late import provide
 from ..core.operands import layout_of, method
 from ..core.primitive import new_plan_table
 from ..memory.assign import ONE, ZERO, filled, filled_from
-from ..memory.copies import clone, copy_elements, to_device, to_dtype
-from ..memory.resize import into
+from ..memory.copies import clone, copy_elements, to_device
+from .asked import check_strided, finish_made, layout_for, sparse_layout
 
-
-def checked_shape(args, name):
-    shape = as_shape(args, name)
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
-    return shape
-
-
-def finish_made(made, requires_grad, out=None, dtype=None):
-    """What a creation function returns: the new tensor, or `out` with its elements, which has the `dtype` that is asked for."""
-    if out is not None:
-        if dtype is not None and isinstance(out, Tensor) and as_dtype(dtype) is not out.layout.dtype:
-            raise RuntimeError(f"dtype {as_dtype(dtype).title} does not match dtype of out parameter ({out.layout.dtype.title})")
-        made = into(out, to_dtype(made, out.layout.dtype) if isinstance(out, Tensor) else made)
-    return made if requires_grad is False or requires_grad is None else made.requires_grad_(requires_grad)
-
-
-def sparse_layout(name, layout):
-    """The sparse layout that a `layout=` asks for, None where it is strided. Raises TypeError for what is no layout."""
-    if not isinstance(layout, memory_layout):
-        raise refusal(name, "layout", "torch.layout", layout)
-    return None if layout == strided else layout if type(layout) is memory_layout else memory_layout(layout.kind)
-
-
-def check_strided(name, layout) -> None:
-    """Look at the `layout=` of a function whose result has elements at all places. Raises TypeError or RuntimeError for others."""
-    sparse = sparse_layout(name, layout)
-    if sparse is not None:
-        raise RuntimeError(f"{name}: expected layout torch.strided, got {sparse}; call to_sparse(layout={sparse}) of the result")
-
-
-# No plans, but emptied with them, since the default dtype and device are in these: the layouts that arguments ask for.
-_layouts, _likes = new_plan_table(), new_plan_table()
-
-
-def layout_for(name, size, dtype, device):
-    """The layout that a creation function's arguments ask for."""
-    if len(size) == 1 and type(size[0]) is tuple:
-        size, = size
-    for n in size:
-        if type(n) is not int:
-            size = as_shape(size, name)
-            break
-    try:
-        layout = _layouts.get((size, dtype, device))
-    except TypeError:
-        layout = None
-    if layout is None:
-        layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), checked_shape(size, name), None, placed(device))
-        if layout.device is cpu:
-            _layouts.keep((size, dtype, device), layout)
-    return layout
+_likes = new_plan_table()                                # no plans, but emptied with them: layouts like others
 
 
 def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, memory_format=None,

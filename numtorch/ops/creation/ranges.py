@@ -14,7 +14,7 @@ from ..core.backends import device_with, kernels, placed
 from ..core.primitive import Primitive
 from ..memory.copies import to_device, to_dtype
 from ..pointwise.complexparts import complex as join_parts
-from .fill import check_strided, finish_made, layout_for
+from .asked import check_strided, finish_made, layout_for
 
 _COUNT = Primitive("count", "Numbers evenly apart, of which so many are counted from the start and the others back from the end.")
 _POWERS = Primitive("powers", "A number to the power of each element.")

@@ -21,7 +21,7 @@ from ..core.generator import claim, default_generator
 from ..core.operands import layout_of, method
 from ..core.primitive import Draw, miss
 from ..core.status import has_values
-from ..creation.fill import check_strided, finish_made, layout_for
+from ..creation.asked import check_strided, finish_made, layout_for
 from ..memory.copies import contiguous, copy_elements, to_device, to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import view_as_complex

@@ -4,7 +4,8 @@ from __future__ import annotations
 from ...tensor import Tensor
 from ..core.arguments import integer
 from ..core.operands import layout_of
-from ..creation.fill import check_strided, like_layout
+from ..creation.asked import check_strided
+from ..creation.fill import like_layout
 from ..memory.copies import clone
 from .draws import rand, randint, randn
 

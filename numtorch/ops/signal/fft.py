@@ -17,7 +17,7 @@ from ...tensor import Tensor, empty
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of
 from ..core.status import has_values
-from ..creation.fill import check_strided
+from ..creation.asked import check_strided
 from ..creation.ranges import arange
 from ..index.rearrange import roll
 from ..linalg import lapack

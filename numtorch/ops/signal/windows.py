@@ -11,7 +11,8 @@ from ...dtypes import dtype as dtype_type
 from ...dtypes import float64, get_default_dtype
 from ...tensor import Tensor
 from ..core.arguments import check_truths
-from ..creation.fill import check_strided, full, ones
+from ..creation.asked import check_strided
+from ..creation.fill import full, ones
 from ..creation.ranges import arange
 from ..pointwise.arithmetic import abs as absolute
 from ..pointwise.arithmetic import add, mul, sub
