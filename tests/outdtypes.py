@@ -27,6 +27,7 @@ ON_PURPOSE = [
     ("linalg.eigh", None, None, "eigenvectors are determined to a factor"),
     ("linalg.svd", None, None, "singular vectors are determined to a factor"),
     ("sort", None, None, "which of equal elements comes first is not determined"),
+    ("topk", None, None, "which of equal elements comes first is not determined"),
     ("logsumexp", "complex64", None, "PyTorch drops the imaginary part without a word"),
 ]
 

@@ -15,7 +15,7 @@ from ..core.arguments import check_truths
 from ..core.operands import method
 from ..core.primitive import Primitive
 from ..index.triangles import diag_embed
-from ..memory.resize import into_all, into_all_exactly, into_exactly
+from ..memory.resize import into_all_exactly, into_exactly
 from . import lapack
 
 LINALG_SVD, SVDVALS = Primitive("linalg_svd"), Primitive("linalg_svdvals")
@@ -150,7 +150,7 @@ def old_svd(input, some: bool = True, compute_uv: bool = True, *, out=None) -> O
     u, s, vh = svd(input, not some)
     if not compute_uv:
         u, vh = u.detach() * 0, vh.detach() * 0
-    return into_all(out, OldSVD(u, s, vh.mH))
+    return into_all_exactly("svd", out, OldSVD(u, s, vh.mH))
 
 
 method(old_svd, "svd")

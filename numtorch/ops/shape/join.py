@@ -212,8 +212,13 @@ def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
         return result
     if isinstance(out, Tensor):
         check_apart("cat", out, tensors)
-        if not can_cast(result.layout.dtype, out.layout.dtype):
-            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.layout.dtype.title}")
+    return _joined_into(out, result)
+
+
+def _joined_into(out, result):
+    """`into`, with the exception that PyTorch has here for what cannot be cast."""
+    if isinstance(out, Tensor) and not can_cast(result.layout.dtype, out.layout.dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.layout.dtype.title}")
     return into(out, result)
 
 
@@ -243,7 +248,7 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     plan = _STACK.plans.get((*[t.layout for t in tensors], dim))
     found = plan is not None and dim.__class__ is int
     result = _joined(_STACK, plan, tensors) if found else miss(_STACK, tuple(tensors), (dim,))
-    return result if out is None else into(out, result)
+    return result if out is None else _joined_into(out, result)
 
 
 def atleast_1d(*tensors):

@@ -6,7 +6,7 @@ import inspect
 from ...tensor import Tensor, alias
 from ..core.operands import layout_of
 from ..memory.copies import clone
-from ..memory.resize import into, into_exactly
+from ..memory.resize import into_exactly
 from . import slicing, split, views
 
 
@@ -47,7 +47,7 @@ def _copy_of(name, view, arguments, shown, several=False):
         result = view(input, *args, **kwargs)
         if several:
             copies = [clone(part, memory_format="contiguous_format") for part in result]
-            return tuple(copies if out is None else map(into, out, copies))
+            return tuple(copies if out is None else [into_exactly(copy.__name__, o, c) for o, c in zip(out, copies)])
         return into_exactly(copy.__name__, out, clone(result, memory_format="contiguous_format"))
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
