@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from math import prod
 
-from ..layout import Layout, wrap_dim, wrap_dims
+from ..layout import Layout, Size, wrap_dim, wrap_dims
 from ..ops.core.operands import as_operand, result_dtype
 from ..ops.core.primitive import Draw, miss
 from ..ops.memory.copies import clone, to_dtype
@@ -69,10 +70,26 @@ class Batched(Wrapping):
         return self.with_value(function(self.value))
 
 
+class BatchedSparse(Batched):
+    """The layout of one sample of a sparse tensor, whose first dimension is one of those that are indexed."""
+
+    __slots__ = ("sparse_dim", "dense_dim")
+    contiguous, nbytes = False, 0
+    kind = property(lambda self: self.value.layout.kind)
+    strides = property(lambda self: self.value.layout.strides)           # which it has not: this says so
+
+
 def batched(value: Tensor, level: BatchLevel) -> Tensor:
     """A tensor of all samples as one sample."""
-    layout, inside = object.__new__(Batched), value.layout
-    fill_layout(layout, inside, inside.shape[1:], inside.strides[1:])
+    inside = value.layout
+    if inside.kind == "strided":
+        layout = object.__new__(Batched)
+        fill_layout(layout, inside, inside.shape[1:], inside.strides[1:])
+    else:
+        layout, shape = object.__new__(BatchedSparse), inside.shape[1:]
+        layout.dtype, layout.device, layout.weak, layout.views, layout.ring = inside.dtype, inside.device, False, {}, None
+        layout.shape, layout.size, layout.ndim, layout.numel = shape, Size(shape), len(shape), prod(shape)
+        layout.sparse_dim, layout.dense_dim = inside.sparse_dim - 1, inside.dense_dim
     layout.handler, layout.value = level, value
     return tensor_of(layout)
 
@@ -256,7 +273,7 @@ def elementwise(level, op, values, has):
     ndims = [v.layout.ndim - h for v, h in zip(values, has)]
     ndim = max(ndims)
     numbers = [i for i, h in enumerate(has) if h and not ndims[i]]
-    if numbers:
+    if numbers and len(values) > 1:
         values = _as_numbers(op, values, numbers)
     return op.function(*[aligned(v, ndim) if h else v for v, h in zip(values, has)])
 
@@ -387,17 +404,19 @@ def _as_strided(value, layout, shape, strides, start):
     """A view of each sample's memory. Samples that share theirs, as those of an expanded tensor do, get some of their own first:
     a sample's gradient must not be shared among them."""
     low, high = Layout.of(layout.dtype, layout.shape, value.layout.strides[1:], layout.device).extent()
+    first, last = Layout.of(layout.dtype, shape, strides, layout.device).extent()
+    own = innermost(value).storage_offset()
+    begin = 0 if start is None else start - own
+    if first < last and (begin + first < low or begin + last > high):
+        raise RuntimeError(f"result = tensor.as_strided({list(shape)}, {list(strides)}, {own + begin}) can access memory outside "
+                           f"of `tensor`. `tensor` has size {list(layout.shape)}, strides {list(value.layout.strides[1:])} and "
+                           f"storage_offset {own}. This is not supported inside of vmap, please try to rewrite the `as_strided` "
+                           f"call as a sequence of PyTorch view operations")
     if value.layout.shape[0] > 1 and abs(value.layout.strides[0]) < high - low:
-        own = 0 if start is None else innermost(value).storage_offset()
-        first, last = Layout.of(layout.dtype, shape, strides, layout.device).extent()
-        start = 0 if start is None else start - own
-        if first + start < low or last + start > high:
-            raise NotImplementedError("as_strided: vmap of a view that reaches outside of its tensor, where samples share memory; "
-                                      "expected sizes and strides within the tensor's own memory")
         value = clone(value, memory_format=Layout.of(layout.dtype, value.layout.shape, (high - low, *value.layout.strides[1:]),
                                                      layout.device))
-        start += innermost(value).storage_offset()
-    return value.as_strided((value.layout.shape[0], *shape), (value.layout.strides[0], *strides), start)
+        own = innermost(value).storage_offset()
+    return value.as_strided((value.layout.shape[0], *shape), (value.layout.strides[0], *strides), own + begin)
 
 
 def _reread(value, layout, kind):

@@ -26,9 +26,10 @@ _MOVING = _Moving()
 
 
 class Dual(Wrapping):
-    """The layout of a tensor with a tangent: `value` is the tensor, `tangent` has its shape."""
+    """The layout of a tensor with a tangent: `value` is the tensor, `tangent` has its shape. A view has the layout of the `whole`
+    that it is a view of."""
 
-    __slots__ = ("tangent",)
+    __slots__ = ("tangent", "whole")
     unrecorded = _MOVING
 
     def parts(self):

@@ -21,6 +21,8 @@ from ..ops.index.index_select import take
 from ..ops.memory.copies import clone, copy_elements, to_dtype
 from ..ops.memory.detach import detach
 from ..ops.memory.writing import live_views, made
+from ..ops.pointwise.arithmetic import where
+from ..ops.pointwise.bounds import clamp_min
 from ..ops.pointwise.complexparts import view_as_complex, view_as_real
 from ..ops.pointwise.tape import as_tensor_of
 from ..ops.shape.slicing import slice_view
@@ -60,6 +62,8 @@ def check_tangent(x: Tensor, tangent: Tensor) -> None:
         raise ValueError(f"Expected primal to be floating point or complex, but got: {x.layout.dtype}")
     if tangent.layout.dtype.category < 2:
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.layout.dtype}")
+    if x.layout.kind != "strided" or tangent.layout.kind != "strided":
+        raise NotImplementedError(f"a sparse tensor has no tangent, got layouts {x.layout} and {tangent.layout}; use `to_dense()`")
     if tangent.layout.shape != x.layout.shape:
         raise RuntimeError(f"Trying to set a forward gradient that has a different size than that of the original Tensor, this "
                            f"is not "
@@ -124,6 +128,7 @@ class DualLevel(Level):
 
     def overwrite(self, name, target, result):
         """Write a result into a tensor and its tangent into that one's; a tensor without one is a dual tensor from then on."""
+        self.gather_tangents(target)
         (value, own), (tangent, moving) = self.split([result, target])
         if value.layout.shape != own.layout.shape:
             raise RuntimeError(f"output with shape {list(own.layout.shape)} doesn't match the broadcast shape "
@@ -141,6 +146,7 @@ class DualLevel(Level):
         target, place = tensors[0], WRITES[primitive.name]
         if any(kind in attributes for kind in _NOT_LINEAR):
             raise NotImplementedError(f"{primitive.name}_: it has no tangent with {attributes}")
+        self.gather_tangents(target)
         (own, *rest), (moving, *tangents) = self.split(tensors)
         miss(primitive, (own, *rest), attributes)
         sources = [t for t in tangents if t is not None]
@@ -165,31 +171,45 @@ class DualLevel(Level):
             raise RuntimeError(f"{name}_: a tensor with a tangent is written into one without, of which it is not known whose "
                                f"view it is. Please "
                                f"clone() it before, or use the out-of-place {name}.")
-        zeros, start = _zeros(base, sources), None if not views else innermost(base).address
-        tangents = [zeros.as_strided(v.layout.shape, v.layout.strides, (innermost(v).address - start) // layout.dtype.itemsize)
-                    for v in views]
-        for each, tangent in zip((base, *views), (zeros, *tangents)):
-            if isinstance(each.layout, Wrapping):
-                own = tensor_of(each.layout)
+        self.spread(base, views, _zeros(base, sources))
+
+    def spread(self, base, views, tangent):
+        """Give a tensor a tangent that lies as it does, and each of its views the same view of it."""
+        start, itemsize = innermost(base).address, base.layout.dtype.itemsize
+        tangents = [tangent.as_strided(v.layout.shape, v.layout.strides, (innermost(v).address - start) // itemsize) for v in views]
+        for each, part in zip((base, *views), (tangent, *tangents)):
+            layout = each.layout
+            if layout.__class__ is Dual and layout.handler is self:
+                own = layout.value
+            elif isinstance(layout, Wrapping):
+                own = tensor_of(layout)
             else:
-                own = wrap(each.memory, each.address, each.layout, each.node)
+                own = wrap(each.memory, each.address, layout, each.node)
                 del each.address
-            each.layout = dual_of(own, tangent, self).layout
+            each.layout = dual_of(own, part, self).layout
+            if each is not base:
+                each.layout.whole = base.layout
             written(each)
+
+    def gather_tangents(self, target):
+        """Before a view is written whose tangent is a copy, because it lies otherwise in memory than the tensor does: have the
+        tangents of the tensor and of all its views lie in one memory as these do."""
+        base = target._base
+        layouts = [getattr(x, "layout", None) for x in (base, target)]
+        if all(each.__class__ is Dual and each.handler is self for each in layouts):
+            whole, own = layouts
+            if innermost(whole.tangent).memory is not innermost(own.tangent).memory:
+                self.spread(base, live_views(base), clone(whole.tangent, memory_format=Layout.of(
+                    whole.dtype, whole.shape, whole.strides, whole.device)))
 
     # ------------------------------------------------------------ views
     def view(self, function, layout, *args):
         name = function.__name__
         if name == "moved_order":
             return function(layout, *args)
-        tangent = layout.tangent
+        whole, tangent = getattr(layout, "whole", layout), layout.tangent
         if name == "as_strided":
-            shape, strides, start = args
-            value, start = layout.value.as_strided(*args), 0 if start is None else start - _offset(layout.value)
-            if tangent.layout.strides == layout.strides:
-                tangent = tangent.as_strided(shape, strides, _offset(tangent) + start)
-            else:
-                tangent = _strided(tangent, layout, shape, strides, start)
+            value, tangent = _strided(layout, whole, *args)
         else:
             value, tangent = [VIEWS[name](x, *args) for x in (layout.value, tangent)]
         if value is None:
@@ -197,8 +217,15 @@ class DualLevel(Level):
         if tangent is None:                              # another layout in memory, which has no such view
             tangent = layout.tangent.reshape(value.layout.shape)
         if isinstance(value, tuple):
-            return tuple([(dual_of(v, t, self).layout, 0) for v, t in zip(value, tangent)])
-        return dual_of(value, tangent, self).layout, 0
+            return tuple([(self.view_of(whole, v, t), 0) for v, t in zip(value, tangent)])
+        return self.view_of(whole, value, tangent), 0
+
+    def view_of(self, whole, value, tangent):
+        """The layout of a view of what has a layout."""
+        layout = dual_of(value, tangent, self).layout
+        if layout.dtype is whole.dtype and innermost(value).memory is innermost(whole.value).memory:
+            layout.whole = whole
+        return layout
 
     def values(self, x):
         return x.layout.value
@@ -209,6 +236,10 @@ class DualLevel(Level):
 
     def detached(self, x):
         return detach(x.layout.value)
+
+    def reduced(self, x):
+        """A tangent ends with its level: the tensor is kept without it, as in PyTorch."""
+        return detach(x.layout.value).__reduce_ex__(2)
 
 
 def _zeros(like, sources):
@@ -224,17 +255,24 @@ def _offset(x):
     return innermost(x).storage_offset()
 
 
-def _strided(tangent, layout, shape, strides, start):
-    """What `as_strided` of a layout takes, out of a tangent that lies otherwise in memory."""
-    low, high = layout.extent()
-    first, last = Layout.of(int64, shape, strides, layout.device).extent()
-    if first + start < low or last + start > high:
-        raise NotImplementedError("as_strided: a view that reaches outside of its tensor has no tangent there; expected sizes "
-                                  "and strides within the tensor's own memory")
-    owners = full((high - low,), 0, dtype=int64, device=layout.device)
-    numbers = arange(layout.numel, device=layout.device).view(layout.shape)
-    copy_elements(numbers, owners.as_strided(layout.shape, layout.strides, -low))           # which may share elements: any will do
-    return take(tangent, owners.as_strided(shape, strides, start - low))
+def _strided(layout, whole, shape, strides, start):
+    """A tensor that `as_strided` gives of a layout, and its tangent: what it takes, in the order of the tensor's own memory, of the
+    tangent of the whole tensor that the layout is a view of. What that does not reach has no tangent: zeros."""
+    value = layout.value.as_strided(shape, strides, start)
+    start = (_offset(layout.value) if start is None else start) - _offset(whole.value)
+    tangent, (low, high) = whole.tangent, whole.extent()
+    first, last = [start + end for end in Layout.of(int64, shape, strides, layout.device).extent()]
+    outside = first < last and (first < low or last > high)
+    if tangent.layout.strides == whole.strides and not outside:
+        return value, tangent.as_strided(shape, strides, _offset(tangent) + start)
+    low, high = min(low, first), max(high, last)
+    owners = full((high - low,), -1, dtype=int64, device=layout.device)
+    numbers = arange(whole.numel, device=layout.device).view(whole.shape)
+    copy_elements(numbers, owners.as_strided(whole.shape, whole.strides, -low))             # which may share elements: any will do
+    places = owners.as_strided(shape, strides, start - low)
+    if not outside:
+        return value, take(tangent, places)
+    return value, where(places >= 0, take(tangent, clamp_min(places, 0)), 0)
 
 
 def _view(x, shape):

@@ -1,6 +1,7 @@
 """grad, vjp, jvp, Jacobians and Hessians, nested and mapped, beside PyTorch's."""
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -259,3 +260,54 @@ def test_views_and_writes(name, transform):
             _transformed(numtorch, transform, name)
     else:
         np.testing.assert_allclose(_transformed(numtorch, transform, name), wanted, 1e-9, 1e-9)
+
+
+# ---------------------------------------------------------------- as_strided outside of its tensor, and tangents that lie otherwise
+def _view_written(x):
+    """Through views of every kind; what was not written keeps its tangent."""
+    y = x.clone()
+    y.view(-1)[1:5].mul_(3)
+    y.as_strided((2, 2), (4, 1), 1).mul_(y[2:, 2:].sum())
+    y[1:].view(-1)[::2].add_(x.sum())
+    return y, y.t(), y.view(4, -1)
+
+
+REACHING = {                                             # functions of a part (3, 4) of a tensor (6, 5), one row and one column from its start
+    "before": lambda t, x: x.as_strided((4, 3), (5, 1), 0) ** 2, "behind": lambda t, x: x.as_strided((4, 5), (5, 1), 6).sin(), "from a part": lambda t, x: x[1:, 1:].as_strided((3, 4), (5, 1), 6) * 2,
+    "around a part": lambda t, x: x[1:2].as_strided((6, 5), (5, 1), 0) ** 3, "inside": lambda t, x: x.as_strided((2, 2), (10, 2), 6) * x[:2, :2], "twice": lambda t, x: x[1:].as_strided((20,), (1,), 3).as_strided((10,), (2,), 5) ** 2,
+    "of a transpose": lambda t, x: x.t().as_strided((3, 4), (5, 1), 6).exp(), "of what is expanded": lambda t, x: (x[0] * 1).expand(3, 4).as_strided((2, 2), (1, 2), 0) ** 2,
+    "written": lambda t, x: _view_written(x.as_strided((3, 4), (5, 1), 6) * 1), "written where the tangent lies otherwise": lambda t, x: _view_written(x),
+}
+LYING = {"in order": lambda t: t, "transposed": lambda t: t.mT.contiguous().mT, "a part": lambda t: t.repeat(2, 3)[3:, ::3].clone().repeat(1, 2)[:, ::2]}
+
+
+@pytest.mark.parametrize("lying", LYING)
+@pytest.mark.parametrize("name", REACHING)
+def test_tangents_of_views_that_reach_outside(name, lying):
+    """What a tensor does not reach has no tangent: zeros; and what is written through a view reaches all of a tensor's views."""
+    whole = np.random.default_rng(0).normal(size=(6, 5))
+    found = []
+    for torch in BOTH:
+        x, tangent = torch.tensor(whole)[1:4, 1:], LYING[lying](torch.tensor(whole[:3, :4] * 2))
+        value, moved = torch.func.jvp(functools.partial(REACHING[name], torch), (x,), (tangent,))
+        found.append([r.numpy() for r in (*(value if isinstance(value, tuple) else (value,)), *(moved if isinstance(moved, tuple) else (moved,)))])
+    for ours, wanted in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, wanted, 1e-9, 1e-9)
+
+
+OUTSIDE = {"behind": ((3,), (1,), 2), "before": ((2,), (1,), 0), "long steps": ((2, 2), (9, 1), None), "inside": ((2, 2), (1, 1), None), "nothing": ((0, 7), (9, 1), 30)}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_sample_has_no_memory_but_its_own(name, shared):
+    """vmap refuses a view of memory that is not the sample's, in PyTorch's words."""
+    found = []
+    for torch in BOTH:
+        whole = torch.arange(24.0).reshape(4, 6)
+        x = whole[0, 1:5].expand(3, 4) if shared else whole[:3, 1:5]
+        try:
+            found.append(torch.func.vmap(lambda x: x.as_strided(*OUTSIDE[name]) * 2)(x).numpy())
+        except RuntimeError as error:
+            found.append(str(error)[:60])
+    np.testing.assert_array_equal(*found)
