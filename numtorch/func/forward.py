@@ -15,7 +15,7 @@ from .dual import check_known, dual_of, parts_at
 from .mapping import vmap
 from .reverse import check_results, chosen, replaced, vjp_of
 from .tangents import DualLevel, check_tangent
-from .variables import gradients, own_place, places, without_graph
+from .variables import gradients, places, variable, without_graph
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple:
@@ -122,7 +122,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     leaves, form = flatten(primals)
     outer = modes.grad
     with enable_grad():                                  # the gradient is linear in what it starts with, and is turned around
-        starts = [own_place(ones_like(detach(r)), False) for r in results]
+        starts = [variable(ones_like(detach(r)), False) for r in results]
         pulled = flatten(vjp_fn(unflatten(starts, results_form)))[0]
 
     def jvp_fn(*tangents):
