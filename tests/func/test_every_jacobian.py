@@ -35,7 +35,7 @@ WAYS = {
     "jacrev of jacrev": lambda f, of: jacrev(jacrev(f, of), of), "jacfwd of jacrev": lambda f, of: jacfwd(jacrev(f, of), of),
     "jacrev of jacfwd": lambda f, of: jacrev(jacfwd(f, of), of), "jacfwd of jacfwd": lambda f, of: jacfwd(jacfwd(f, of), of),
 }
-LOOPS = {"lobpcg", *[name for name in ROWS if name.startswith(("gru", "lstm", "rnn_"))]}      # without a batching rule, see docs/func.md
+LOOPS = {"lobpcg"}                                       # without a batching rule, see docs/func.md
 OUTSIDE = ("as_strided", "as_strided_copy")              # of what has gaps they read the gaps
 SINGULAR = tuple("btrifact btrisolve btriunpack corrcoef inverse logdet lu lu_solve lu_unpack qr slogdet".split())     # of equal columns
 ROWS_IN_PART = [name for place, name in enumerate(sorted(set(ROWS) - SPARSE)) if ALL or place % PARTS == DAY % PARTS]

@@ -24,7 +24,7 @@ def pinv(level, primitive, values, has, attributes):
     return call(primitive, (aligned(a, ndim + 2), *limits), attributes)
 
 
-@rule("complex", "frexp", "nextafter")
+@rule("complex", "frexp", "nextafter", "_standard_gamma_grad", "_dirichlet_grad")
 def elementwise(level, primitive, values, has, attributes):
     ndim = max(v.layout.ndim - h for v, h in zip(values, has))
     return call(primitive, [aligned(v, ndim) if h else v for v, h in zip(values, has)])

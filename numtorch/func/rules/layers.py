@@ -6,9 +6,11 @@ from ...ops.core.primitive import miss
 from ...ops.creation.ranges import arange
 from ...ops.nn.embedding import one_hot as one_hot_of
 from ...ops.pointwise import comparison
+from ...ops.pointwise.arithmetic import where
 from ...ops.random.draws import rand
-from ..batching import aligned, drawn, rule, sample_by_sample
+from ..batching import aligned, drawn, rule
 from ..randomness import allowed
+from ..variables import without_graph
 from .sizes import all_batched, call, check_indices, joined, parted
 
 
@@ -141,14 +143,15 @@ def embedding(level, primitive, values, has, attributes):
     weight, indices = values
     if not has[0]:
         return call(primitive, (weight, indices), attributes)
-    padding_idx, by_freq, *_ = attributes
-    if by_freq or (padding_idx is not None and padding_idx != -1):
-        return sample_by_sample(level, primitive, values, has, attributes)
+    padding_idx, *options = attributes
     size, rows = weight.layout.shape[:2]
     indices = indices if has[1] else level.all_samples(indices)
     check_indices(indices, rows)
     first = arange(size).mul(rows).reshape(size, *(1,) * (indices.layout.ndim - 1))
-    return call(primitive, (joined(weight), indices + first), attributes)
+    result = call(primitive, (joined(weight), indices + first), (-1, *options))
+    if padding_idx < 0:
+        return result
+    return where(comparison.eq(indices, padding_idx).unsqueeze(-1), without_graph(result), result)       # a row without a gradient
 
 
 @rule("embedding_bag")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from ...ops.creation.ranges import arange
 from ...ops.nn.multihead import MULTI_HEAD_ATTENTION
-from ...ops.nn.rnn_layer import LAYERS
-from ..batching import drawn, rule, sample_by_sample
+from ...ops.nn.rnn_layer import LAYERS, formula
+from ..batching import batched, drawn, rule
 from .sizes import all_batched, call, check_indices, joined, parted
 
 
 @rule(*LAYERS)
 def recurrent(level, primitive, values, has, attributes):
-    """In each step the samples of one sequence stand side by side. A layer with weights of each sample runs sample by sample."""
-    if any(has[3:]):
-        return sample_by_sample(level, primitive, values, has, attributes)
+    """In each step the samples of one sequence stand side by side. With weights of each sample the time loop is written in ops,
+    each of which is a product of all samples."""
     size, (sizes, *options) = level.size, attributes
+    if any(has[3:]):
+        x, *others = [batched(v, level) if h else v for v, h in zip(values, has)]
+        result = formula(primitive.name, x, sizes, options[0], *others)
+        return tuple([None if t is None else level.all_samples(t) for t in result])
     states = [None if t is None else t.transpose(0, 1).flatten(0, 1).contiguous() for t in all_batched(level, values[:3], has[:3])]
     result = call(primitive, (*states, *values[3:]), (tuple([n * size for n in sizes]), *options))
     return tuple([None if t is None else t.unflatten(-2, (-1, size)).movedim(-2, 0) for t in result])
