@@ -416,6 +416,7 @@ class memory_layout(metaclass=_MemoryLayoutType):
     """
 
     __slots__ = ("name",)
+    kind = property(lambda self: self.name, doc="What a tensor's own layout has it as too.")
 
     def __init__(self, name):
         self.name = name

@@ -24,6 +24,10 @@ new = object.__new__
 subclass_listeners: list = []                            # called with every subclass of Tensor that a user defines
 
 
+class NoMemory(RuntimeError, AttributeError):
+    """The address of a tensor was asked for that has no memory of its own."""
+
+
 class TensorType(type):
     """The type of Tensor. `Tensor(data)` is read here, so that ops can make theirs by `bare`: 83 ns, object.__new__ takes 115."""
 
@@ -63,6 +67,13 @@ class Tensor(Attached, metaclass=TensorType):
     _plain_results = False                               # results of a subclass are Tensors, as those of parameters are
     _construct = None                                    # `exchange.make`, put here by that file
     __array_priority__ = 1000                            # numpy_array * tensor asks us
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name):
+            if name == "address":                        # of a special layout, which is of tensors
+                raise NoMemory(f"Cannot access data pointer of Tensor that doesn't have storage: it is {self.layout!r}; please use "
+                               f"it inside of its transform, or `to_dense()` of a sparse one")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -234,10 +245,7 @@ class Tensor(Attached, metaclass=TensorType):
             >>> x[1].data_ptr() - x.data_ptr()
             12
         """
-        try:
-            return self.address if self.layout.numel else 0
-        except AttributeError:                           # a special layout that is of tensors
-            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage") from None
+        return self.address if self.layout.numel else 0
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the first element.
@@ -247,7 +255,12 @@ class Tensor(Attached, metaclass=TensorType):
             >>> torch.zeros(2, 3)[1].storage_offset()
             3
         """
-        return (self.address - self.memory.address) // self.layout.dtype.itemsize
+        try:
+            return (self.address - self.memory.address) // self.layout.dtype.itemsize
+        except NoMemory:                                 # that of the tensor that a special layout holds
+            if not hasattr(self.layout, "value"):
+                raise
+            return self.layout.value.storage_offset()
 
     def as_subclass(self, cls):
         """The same tensor, its place in the graph included, as one of a subclass.

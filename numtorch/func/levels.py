@@ -80,6 +80,16 @@ class Level:
     def text(self, x, prefix):
         raise NotImplementedError
 
+    def reduced(self, x):
+        """How a tensor of the transform would be pickled."""
+        raise RuntimeError("pickle: a tensor that takes part in a transform of torch.func has no memory of its own to be kept; "
+                           "please return it from the function that is transformed, or detach() one of forward mode")
+
+    def copied_storage(self, x, memo):
+        """The storage of what would be a deep copy."""
+        raise RuntimeError("deepcopy: a tensor that takes part in a transform of torch.func has no memory of its own to be "
+                           "copied; please use clone()")
+
 
 def running() -> list[Level]:
     """The levels of this thread, the innermost last."""

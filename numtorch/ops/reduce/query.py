@@ -339,6 +339,8 @@ def share_memory_(self) -> Tensor:
         tensor([1., 1., 1.])
     """
     if self.layout.device is cpu:
+        if self.memory.nbytes:
+            self.data_ptr()                              # which a tensor that takes part in a transform has not: this says so
         from ...shared.storages import block_of
         block_of(self)
     return self
