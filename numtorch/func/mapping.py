@@ -90,9 +90,9 @@ def _in_dims(func, in_dims, args, leaves, form):
             raise ValueError(f"{title}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
                              f"non-Tensor "
                              f"arguments, please use None as the respective in_dim")
-        if leaf.layout.kind != "strided":
+        if leaf.layout.kind not in ("strided", "sparse_coo"):
             raise NotImplementedError(f"{title}: Got in_dim={dim} for a {leaf.layout.kind} tensor, which has no samples. Please "
-                                      f"use to_dense(), or None as the respective in_dim")
+                                      f"use to_dense(), to_sparse_coo(), or None as the respective in_dim")
         ndim = leaf.layout.ndim
         if not -ndim <= dim < ndim:
             raise ValueError(f"{title}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {ndim} so "

@@ -9,12 +9,14 @@ from ..autograd.api import grad as gradients_of
 from ..autograd.graph import GraphNode, Leaf, Recorded
 from ..ops.creation.fill import zeros_like
 from ..ops.memory.detach import detach
+from ..sparse.coo import LINEAR
 from ..tensor import Tensor, wrap
 from .batching import Batched, BatchLevel, active_batches, batched
 from .dual import dual_of, parts_at
 from .levels import Wrapping, innermost, levels_of, tensor_of
 
 _VARIABLE = Recorded("variable")
+LINEAR.add(_VARIABLE)
 
 
 @_VARIABLE.derivative
@@ -44,7 +46,7 @@ def own_place(x, outer):
         return tensor_of(layout.with_value(own_place(layout.value, outer)))
     if layout.dtype.category < 2:
         raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {layout.dtype}")
-    out = wrap(x.memory, x.address, layout)
+    out = wrap(x.memory, x.address, layout) if layout.handler is None else detach(x)        # a sparse tensor has no address
     out.node = GraphNode(_VARIABLE, (x.node,), ()) if outer and x.node is not None else Leaf(out)
     return out
 

@@ -213,7 +213,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
         tensor([[0., 0., 3.],
                 [4., 0., 0.]])
     """
-    kind = COMPRESSED.get(layout.name) if isinstance(layout, memory_layout) else None
+    kind = COMPRESSED.get(layout.kind) if isinstance(layout, memory_layout) else None
     if kind is None:
         raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got "
                            f"{'none' if layout is None else layout}")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from ..autograd.graph import Recorded, recording
 from ..dtypes import int64
 from ..ops.creation.fill import full, zeros
 from ..ops.creation.ranges import arange
@@ -13,10 +14,26 @@ from ..ops.shape.join import cat
 from ..ops.shape.views import reshape, transpose
 from ..ops.sort.unique import unique
 from ..tensor import Tensor
-from .coo import coalesce, coo, coordinates, dense_to_coo, stacked, to_coo, values_of, with_values
+from .coo import (
+    LINEAR,
+    coalesce,
+    coo,
+    coordinates,
+    dense_to_coo,
+    of_dense,
+    stacked,
+    stored_of,
+    takes_all,
+    through,
+    to_coo,
+    values_of,
+    with_values,
+)
 from .layouts import BSC, BSR, COMPRESSED, CSC, CSR, Compressed, SparseLayout
 from .pattern import pointers_of
 
+_CONVERTED = Recorded("to_sparse")
+LINEAR.add(_CONVERTED)
 _TRANSPOSES = {CSR: CSC, CSC: CSR, BSR: BSC, BSC: BSR}
 
 
@@ -53,9 +70,18 @@ def as_kind(x, kind: str, blocksize=None, dense_dim=0) -> Tensor:
                                f"to {list(blocksize)} is not supported")
         return x
     if not isinstance(own, SparseLayout):
-        return dense_to_coo(x) if cls is None else _of_dense(x, cls, blocksize or (), dense_dim)
+        return dense_to_coo(x) if cls is None else of_dense(x, cls.title, _compressed_of, cls, blocksize or (), dense_dim)
+    if recording(x) and takes_all(x.node):
+        return through(x, _CONVERTED, lambda x: as_kind(x, kind, blocksize), (), own)
     x = to_coo(x) if isinstance(own, Compressed) else x
     return x if cls is None else _of_coo(x, cls, blocksize or ())
+
+
+@_CONVERTED.derivative
+def _converted_vjp(node, grad):
+    """That of a COO tensor is one. Of a compressed one it stays as it is: each matrix of a batch would have to store as much."""
+    own = node.attributes
+    return (as_kind(grad, own.kind) if own.kind == "sparse_coo" else grad,)
 
 
 def as_layout(x, layout) -> Tensor:
@@ -70,7 +96,7 @@ def _check_blocks(cls, extents, blocksize, name):
                                f"given blocksize ({','.join(map(str, blocksize))})")
 
 
-def _of_dense(x, cls, blocksize, dense_dim):
+def _compressed_of(x, cls, blocksize, dense_dim):
     shape, batch = x.layout.shape, x.layout.ndim - 2 - dense_dim
     if batch < 0 or dense_dim < 0:
         raise RuntimeError(f"dense_to_{cls.kind}: expected at least 2 dimensions and {dense_dim} dense ones, got {x.layout.ndim}")
@@ -81,7 +107,7 @@ def _of_dense(x, cls, blocksize, dense_dim):
         x = transpose(reshape(x, (*lead, n // h, h, m // w, w, *rest)), batch + 1, batch + 2)
     if not cls.by_rows:
         x = transpose(x, batch, batch + 1)
-    return _compress(dense_to_coo(x, batch + 2), cls.of(x.layout.dtype, shape, 2, x.layout.device, batch, blocksize))
+    return _compress(stored_of(x, batch + 2), cls.of(x.layout.dtype, shape, 2, x.layout.device, batch, blocksize))
 
 
 def _of_coo(x, cls, blocksize):

@@ -15,7 +15,7 @@ from ..exchange import make
 from ..layout import Layout, as_shape
 from ..ops.core.backends import kernels, placed
 from ..ops.core.operands import method
-from ..ops.core.primitive import Primitive
+from ..ops.core.primitive import Primitive, miss
 from ..ops.creation.fill import full, zeros
 from ..ops.creation.ranges import arange
 from ..ops.index.index_select import index_select, index_values, spread
@@ -33,7 +33,8 @@ from .pattern import keys_of, order_of, remembered, rows_of
 
 VALUES = Primitive("values", "The stored elements of a sparse tensor.", ("input",))
 TO_DENSE, COALESCE = Primitive("to_dense", parameters=("input",)), Primitive("coalesce", parameters=("input",))
-PERMUTE = Recorded("permute")
+PERMUTE, TO_SPARSE = Recorded("permute"), Recorded("to_sparse")
+LINEAR = {COALESCE, PERMUTE}                             # whose derivatives take gradients of all elements, dense ones
 SUM_SEGMENTS = Primitive("sum_segments", "The sums of rows that belong together.")
 
 
@@ -97,11 +98,27 @@ def entries(x):
     return x, values_of(x)
 
 
-def of_leaf(node) -> bool:
-    """Whether a place in the graph is a leaf's, coalesced, permuted or not: its gradient is dense where PyTorch's is."""
-    while type(node) is GraphNode and node.primitive in (COALESCE, PERMUTE):
-        node = node.edges[0]
-    return type(node) is Leaf
+def takes_all(node) -> bool:
+    """Whether a place in the graph takes a gradient of the elements that are not stored too: a leaf's, that of a dense tensor made
+    sparse, and what is linear in these. Its gradient is dense where PyTorch's is."""
+    pending = [node]
+    for node in pending:
+        if type(node) is Leaf:
+            return True
+        if type(node) is GraphNode:
+            if node.primitive is TO_SPARSE:
+                return True
+            if node.primitive in LINEAR:
+                pending += node.edges
+    return False
+
+
+def through(x, primitive, compute, saved=(), attributes=None) -> Tensor:
+    """What `compute` makes of a sparse tensor, linear in it, recorded as one call: the primitive's derivative takes sparse
+    gradients and dense ones."""
+    out = compute(x.detach())
+    out.node = GraphNode(primitive, (x.node,), saved, attributes)
+    return out
 
 
 @VALUES.derivative
@@ -122,15 +139,19 @@ def _named(name):
     return made_of
 
 
+def check_ordinary(values, title):
+    if values.layout.handler is not None:
+        raise NotImplementedError(f"{title}: no sparse tensor can be made of values that are a batch or a dual number of "
+                                  f"torch.func; use dense tensors inside the transform")
+
+
 def with_values(layout: SparseLayout, index_parts, coalesced, values, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
     """A sparse tensor of recorded values at the places of another, with the values' dtype.
 
     Raises:
         NotImplementedError: the values are of another special layout, such as a batch of `vmap`.
     """
-    if values.layout.handler is not None:
-        raise NotImplementedError(f"{layout.title}: no sparse tensor can be made of values that are a batch or a dual number of "
-                                  f"torch.func; use dense tensors inside the transform")
+    check_ordinary(values, layout.title)
     out = made(layout.with_dtype(values.layout.dtype), (*index_parts, values.detach()), coalesced)
     if recording(values) and values.layout.dtype.category >= 2:
         out.node = GraphNode(_named(name), (values.node,), tuple(index_parts), (out.layout, coalesced))
@@ -279,6 +300,8 @@ def empty_coo(dtype, shape, dims, device) -> Tensor:
 # ---------------------------------------------------------------- in order
 def coalesce(x, kind=COALESCE) -> Tensor:
     """The tensor with its coordinates in order and distinct; values of the same place added. `kind`: what that is recorded as."""
+    if x.layout.kind == "sparse_coo" and not isinstance(x.layout, COO):
+        return miss(COALESCE, (x,))
     expect(x, COO, "coalesce")
     if x.memory.coalesced:
         return x
@@ -322,7 +345,7 @@ def _sum_segments(plan, values: Tensor, order: Tensor, starts: Tensor):
 def to_dense(x) -> Tensor:
     """All elements, stored or not."""
     if not isinstance(x.layout, SparseLayout):
-        return x
+        return x if x.layout.kind == "strided" else miss(TO_DENSE, (x,))
     if recording(x):
         x, _ = entries(x)
     layout, indices, values = x.layout, coordinates(x), in_list(x.layout, x.memory.parts[-1])
@@ -338,14 +361,36 @@ def to_dense(x) -> Tensor:
     return out
 
 
+COALESCE.function, TO_DENSE.function = coalesce, to_dense          # which of all samples of vmap are the same of each
+
+
 @TO_DENSE.derivative
 def _to_dense_vjp(node, grad):
     layout, coalesced = node.attributes
     return (with_values(layout, node.tensors(), coalesced, taken(grad, layout, node.tensors(), coalesced)),)
 
 
+def of_dense(x, title, convert, *options) -> Tensor:
+    """What `convert` makes of a dense tensor: a sparse one, whose gradient is that of all elements, stored or not."""
+    check_ordinary(x, title)
+    out = convert(x.detach(), *options)
+    if recording(x):
+        out.node = GraphNode(TO_SPARSE, (x.node,), ())
+    return out
+
+
+@TO_SPARSE.derivative
+def _to_sparse_vjp(node, grad):
+    return (to_dense(grad),)
+
+
 def dense_to_coo(x, sparse_dim=None) -> Tensor:
     """A COO tensor of the elements that are not 0: of the first `sparse_dim` dimensions, where something is not."""
+    return of_dense(x, COO.title, stored_of, sparse_dim)
+
+
+def stored_of(x, sparse_dim=None) -> Tensor:
+    """`dense_to_coo`, unrecorded."""
     layout = x.layout
     sparse_dim = layout.ndim if sparse_dim is None else sparse_dim
     if not 0 <= sparse_dim <= layout.ndim or (layout.ndim and not sparse_dim):
@@ -353,15 +398,15 @@ def dense_to_coo(x, sparse_dim=None) -> Tensor:
         raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [{low},{layout.ndim}] range, but {sparse_dim} is "
                            f"given")
     if not layout.ndim:
-        count = int(bool(x.detach() != 0))
+        count = int(bool(x != 0))
         indices = empty(Layout.of(int64, (0, count), None, layout.device))
-        return coo(indices, reshape(x, 1)[:count], (), True, "to_sparse")
-    some = comparison.ne(x.detach(), 0)
+        return coo(indices, reshape(x, 1)[:count], (), True)
+    some = comparison.ne(x, 0)
     if sparse_dim < layout.ndim:
         some = reductions.any(reshape(some, (*layout.shape[:sparse_dim], math.prod(layout.shape[sparse_dim:]))), -1)
     indices = nonzero(some).t().contiguous()
     values = index_values(x, tuple(range(sparse_dim)), tuple([indices[d] for d in range(sparse_dim)]))
-    return coo(indices, values, layout.shape, True, "to_sparse")
+    return coo(indices, values, layout.shape, True)
 
 
 def to_coo(x) -> Tensor:

@@ -16,13 +16,27 @@ from ..ops.shape.views import expand, reshape, unsqueeze
 from ..ops.sort.search import searchsorted
 from ..tensor import Tensor
 from .conversions import as_layout
-from .coo import coalesce, coo, coordinates, entries, in_list, like, of_leaf, taken, to_coo, to_dense, values_of
+from .coo import (
+    LINEAR,
+    coalesce,
+    coo,
+    coordinates,
+    entries,
+    in_list,
+    like,
+    taken,
+    takes_all,
+    through,
+    to_coo,
+    to_dense,
+    values_of,
+)
 from .handler import WRITES, refusal, replace, rule
 from .layouts import is_sparse
 from .pattern import keys_of
 
 # What is linear goes by elements that share a place as well; the others need their sum.
-LINEAR = ("neg", "real", "imag", "conj", "conj_physical", "deg2rad", "rad2deg", "positive")
+BY_PLACES = ("neg", "real", "imag", "conj", "conj_physical", "deg2rad", "rad2deg", "positive")
 ZERO_TO_ZERO = """abs asin asinh atan atanh ceil erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p cube
     replace_nonfinite relu round sgn sign signbit sin sinh sqrt square tan tanh trunc""".split()
 
@@ -33,7 +47,42 @@ def of_values(primitive, x, *rest):
     return like(x, primitive.function(values, *rest), primitive.name)
 
 
-rule(*LINEAR)(of_values)
+rule(*BY_PLACES)(of_values)
+
+_NEG, _CLONE, _CAST, _SCALED, _SHARED = [Recorded(name) for name in ("neg", "clone", "to_copy", "mul", "div")]
+LINEAR.update((_NEG, _CLONE, _CAST, _SCALED, _SHARED))
+
+
+@_NEG.derivative
+def _neg_vjp(node, grad):
+    return (arithmetic.neg(grad),)
+
+
+@_CLONE.derivative
+def _clone_vjp(node, grad):
+    return (grad,)
+
+
+@_CAST.derivative
+def _cast_vjp(node, grad):
+    return (to_dtype(grad, node.attributes),)
+
+
+@_SCALED.derivative
+def _scaled_vjp(node, grad):
+    factor, = node.tensors()
+    return (to_dtype(arithmetic.mul(grad, arithmetic.conj(factor)), node.attributes),)
+
+
+@_SHARED.derivative
+def _shared_vjp(node, grad):
+    divisor, = node.tensors()
+    return (to_dtype(arithmetic.div(grad, arithmetic.conj(divisor)), node.attributes),)
+
+
+@rule("neg")
+def _neg(primitive, x):
+    return through(x, _NEG, arithmetic.neg) if recording(x) and takes_all(x.node) else of_values(primitive, x)
 
 
 @rule(*ZERO_TO_ZERO)
@@ -53,6 +102,8 @@ def _pow(primitive, x, exponent):
 # ---------------------------------------------------------------- copies
 @rule("clone")
 def _clone(primitive, x, *how):
+    if recording(x) and takes_all(x.node):
+        return through(x, _CLONE, clone)
     x, values = entries(x)
     parts = tuple([clone(p) for p in x.memory.parts[:-1]])
     out = like(x, clone(values), "clone")
@@ -64,6 +115,8 @@ def _clone(primitive, x, *how):
 def _to_copy(primitive, x, dtype):
     if not isinstance(dtype, dtype_class):
         return _clone(primitive, x)
+    if recording(x) and takes_all(x.node) and dtype.category >= 2:
+        return through(x, _CAST, lambda x: to_dtype(x, dtype), (), x.layout.dtype)
     x, values = entries(x)
     return like(x, to_dtype(values, dtype), "to_copy")
 
@@ -93,6 +146,7 @@ def _emptied(x, name):
 
 # ---------------------------------------------------------------- sums
 _SUM = Recorded("add")
+LINEAR.add(_SUM)
 
 
 @_SUM.derivative
@@ -105,14 +159,14 @@ def added(x, y, name="add") -> Tensor:
     if x.layout.shape != y.layout.shape:
         raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(x.layout.shape)} != "
                            f"{list(y.layout.shape)}")
-    if x.layout.kind != "sparse_coo" or y.layout.kind != "sparse_coo":
-        if x.layout is y.layout and all(a is b for a, b in zip(x.memory.parts[:2], y.memory.parts)):
-            return like(x, arithmetic.add(values_of(x), values_of(y)), name)
-        return as_layout(added(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), x.layout)
     if recording(x, y):
         out = added(x.detach(), y.detach(), name)
         out.node = GraphNode(_SUM, (x.node, y.node), (), (x.layout.dtype, y.layout.dtype))
         return out
+    if x.layout.kind != "sparse_coo" or y.layout.kind != "sparse_coo":
+        if x.layout is y.layout and all(a is b for a, b in zip(x.memory.parts[:2], y.memory.parts)):
+            return like(x, arithmetic.add(values_of(x), values_of(y)), name)
+        return as_layout(added(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), x.layout)
     dtype = result_dtype((x.layout, y.layout)) if x.layout.ndim else promote_types(x.layout.dtype, y.layout.dtype)
     a, b = to_dtype(x.memory.parts[1], dtype), to_dtype(y.memory.parts[1], dtype)
     if x.layout.sparse_dim != y.layout.sparse_dim:
@@ -148,7 +202,7 @@ def onto_dense(dense, x, name="add") -> Tensor:
         raise RuntimeError(f"add: expected 'other' to be of the shape of 'self', but {list(x.layout.shape)} != "
                            f"{list(dense.layout.shape)}")
     if recording(dense, x) or x.layout.shape != shape or not x.layout.sparse_dim:
-        return arithmetic.add(dense, _with_all(x) if recording(x) and of_leaf(x.node) else to_dense(x))
+        return arithmetic.add(dense, _with_all(x) if recording(x) and takes_all(x.node) else to_dense(x))
     dtype = result_dtype((dense.layout, x.layout))
     return _add_at(clone(to_dtype(dense, dtype)), x)
 
@@ -211,6 +265,8 @@ def _mul(primitive, x, y):
     if is_sparse(x) and is_sparse(y):
         return _intersection(x, y)
     sparse, other = (x, y) if is_sparse(x) else (y, x)
+    if recording(sparse) and not recording(other) and takes_all(sparse.node):
+        return through(sparse, _SCALED, lambda x: arithmetic.mul(x, other), (other,), sparse.layout.dtype)
     if not other.layout.ndim:
         kept, values = entries(sparse)
         dtype = result_dtype((sparse.layout, other.layout))
@@ -269,6 +325,8 @@ def _divided(primitive, x, y):
         raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(y.layout.shape)} "
                            f"for divisor)")
     rounded = primitive.name != "div"
+    if not rounded and recording(x) and not recording(y) and takes_all(x.node):
+        return through(x, _SHARED, lambda x: arithmetic.div(x, y), (y,), x.layout.dtype)
     x, values = entries(coalesce(x) if rounded and x.layout.kind == "sparse_coo" else x)
     return like(x, primitive.function(values, y), "div")
 

@@ -59,11 +59,11 @@ def rebuild_sparse(layout, data) -> Tensor:
         pickle.UnpicklingError: the parts are none of a sparse tensor's.
         RuntimeError: indices outside of the size, or that do not fit the values.
     """
-    if not isinstance(layout, memory_layout) or layout.name not in _BUILDERS or type(data) is not tuple or len(data) < 3 or not all(
+    if not isinstance(layout, memory_layout) or layout.kind not in _BUILDERS or type(data) is not tuple or len(data) < 3 or not all(
             isinstance(part, Tensor) and not is_sparse(part) for part in data[:2]):
         raise pickle.UnpicklingError("load: the file describes a sparse tensor of unknown parts")
     try:
-        return _BUILDERS[layout.name](*data)
+        return _BUILDERS[layout.kind](*data)
     except (TypeError, ValueError, IndexError, NotImplementedError) as error:
         raise pickle.UnpicklingError(f"load: the file describes no sparse tensor: {error}") from None
 

@@ -178,6 +178,13 @@ COMPRESSED = {each.kind: each for each in (CSR, CSC, BSR, BSC)}
 BY_ROWS, BY_COLUMNS = (CSR, BSR), (CSC, BSC)
 
 
+def check_whole(name, layout):
+    """Raise NotImplementedError for one sample of a sparse tensor in a map, of which nothing tells what it stores."""
+    if layout.kind != "strided" and not isinstance(layout, SparseLayout):
+        raise NotImplementedError(f"{name}: what one sample of a sparse tensor stores is not known inside of vmap; use "
+                                  f"`to_dense()` there, or {name} outside of it")
+
+
 def is_sparse(x) -> bool:
     """Whether a value is a sparse tensor of any kind."""
     return isinstance(x, Tensor) and isinstance(x.layout, SparseLayout)
@@ -205,6 +212,7 @@ def expect(x, kinds, name) -> SparseLayout:
     """The layout of a tensor that has to be of some kinds. Raises RuntimeError, as PyTorch words it, where it is of another."""
     layout = x.layout
     if not isinstance(layout, kinds):
+        check_whole(name, layout)
         wanted = {COO: "coordinate tensor", BY_ROWS: "row compressed tensor", BY_COLUMNS: "column compressed tensor"}[kinds]
         raise RuntimeError(f"{name} expected sparse {wanted} layout but got {title_of(layout)}")
     return layout

@@ -7,7 +7,7 @@ from ..ops.memory.copies import to_dtype
 from ..tensor import Tensor, alias
 from . import compressed, conversions, coo
 from .handler import replace
-from .layouts import BY_COLUMNS, BY_ROWS, COMPRESSED, COO, SparseLayout, expect, stored
+from .layouts import BY_COLUMNS, BY_ROWS, COMPRESSED, COO, SparseLayout, check_whole, expect, stored
 
 
 def _property(name, function, doc):
@@ -89,6 +89,7 @@ def _nnz(self) -> int:
         2
     """
     if not isinstance(self.layout, SparseLayout):
+        check_whole("_nnz", self.layout)
         raise NotImplementedError("_nnz: expected a sparse tensor, got a dense one")
     return stored(self)
 
@@ -224,7 +225,7 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
     """
     if isinstance(sparse_dim, memory_layout):
         sparse_dim, layout = None, sparse_dim
-    kind = "sparse_coo" if layout is None else layout.name
+    kind = "sparse_coo" if layout is None else layout.kind
     if kind == "strided":
         return coo.to_dense(self)
     if isinstance(self.layout, SparseLayout):

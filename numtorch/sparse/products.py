@@ -13,7 +13,7 @@ from ..layout import Layout
 from ..ops.core.arguments import scalar
 from ..ops.core.backends import kernels
 from ..ops.core.operands import method
-from ..ops.core.primitive import Primitive, class_of, handler_of
+from ..ops.core.primitive import Primitive, class_of, handler_of, miss
 from ..ops.creation.fill import zeros
 from ..ops.creation.ranges import arange
 from ..ops.index.gather_scatter import scatter_reduce
@@ -29,10 +29,23 @@ from ..ops.shape.views import expand, movedim, reshape, squeeze, transpose, unsq
 from ..ops.sort.scan import cumsum, diff
 from ..tensor import Tensor, empty
 from .conversions import as_kind
-from .coo import coalesce, coo, coordinates, entries, of_leaf, stacked, taken, to_coo, values_of, with_values
+from .coo import (
+    check_ordinary,
+    coalesce,
+    coo,
+    coordinates,
+    entries,
+    like,
+    stacked,
+    taken,
+    takes_all,
+    to_coo,
+    values_of,
+    with_values,
+)
 from .elementwise import added
 from .handler import HANDLER, refusal, rule
-from .layouts import BY_ROWS, Compressed, expect, is_sparse, title_of
+from .layouts import BY_ROWS, Compressed, check_whole, expect, is_sparse, title_of
 from .pattern import compressed_columns, compressed_rows, coordinate_rows
 
 _MM, _SAMPLED = Recorded("mm"), Primitive("sampled_product", "The elements of a dense product at the places of a sparse matrix.")
@@ -91,7 +104,7 @@ def _product_vjp(node, grad):
     by_x = by_dense = None
     if node.needs(0):
         a, b = (_conjugated(dense), _conjugated(grad)) if flipped else (grad, dense)
-        if node.primitive is _MM and of_leaf(node.edges[0]):
+        if node.primitive is _MM and takes_all(node.edges[0]):
             by_x = dense_mm(a, transpose(_conjugated(b), 0, 1))
         else:
             by_x = sampled(x, a, b)
@@ -140,6 +153,8 @@ def _sampled_vjp(node, grad):
 
 def sampled(x, a, b) -> Tensor:
     """a @ b^H at the places of a sparse matrix of distinct elements, sparse."""
+    for factor in (a, b):
+        check_ordinary(factor, x.layout.title)
     b = arithmetic.conj_physical(b) if b.layout.dtype.is_complex else b
     rows, columns = coordinates(x)
     kind = a.layout.dtype
@@ -168,7 +183,7 @@ def _sparse_product(a, b, kind):
 # ---------------------------------------------------------------- rules
 def _elements(x):
     """A factor; of blocks, or a batch of compressed matrices, as coordinates of single elements."""
-    return to_coo(x) if isinstance(x.layout, Compressed) and not x.layout.is_matrix else x
+    return as_kind(x, "sparse_coo") if isinstance(x.layout, Compressed) and not x.layout.is_matrix else x
 
 
 def _check(name, a, b):
@@ -253,7 +268,7 @@ def _bmm(primitive, a, b):
     if batch != also or m != inner:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: [{also}, "
                            f"{inner}].")
-    if of_leaf(a.node) and recording(a):
+    if takes_all(a.node) and recording(a):
         out = _bmm(primitive, a.detach(), b.detach())
         out.node = GraphNode(_BMM, (a.node, b.node), (a, b))
         return out
@@ -305,6 +320,19 @@ def _reduced(a, b, reduce):
     return scatter_reduce(start, 0, expand(unsqueeze(rows, 1), terms.layout.shape), terms, reduce, include_self=False)
 
 
+_STORED = Primitive("stored_alone", "A sparse tensor whose gradient is that of its stored elements.", ("input",))
+
+
+def _stored_alone(x):
+    """A factor whose gradient is, as `sparse.mm` has it, that of the stored elements alone."""
+    if x.layout.kind == "strided":
+        return x
+    return like(*entries(x)) if is_sparse(x) else miss(_STORED, (x,))
+
+
+_STORED.function = _stored_alone
+
+
 # ---------------------------------------------------------------- public
 def mm(mat1, mat2, reduce=None) -> Tensor:
     """The product of two matrices of which one at least is sparse; of two sparse ones it is sparse.
@@ -327,10 +355,10 @@ def mm(mat1, mat2, reduce=None) -> Tensor:
     """
     if reduce is not None:
         return _reduced(mat1, mat2, reduce)
-    if not (is_sparse(mat1) or is_sparse(mat2)):
+    if mat1.layout.kind == mat2.layout.kind == "strided":
         raise RuntimeError("sparse.mm: expected a sparse matrix among the factors")
     if handler_of((mat1, mat2)) is not HANDLER:          # a transform of torch.func decides
-        return dense_mm(mat1, mat2)
+        return dense_mm(*map(_stored_alone, (mat1, mat2)))
     return multiplied(mat1, mat2, _SPARSE_ADDMM)
 
 
@@ -353,7 +381,7 @@ def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
                 [3.]])
     """
     if handler_of((mat, mat1, mat2)) is not HANDLER:
-        return dense_addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+        return dense_addmm(mat, *map(_stored_alone, (mat1, mat2)), beta=beta, alpha=alpha)
     return _addmm(None, mat, mat1, mat2, beta, alpha, _SPARSE_ADDMM)
 
 
@@ -421,7 +449,7 @@ def spdiags(diagonals, offsets, shape, layout=None) -> Tensor:
         taken_from += [number * diagonals.layout.shape[1] + j for j in range(first, max(stop, first))]
     made = [make(part, dtype=int64) for part in (rows, columns, taken_from)]
     result = coo(stacked(made[:2]), index_select(reshape(diagonals, -1), 0, made[2]), tuple(shape))
-    return as_kind(result, "sparse_coo" if layout is None else layout.name)
+    return as_kind(result, "sparse_coo" if layout is None else layout.kind)
 
 
 # ---------------------------------------------------------------- values at the places of another
@@ -444,6 +472,7 @@ def sparse_mask(self, mask) -> Tensor:
     if not is_sparse(mask):
         if not isinstance(mask, Tensor):
             raise TypeError(f"sparse_mask(): argument 'mask' (position 1) must be Tensor, not {class_of(mask)}")
+        check_whole("sparse_mask", mask.layout)
         raise NotImplementedError("sparse_mask: expected a sparse mask, got a dense one")
     if self.layout.shape != mask.layout.shape:
         raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.layout.shape)} but mask has "

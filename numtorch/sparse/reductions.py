@@ -16,7 +16,7 @@ from ..ops.shape.views import expand, reshape
 from ..ops.sort.unique import unique
 from ..tensor import Tensor
 from .conversions import as_kind
-from .coo import coalesce, coo, coordinates, entries, like, of_leaf, stacked, to_coo, values_of
+from .coo import coalesce, coo, coordinates, entries, like, stacked, takes_all, to_coo, to_dense, values_of
 from .handler import refusal, rule
 from .layouts import COO, expect, is_sparse
 from .pattern import keys_of
@@ -43,7 +43,7 @@ def sum_of(primitive, x, dims=None, keepdim=False, options=()):
     layout = x.layout
     axes = wrap_dims(dims, layout.ndim)
     if dims is None or (len(axes) == layout.ndim and not keepdim):
-        if recording(x) and of_leaf(x.node):
+        if recording(x) and takes_all(x.node):
             out = sum_of(primitive, x.detach(), dims, keepdim, options)
             out.node = GraphNode(_SUM_OF_ALL, (x.node,), (), layout.shape)
             return out
@@ -173,8 +173,11 @@ def sum(input, dim=None, dtype=None) -> Tensor:
         >>> torch.sparse.sum(torch.eye(2).to_sparse(), 0).to_dense()
         tensor([1., 1.])
     """
-    if not is_sparse(input):
+    if not isinstance(input, Tensor) or input.layout.kind == "strided":
         raise RuntimeError("sparse.sum: expected a sparse tensor")
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
+    if not is_sparse(input):                             # one sample of a map, whose sum is dense where nothing is left to index
+        result = reductions.sum(input, dim)
+        return result if getattr(result.layout, "sparse_dim", 0) else to_dense(result)
     return reductions.sum(entries(input)[1]) if dim is None else reductions.sum(input, dim)

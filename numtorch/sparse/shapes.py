@@ -1,25 +1,29 @@
 """Views of sparse tensors, which have memory of their own: dimensions swapped, picked from and added; `cat` and `index_select`."""
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode, recording
+from ..autograd.api import grad as gradients_of
+from ..autograd.graph import GraphNode, Recorded, recording
+from ..autograd.modes import enable_grad, modes
 from ..layout import wrap_dim
-from ..ops.creation.fill import full
+from ..ops.creation.fill import full, zeros
 from ..ops.creation.ranges import arange
-from ..ops.index.index_select import index_select, index_values
+from ..ops.index.index_select import index_add, index_select, index_values
 from ..ops.index.mask import nonzero
 from ..ops.index.rearrange import repeat_interleave
 from ..ops.pointwise import comparison
 from ..ops.reduce import reductions
 from ..ops.shape.join import cat
-from ..ops.shape.slicing import select
-from ..ops.shape.views import permute, unsqueeze
+from ..ops.shape.slicing import narrow, select
+from ..ops.shape.view_scatter import select_scatter, slice_scatter
+from ..ops.shape.views import permute, squeeze, unsqueeze
 from ..ops.sort.order import sort
 from ..ops.sort.scan import cumsum
 from ..ops.sort.search import searchsorted
 from ..tensor import alias
-from .conversions import of_batch, transposed
-from .coo import PERMUTE, coo, coordinates, entries, stacked, to_coo
+from .conversions import as_kind, of_batch, transposed
+from .coo import LINEAR, PERMUTE, coo, coordinates, entries, like, stacked, takes_all, through
 from .handler import VIEWS, refusal, rule
+from .layouts import is_sparse
 
 
 def view(*names):
@@ -29,8 +33,69 @@ def view(*names):
 def _coordinates_only(function):
     """A view of COO tensors: compressed ones become such."""
     def of_any(x, *arguments):
-        return function(to_coo(x) if x.layout.kind != "sparse_coo" else x, *arguments)
+        return function(as_kind(x, "sparse_coo"), *arguments)
     return of_any
+
+
+# ---------------------------------------------------------------- gradients of all elements
+_CAT, _SELECT, _SLICE, _INDEX_SELECT, _UNSQUEEZE = [
+    Recorded(name) for name in ("cat", "select", "slice", "index_select", "unsqueeze")]
+LINEAR.update((_CAT, _SELECT, _SLICE, _INDEX_SELECT, _UNSQUEEZE))
+
+
+def _gradients(tensors, grad, again, adjoint):
+    """The gradients of a call's tensors: of a dense gradient by `adjoint`, of a sparse one those of the stored elements, of which
+    the call is made `again`."""
+    if not is_sparse(grad):
+        return adjoint(*tensors)
+    with enable_grad():
+        given = [like(t, t.memory.parts[-1].detach().requires_grad_()) for t in tensors]
+        result = again(*given)
+    return tuple(gradients_of([result], given, [grad], create_graph=modes.grad))
+
+
+@_CAT.derivative
+def _cat_vjp(node, grad):
+    dim = node.attributes
+    def parts(*tensors):
+        extents = [t.layout.shape[dim] for t in tensors]
+        return tuple([narrow(grad, dim, sum(extents[:i]), n) for i, n in enumerate(extents)])
+    return _gradients(node.tensors(), grad, lambda *tensors: _cat(None, *tensors, dim), parts)
+
+
+@_SELECT.derivative
+def _select_vjp(node, grad):
+    dim, index = node.attributes
+    return _gradients(node.tensors(), grad, lambda x: _select(x, dim, index),
+                      lambda x: (select_scatter(_zeros(x), grad, dim, index),))
+
+
+@_SLICE.derivative
+def _slice_vjp(node, grad):
+    dim, *bounds = node.attributes
+    return _gradients(node.tensors(), grad, lambda x: _slice(x, dim, *bounds),
+                      lambda x: (slice_scatter(_zeros(x), grad, dim, *bounds),))
+
+
+@_INDEX_SELECT.derivative
+def _index_select_vjp(node, grad):
+    (x, index), dim = node.tensors(), node.attributes
+    return *_gradients((x,), grad, lambda x: _index_select(None, x, index, dim),
+                       lambda x: (index_add(_zeros(x), dim, index, grad),)), None
+
+
+@_UNSQUEEZE.derivative
+def _unsqueeze_vjp(node, grad):
+    return (squeeze(grad, node.attributes),)
+
+
+def _of_all(x):
+    """Whether a gradient of all elements of a tensor is wanted."""
+    return recording(x) and x.layout.kind == "sparse_coo" and takes_all(x.node)
+
+
+def _zeros(x):
+    return zeros(x.layout.shape, dtype=x.layout.dtype, device=x.layout.device)
 
 
 # ---------------------------------------------------------------- order
@@ -98,8 +163,10 @@ def _select(x, dim, index):
     if x.layout.kind != "sparse_coo":
         if dim < x.layout.batch:
             return of_batch(x, dim, index)
-        x = to_coo(x)
+        x = as_kind(x, "sparse_coo")
     layout = x.layout
+    if _of_all(x) and (layout.sparse_dim > 1 or dim >= layout.sparse_dim):
+        return through(x, _SELECT, lambda x: _select(x, dim, index), (x,), (dim, index))
     shape = layout.shape[:dim] + layout.shape[dim + 1:]
     x, values = entries(x)
     indices = x.memory.parts[0]
@@ -124,6 +191,8 @@ def _slice(x, dim, start, stop, step):
     shape = (*layout.shape[:dim], count, *layout.shape[dim + 1:])
     if shape == layout.shape:
         return alias(x)
+    if _of_all(x):
+        return through(x, _SLICE, lambda x: _slice(x, dim, start, stop, step), (x,), (dim, start, stop, step))
     x, values = entries(x)
     indices = x.memory.parts[0]
     if dim >= layout.sparse_dim:
@@ -151,6 +220,8 @@ def _narrow(x, dim, start, length):
 def _unsqueeze(x, dim):
     layout = x.layout
     dim = wrap_dim(dim, layout.ndim + 1)
+    if _of_all(x):
+        return through(x, _UNSQUEEZE, lambda x: _unsqueeze(x, dim), (), dim)
     shape = (*layout.shape[:dim], 1, *layout.shape[dim:])
     x, values = entries(x)
     if dim > layout.sparse_dim:
@@ -182,6 +253,10 @@ def _cat(primitive, *arguments):
                 a != b for d, (a, b) in enumerate(zip(t.layout.shape, first.shape)) if d != dim):
             raise RuntimeError(f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating "
                                f"dimension), but found shape: {list(t.layout.shape)} at position {i}")
+    if any(map(_of_all, tensors)):
+        out = _cat(primitive, *[t.detach() for t in tensors], dim)
+        out.node = GraphNode(_CAT, [t.node if recording(t) else None for t in tensors], tensors, dim)
+        return out
     pairs = [entries(t) for t in tensors]
     shape = list(first.shape)
     shape[dim] = sum(t.layout.shape[dim] for t in tensors)
@@ -226,6 +301,10 @@ def _index_select(primitive, x, index, dim):
         raise refusal("index_select", x)
     layout = x.layout
     dim = wrap_dim(dim, layout.ndim)
+    if _of_all(x):
+        out = _index_select(primitive, x.detach(), index, dim)
+        out.node = GraphNode(_INDEX_SELECT, (x.node, None), (x, index), dim)
+        return out
     shape = (*layout.shape[:dim], index.layout.numel, *layout.shape[dim + 1:])
     x, values = entries(x)
     indices = x.memory.parts[0]

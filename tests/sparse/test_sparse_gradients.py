@@ -83,6 +83,62 @@ def test_gradients_of_leaves_are_dense_where_pytorchs_are(name, kind):
     assert found[0][0] == dense
 
 
+# What is linear in a sparse tensor passes the gradient of elements that are not stored, as PyTorch's does; what is not cannot.
+STEPS = {
+    "itself": lambda t, s, o, d: s, "neg": lambda t, s, o, d: -s, "times 2": lambda t, s, o, d: s * 2, "over 2": lambda t, s, o, d: s / 2, "plus": lambda t, s, o, d: s + o,
+    "to others": lambda t, s, o, d: o + s, "minus": lambda t, s, o, d: o - s, "twice": lambda t, s, o, d: s + s, "transposed twice": lambda t, s, o, d: s.t().t(),
+    "coalesce": lambda t, s, o, d: s.coalesce(), "clone": lambda t, s, o, d: s.clone(), "abs": lambda t, s, o, d: s.abs(), "squared": lambda t, s, o, d: s * s,
+    "times sparse": lambda t, s, o, d: s * o, "times dense": lambda t, s, o, d: s * d, "csr": lambda t, s, o, d: s.to_sparse_csr(), "csc": lambda t, s, o, d: s.to_sparse_csc(),
+    "bsr": lambda t, s, o, d: s.to_sparse_bsr((1, 1)), "to_sparse": lambda t, s, o, d: s.to_sparse(), "dense and back": lambda t, s, o, d: s.to_dense().to_sparse(),
+    "cat": lambda t, s, o, d: t.cat([s, s * 3]), "picked": lambda t, s, o, d: s.index_select(0, t.tensor([1, 0, 1])), "a row": lambda t, s, o, d: s.select(0, 1).unsqueeze(0),
+    "columns": lambda t, s, o, d: s.narrow_copy(1, 0, 2), "a further dimension": lambda t, s, o, d: s.select(1, 2).unsqueeze(1), "scaled sums": lambda t, s, o, d: (s * 2 + o).t().t() / 3,
+}
+ENDS = {
+    "@": lambda t, s, y: s @ y, "sparse.mm": lambda t, s, y: t.sparse.mm(s, y) ** 2, "mv": lambda t, s, y: t.mv(s, y[:, 0]), "sum": lambda t, s, y: s.sum(), "to_dense": lambda t, s, y: s.to_dense() ** 2,
+    "dense plus": lambda t, s, y: (t.ones(s.shape, dtype=y.dtype) + s) ** 2,
+}
+
+
+@pytest.mark.parametrize("source", ["leaf", "to_sparse", "to_sparse_csr"])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_of_elements_that_are_not_stored(step, source):
+    def slope(k, end):
+        t = k.t
+        x, o, y = t.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 1.0]]).double(), t.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]).double().to_sparse(), k.m.double()
+        leaf = (x.to_sparse() if source == "leaf" else x).requires_grad_()
+        s = leaf if source == "leaf" else getattr(leaf, source)()
+        ENDS[end](t, STEPS[step](t, s, o, (x.detach() + 1).to_dense()), y).sum().backward()
+        return leaf.grad.layout == t.strided, plain(leaf.grad.to_dense())
+    compared = 0
+    for end in ENDS:
+        try:
+            theirs = slope(THEIRS, end)
+        except (RuntimeError, NotImplementedError):
+            continue
+        check_same(slope(OURS, end), theirs)
+        compared += 1
+    assert compared >= (0 if source == "to_sparse_csr" else 1)
+
+
+OF_DENSE = {                                             # of a dense (3, 4) matrix with zeros, made sparse: they have a gradient too
+    "@": lambda s, m: s @ m.t(), "times a number": lambda s, m: (s * 3) @ m.t() + (-s / 2) @ m.t(), "a sum": lambda s, m: (s + s * 2 - s.t().t()) @ m.t(),
+    "cat": lambda s, m: torch.cat([s, s * 2], 1) @ torch.cat([m, m], 1).t(), "a row": lambda s, m: s[1].unsqueeze(0) @ m.t(), "columns": lambda s, m: s[:, 1:4:2] @ m.t()[1:4:2],
+    "picked": lambda s, m: s.index_select(1, torch.tensor([1, 0, 1])) @ m[:, :2].t()[torch.tensor([0, 1, 1])], "csr": lambda s, m: s.to_sparse_csr() @ m.t(),
+    "bsr": lambda s, m: s.to_sparse_bsr((1, 2)) @ m.t(), "sparse": lambda s, m: torch.cat([s, s[:1]]).index_select(0, torch.tensor([3, 1])).to_dense() ** 3,
+    "times dense": lambda s, m: (s * torch.arange(12.0).double().view(3, 4)) @ m.t(), "sums": lambda s, m: s.sum() * m + s,
+}
+
+
+@pytest.mark.parametrize("name", OF_DENSE)
+def test_gradients_at_zeros_by_finite_differences(name):
+    m = torch.linspace(-1, 1, 12, dtype=torch.float64).view(3, 4)
+    m[1:, 1:3] = 0
+    function = lambda m: OF_DENSE[name](m.to_sparse(), m)
+    assert gradcheck(function, (m.requires_grad_(),))
+    assert gradgradcheck(function, (m,))
+
+
 def test_gradients_of_complex_sparse_factors():
     a, b = torch.randn(2, 3, dtype=torch.complex128), torch.randn(4, 2, dtype=torch.complex128)
     for product in (lambda a, b: b @ a, lambda a, b: a @ b.t()[:, :2].new_ones(3, 2).mul(1j) @ b.t()):
@@ -189,7 +245,7 @@ def test_a_module_keeps_sparse_buffers_and_parameters():
     with torch.no_grad():
         one.adjacency.mul_(2)
     one().sum().backward()
-    assert one.learned.grad.is_sparse and one.weight.grad.shape == (3, 4)
+    assert one.learned.grad.layout == torch.strided and one.weight.grad.shape == (3, 4)
     two.load_state_dict(one.state_dict())
     torch.testing.assert_close(two(), one())
     assert copy.deepcopy(one)().tolist() == one().tolist()

@@ -3,25 +3,41 @@ from __future__ import annotations
 
 from ...dtypes import promote_types
 from ...layout import broadcast_shapes, wrap_dim
+from ...ops.core.primitive import registry
 from ...ops.index.triangles import triu_indices
 from ...ops.linalg.matmul import matmul
 from ...ops.memory.copies import to_dtype
 from ...ops.nn.linear import linear as linear_of
 from ...ops.pointwise.activation import relu
 from ...ops.reduce.reductions import norm
-from ..batching import aligned, rule
+from ..batching import aligned, rule, sample_by_sample
 from .sizes import all_batched, call
 
 
 @rule("mm", "bmm", "matmul")
 def product(level, primitive, values, has, attributes):
+    if any(h and v.layout.kind != "strided" for v, h in zip(values, has)):
+        return _sparse_product(level, primitive, values, has)
     ndim = max([v.layout.ndim - h for v, h in zip(values, has)])
     return matmul(*[aligned(v, ndim) if h else v for v, h in zip(values, has)])
+
+
+def _sparse_product(level, primitive, values, has):
+    """A sparse matrix of each sample: with dense ones a product of batches. Two sparse ones are multiplied sample by sample."""
+    a, b = values
+    if a.layout.kind != "strided" and b.layout.kind != "strided":
+        return sample_by_sample(level, primitive, values, has, ())
+    a, b = all_batched(level, values, has)
+    if a.layout.kind != "strided":
+        return call(registry["bmm"], (a, b))
+    return call(registry["bmm"], (b.transpose(1, 2), a.transpose(1, 2))).transpose(1, 2)
 
 
 @rule("mv")
 def matrix_vector(level, primitive, values, has, attributes):
     a, v = values
+    if has[0] and a.layout.kind != "strided":
+        return product(level, registry["mm"], (a, v.unsqueeze(-1)), has, ()).squeeze(2)
     if has[0] and has[1]:
         return matmul(a, v.unsqueeze(2)).squeeze(2)
     return matmul(a, v) if has[0] else linear_of(v, a)
