@@ -26,7 +26,8 @@ def in_order(tensor: Tensor, layout: Layout) -> Tensor:
         layout: what is wanted.
     """
     own = tensor.layout
-    if own is layout or own.shape != layout.shape or own.dtype is not layout.dtype or own.device is not layout.device or \
+    if own is layout or own.handler is not None or \
+            (own.shape, own.dtype, own.device) != (layout.shape, layout.dtype, layout.device) or \
             all(a == b for n, a, b in zip(own.shape, own.strides, layout.strides) if n != 1):
         return tensor
     return (lasting(layout) if layout.extent()[0] else empty(layout)).copy_(tensor)      # rings have no memory before an address

@@ -5,7 +5,8 @@ Samples are further images, or where each has weights of its own further groups.
 from __future__ import annotations
 
 from ...layout import Layout, contiguous_format, formatted
-from ...ops.spatial.conv import Window
+from ...ops.pointwise.activation import relu
+from ...ops.spatial.conv import CONVOLUTION, Window
 from ..batching import rule
 from .sizes import all_batched, call, joined, parted
 
@@ -71,6 +72,11 @@ def convolution(level, primitive, values, has, attributes):
         window = _grouped(window, size)
     out = _apart(call(primitive, (x, kernels, None), (window,)), size)
     return out if bias is None else _with_bias(out, bias, has[2])
+
+
+@rule("convolution_relu")
+def convolution_relu(level, primitive, values, has, attributes):
+    return relu(convolution(level, CONVOLUTION, values, has, attributes))
 
 
 @rule("convolution_input_grad")

@@ -6,6 +6,7 @@ subexpressions  what is computed twice
 constants       what depends on constants alone
 algebra         what is equal to something simpler
 convnorm        batch norms behind convolutions and linear maps
+epilogues       biases and relu as part of products and convolutions
 groups          calls that can be one: what the two fusions below have in common
 keptdims        reductions of rows keep their dimension, for the next
 rowfusion       sums, means, extremes, norms and softmax of rows, with the elementwise calls around them
@@ -24,6 +25,7 @@ from .algebra import simplify
 from .constants import fold_constants
 from .convnorm import fold_norms
 from .deadcode import dead_code
+from .epilogues import fuse_epilogues
 from .fusion import fuse
 from .rowfusion import fuse_rows
 from .subexpressions import merge_subexpressions
@@ -50,6 +52,7 @@ def optimized(graph: Graph, frozen: Mapping[str, Any] | None = None, fusing: boo
         if not any(counts.values()):
             break
     if fusing:
+        done["epilogues"] = fuse_epilogues(graph)
         done["rows"] = fuse_rows(graph)
         done["fusion"] = fuse(graph)
         dead_code(graph)

@@ -147,18 +147,19 @@ class _Plan:
 
 
 @CONVOLUTION.planned
-def _plan_convolution(x, w, bias, window):
+def plan_convolution(x, w, bias, window, activation=None):
+    """A convolution of layouts, whose kernel may go on with `activation`, `"relu"`."""
     _check_convolution(f"conv{x.ndim - 2}d", x, w, bias, window)
     beyond = [max(1, size + 2 * p) for size, p in zip(x.shape[2:], window[1])]
     window = Window((tuple(map(min, window[0], beyond)), *window[1:]))     # else gradients go through each place within a step
     plan = _Plan("plan_convolution", x.dtype, x.device, _output_shape(x.shape, w.shape, window), _format(x, w), x.shape, w.shape,
-                 *window, bias is not None)
+                 *window, bias is not None, *(() if activation is None else (activation,)))
     plan.window = window
     return plan
 
 
 @CONVOLUTION.run
-def _convolve(plan, input: Tensor, weight: Tensor, bias: Tensor | None, window):
+def convolution(plan, input: Tensor, weight: Tensor, bias: Tensor | None, window):
     """The convolution op, of (N, C, *sizes) with (O, C / groups, *kernel)."""
     out = plan.run(input, weight, bias)
     if recording(input, weight, bias):
@@ -200,7 +201,7 @@ def convolution_input_grad(plan, grad: Tensor, weight: Tensor, bias: Tensor | No
 def _input_grad_vjp(node, u):
     grad, w = node.tensors()
     window = node.attributes
-    by_grad = _convolve(u, w, None, window) if node.needs(0) else None
+    by_grad = convolution(u, w, None, window) if node.needs(0) else None
     by_w = convolution_weight_grad(grad, u, w.layout.shape, window, _format(grad.layout, w.layout)) if node.needs(1) else None
     return (by_grad, by_w) if len(node.edges) == 2 else (by_grad, by_w, _bias_grad(u) if node.needs(2) else None)
 
@@ -223,7 +224,7 @@ def convolution_weight_grad(plan, grad: Tensor, input: Tensor, w_shape, window, 
 def _weight_grad_vjp(node, u):
     grad, x = node.tensors()
     window = node.attributes
-    return (_convolve(x, u, None, window) if node.needs(0) else None,
+    return (convolution(x, u, None, window) if node.needs(0) else None,
             convolution_input_grad(grad, u, None, x.layout.shape, window) if node.needs(1) else None)
 
 
@@ -252,7 +253,7 @@ def _convolution(name, dims, input, weight, bias, stride, padding, dilation, gro
     padding, x = _padding(name, padding, x, weight, stride, dilation, dims)
     groups = groups if type(groups) is int else integer(name, "groups", groups)
     window = Window((stride, padding, dilation, groups))
-    out = _convolve(x, weight, bias, window) if x.layout.dtype.category == 2 else _of_others(name, x, weight, bias, window)
+    out = convolution(x, weight, bias, window) if x.layout.dtype.category == 2 else _of_others(name, x, weight, bias, window)
     return squeeze(out, 0) if unbatched else out
 
 
@@ -260,7 +261,7 @@ def _of_others(name, x, weight, bias, window):
     """Convolutions of integers and complex numbers."""
     _check_convolution(name, x.layout, weight.layout, None if bias is None else layout_of(name, bias, "bias", 3), window)
     if x.layout.dtype.is_complex:
-        return of_complex(lambda x, w: _convolve(x, w, None, window), x, weight, bias)
+        return of_complex(lambda x, w: convolution(x, w, None, window), x, weight, bias)
     return convolve_integers(x, weight, bias, window)
 
 

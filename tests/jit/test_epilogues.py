@@ -1,0 +1,118 @@
+"""Biases and relu as part of products and convolutions: what is taken in, what is left, and that it computes the same."""
+import pytest
+from replays import kind_of
+from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
+from test_passes import ops, traced
+
+import numtorch as torch
+from numtorch.jit import Interpreter, parse
+from numtorch.jit.passes import optimized
+
+F = torch.nn.functional
+CONV = "convolution_relu"
+ROWS = {                                                 # the program, shapes of its arguments, what is left, how many calls were taken in
+    "x @ w + b": (lambda x, w, b: x @ w + b, [(6, 5), (5, 7), (7,)], ["view.transpose", "linear"], 1),
+    "b + x @ w.t()": (lambda x, w, b: b + x @ w.t(), [(6, 5), (7, 5), (1, 7)], ["view.try_view", "linear"], 1),
+    "relu(x @ w.t() + b)": (lambda x, w, b: (x @ w.t() + b).relu(), [(6, 5), (7, 5), (7,)], ["linear_relu"], 2),
+    "linear of many rows": (lambda x, w, b: F.relu(F.linear(x, w) + b), [(2, 3, 5), (7, 5), (7,)], ["linear_relu"], 2),
+    "linear, relu, linear": (lambda x, w, b: F.linear(F.relu(F.linear(x, w, b)), w[:, :7]), [(6, 9), (7, 9), (7,)],
+                             ["linear_relu", "linear"], 1),
+    "conv2d": (lambda x, w, b: F.conv2d(x, w, b, padding=1).relu(), [(2, 3, 8, 9), (4, 3, 3, 3), (4,)], [CONV], 1),
+    "conv2d of several groups": (lambda x, w, b: F.conv2d(x, w, b, 2, groups=2).relu(), [(2, 4, 9, 9), (6, 2, 3, 3), (6,)], [CONV], 1),
+    "conv2d and a bias": (lambda x, w, b: (F.conv2d(x, w) + b).relu(), [(2, 3, 6, 6), (4, 3, 3, 3), (4, 1, 1)], ["view.try_view", CONV], 2),
+    "conv2d by points": (lambda x, w, b: (b + F.conv2d(x, w)).relu(), [(2, 8, 6, 6), (16, 8, 1, 1), (1, 16, 1, 1)], ["view.try_view", CONV], 2),
+    "conv1d": (lambda x, w, b: F.conv1d(x, w, b).relu(), [(2, 3, 20), (4, 3, 5), (4,)], [CONV], 1),
+    "conv3d": (lambda x, w, b: F.conv3d(x, w, b).relu(), [(1, 2, 5, 6, 7), (3, 2, 2, 3, 3), (3,)], [CONV], 1),
+}
+LEFT = {                                                 # what is no epilogue
+    "used twice": (lambda x, w, b: (lambda y: y.relu() * y)(F.linear(x, w, b)), [(6, 5), (7, 5), (7,)]),
+    "a result": (lambda x, w, b: (lambda y: (y, y.relu()))(F.linear(x, w, b)), [(6, 5), (7, 5), (7,)]),
+    "a column": (lambda x, w, b: x @ w + b, [(7, 5), (5, 7), (7, 1)]), "a matrix": (lambda x, w, b: x @ w + b, [(7, 5), (5, 7), (7, 7)]),
+    "a second bias": (lambda x, w, b: F.linear(x, w, b) + b, [(6, 5), (7, 5), (7,)]),
+    "a row of pixels": (lambda x, w, b: F.conv2d(x, w) + b, [(2, 3, 6, 6), (4, 3, 3, 3), (4,)]),
+    "another activation": (lambda x, w, b: F.linear(x, w, b).tanh(), [(6, 5), (7, 5), (7,)]),
+    "16 bits": (lambda x, w, b: F.linear(x.bfloat16(), w.bfloat16(), b.bfloat16()).relu(), [(6, 5), (7, 5), (7,)]),
+}
+
+
+def arguments(shapes, dtype=torch.float32):
+    torch.manual_seed(1)
+    return [torch.randn(*shape, dtype=dtype) for shape in shapes]
+
+
+def compare(graph, fewer, given, **tolerance):
+    """Values and gradients of a graph, of what passes made of it, and of that from text."""
+    wanted = [None, None]
+    for each in (graph, fewer, parse(str(fewer), fewer.constants)):
+        with torch.no_grad():
+            plain = Interpreter(each).run(*given)
+        leaves = [t.detach().requires_grad_() for t in given]
+        out = Interpreter(each).run(*leaves)
+        found = plain, torch.autograd.grad((out * out).sum(), leaves)
+        wanted = found if wanted[0] is None else wanted
+        torch.testing.assert_close(found[0], wanted[0], **tolerance)
+        for a, b in zip(found[1], wanted[1]):
+            torch.testing.assert_close(a, b, **tolerance)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_follows_is_part_of_the_product(name):
+    program, shapes, left, count = ROWS[name]
+    given = arguments(shapes)
+    graph = traced(program, *given)
+    fewer, did = optimized(graph)
+    assert did["epilogues"] == count and [op for op in ops(fewer) if not op.startswith("view.slice")] == left
+    compare(graph, fewer, given, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_no_epilogue_is_left(name):
+    program, shapes = LEFT[name]
+    _, did = optimized(traced(program, *arguments(shapes)))
+    assert "epilogues" not in did
+
+
+def test_images_of_other_orders_and_doubles():
+    program, shapes, _, _ = ROWS["conv2d"]
+    for change in (lambda t: t.to(memory_format=torch.channels_last) if t.dim() == 4 else t, lambda t: t.double()):
+        given = [change(t) for t in arguments(shapes)]
+        graph = traced(program, *given)
+        fewer, did = optimized(graph)
+        assert did["epilogues"] == 1
+        compare(graph, fewer, given, rtol=1e-4, atol=1e-4)
+        assert Interpreter(fewer).run(*given).stride() == program(*given).stride()
+
+
+def test_samples_of_vmap():
+    program, shapes, _, _ = ROWS["conv2d"]
+    fewer, _ = optimized(traced(program, *arguments(shapes)))
+    x, w, b = arguments([(3, *shapes[0]), *shapes[1:]])
+    found = torch.func.vmap(Interpreter(fewer).run, (0, None, None))(x, w, b)
+    torch.testing.assert_close(found, torch.stack([program(each, w, b) for each in x]), rtol=1e-4, atol=1e-5)
+
+
+def test_inference_of_a_network_with_norms():
+    """Norms are folded first: what is left of a block is one call."""
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(),
+                              torch.nn.Linear(64, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval()
+    x = torch.randn(5, 3, 6, 6)
+    fast = torch.jit.optimize_for_inference(torch.jit.trace(net, x))
+    assert [op for op in ops(fast.graph) if not op.startswith("view.")] == [CONV, "linear_relu", "linear"]
+    assert fast.passes["epilogues"] == 2 and fast.passes["norms"] == 1
+    torch.testing.assert_close(fast(x), net(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_compiled_network_says_what_was_taken_in():
+    net = torch.nn.Sequential(torch.nn.Linear(6, 50), torch.nn.ReLU(), torch.nn.Linear(50, 3))
+
+    @torch.compile
+    def function(x):
+        with torch.no_grad():
+            return net(x)
+    x = torch.randn(40, 6)
+    for _ in range(60):
+        close(function(x), net(x).detach())
+        for replay in kind_of(function).replays:
+            hurry(replay.better)
+    found = torch.compile.explain(function)(x)
+    assert found.settled and ((found.passes == {"epilogues": 1} and found.launches == 2) or found.stays), found
