@@ -189,10 +189,12 @@ class Module(Convertible):
     # ------------------------------------------------------------ parameters
     def _parameters(self) -> dict:
         """The parameters that there are, by name."""
-        if not self.parameter_names:
-            return {}
-        own = vars(self)
-        return {name: weight for name in self.parameter_names if (weight := own.get(name)) is not None}
+        own, found = self.__dict__, {}
+        for name in self.parameter_names:                # not a comprehension, which is a call of its own
+            weight = own.get(name)
+            if weight is not None:
+                found[name] = weight
+        return found
 
     def parameters(self):
         """A list of the parameters and a list of their gradients; None where there are no parameters."""

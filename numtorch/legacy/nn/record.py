@@ -27,10 +27,10 @@ def _leaf(tensor):
 def _state(input, weights, fixed) -> list:
     """Where the tensors that a formula is given are, and how often each has been written to."""
     seen: list = []
-    given = (input,) if isinstance(input, Tensor) else _listed(input)
-    for tensor in (*given, *weights.values(), *(_listed(fixed) if fixed else ())):
-        storage = tensor.memory
-        seen += storage, storage.version, tensor.address, tensor.layout
+    for value in (input, *weights.values(), *fixed):
+        for tensor in (value,) if isinstance(value, Tensor) else tensors_in(value):
+            storage = tensor.memory
+            seen += storage, storage.version, tensor.address, tensor.layout
     return seen
 
 
