@@ -41,6 +41,25 @@ ON_PURPOSE = [
     ("add", r"[\d.]+", r"[\d.+]*1?j|\(1\+0j\)", "accepted|refused|.*complex64", "a complex factor makes complex numbers of real ones, as in x * 1j, and is refused by products"),
     ("split", r"\d+", r"numpy.*", "accepted", "NumPy's ints are ints here as elsewhere"),
     ("sum_to_size", "1", "True", "refused", "a truth value is no size"),
+    *[(begin, ANY, "None", "accepted", "None is the default of an argument that may be left out, and so may be given")
+      for begin in ("flip", "max", "median", "min", "nanmedian", "std", "std_mean", "var", "var_mean", "sparse.mm", "nn.functional.linear_cross_entropy")],
+    *[(begin, ANY, "True|False", "accepted", "a truth value in the place of dim is `unbiased`, by name too") for begin in ("std", "var")],
+    *[(begin, ANY, r"torch:tensor\((True|False)\)", "refused", "a tensor is no truth value, which PyTorch takes of one overload") for begin in ("std", "var")],
+    *[(begin, ANY, ANY, "accepted|refused", "ATen's functions leave it to what they call to look at arguments")
+      for begin in ("_softmax_backward_data", "_batch_norm_with_update", "_upsample_bilinear2d_aa", "max_pool2d_with_indices_backward", "native_dropout_backward", "slice",
+                    "torch.ops.aten")],
+    ("", r"-?[\d.e-]+", r"torch:tensor\(\[.*\]\)", "refused", "a number of a loss or a norm is no tensor with dimensions"),
+    ("flip", r"\(.*\)", r"\(\[.*\],\)", "accepted", "a list among the dimensions stands for what it holds"),
+    ("constant_pad_nd", ANY, "0j", "refused", "a complex number is no value among real ones"),
+    ("nn.functional.local_response_norm", ANY, "1j", "refused", "complex factors of real numbers are refused"),
+    ("nn.functional.linear_cross_entropy", ANY, r"True|numpy.bool.*|torch.*", "refused", "a truth value is no class, nor is a float"),
+    ("add", ANY, "numpy.bool.*", "refused", "a truth value is no factor of numbers, NumPy's neither"),
+    ("sub", ANY, "numpy.bool.*", "refused", "a truth value is no factor of numbers, NumPy's neither"),
+    ("sparse.sampled_addmm", ANY, "1j", "refused", "PyTorch drops the imaginary part of alpha"),
+    ("as_strided.partial_views", ANY, ANY, "other values", "the sample's memory before its first element is not copied"),
+    ("nn.functional.interpolate", r"[\d.]+", "torch:.*", "accepted", "a tensor of one number is a number"),
+    ("nn.functional.upsample", r"[\d.]+", "torch:.*", "accepted", "a tensor of one number is a number"),
+    ("nn.functional.fractional_max_pool", r"\d+", r"\[\d+\]", "accepted", "one int in a list stands for all dimensions, as for other windows"),
     ("nn.functional.unfold", ANY, r"array.*|range.*|<generator.*|\{.*|torch:.*|\[.*|\(.*", "refused|accepted", "several ints are a tuple or a list here as elsewhere"),
 ]
 

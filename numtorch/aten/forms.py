@@ -67,8 +67,8 @@ def _log_softmax(self, dim, half_to_float):
 
 def _safe_softmax(self, dim, dtype=None):
     """0 where all of a row is minus infinity."""
-    result = numtorch.softmax(self, dim, dtype=dtype)
-    return result.masked_fill((self == -numtorch.inf).all(dim, True), 0)
+    empty = (self == -numtorch.inf).all(dim, True)
+    return numtorch.softmax(self.masked_fill(empty, 0), dim, dtype=dtype).masked_fill(empty, 0)
 
 
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
@@ -131,19 +131,34 @@ def _padding(mode):
     return pad
 
 
-def _resampled(mode, antialias=False):
-    """`default` has one scale a dimension behind the size, `vec` all of them in one."""
-    smooth = mode in ("linear", "bilinear", "bicubic", "trilinear")
+def _resized(x, mode, output_size, factors, align_corners=None, antialias=False):
+    """By the factors where all of them are given, else to the size."""
+    by = {"size": tuple(output_size)} if factors is None or None in factors else {"scale_factor": tuple(factors)}
+    if "scale_factor" in by and output_size is not None:
+        given = tuple([int(n * factor) for n, factor in zip(x.shape[2:], factors)])
+        if given != tuple(output_size):
+            raise NotImplementedError(f"upsample: expected factors that give {tuple(output_size)}, got {tuple(factors)}, which "
+                                      f"give {given}")
+    return _F.interpolate(x, **by, mode=mode, align_corners=align_corners, antialias=antialias)
 
-    def default(self, output_size, *options):
-        align, scales = (options[0] if smooth else None), options[1:] if smooth else options
-        by = {"scale_factor": tuple(scales)} if scales and all(s is not None for s in scales) else {"size": tuple(output_size)}
-        return _F.interpolate(self, **by, mode=mode, align_corners=align, antialias=antialias)
 
-    def vec(input, output_size, *options):
-        align, factors = (options[0] if smooth else None), options[1 if smooth else 0]
-        by = {"size": tuple(output_size)} if output_size is not None else {"scale_factor": tuple(factors)}
-        return _F.interpolate(input, **by, mode=mode, align_corners=align, antialias=antialias)
+def _smooth(mode, antialias=False):
+    """`default` has one factor a dimension behind the size, `vec` all of them in one."""
+    def default(self, output_size, align_corners, *scales, scales_h=None, scales_w=None):
+        return _resized(self, mode, output_size, scales or ((scales_h, scales_w) if scales_h else None), align_corners, antialias)
+
+    def vec(input, output_size, align_corners, scale_factors):
+        return _resized(input, mode, output_size, scale_factors, align_corners, antialias)
+    return {"default": default, "vec": vec}
+
+
+def _nearest(mode):
+    """As those that are smooth, without corners."""
+    def default(self, output_size, *scales):
+        return _resized(self, mode, output_size, scales or None)
+
+    def vec(input, output_size, scale_factors):
+        return _resized(input, mode, output_size, scale_factors)
     return {"default": default, "vec": vec}
 
 
@@ -186,12 +201,12 @@ FORMS = {
     "_unsafe_index": {"Tensor": index},
     **{f"{kind}_pad{dims}d": {"default": _padding(mode)} for dims in (1, 2, 3)
        for kind, mode in (("reflection", "reflect"), ("replication", "replicate"))},
-    **{f"upsample_nearest{dims}d": _resampled("nearest") for dims in (1, 2, 3)},
-    **{f"_upsample_nearest_exact{dims}d": _resampled("nearest-exact") for dims in (1, 2, 3)},
-    "upsample_linear1d": _resampled("linear"),
-    "upsample_bilinear2d": _resampled("bilinear"),
-    "upsample_bicubic2d": _resampled("bicubic"),
-    "upsample_trilinear3d": _resampled("trilinear"),
-    "_upsample_bilinear2d_aa": _resampled("bilinear", True),
-    "_upsample_bicubic2d_aa": _resampled("bicubic", True),
+    **{f"upsample_nearest{dims}d": _nearest("nearest") for dims in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{dims}d": _nearest("nearest-exact") for dims in (1, 2, 3)},
+    "upsample_linear1d": _smooth("linear"),
+    "upsample_bilinear2d": _smooth("bilinear"),
+    "upsample_bicubic2d": _smooth("bicubic"),
+    "upsample_trilinear3d": _smooth("trilinear"),
+    "_upsample_bilinear2d_aa": _smooth("bilinear", True),
+    "_upsample_bicubic2d_aa": _smooth("bicubic", True),
 }

@@ -34,13 +34,8 @@ OF_A_GPU = """
     torch._scaled_mm_v2 torch._scaled_mm torch.ops.aten._flash_attention_forward torch.ops.aten._efficient_attention_forward
     jiterator_unary jiterator_binary jiterator_4inputs_with_extra_args jiterator_binary_return_by_ref jiterator_2inputs_2outputs
 """
-OF_ATEN = """
-    _softmax_backward_data _batch_norm_with_update _upsample_bilinear2d_aa torch.ops.aten._safe_softmax.default slice
-    native_dropout_backward max_pool2d_with_indices_backward
-"""
 KNOWN = {
     **dict.fromkeys(OF_A_GPU.split(), "PyTorch has it on a GPU alone"),
-    **dict.fromkeys(OF_ATEN.split(), "there is no torch.ops.aten, whose name it is"),
     "chalf": "there is no complex32",
     # PyTorch is wrong, or less exact
     "as_strided_scatter": "PyTorch's gradient is 0 where it should be passed on, and passed on where it should be 0",
@@ -49,6 +44,8 @@ KNOWN = {
     "special.bessel_j0": "PyTorch is wrong from the sixth digit on between -5.6 and 5.6",
     "special.bessel_y1": "PyTorch is wrong from the fifth digit on beside 5.6",
     # numtorch differs
+    "_upsample_bilinear2d_aa": "factors that do not give the size beside them are refused",
+    "max_pool2d_with_indices_backward": "what does not depend on the input's values records no gradient for it",
     "sparse.sampled_addmm": "the gradient of a sparse leaf has its places, PyTorch's all",
 }
 

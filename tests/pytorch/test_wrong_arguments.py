@@ -90,6 +90,25 @@ REFUSED = {
 }
 
 
+ONE_ALONE = {
+    "flip": lambda t, n: t.ones(2).flip(dims=n), "as_strided": lambda t, n: t.ones(2).as_strided(n, (1,)), "expand_copy": lambda t, n: t.expand_copy(t.ones(1), n),
+    "rms_norm": lambda t, n: t.nn.functional.rms_norm(t.ones(1, 1), n), "aminmax": lambda t, n: t.aminmax(t.ones(2, 2), dim=[n]), "native_group_norm": lambda t, n: t.native_group_norm(t.ones(1, 1, 1), None, None, 1, True, n, 1, 1e-5),
+}
+REFUSED.update({f"one int alone of {name}": lambda t, call=call: call(t, 1) for name, call in ONE_ALONE.items()})
+REFUSED.update({
+    "compute_mode that is nothing": lambda t: _value_error(t.cdist, t.ones(2, 2), t.ones(2, 2), compute_mode=None), "a value of reflections": lambda t: t.nn.functional.pad(t.ones(3), (1, 1), "reflect", 0.0),
+    "a complex value": lambda t: t.nn.functional.pad(t.ones(3), (1, 1), value=1j), "no value": lambda t: t.constant_pad_nd(t.ones(3), (1, 1), None),
+    "dimensions in an array": lambda t: t.gradient(t.ones(3, 3), dim=np.array([0, 1])),
+})
+
+
+def _value_error(call, *args, **kwargs):
+    try:
+        call(*args, **kwargs)
+    except ValueError as error:
+        raise RuntimeError from error
+
+
 REFUSED.update({f"{name} of layout {layout!r}": lambda t, make=make, layout=layout: make(t, layout) for layout in (1, "strided", True) for name, make in {
     "zeros": lambda t, layout: t.zeros(2, layout=layout), "full": lambda t, layout: t.full((2,), 1, layout=layout), "arange": lambda t, layout: t.arange(2, layout=layout),
     "eye": lambda t, layout: t.eye(2, layout=layout), "empty_like": lambda t, layout: t.empty_like(t.ones(2), layout=layout), "rand": lambda t, layout: t.rand(2, layout=layout),

@@ -68,6 +68,12 @@ def text(name, argument, value) -> str:
     return value
 
 
+def check_several(name, argument, value) -> None:
+    """Raise TypeError where several ints are wanted and something else is given: one that stands alone, too."""
+    if not isinstance(value, (tuple, list)):
+        raise refusal(name, argument, "tuple of ints", value)
+
+
 def check_truths(name, **given) -> None:
     """Raise TypeError for the first of several arguments that is no truth value."""
     for argument, value in given.items():

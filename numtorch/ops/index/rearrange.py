@@ -9,6 +9,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
 from ...layout import Layout, as_shape, ints, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
+from ..core.arguments import check_several, integer
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, primitives
@@ -235,8 +236,11 @@ def flip(input, *along, dims=None) -> Tensor:
     """
     if dims is None:
         dims = along
-    if type(dims) is not tuple:
-        dims = (dims,)
+    elif along:
+        raise TypeError("flip() got multiple values for argument 'dims'")
+    elif type(dims) is not tuple:
+        check_several("flip", "dims", dims)
+        dims = tuple([integer("flip", "dims", d) for d in dims])
     for n in dims:
         if n.__class__ is not int:
             dims = as_shape(dims, "flip")

@@ -20,7 +20,7 @@ from .matmul import matmul
 
 CDIST, PDIST, PDIST_GRAD = Primitive("cdist"), Primitive("pdist"), Primitive("pdist_grad")
 
-_MODES = {None: 25, "use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0}  # more points: by a product
+_MODES = {"use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0}  # more points: by a product
 _DIFFERENCES = 1 << 22                                   # that are in memory at once
 _PAIRS = 1 << 16                                         # numbers of few points, whose differences are one operation
 

@@ -16,7 +16,7 @@ from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye, zeros_like
 from ..index.triangles import tril, triu
-from ..memory.resize import into, into_all, into_all_exactly, into_exactly
+from ..memory.resize import into, into_all_exactly, into_exactly
 from ..pointwise.complexparts import complex as complex_of
 from ..pointwise.complexparts import imag
 from ..pointwise.elementary import log
@@ -347,13 +347,24 @@ def _pinv_vjp(node, grad):
     return (-(k @ p).mH + (gh - a @ k) @ p @ ph + phk - (phk @ p) @ a,)
 
 
+def _bound(driver, rcond, kind):
+    """The relative bound of singular values as LAPACK's routine takes it: "gels" takes A to be of full rank, "gelsy" keeps the
+    largest one, and to "gelsd" a bound of 1 is none."""
+    if driver == "gels":
+        return None
+    if rcond < 1 or driver == "gelss":
+        return rcond
+    return 1 - finfo(kind).eps if driver == "gelsy" else finfo(kind).eps
+
+
 def lstsq(A, B, rcond=None, *, driver=None, out=None) -> Lstsq:
     """The X that makes the norm of A X - B least, and of those the least, by the singular values of A.
 
     Args:
         A: (*, m, n).
         B: (*, m, k).
-        rcond: singular values up to rcond times the largest count as 0; max(m, n) times the dtype's epsilon when None.
+        rcond: singular values up to rcond times the largest count as 0; max(m, n) times the dtype's epsilon when None. "gels"
+            takes A to be of full rank.
         driver: LAPACK's routine "gelsy" (also when None), "gels", "gelss" or "gelsd": it decides what comes with the solution.
         out: a tuple of four tensors to write the results to.
 
@@ -376,14 +387,19 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None) -> Lstsq:
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}")
     rows, columns = A.layout.shape[-2:]
+    if rcond is not None:
+        rcond = _bound(driver, real("linalg.lstsq", "rcond", rcond), A.layout.dtype)
     inverse, s, keep = _pinv(A, None, rcond)
     solution, rank = inverse @ B, keep.sum(-1)
     result = A.new_empty((0,), dtype=s.layout.dtype)
     if driver != "gelsy" and rows > columns and (not has_values(rank) or (rank == columns).all()):
         rest = norm(A @ solution - B, 2, -2)
         result = rest * rest
-    return into_all(out, Lstsq(solution, result, rank.new_empty((0,)) if driver == "gels" else rank,
-                               s if driver in ("gelss", "gelsd") else s.new_empty((0,))))
+    found = Lstsq(solution, result, rank.new_empty((0,)) if driver == "gels" else rank,
+                  s if driver in ("gelss", "gelsd") else s.new_empty((0,)))
+    if out is None:
+        return found
+    return Lstsq(*[into(o, r) for o, r in zip(out[:2], found)], *[into_exactly("lstsq", o, r) for o, r in zip(out[2:], found[2:])])
 
 
 # ---------------------------------------------------------------- PyTorch's older names

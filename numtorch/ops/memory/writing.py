@@ -29,7 +29,8 @@ def into_fresh(inplace, target, *args, **kwargs):
 
 # Elementwise ops that PyTorch computes in `out` itself, whose dtype is then that of the result; others are cast.
 _UNCAST = frozenset("""abs bitwise_not ceil conj_physical floor frac gelu gelu_tanh hardshrink heaviside isneginf isposinf
-    logsigmoid neg replace_nonfinite round round_to_even rounded sgn sign signbit softplus softshrink trunc where""".split())
+    logsigmoid neg replace_nonfinite round round_to_decimals round_to_even round_to_tens sgn sign signbit softplus softshrink trunc
+    where""".split())
 
 
 def check_out_dtype(name, out, result_dtype, given) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...dtypes import float32
 from ...tensor import Tensor
+from ..core.arguments import integer
 from ..core.operands import layout_of
 from ..creation.fill import empty
 from ..memory.conversion import to_dtype
@@ -60,6 +61,7 @@ def native_group_norm(input, weight: Tensor | None, bias: Tensor | None, N: int,
         >>> torch.native_group_norm(torch.tensor([[[1., 3.]]]), None, None, 1, 1, 2, 1, 0.0)[1:]
         (tensor([[2.]]), tensor([[1.]]))
     """
+    N, C, HxW = [integer("native_group_norm", argument, n) for argument, n in (("N", N), ("C", C), ("HxW", HxW))]
     if layout_of("native_group_norm", input).numel != N * C * HxW:
         raise RuntimeError(f"Expected X.numel() == N * C * HxW to be true, got {input.layout.numel} and {N} * {C} * {HxW}")
     out = group_norm(input, group, weight, bias, eps)

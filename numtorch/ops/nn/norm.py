@@ -16,7 +16,7 @@ from ...dtypes import dtype as named
 from ...dtypes import float64
 from ...layout import Layout, as_shape, format_of, formatted
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths, integer, real
+from ..core.arguments import check_several, check_truths, integer, real
 from ..core.backends import has_kernels, kernels
 from ..core.operands import common_device, layout_of
 from ..core.primitive import Primitive, derivative_of
@@ -248,6 +248,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """
     if eps is None:
         eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype.to_real() is float64 else 2.0 ** -23
+    check_several("rms_norm", "normalized_shape", normalized_shape)
     shape = as_shape((normalized_shape,), "rms_norm: normalized_shape")
     return _rms_norm(input, weight, None, shape, eps)
 

@@ -157,5 +157,8 @@ def float_power(input, exponent, *, out=None) -> Tensor:
     kind = result_dtype([o.layout for o in operands])
     kind = "complex128" if kind.is_complex else "float64"
     by_name = type(operands[0].layout.dtype).by_name[kind]
+    if isinstance(out, Tensor) and out.layout.dtype is not by_name:
+        raise RuntimeError(f"the output given to float_power has dtype {out.layout.dtype.title} but the operation's result "
+                           f"requires dtype {by_name.title}")
     base, power = [o.to(by_name) if not o.layout.weak or i == 0 else o for i, o in enumerate(operands)]
     return pow(base, power, out=out)

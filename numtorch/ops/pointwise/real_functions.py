@@ -113,14 +113,21 @@ def logit(input, eps=None, *, out=None) -> Tensor:
         >>> torch.logit(torch.tensor([0.5, 0.9, 1.])), torch.logit(torch.tensor([1.]), eps=0.1)
         (tensor([0.0000, 2.1972,    inf]), tensor([2.1972]))
     """
-    return logit_of(input if eps is None else clamp_high(clamp_low(input, eps), 1 - eps), out=out)
+    return logit_of(_held(input, eps), out=out)
+
+
+def _held(x, eps):
+    """x in [eps, 1 - eps]; where that is empty, what is below eps is eps, and all else 1 - eps. A NaN is no bound."""
+    if eps is None or eps != eps:
+        return x
+    if eps <= 0.5:
+        return clamp_high(clamp_low(x, eps), 1 - eps)
+    return where(x < eps, eps, where(x > 1 - eps, 1 - eps, x))
 
 
 @formula_of(logit)
 def _logit_in_formulas(input, eps=None):
-    if eps is None:
-        return logit_of(input)
-    return logit_of(clamp_high(clamp_low(input, eps), 1 - eps))
+    return logit_of(_held(input, eps))
 
 
 # ---------------------------------------------------------------- lengths and angles

@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import as_dtype, bool_, can_cast, uint8
 from ...layout import as_shape, plain_dims, wrap_dims
 from ...tensor import Tensor
-from ..core.arguments import real, truth
+from ..core.arguments import integer, real, truth
 from ..core.late import later, provide
 from ..core.operands import layout_of, method
 from ..memory.copies import to_dtype
@@ -92,6 +92,8 @@ def nansum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if layout_of("nansum", input).dtype.is_complex:
         raise RuntimeError("nansum does not support complex inputs")
+    if isinstance(out, Tensor) and out.layout.dtype.is_complex:
+        raise NotImplementedError(f'"nansum_cpu" not implemented for \'{out.layout.dtype.title}\'')
     if input.layout.dtype.category != 2 or dtype is not None:
         return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
     return into(out, _nansum(input, _none_if_empty(dim), keepdim))
@@ -251,7 +253,7 @@ def aminmax(input, *, dim=None, keepdim: bool = False, out=None) -> _AminMax:
         >>> low, high
         (tensor([1., 2.]), tensor([4., 5.]))
     """
-    dim = None if dim is None else _none_if_empty(dim)
+    dim = None if dim is None else integer("aminmax", "dim", dim)
     low, high = _min(input, dim, keepdim), _max(input, dim, keepdim)
     return into_all_exactly("aminmax", out, _AminMax(low, high))
 

@@ -6,6 +6,7 @@ from functools import partial
 from ...autograd.graph import GraphNode, recording
 from ...layout import Layout, format_of, formatted, ints, wrap_dim
 from ...tensor import Tensor, empty
+from ..core.arguments import scalar
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor
@@ -142,6 +143,11 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     if not isinstance(input, Tensor):
         raise not_a_tensor("pad", input)
     layout = input.layout
+    if value is not None:
+        if mode != "constant" and mode in MODES:
+            raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        if isinstance(value, complex) and not layout.dtype.is_complex:
+            raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
     value = NOTHING if value is None else to_dtype(as_operand("pad", value), layout.dtype)
     try:
         plan = PADS[mode].plans.get((layout, value.layout, pad))
@@ -172,7 +178,7 @@ def constant_pad_nd(input, pad, value=0) -> Tensor:
         >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 0), 9)
         tensor([9, 1, 2])
     """
-    return _pad(input, pad, "constant", value)
+    return _pad(input, pad, "constant", scalar("constant_pad_nd", "value", value))
 
 
 _pad = pad                                               # whose name is that of its argument

@@ -4,6 +4,7 @@ from __future__ import annotations
 from ... import viewalgebra as algebra
 from ...layout import as_shape, ints
 from ...tensor import Tensor
+from ..core.arguments import check_several
 from ..core.operands import layout_of, method
 from ..core.primitive import not_a_tensor
 from ..memory.copies import clone
@@ -175,6 +176,8 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
                 [2, 3]])
     """
     layout = layout_of("as_strided", input)
+    check_several("as_strided", "size", size)
+    check_several("as_strided", "stride", stride)
     if layout.handler is not None:
         size, stride = as_shape((size,)), as_shape((stride,))
         return make_view(input, algebra.as_strided(layout, size, stride, storage_offset), AS_STRIDED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 
 from ...tensor import Tensor, alias
+from ..core.arguments import check_several
 from ..core.operands import layout_of
 from ..memory.copies import clone
 from ..memory.resize import into_exactly
@@ -26,10 +27,12 @@ def _detached(input) -> Tensor:
 
 
 def _expanded(input, size) -> Tensor:
+    check_several("expand_copy", "size", size)
     return views.expand(input, size)
 
 
 def _permuted(input, dims) -> Tensor:
+    check_several("permute_copy", "dims", dims)
     return views.permute(input, dims)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...layout import wrap_dims
 from ...tensor import Tensor
-from ..core.arguments import integer
+from ..core.arguments import integer, scalar
 from ..core.operands import layout_of
 from ..memory.copies import to_dtype
 from ..shape.join import cat
@@ -65,7 +65,11 @@ def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
     edge_order = integer("gradient", "edge_order", edge_order)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    dims = wrap_dims(tuple(dim) if isinstance(dim, (list, tuple)) else dim, layout_of("gradient", input).ndim)
+    if dim is not None and not isinstance(dim, (list, tuple)):
+        dim = integer("gradient", "dim", dim)
+    dims = wrap_dims(tuple(dim) if isinstance(dim, list) else dim, layout_of("gradient", input).ndim)
+    if isinstance(spacing, Tensor) and not spacing.layout.ndim:
+        spacing = scalar("gradient", "spacing", spacing)
     if isinstance(spacing, (list, tuple)):
         given = list(spacing)
         if len(given) != len(dims):
