@@ -202,6 +202,38 @@ class Declared(torch.nn.Module):
         return x * self.scale + self.shift * len(self.kept), self.seen
 
 
+class Early(torch.jit.ScriptModule):
+    """A module that is a script from the start, as before `torch.jit.script` took modules."""
+
+    def __init__(self, n: int):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.full((n,), 0.5))
+        self.inner = torch.nn.Linear(n, n)
+        self.turns = torch.jit.Attribute(3, int)
+
+    @torch.jit.script_method
+    def forward(self, x):
+        for i in range(self.turns):
+            if bool(x.sum() > 3):
+                x = self.inner(x)
+            else:
+                x = self.moved(x, i)
+        return x * self.weight
+
+    @torch.jit.script_method
+    def moved(self, x, by: int):
+        return x + by
+
+    def described(self) -> str:
+        return f"{type(self.weight).__name__} of {self.weight.numel()}"
+
+
+class Later(Early):
+    def __init__(self):
+        super().__init__(2)
+        self.turns = 2
+
+
 class Block(torch.nn.Module):
     scale: float
 

@@ -47,6 +47,7 @@ _PUBLIC = {
     "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule",
     "parsing": "parse", "inference": "freeze optimize_for_inference", "graph": "Graph", "interpreter": "Interpreter",
     "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",
+    "scripting.subclasses": "script_method",
     "scripting.reading": "annotate script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save", "native.exporting": "export_native",
 }
@@ -54,7 +55,7 @@ _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.sp
 
 __all__ = ["Attribute", "Final", "Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule", "TracerWarning",
            "UnsupportedNodeError", "annotate", "export", "export_native", "freeze", "ignore", "is_scripting", "is_tracing", "load",
-           "optimize_for_inference", "parse", "save", "script", "trace", "trace_module", "unused"]
+           "optimize_for_inference", "parse", "save", "script", "script_method", "trace", "trace_module", "unused"]
 
 
 def is_scripting() -> bool:

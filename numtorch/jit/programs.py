@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ..ops.core.primitive import is_ours
 from ..serialization import save as save_file
 from ..tensor import Tensor
 from ..tree import map_tensors, tensors_in
@@ -129,6 +131,9 @@ class ScriptFunction:
         return f"<traced {self.__name__}>"
 
 
+finishing: list = []                                     # what is done with objects of users' subclasses (scripting/subclasses.py)
+
+
 class ScriptModule(Module):
     """A module that runs a graph, with the parameters, buffers and submodules' names of the one that was traced.
 
@@ -141,6 +146,20 @@ class ScriptModule(Module):
         super().__init__()
         self._program: Any = None
         self._original_name = "Module"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if is_ours(cls.__module__):
+            return
+        begin: Any = cls.__init__
+
+        @functools.wraps(begin)
+        def made(self, *args, **kwargs):
+            begin(self, *args, **kwargs)
+            if type(self) is cls:
+                for finish in finishing:
+                    finish(self)
+        cls.__init__ = made  # type: ignore[method-assign]
 
     @property
     def original_name(self) -> str:

@@ -245,6 +245,24 @@ def test_constants_properties_and_empty_containers_of_modules(theirs):
         print(script.shown)
 
 
+def test_modules_that_are_scripts_from_the_start(theirs):
+    ours, other = programs.Early(2), theirs.Early(2)
+    other.load_state_dict({name: reference.tensor(value.tolist()) for name, value in ours.state_dict().items()})
+    assert isinstance(ours, programs.Early) and isinstance(ours, torch.jit.ScriptModule) and "for i in range(self.turns)" in ours.code
+    loaded = through_file(ours)
+    for x in ([[-1.0, 2.0]], [[4.0, 1.0]]):
+        wanted = other(reference.tensor(x)).flatten().tolist()
+        for each in (ours, loaded, copy.deepcopy(ours)):
+            assert each(torch.tensor(x)).flatten().tolist() == pytest.approx(wanted, rel=1e-5)
+    assert ours.described() == "Parameter of 2" and ours.moved(torch.zeros(1), 2).item() == 2 and list(ours.state_dict()) == list(other.state_dict())
+    with pytest.raises(RuntimeError, match="Expected a value of type 'int'"):
+        ours.moved(torch.zeros(1), 0.5)
+    ours.turns = 0
+    assert ours(torch.ones(2)).tolist() == [0.5, 0.5] and programs.Later().turns == 2
+    outer = torch.jit.script(torch.nn.Sequential(ours, torch.nn.ReLU()))
+    assert outer(torch.ones(2)).tolist() == [0.5, 0.5] and through_file(outer)(torch.ones(2)).tolist() == [0.5, 0.5]
+
+
 class Assigning(programs.Declared):
     def forward(self, x):
         self.factor = 4

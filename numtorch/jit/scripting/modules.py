@@ -6,6 +6,7 @@ import types
 from typing import Any, NamedTuple
 
 from ...nn.modules.module import Module
+from ...ops.core.primitive import is_ours
 from ..programs import ScriptFunction, ScriptModule
 from . import vocabulary
 from .kinds import is_named_tuple, said_kind
@@ -209,7 +210,7 @@ def _shell(module, unit, made):
     """A module without its scripts yet."""
     if isinstance(module, LibraryModule):
         return module._inner
-    if isinstance(module, ScriptModule):
+    if isinstance(module, ScriptModule) and (is_ours(type(module).__module__) or "_scripts" in vars(module)):
         return module
     if id(module) in made:
         return made[id(module)]
@@ -251,7 +252,7 @@ def _take_attributes(module, new, unit):
                 own[name] = value
                 own["_plain"].add(name)
     for name, value in vars(module).items():
-        if name in OWN:
+        if name in OWN or name in ("_program", "_original_name"):        # which an object of a subclass of ScriptModule has
             continue
         if isinstance(value, Attribute):
             kind = said_kind(value.type)

@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 from ...nn.modules.module import Module
+from ...ops.core.primitive import is_ours
 from ..programs import ScriptFunction
 from .checking import Checker
 from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind
@@ -264,7 +265,7 @@ class Unit:
             function = getattr(type(origin), name, None) if origin is not None else None
             is_property = isinstance(function, property)
             function = function.fget if isinstance(function, property) else function
-            if not isinstance(function, types.FunctionType) or function is getattr(Module, name, None):
+            if not isinstance(function, types.FunctionType) or is_ours(function.__module__):
                 return None
             found = scripts[name] = self._marked(function, name) or self._read(function, name, module)
             found.is_property = is_property
