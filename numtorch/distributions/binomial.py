@@ -336,7 +336,7 @@ class Multinomial(Distribution):
     def sample(self, sample_shape=()):
         drawn = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)
         counts = drawn.new_zeros(self._extended_shape(sample_shape))
-        return counts.scatter_add_(-1, drawn, ones_like(drawn)).type_as(self.probs)
+        return counts.scatter_add(-1, drawn, ones_like(drawn)).type_as(self.probs)
 
     def log_prob(self, value):
         self._validate(value)

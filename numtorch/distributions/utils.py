@@ -8,13 +8,14 @@ from typing import Any
 
 from ..autograd.modes import enable_grad
 from ..dtypes import finfo, get_default_dtype
-from ..layout import Size
 from ..ops.core.status import has_values
 from ..ops.creation.fill import tensor
 from ..ops.creation.ranges import arange
 from ..ops.nn.softmax import softmax
+from ..ops.pointwise.functions import where
 from ..ops.random.draws import drawn, randn
 from ..ops.reduce.query import broadcast_tensors
+from ..ops.shape.pad import constant_pad_nd
 from ..tensor import Tensor
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
@@ -192,6 +193,6 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     if abs(n - root) > finfo(vec.dtype).eps:
         raise ValueError(f"The size of last dimension is {size} which cannot be expressed as the lower triangular part of a "
                          f"square D x D matrix.")
-    mat = vec.new_zeros(vec.shape[:-1] + Size((n, n)))
-    mat[..., _triangle(n, diag, vec.device)] = vec
-    return mat
+    inside = _triangle(n, diag, vec.device).flatten()
+    places = where(inside, inside.cumsum(0) - 1, size)   # a zero stands behind the vector
+    return constant_pad_nd(vec, (0, 1)).index_select(-1, places).unflatten(-1, (n, n))

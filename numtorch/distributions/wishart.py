@@ -140,10 +140,10 @@ class Wishart(ExponentialFamily):
         """
         sample = self._bartlett_sampling(sample_shape)
         regular = self.support.check(sample)
-        if not regular.all():
+        if not holds(regular):
             warnings.warn("Singular sample detected.", stacklevel=2)
         for _ in range(10 if max_try_correction is None else max_try_correction):
-            if regular.all():
+            if holds(regular):
                 break
             sample = where(regular[..., None, None], sample, self._bartlett_sampling(sample_shape))
             regular = self.support.check(sample)

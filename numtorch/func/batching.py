@@ -127,6 +127,13 @@ class BatchLevel(Level):
         value, has = self.inside(x)
         return value if has else value.unsqueeze(0).expand(self.size, *value.layout.shape)
 
+    def as_sample(self, x):
+        """A tensor as one sample at this level: expanded, where it does not depend on the sample."""
+        layout = x.layout
+        if not isinstance(layout, Wrapping) or layout.handler.rank < self.rank:
+            return batched(self.all_samples(x), self)
+        return x if layout.handler is self else tensor_of(layout.replaced(self.as_sample))
+
     def wrapped(self, result):
         """What a rule returned, as one sample."""
         if isinstance(result, Tensor):

@@ -1,7 +1,8 @@
 """Random numbers inside of `vmap`: refused, of each sample its own, or the same for all.
 
-While such a map runs, streams ask before they give numbers, and draws of new tensors, which have no tensor whose layout could be
-special, are made for all samples. Otherwise neither is so.
+While such a map runs, streams ask before they give numbers, draws of new tensors, which have no tensor whose layout could be
+special, are made for all samples, and so are draws at parameters, and dropout, of what is the same for all. Otherwise none of it
+is so.
 """
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import threading
 
 from ..kernels.forks import survive_fork
 from ..ops.core.generator import Generator, get_rng_state, set_rng_state
-from ..ops.core.primitive import PlanTable, registry
+from ..ops.core.primitive import Draw, PlanTable, registry
+from ..ops.nn import dropout as dropouts
 from ..ops.shape.join import stack
 
 _ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
@@ -18,7 +20,8 @@ _ERROR = ("vmap: called random operation while in randomness error mode. Please 
 _IN_PLACE = ("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If "
              "this is necessary for your usage, please file an issue with functorch.")
 _RANDOM = registry["random"]
-_claim, _draw = Generator._claim, _RANDOM.execute
+_claim, _draw, _draw_at = Generator._claim, _RANDOM.execute, Draw.draw
+_drop, _alpha_drop = dropouts._dropout, dropouts._alpha_dropout
 _lock = survive_fork(threading.Lock())
 _maps = [0]                                              # how many run, in all threads
 
@@ -77,6 +80,34 @@ def _draw_for_all(plan, size, *call):
     return drawn
 
 
+def _over_different(x):
+    """A tensor as one sample of all maps whose draws are different, unless it is already.
+
+    Raises:
+        RuntimeError: one of the maps refuses draws.
+    """
+    if not _thread.allowed:
+        if any(level.randomness == "error" for level in _thread.levels):
+            raise RuntimeError(_ERROR)
+        for level in _thread.levels:
+            if level.randomness == "different":
+                x = level.as_sample(x)
+    return x
+
+
+def _draw_at_samples(self, tensors, attributes, generator):
+    """A draw at parameters."""
+    return _draw_at(self, (_over_different(tensors[0]), *tensors[1:]), attributes, generator)
+
+
+def _drop_of_samples(input, p):
+    return _drop(_over_different(input), p)
+
+
+def _alpha_drop_of_samples(input, p):
+    return _alpha_drop(_over_different(input), p)
+
+
 @contextlib.contextmanager
 def allowed():
     """Inside, streams give numbers: the caller has decided for which samples."""
@@ -92,7 +123,8 @@ def enter(level) -> None:
     _thread.levels.append(level)
     with _lock:
         _maps[0] += 1
-        Generator._claim, _RANDOM.execute, _RANDOM.plans = _asking, _draw_for_all, _no_plans
+        Generator._claim, _RANDOM.execute, _RANDOM.plans, Draw.draw = _asking, _draw_for_all, _no_plans, _draw_at_samples
+        dropouts._dropout, dropouts._alpha_dropout = _drop_of_samples, _alpha_drop_of_samples
 
 
 def leave(level) -> None:
@@ -101,7 +133,8 @@ def leave(level) -> None:
     with _lock:
         _maps[0] -= 1
         if not _maps[0]:
-            Generator._claim, _RANDOM.execute, _RANDOM.plans = _claim, _draw, _plans
+            Generator._claim, _RANDOM.execute, _RANDOM.plans, Draw.draw = _claim, _draw, _plans, _draw_at
+            dropouts._dropout, dropouts._alpha_dropout = _drop, _alpha_drop
 
 
 def each_sample(level, draw):

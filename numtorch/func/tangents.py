@@ -31,7 +31,7 @@ from ..tree import flatten, unflatten
 from .batching import BatchLevel
 from .dual import Dual, dual_of
 from .levels import Level, Wrapping, check_place, innermost, levels_of, tensor_of, written
-from .variables import gradients, over, own_place, places, without_graph
+from .variables import gradients, own_place, places, without_graph
 
 pushes: dict[str, Callable] = {}                         # by the primitive's name: push(primitive, primals, tangents, attributes)
 
@@ -401,5 +401,5 @@ def by_gradient(primitive, primals, tangents, attributes):
 
 def _over_all(x, levels):
     for level in reversed(levels):
-        x = over(x, level)
+        x = level.as_sample(x)
     return x

@@ -28,16 +28,8 @@ def _variable_vjp(node, grad):
 def variable(x: Tensor, outer: bool = True) -> Tensor:
     """A tensor over the same memory that has a place of its own in the graph, and in it leads to x's where `outer` says so."""
     for level in active_batches():
-        x = over(x, level)
+        x = level.as_sample(x)
     return own_place(x, outer)
-
-
-def over(x, level):
-    """x as a tensor of one sample at a level of vmap: expanded, where it does not depend on the sample."""
-    layout = x.layout
-    if not isinstance(layout, Wrapping) or layout.handler.rank < level.rank:
-        return batched(level.all_samples(x), level)
-    return x if layout.handler is level else tensor_of(layout.replaced(lambda value: over(value, level)))
 
 
 def own_place(x, outer):

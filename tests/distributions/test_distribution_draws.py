@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from test_distributions import SCIPY, SPD, TABLE, L, P, S, W, law, tensor
+from test_distributions import SCIPY, SPD, TABLE, L, P, S, W, law, leaves, tensor
 
 import numtorch as torch
 from numtorch import distributions as D
@@ -136,6 +136,11 @@ def reseeded(make):
     return sample
 
 
+MOVING = {"covariance": "MultivariateNormal", "precision": "MultivariateNormal", "low rank": "LowRankMultivariateNormal", "logistic": "LogisticNormal",
+          "bernoulli": "ContinuousBernoulli", "kumaraswamy": "Kumaraswamy", "relaxed": "RelaxedBernoulli", "relaxed one hot": "RelaxedOneHotCategorical",
+          "wishart": "Wishart", "t": "StudentT"}
+
+
 @pytest.mark.parametrize("make, parameters", [
     (lambda m, c: D.MultivariateNormal(m, c @ c.mT + torch.eye(3, dtype=torch.float64)), (L, SPD)),
     (lambda m, c: D.MultivariateNormal(m, precision_matrix=c @ c.mT + torch.eye(3, dtype=torch.float64)), (L, SPD)),
@@ -143,7 +148,7 @@ def reseeded(make):
     (lambda t, p: D.RelaxedBernoulli(t, p), (0.7, P)), (lambda t, p: D.RelaxedOneHotCategorical(t, logits=p), (0.7, L)),
     (lambda c: D.Wishart(4.5, c @ c.mT + torch.eye(3, dtype=torch.float64)), (SPD,)),
     (lambda m, s: D.StudentT(torch.tensor([3.0] * 3, dtype=torch.float64), m, s), (L, S)),
-], ids=["covariance", "precision", "low rank", "logistic", "bernoulli", "kumaraswamy", "relaxed", "relaxed one hot", "wishart", "t"])
+], ids=list(MOVING))
 def test_samples_of_one_seed_move_with_their_parameters(make, parameters):
     """Draws take as many numbers from the stream whatever the parameters: finite differences see the same ones."""
     given = [torch.tensor(p, dtype=torch.float64, requires_grad=True) for p in parameters]
@@ -241,10 +246,18 @@ def of_logistic(drawn, of):
     return stats.logistic.cdf(logits * float(of.temperature) - of.logits.numpy())
 
 
+def of_relaxed_classes(drawn, of):
+    """The difference of two logarithms, times the temperature, is a logistic number around that of the logits."""
+    logs, logits = np.log(drawn), of.logits.numpy()
+    pairs = [(0, 1), (1, 2), (2, 0)]
+    return np.stack([stats.logistic.cdf((logs[..., i] - logs[..., j]) * float(of.temperature) - (logits[..., i] - logits[..., j]))
+                     for i, j in pairs], -1)
+
+
 UNIFORM = {                                              # what is uniform in [0, 1] when the samples follow their law
     "ContinuousBernoulli": lambda drawn, of: of.cdf(torch.tensor(drawn)).numpy(), "Kumaraswamy": lambda drawn, of: of.cdf(torch.tensor(drawn)).numpy(),
     "Dirichlet": of_betas, "LowRankMultivariateNormal": whitened, "MultivariateNormal": whitened, "MultivariateNormal precision": whitened,
-    "MultivariateNormal tril": whitened, "RelaxedBernoulli": of_logistic, "Wishart": of_diagonals, "Wishart precision": of_diagonals,
+    "MultivariateNormal tril": whitened, "RelaxedBernoulli": of_logistic, "RelaxedOneHotCategorical": of_relaxed_classes, "Wishart": of_diagonals, "Wishart precision": of_diagonals,
     "Wishart tril": of_diagonals,
     "LogisticNormal": lambda drawn, of: stats.norm.cdf(D.StickBreakingTransform().inv(torch.tensor(drawn)).numpy(), of.loc.numpy(), of.scale.numpy()),
 }
@@ -259,7 +272,10 @@ def test_vectors_and_shares_follow_their_law(row):
         assert stats.kstest(column, "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("row", ["Categorical", "OneHotCategorical", "Multinomial"])
+CLASSES = ["Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough", "Multinomial"]
+
+
+@pytest.mark.parametrize("row", CLASSES)
 def test_classes_follow_their_law(row):
     """Counts of classes by chi-square; of several trials, one class's counts, which are binomial."""
     torch.manual_seed(13)
@@ -273,6 +289,29 @@ def test_classes_follow_their_law(row):
         else:
             classes = drawn[:, column] if row == "Categorical" else drawn[:, column].argmax(-1)
             assert stats.chisquare(np.bincount(classes.reshape(N).astype(int), minlength=3), shares * N).pvalue > 1e-3
+
+
+MADE_OF_OTHERS = {"Distribution", "ExponentialFamily", "Independent", "MixtureSameFamily", "TransformedDistribution"}
+NAMES = {name for name in D.__all__ if isinstance(getattr(D, name), type) and issubclass(getattr(D, name), D.Distribution)} - MADE_OF_OTHERS
+
+
+def test_every_distribution_has_a_test_of_its_law_and_of_its_gradients():
+    """By Kolmogorov and Smirnov's test or by chi-square; those that can, of how samples move with their parameters."""
+    tested = {*CONTINUOUS, *COUNTS, *UNIFORM, *CLASSES, "VonMises", "LKJCholesky"}
+    assert NAMES == {row.split()[0] for row in tested} == {row.split()[0] for row in TABLE}
+    moving = {row.split()[0] for row in TABLE if law(torch, row).has_rsample}
+    assert moving == {*IMPLICIT, *MOVING.values(), "StudentT", "FisherSnedecor", "Dirichlet", "OneHotCategoricalStraightThrough"}
+
+
+def test_straight_through_samples_have_the_gradient_of_their_probabilities():
+    probs = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64, requires_grad=True)
+    of, weights = D.OneHotCategoricalStraightThrough(probs=probs), torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    torch.manual_seed(17)
+    drawn = of.rsample((4,))
+    torch.testing.assert_close(drawn.detach().sum(-1), torch.ones(4, dtype=torch.float64))
+    slope, = torch.autograd.grad((drawn * weights).sum(), probs, retain_graph=True)
+    wanted, = torch.autograd.grad((of.probs * weights).sum() * 4, probs)
+    torch.testing.assert_close(slope, wanted)
 
 
 def test_mixtures_and_transformed_numbers_follow_their_law():
@@ -300,3 +339,27 @@ def test_samplers_under_vmap(randomness):
             assert stats.kstest(x, "uniform").pvalue > 1e-3
         if randomness == "different":
             assert abs(np.corrcoef(shares)[0, 1]) < 0.05
+
+
+@pytest.mark.parametrize("row", TABLE)
+def test_every_sampler_under_vmap(row):
+    """Refused, of each sample its own, or the same for all: where parameters are shared, and where each sample has its own."""
+    def draw(lead):
+        given = {name: torch.stack([v.detach()] * 4) if lead and v.ndim else v.detach() for name, v in leaves(torch, row).items()
+                 if isinstance(v, torch.Tensor)}
+        rest = {name: v for name, v in leaves(torch, row).items() if not isinstance(v, torch.Tensor)}
+        dims = {name: 0 if lead and v.ndim else None for name, v in given.items()}
+
+        def one(_, given):
+            return law(torch, row, {**given, **rest}).sample((50,))
+        return lambda **options: torch.func.vmap(one, (0, dims), **options)(torch.zeros(4), given)
+    for lead in (False, True):
+        run = draw(lead)
+        with pytest.raises(RuntimeError, match="randomness"):
+            run()
+        torch.manual_seed(18)
+        different, same = run(randomness="different"), run(randomness="same")
+        assert different.shape == same.shape == (4, *law(torch, row).sample((50,)).shape)
+        assert all(torch.equal(same[0], same[i]) for i in range(1, 4))
+        assert all(not torch.equal(different[i], different[j]) for i in range(4) for j in range(i))
+        assert law(torch, row).support.check(different).all()

@@ -346,6 +346,68 @@ def test_values_are_scipys(row):
             np.testing.assert_allclose(have, theirs, rtol=1e-7)
 
 
+# What SciPy has not: an element's law on an interval, of (the distribution, what makes an event of the element).
+def pairs(x):
+    return torch.stack((x, 1 - x), -1)
+
+
+def correlations(x):
+    return torch.stack((torch.stack((torch.ones_like(x), torch.zeros_like(x)), -1), torch.stack((x, (1 - x * x).sqrt()), -1)), -2)
+
+
+def number(x):
+    return torch.tensor(x, dtype=torch.float64)
+
+
+INTEGRATED = {
+    "ContinuousBernoulli": (lambda: D.ContinuousBernoulli(number(0.3)), 0, None), "Kumaraswamy": (lambda: D.Kumaraswamy(number(1.7), number(2.2)), 0, None),
+    "RelaxedBernoulli": (lambda: D.RelaxedBernoulli(number(0.7), number(0.35)), 0, None), "LogisticNormal": (lambda: D.LogisticNormal(number([0.3]), number([0.8])), 0, pairs),
+    "RelaxedOneHotCategorical": (lambda: D.RelaxedOneHotCategorical(number(0.7), number([0.4, 0.6])), 0, pairs), "LKJCholesky": (lambda: D.LKJCholesky(2, number(1.8)), -1, correlations),
+}
+VECTORS = {"Categorical", "Dirichlet", "LowRankMultivariateNormal", "Multinomial", "MultivariateNormal", "OneHotCategorical",
+           "OneHotCategoricalStraightThrough", "Wishart"}
+
+
+def test_every_distribution_is_compared_with_scipy_or_integrated():
+    assert {row.split()[0] for row in TABLE} == {*SCIPY, *INTEGRATED, *VECTORS}
+
+
+@pytest.mark.parametrize("name", INTEGRATED)
+def test_densities_that_scipy_has_not_are_integrated(name):
+    """The whole is 1, the mean, the variance and the entropy are integrals of the density, and so is the distribution function."""
+    make, low, event = INTEGRATED[name]
+    of = make()
+    share = 1 / (1 + np.exp(-np.linspace(-30, 30, 60_001)))                # close together at both ends
+    x = low + (1 - low) * share
+    logs = of.log_prob(torch.tensor(x) if event is None else event(torch.tensor(x)).double()).numpy()
+    inside = np.isfinite(logs)
+    x, density, logs = x[inside], np.exp(logs[inside]), logs[inside]
+    integral = lambda f: np.trapezoid(f * density, x)
+    assert integral(1) == pytest.approx(1, abs=1e-5)
+    if event is None:
+        first, second = outcome(lambda: of.mean), outcome(lambda: of.variance)
+        if not isinstance(first, str):
+            assert first == pytest.approx(integral(x), abs=1e-5) and second == pytest.approx(integral(x * x) - integral(x)**2, abs=1e-5)
+        found = outcome(lambda: of.cdf(number(0.4)))
+        if not isinstance(found, str):
+            below = x < 0.4
+            assert found == pytest.approx(np.trapezoid(density[below], x[below]), abs=1e-3)
+    entropy = outcome(of.entropy)
+    if not isinstance(entropy, str):
+        assert entropy == pytest.approx(-integral(logs), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"])
+def test_classes_are_scipys(name):
+    of = getattr(D, name)(tensor(torch, K))
+    for row, probs in enumerate(K):
+        other = stats.multinomial(1, probs)
+        for k, event in enumerate(np.eye(3)):
+            value = torch.tensor(event if "Hot" in name else float(k))
+            assert of.log_prob(value)[row].item() == pytest.approx(other.logpmf(event))
+        assert of.entropy()[row].item() == pytest.approx(other.entropy())
+
+
 def test_vectors_and_matrices_are_scipys():
     value = R.normal(size=(4, 3))
     mine = D.MultivariateNormal(tensor(torch, L), tensor(torch, SPD))

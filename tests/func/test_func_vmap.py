@@ -219,6 +219,10 @@ DRAWS = {
     "randn": lambda torch, x: x + torch.randn(4), "rand_like": lambda torch, x: torch.rand_like(x), "randperm": lambda torch, x: torch.randperm(6),
     "dropout": lambda torch, x: torch.nn.functional.dropout(x + 1), "normal_": lambda torch, x: x.clone().normal_(),
     "feature dropout": lambda torch, x: torch.nn.functional.dropout2d((x + 1).reshape(1, 4, 1, 1)), "randint": lambda torch, x: torch.randint(9, (4,)),
+    "poisson of the same": lambda torch, x: torch.poisson(torch.ones(4) * 9), "dropout of the same": lambda torch, x: torch.nn.functional.dropout(torch.ones(9)),
+    "bernoulli of the same": lambda torch, x: torch.bernoulli(torch.full((9,), 0.5)), "multinomial of the same": lambda torch, x: torch.multinomial(torch.ones(9), 5),
+    "gamma of the same": lambda torch, x: torch._standard_gamma(torch.ones(4)), "of samples of samples": lambda torch, x: torch.func.vmap(
+        lambda y: torch.poisson(torch.ones(2) * 9), randomness="different")(x),
     "bernoulli": lambda torch, x: torch.bernoulli(x + 0.5), "in place": lambda torch, x: x + torch.empty(4).normal_(),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...dtypes import bool_, finfo
+from ...ops.core.status import has_values
 from ...ops.creation.fill import full
 from ...ops.linalg.factorise import cholesky_ex, eigvalsh
 from ...ops.linalg.matrices import vector_norm
@@ -69,6 +70,11 @@ class _CorrCholesky(_LowerCholesky):
         return super().check(value) & unit
 
 
+def _fails(mask):
+    """Whether a mask is known not to hold everywhere: of samples of `vmap` it is not known."""
+    return has_values(mask) and not mask.all()
+
+
 class _Square(Constraint):
     event_dim = 2
 
@@ -85,10 +91,10 @@ class _Symmetric(_Square):
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        return (eigvalsh(value) >= 0).all(-1) if symmetric.all() else symmetric
+        return symmetric if _fails(symmetric) else symmetric & (eigvalsh(value) >= 0).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        return cholesky_ex(value).info == 0 if symmetric.all() else symmetric
+        return symmetric if _fails(symmetric) else symmetric & (cholesky_ex(value).info == 0)
