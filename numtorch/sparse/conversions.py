@@ -4,7 +4,9 @@ from __future__ import annotations
 import math
 
 from ..autograd.graph import Recorded, recording
-from ..dtypes import int64
+from ..dtypes import as_dtype, int64
+from ..ops.core.backends import placed
+from ..ops.core.late import provide
 from ..ops.creation.fill import full, zeros
 from ..ops.creation.ranges import arange
 from ..ops.index.index_select import put_values
@@ -20,6 +22,7 @@ from .coo import (
     coo,
     coordinates,
     dense_to_coo,
+    empty_coo,
     of_dense,
     stacked,
     stored_of,
@@ -87,6 +90,23 @@ def _converted_vjp(node, grad):
 def as_layout(x, layout) -> Tensor:
     """A COO tensor as one of the kind, and the blocks, of another layout."""
     return as_kind(x, layout.kind, getattr(layout, "blocksize", None) or None)
+
+
+@provide
+def none_like(x, dtype, device) -> Tensor:
+    """A sparse tensor of the layout and shape of another that stores nothing."""
+    layout = x.layout
+    if not isinstance(layout, SparseLayout):
+        raise NotImplementedError("zeros_like: what one sample of a sparse tensor stores is not known inside of vmap; use "
+                                  "`to_dense()` there")
+    kind, device = layout.dtype if dtype is None else as_dtype(dtype), layout.device if device is None else placed(device)
+    if not isinstance(layout, Compressed):
+        return empty_coo(kind, layout.shape, layout.sparse_dim, device)
+    lead, dense = layout.shape[:layout.batch], layout.shape[layout.ndim - layout.dense_dim:]
+    parts = [zeros((*lead, extent), dtype=int64, device=device) for extent in (layout.lines()[0] + 1, 0)]
+    values = zeros((*lead, 0, *layout.blocksize, *dense), dtype=kind, device=device)
+    made = type(layout).of(kind, layout.shape, 2, device, layout.batch, layout.blocksize)
+    return with_values(made, parts, True, values, "zeros_like")
 
 
 def _check_blocks(cls, extents, blocksize, name):

@@ -165,8 +165,9 @@ def like(x, values, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
 
 def coo(indices, values, shape, coalesced=False, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
     """A COO tensor of recorded values at coordinates that have been checked."""
-    layout = COO.of(values.layout.dtype, tuple(shape), indices.layout.shape[0], values.layout.device)
-    return with_values(layout, (indices,), coalesced, values, name)
+    dims, nnz = indices.layout.shape
+    layout = COO.of(values.layout.dtype, tuple(shape), dims, values.layout.device)
+    return with_values(layout, (indices,), coalesced or nnz < 2, values, name)
 
 
 def taken(x, layout, index_parts, coalesced=False) -> Tensor:

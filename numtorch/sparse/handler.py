@@ -13,6 +13,7 @@ from ..layout import Layout
 from ..ops.memory.writing import check_inplace_allowed, rebase_history
 from ..ops.shape.slicing import SLICE
 from ..ops.shape.view_tape import make_part
+from ..tensor import alias
 from ..viewalgebra import narrow, select
 from .layouts import SparseLayout, SparseStorage, is_sparse, made
 
@@ -92,7 +93,9 @@ class Handler:
         return _viewed(layout, plain[0], (function, *arguments)), 0
 
     def viewed(self, x, layout):
-        """The tensor of a layout that `view` has made."""
+        """The tensor of a layout that `view` has made, or of its own where the view is of all."""
+        if layout is x.layout:
+            return alias(x)
         for function, *arguments in layout.steps:
             x = VIEWS[function.__name__](x, *arguments) if is_sparse(x) else make_part(x, SLICE, function, *arguments)
         return x

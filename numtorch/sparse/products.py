@@ -217,9 +217,10 @@ def _mm(primitive, a, b):
 
 @rule("mv")
 def _mv(primitive, a, x):
-    if is_sparse(x) or a.layout.ndim != 2 or x.layout.ndim != 1:
-        raise refusal("mv of a sparse vector", a, x) if is_sparse(x) else RuntimeError(
-            f"vector + matrix @ vector expected, got {a.layout.ndim}, {x.layout.ndim}")
+    if is_sparse(x) and is_sparse(a):
+        raise refusal("mv of a sparse vector", a, x)
+    if a.layout.ndim != 2 or x.layout.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {a.layout.ndim}, {x.layout.ndim}")
     if a.layout.shape[1] != x.layout.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return squeeze(multiplied(a, unsqueeze(x, 1)), 1)

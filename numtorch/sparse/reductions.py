@@ -60,14 +60,15 @@ def sum_of(primitive, x, dims=None, keepdim=False, options=()):
         values = to_dtype(values, int64)
     if not inside:
         return coo(x.memory.parts[0], values, _without(layout.shape, axes, keepdim), True, "sparse_sum")
+    if len(inside) == layout.sparse_dim:                 # nothing is left to index
+        result = reductions.sum(values, 0)
+        return reshape(result, _without(layout.shape, axes, True)) if keepdim else result
     rows = list(coordinates(x))
     if keepdim:
         for d in inside:
             rows[d] = full((values.layout.shape[0],), 0, dtype=int64)
     else:
         rows = [row for d, row in enumerate(rows) if d not in inside]
-    if not rows:
-        return reductions.sum(values, 0)
     return coalesce(coo(stacked(rows), values, _without(layout.shape, axes, keepdim)), _SPARSE_SUM)
 
 

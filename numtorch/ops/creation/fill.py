@@ -10,7 +10,7 @@ from ...scalars import number
 from ...tensor import Tensor, fresh, view_of
 from ...viewalgebra import diagonal
 from ..core.backends import placed
-from ..core.late import provide
+from ..core.late import later, provide
 from ..core.operands import layout_of, method
 from ..core.primitive import new_plan_table
 from ..memory.assign import ONE, ZERO, filled, filled_from
@@ -221,7 +221,16 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
     """
     if layout is not None and (sparse := sparse_layout("empty_like", layout)) is not None:
         return zeros_like(input, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
-    return finish_made(fresh(like_layout(input, dtype, device, memory_format)), requires_grad)
+    try:
+        found = like_layout(input, dtype, device, memory_format)
+    except NotImplementedError:
+        return _none_like(input, dtype, device, requires_grad)
+    return finish_made(fresh(found), requires_grad)
+
+
+def _none_like(input, dtype, device, requires_grad):
+    """A sparse tensor like another that stores nothing."""
+    return later["none_like"](input, dtype, device).requires_grad_(requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
@@ -267,7 +276,11 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
     """
     if layout is not None and (sparse := sparse_layout("zeros_like", layout)) is not None:
         return zeros_like(input, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
-    return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ZERO), requires_grad)
+    try:
+        found = like_layout(input, dtype, device, memory_format)
+    except NotImplementedError:
+        return _none_like(input, dtype, device, requires_grad)
+    return finish_made(filled_from(found, ZERO), requires_grad)
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
