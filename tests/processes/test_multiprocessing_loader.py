@@ -123,7 +123,7 @@ def test_batches_come_as_they_are_made_where_order_is_no_matter():
 def test_batches_own_their_memory():
     """They stay when the workers are gone, and go with what the consumer has of them."""
     before = in_use()
-    context = torch.multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("fork")        # Python's names the way as well
     batches = list(DataLoader(Numbers(), 5, num_workers=2, multiprocessing_context=context))
     assert not {p.name for p in multiprocessing.active_children()} & {"DataLoader worker 0", "DataLoader worker 1"}
     row = batches[1][0][2]
