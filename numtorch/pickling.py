@@ -29,6 +29,10 @@ copyreg.pickle(type(bare), _reduce_slot)                 # functions of users' e
 def _reduce(self, protocol) -> tuple:
     if self.layout.handler is not None:
         return self.layout.handler.reduced(self)
+    if self.layout.device.type == "meta":
+        layout = self.layout
+        return _rebuild_without_memory, (type(self), layout.dtype, layout.shape, layout.strides, self.requires_grad,
+                                         dict(_plain_state(self)))
     if self.layout.device is not cpu:
         return _rebuild_on, (self.cpu(), str(self.layout.device), self.requires_grad)
     words = raw_array(self).copy()                  # row-major; ascontiguousarray would make 0-dim ones 1-dim
@@ -48,8 +52,18 @@ def _rebuild(kind, dtype, words, requires_grad, state):
     return out.requires_grad_() if requires_grad else out
 
 
-def _rebuild_on(tensor, device, requires_grad):
-    out = tensor.to(device)
+def _rebuild_without_memory(kind, dtype, shape, strides, requires_grad, state):
+    place = lasting(Layout.of(dtype, ())).to("meta").layout.device          # which has storages once a tensor was there
+    out = new(kind)
+    out.layout, out.node = Layout.of(dtype, shape, strides, place), None
+    out.memory = new_storage(out.layout.nbytes, place)
+    out.address = out.memory.address
+    out.__dict__.update(state)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _rebuild_on(tensor, place, requires_grad):
+    out = tensor.to(place)
     return out.requires_grad_() if requires_grad else out
 
 

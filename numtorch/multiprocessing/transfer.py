@@ -17,6 +17,7 @@ from ..arrays import SharedMemory
 from ..devices import cpu
 from ..dtypes import dtype
 from ..layout import Layout
+from ..ops.core.primitive import is_ours
 from ..ops.pointwise.pointwise import PointwiseOp
 from ..shared.blocks import Block, allocate_copy
 from ..shared.channel import Channel, Letter
@@ -52,6 +53,8 @@ class Pickler(cloudpickle.Pickler):
         op = getattr(each, "op", None)
         if isinstance(op, PointwiseOp) and each is op.function:
             return getattr, (op, "function")
+        if isinstance(each, (types.FunctionType, type)) and (place := _public_place(each)) is not None:
+            return getattr, place
         if isinstance(each, Storage):
             raise TypeError("cannot send a Storage: send a tensor over it")
         shareable = getattr(type(each), "_reduce_shared", None)
@@ -189,6 +192,19 @@ def _importable(each):
     for part in each.__qualname__.split("."):
         found = getattr(found, part, None)
     return found is each
+
+
+def _public_place(each):
+    """(owner, name) of a function or type of this package that is found there, and not by its own name where it was written."""
+    for owner in (Tensor, sys.modules[__name__.partition(".")[0]]):
+        found = vars(owner)
+        if found.get(each.__name__) is each:
+            return owner, each.__name__
+        if is_ours(each.__module__):
+            for name, value in found.items():
+                if value is each:
+                    return owner, name
+    return None
 
 
 def name_typed_classes() -> None:

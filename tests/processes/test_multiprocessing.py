@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import multiprocessing
+import pickle
 import time
 from multiprocessing import resource_sharer
 
@@ -14,6 +15,7 @@ from family import MB, in_use
 import numtorch as torch
 import numtorch.multiprocessing as mp
 from numtorch.kernels.debugmemory import MODE
+from numtorch.multiprocessing import transfer
 
 pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
 
@@ -43,10 +45,18 @@ def test_tensors_travel_by_handle(context):
     part = back.get(timeout=60)
     assert part.untyped_storage() is x.untyped_storage() and part.stride() == (3, 1) and part.storage_offset() == 1
     for value in (torch.tensor(3.5), torch.arange(5, dtype=torch.int16), torch.zeros(0, 4), torch.tensor([1 + 2j]),
-                  torch.ones(2, 2, dtype=torch.bfloat16), {"a": [torch.ones(3)], "b": "text"}, 2 ** 70):
+                  torch.ones(2, 2, dtype=torch.bfloat16), {"a": [torch.ones(3)], "b": "text"}, 2 ** 70, torch.eye(2).to_sparse(),
+                  torch.empty(3, 2, device="meta").t(), torch.float16, [torch.Size([2])], torch.device("meta"), torch.FloatTensor):
         there.put(value)
         got = back.get(timeout=60)
         assert type(got) is type(value) and str(got) == str(value)
+    there.put(spread := torch.arange(3.0).expand(4, 3))
+    got = back.get(timeout=60)
+    assert got.stride() == (0, 1) and got.untyped_storage() is spread.untyped_storage()
+    stream = torch.Generator().manual_seed(3)
+    torch.rand(5, generator=stream)
+    there.put(stream)
+    assert torch.equal(torch.rand(4, generator=back.get(timeout=60)), torch.rand(4, generator=stream))
     there.put(None)
     process.join(60)
     assert process.exitcode == 0
@@ -293,6 +303,24 @@ def test_an_end_of_a_pipe_travels(context):
     resource_sharer.stop(10)                             # Python's thread that hands descriptors over
     with pytest.raises(EOFError):
         out.recv()
+
+
+@pytest.mark.parametrize("owner", [torch, torch.Tensor, torch.nn, torch.nn.functional, torch.nn.init, torch.optim, torch.linalg,
+                                   torch.fft, torch.special, torch.utils.data], ids=lambda owner: owner.__name__)
+def test_the_librarys_own_travel_by_name(owner):
+    """Functions, methods and types: what comes is what was sent, and not a copy of it."""
+    for name in dir(owner):
+        each = getattr(owner, name)
+        if callable(each) and not name.startswith("__"):
+            assert pickle.loads(transfer.dumps(each)) == each, name
+    assert len(transfer.dumps([torch.Tensor.add_, torch.FloatTensor, torch.Tensor.clamp_max_])) < 200
+
+
+def test_methods_are_functions_for_a_pool():
+    x = torch.zeros(3)
+    with mp.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(torch.Tensor.add_, (x, 2)).untyped_storage() is x.untyped_storage() and x.tolist() == [2] * 3
+        assert [y.tolist() for y in pool.map(torch.Tensor.double, [x[:1]])] == [[2]]
 
 
 # ---------------------------------------------------------------- what Python and PyTorch have

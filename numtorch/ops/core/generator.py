@@ -36,6 +36,14 @@ class Generator:
         self._lock = threading.Lock()
         self._seed, self._offset = 67280421310721, 0     # PyTorch's default seed
 
+    def __getstate__(self):
+        with self._lock:
+            return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream that belongs to a seed, and return it.
 
