@@ -7,14 +7,16 @@ import types
 from typing import Any
 
 from ...nn.modules.module import Module
-from ...ops.core.primitive import is_ours
-from ..programs import ScriptFunction
+from ..programs import ScriptFunction, ScriptModule
 from .checking import Checker
 from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind
 from .problems import NotSupportedError, Source, refuse
 from .reading import Reader, source_of
 
 MODIFIER = "_numtorch_script"                            # what a decorator says of a function: "ignore", "unused", "export"
+
+
+_BASES = (Module, ScriptModule)                          # whose methods are no scripts
 
 
 class Script:
@@ -265,7 +267,7 @@ class Unit:
             function = getattr(type(origin), name, None) if origin is not None else None
             is_property = isinstance(function, property)
             function = function.fget if isinstance(function, property) else function
-            if not isinstance(function, types.FunctionType) or is_ours(function.__module__):
+            if not isinstance(function, types.FunctionType) or any(function is getattr(base, name, None) for base in _BASES):
                 return None
             found = scripts[name] = self._marked(function, name) or self._read(function, name, module)
             found.is_property = is_property
