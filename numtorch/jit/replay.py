@@ -6,6 +6,7 @@ import gc
 import threading
 from collections import deque
 from sys import getrefcount
+from traceback import walk_tb
 from typing import Any
 
 from ..autograd.graph import Leaf
@@ -497,6 +498,11 @@ class Replay:
         if kind == "list":
             return [self._restored(each) for each in value]
         return value
+
+
+def complained(error: BaseException) -> bool:
+    """Whether an error is a complaint of a replay, behind whose kernel nothing was run."""
+    return any(frame.f_code is Replay._complain.__code__ for frame, _ in walk_tb(error.__traceback__))
 
 
 class _Holder:

@@ -13,6 +13,7 @@ import pytest
 import numtorch
 from numtorch.interposition import operations
 from numtorch.kernels.binding import DISABLE_JIT
+from numtorch.profiler.table import COLUMNS
 
 machine_code = pytest.mark.skipif(DISABLE_JIT, reason="kernels that run as Python are ops' own time")
 
@@ -59,6 +60,24 @@ def test_sums_over_calls():
     shapes = {str(e.input_shapes): e.count for e in profile.key_averages(group_by_input_shape=True) if e.key == "exp"}
     assert shapes == {"[[3]]": 3, "[[2, 2]]": 1}
     assert profile.events().total_average().count == len(profile.events())
+
+
+def test_tables_are_sorted_by_any_column():
+    x = numtorch.ones(32, 32)
+    with numtorch.profiler.profile(profile_memory=True, with_flops=True) as profile:
+        for _ in range(3):
+            (x @ x).exp()
+        numtorch.ones(5)
+    sums = profile.key_averages()
+    for column in COLUMNS:
+        above, _, rule, *lines = sums.table(sort_by=column, row_limit=-1).split("\n")
+        assert above == rule
+        shown = [line[:len(rule.split()[0])].strip() for line in lines[:lines.index(rule)]]
+        assert shown == [event.name for event in sorted(sums, key=lambda event: -getattr(event, column))] and len(shown) == len(sums), column
+    assert sums.table(sort_by="count", row_limit=2, time_unit="ms").count("\n") == 7 and "ms" in sums.table(time_unit="ms")
+    for wrong in (dict(sort_by="name"), dict(time_unit="minutes")):
+        with pytest.raises(ValueError, match="expected"):
+            sums.table(**wrong)
 
 
 @machine_code

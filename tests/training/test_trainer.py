@@ -502,6 +502,9 @@ class Leaving(Calls):
 @pytest.mark.parametrize(("make", "kind", "words"), [
     (lambda: trainer_of([(torch.ones(4, 5), torch.ones(4).long())]), RuntimeError,
      ["iteration 1 (batch 1 of epoch 1)", "Sequential and CrossEntropyLoss", "input (4, 5) float32; target (4,) int64"]),
+    (lambda: trainer_of([*examples(), (torch.ones(4, 5), torch.ones(4).long())], compile=True), RuntimeError,
+     ["iteration 7 (batch 7 of epoch 1)", "input (4, 5) float32; target (4,) int64"]),
+    (lambda: trainer_of([*examples(120), (torch.ones(4, 3), torch.full((4,), 7))], compile=True), IndexError, ["iteration 31"]),
     (lambda: trainer_of([torch.ones(3)]), ValueError, ["batch 1 of epoch 1", "pair (input, target)"]),
     (lambda: trainer_of([3]), TypeError, ["batch 1 of epoch 1"]),
     (lambda: (t := trainer_of(), t.register_plugin(plugins.PluginFactory(broken, interval=[(3, "iteration")])))[0], ZeroDivisionError,
@@ -518,8 +521,8 @@ class Leaving(Calls):
     (lambda: (t := trainer_of(), t.register_plugin(Leaving([(1, "epoch")])))[0], ZeroDivisionError, ["plugin Leaving as the run ended"]),
     (lambda: (t := trainer_of(), t.register_plugin(plugins.EarlyStopping("nowhere")))[0], KeyError, ["'nowhere'", "plugin EarlyStopping"]),
     (lambda: trainer_of([(torch.ones(4, 3), torch.full((4,), 7))]), IndexError, ["iteration 1"])],
-    ids=["shapes", "no pair", "no sequence", "plugin", "metric", "validation's shapes", "validation's pair", "validation's sample", "gathered",
-         "end", "field", "class"])
+    ids=["shapes", "compiled shapes", "compiled class", "no pair", "no sequence", "plugin", "metric", "validation's shapes", "validation's pair",
+         "validation's sample", "gathered", "end", "field", "class"])
 def test_mistakes_are_named(make, kind, words, tmp_path):
     trainer = make()
     trainer.register_plugin(plugins.Saver(tmp_path / "run.pt"))
@@ -527,6 +530,17 @@ def test_mistakes_are_named(make, kind, words, tmp_path):
         trainer.run()
     assert all(word in notes(raised.value) for word in words), notes(raised.value)
     assert (tmp_path / "run.pt").exists() == (trainer.iterations > 0) and trainer.is_whole
+
+
+def test_a_compiled_step_that_fails_changes_nothing():
+    ends = []
+    for compile in (False, True):
+        trainer = trainer_of([*examples(120, shuffle=False), (torch.ones(4, 3), torch.full((4,), 7))], compile=compile)
+        with pytest.raises(IndexError, match="Target 7"):
+            trainer.run()
+        ends.append([trainer.iterations, parameters(trainer).tolist(), [[value.tolist() for value in state.values()]
+                                                                        for state in trainer.optimizer.state_dict()["state"].values()]])
+    assert ends[0] == ends[1] and ends[0][0] == 30
 
 
 def test_plugins_that_raise_as_they_join_or_go_on_are_named(tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 from ...data.notes import add_note
 from ...serialization import load, save
 from .state import random_state, set_random_state
-from .steps import described, gradients, whole_step
+from .steps import described, gradients, in_gradients, whole_step
 
 UNITS = ("iteration", "epoch", "batch", "update")
 
@@ -254,6 +254,8 @@ class Trainer:
         try:
             self._run_step(closure, group, results)
         except Exception as error:
+            if self.compile and in_gradients(error):
+                self._between = False
             add_note(error, f"Trainer: in iteration {first} (batch {self.batches + 1} of epoch {self.epochs + 1}) of "
                             f"{type(self.model).__name__} and {_called(self.criterion)}, with {described(group)}")
             raise
@@ -271,7 +273,7 @@ class Trainer:
         if self._asks:
             self.optimizer.step(closure)
         elif self.compile:
-            self._between = True                         # a replay is one launch of all
+            self._between = True                         # a replay is one launch of all, and nobody knows where it was stopped
             results.extend(self._compiled()(*[value for pair in group for value in pair]))
         elif self.scaler is not None:
             closure()

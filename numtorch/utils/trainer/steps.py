@@ -1,6 +1,8 @@
 """What a step computes: the mean gradient of some batches, clipped; and all of a step as one function, which can be replayed."""
 from __future__ import annotations
 
+from traceback import walk_tb
+
 from ...nn.utils.parameters import clip_grad_norm_, clip_grad_value_
 from ...tensor import Tensor
 from ...tree import map_tensors, tensors_in
@@ -34,6 +36,12 @@ def gradients(pairs, model, criterion, optimizer, clip_value, clip_norm, autocas
     if clip_norm is not None:
         clip_grad_norm_(_parameters(optimizer), clip_norm)
     return total, results
+
+
+def in_gradients(error: BaseException) -> bool:
+    """Whether an error of a whole step came from `gradients`, called or replayed, so before the optimizer changed anything."""
+    from ...jit.replay import complained
+    return any(frame.f_code is gradients.__code__ for frame, _ in walk_tb(error.__traceback__)) or complained(error)
 
 
 def described(pairs) -> str:
