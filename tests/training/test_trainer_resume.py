@@ -1,6 +1,7 @@
 """Runs of the trainer that end in any way, by a kill, Ctrl-C or an error, and go on; and its checkpoints."""
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,14 +16,15 @@ from test_trainer import classifier, examples, notes, parameters, trainer_of
 import numtorch as torch
 from numtorch.utils.trainer import plugins
 
+# Makes runs one after the other, each in a forked process, which costs no imports, from one that has computed nothing yet. Says of each
+# how it ended and what it printed.
 SCRIPT = textwrap.dedent("""
-    import os, signal, sys
+    import json, os, signal, sys
     import numpy as np
     import numtorch as torch
     from numtorch.utils.trainer import Trainer, plugins
     sys.path.insert(0, {tests!r})
     from test_trainer import classifier, examples
-    path, how, when = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
     class Noisy(torch.data.Dataset):                     # draws from all streams as it is read
         def __len__(self):
@@ -31,50 +33,63 @@ SCRIPT = textwrap.dedent("""
             x = torch.randn(3) * 0.1 + float(np.random.rand()) + number / 26
             return x, int(x.sum().item() > 2)
 
-    model = classifier()
-    generator = torch.Generator().manual_seed(5) if how.startswith("own") else None
     class Plain(Noisy):
         def __getitem__(self, number):
             return torch.full((3,), number / 26), number % 2
 
-    kind = how.partition("-")[2]
-    samplers = {{"weighted": lambda: torch.data.WeightedRandomSampler(np.arange(1.0, 27.0), 40),
-                "long": lambda: torch.data.RandomSampler(range(26), num_samples=60)}}
-    np.random.seed(1)
-    options = dict(sampler=samplers[kind]()) if kind in samplers else dict(shuffle=True, generator=generator)
-    optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
-    workers = kind == "workers"
-    loader = torch.data.DataLoader(Plain() if workers else Noisy(), 4, num_workers=2 * workers, **options)
-    trainer = Trainer(model, torch.nn.CrossEntropyLoss(), optimizer, loader, accumulate=2)
-    trainer.register_plugin(plugins.LossMonitor())
-    trainer.register_plugin(plugins.Validation(examples(seed=1)))
-    trainer.register_plugin(plugins.Schedule(torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)))
-    trainer.register_plugin(plugins.Saver(path, [(1, "update"), (1, "epoch")]))
-    trainer.resume(path)
+    def run(path, how, when):
+        model = classifier()
+        generator = torch.Generator().manual_seed(5) if how.startswith("own") else None
+        kind = how.partition("-")[2]
+        samplers = {{"weighted": lambda: torch.data.WeightedRandomSampler(np.arange(1.0, 27.0), 40),
+                    "long": lambda: torch.data.RandomSampler(range(26), num_samples=60)}}
+        np.random.seed(1)
+        options = dict(sampler=samplers[kind]()) if kind in samplers else dict(shuffle=True, generator=generator)
+        optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+        workers = kind == "workers"
+        loader = torch.data.DataLoader(Plain() if workers else Noisy(), 4, num_workers=2 * workers, **options)
+        trainer = Trainer(model, torch.nn.CrossEntropyLoss(), optimizer, loader, accumulate=2)
+        trainer.register_plugin(plugins.LossMonitor())
+        trainer.register_plugin(plugins.Validation(examples(seed=1)))
+        trainer.register_plugin(plugins.Schedule(torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)))
+        trainer.register_plugin(plugins.Saver(path, [(1, "update"), (1, "epoch")]))
+        trainer.resume(path)
 
-    def end(number, model):
-        if number == when:
-            os.kill(os.getpid(), signal.SIGKILL)
-    trainer.register_plugin(plugins.PluginFactory(end, interval=[(1, "update")]))
-    trainer.register_plugin(plugins.PluginFactory(lambda number: end(-number, None), interval=[(1, "epoch")]))
-    trainer.run(until=3)
-    print(torch.cat([p.detach().reshape(-1) for p in model.parameters()]).tolist(), trainer.value("training_loss"),
-          trainer.value("validation_loss"), trainer.iterations, torch.rand(2).tolist(), np.random.rand())
+        def end(number, model):
+            if number == when:
+                os.kill(os.getpid(), signal.SIGKILL)
+        trainer.register_plugin(plugins.PluginFactory(end, interval=[(1, "update")]))
+        trainer.register_plugin(plugins.PluginFactory(lambda number: end(-number, None), interval=[(1, "epoch")]))
+        trainer.run(until=3)
+        return repr((torch.cat([p.detach().reshape(-1) for p in model.parameters()]).tolist(), trainer.value("training_loss"),
+                     trainer.value("validation_loss"), trainer.iterations, torch.rand(2).tolist(), np.random.rand()))
+
+    ended = []
+    for path, when in json.loads(sys.argv[2]):
+        child = os.fork()
+        if not child:
+            try:
+                with open(path + ".txt", "w") as file:
+                    file.write(run(path, sys.argv[1], when))
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+                os._exit(1)
+            os._exit(0)
+        ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print(json.dumps(ended))
 """).format(tests=str(Path(__file__).resolve().parent))
 
 
-def scripted(*arguments):
-    return subprocess.run([sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=300)
-
-
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork")
 @pytest.mark.parametrize("how", ["default", "own", "default-weighted", "default-long", "default-workers"])
 def test_a_killed_run_goes_on_exactly(how, tmp_path):
-    whole = scripted(tmp_path / "whole.pt", how, 0)
-    assert whole.returncode == 0, whole.stderr
-    for when in (2, -1, 10):                             # in the midst of an epoch, after its last step, in the midst of another
-        assert scripted(tmp_path / "run.pt", how, when).returncode == -signal.SIGKILL
-    resumed = scripted(tmp_path / "run.pt", how, 0)
-    assert resumed.stdout == whole.stdout, resumed.stderr
+    whole, killed = str(tmp_path / "whole.pt"), str(tmp_path / "run.pt")
+    # ended in the midst of an epoch, after its last step, in the midst of another
+    runs = [(whole, 0), (killed, 2), (killed, -1), (killed, 10), (killed, 0)]
+    done = subprocess.run([sys.executable, "-c", SCRIPT, how, json.dumps(runs)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and json.loads(done.stdout) == [0, *[-signal.SIGKILL] * 3, 0], done.stdout + done.stderr
+    found = Path(killed + ".txt").read_text()
+    assert found and found == Path(whole + ".txt").read_text()
 
 
 def test_ctrl_c_ends_after_the_iteration_and_leaves_a_checkpoint(tmp_path):
