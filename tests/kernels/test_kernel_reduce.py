@@ -173,6 +173,14 @@ def test_vectors_of_rows_stay_in_their_memory(at_end):
         np.testing.assert_array_equal(reduce("max", x.array, "float32", (0,), "float32"), x.array.max(0, keepdims=True))
 
 
+@pytest.mark.parametrize("alike", [
+    [("any", "bool", "bool"), ("any", "int8", "bool"), ("any", "uint8", "uint8")],
+    [("count_nonzero", "float16", "int64"), ("count_nonzero", "bfloat16", "int64")],
+    [("count_nonzero", "uint8", "int64"), ("count_nonzero", "bool", "int64"), ("sum", "bool", "int64")]], ids=str)
+def test_questions_of_words_that_are_alike_are_one_kernel(alike):
+    assert len({plan_reduce(*each, (6, 50), (50, 1), (0,), (0, 1)).call for each in alike}) == 1
+
+
 def test_sum_of_ten_million():
     x = np.random.default_rng(0).random(10_000_000, np.float32)
     for shape, axes in (((10_000_000,), (0,)), ((2_500_000, 4), (0,))):

@@ -158,11 +158,13 @@ def reduce_strips(block, x, rows, step, width):
         for j in range(0, width, STRIP):
             at = min(j, width - STRIP)
             fold_columns(offset(x, at), step, rows, offset(block, at), STRIP, VECTOR_LANES, COMBINE, LIFT, T(IDENTITY))
-    elif width >= HALF_STRIP:
-        for at in (0, width - HALF_STRIP):
+    elif width >= HALF_STRIP:                            # one or two strips; of a loop over two numbers LLVM would make two copies
+        for j in range(0, width, HALF_STRIP):
+            at = min(j, width - HALF_STRIP)
             fold_columns(offset(x, at), step, rows, offset(block, at), HALF_STRIP, VECTOR_LANES, COMBINE, LIFT, T(IDENTITY))
     else:
-        for at in (0, width - VECTOR_LANES):
+        for j in range(0, width, VECTOR_LANES):
+            at = min(j, width - VECTOR_LANES)
             fold_columns(offset(x, at), step, rows, offset(block, at), VECTOR_LANES, VECTOR_LANES, COMBINE, LIFT, T(IDENTITY))
 
 
@@ -239,6 +241,7 @@ def reduce_rows(x, out, descriptor):
             out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
 
 
+@outlined
 def carry(block, wide, lanes):
     for j in range(lanes):
         wide[j] = W(combine(wide[j], W(block[j])))
@@ -403,6 +406,11 @@ _kernels = functools.cache(_Kernels)
 _COSTS = {"norm": 10.0}
 
 
+def _zero_as(dtype):
+    """The element type that stands for all whose words are zero alike."""
+    return "uint8" if itemsize(dtype) == 1 else CONVERTED[0] if dtype in CONVERTED else dtype
+
+
 def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,
                 correction: float = 1, exponent: float = 2.0) -> Prepared:
     """Prepare a reduction, called with the addresses of the input and the output.
@@ -425,6 +433,10 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
                            (*[2 * s for s in out_strides], 1))
     if out_dtype == "bool":
         kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
+    if (kind, dtype, out_dtype) == ("sum", "bool", "int64"):
+        kind = "count_nonzero"
+    if kind in _TESTS:                                   # an answer is 0 or 1 as it is
+        dtype, out_dtype = _zero_as(dtype), _zero_as(out_dtype)
     count = float(math.prod(shape[a] for a in axes))
     if count == 1 and kind in ("norm", "norm1", "norm2", "norm-inf"):
         kind = "norminf"                                 # the magnitude of a single element
