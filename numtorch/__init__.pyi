@@ -1163,7 +1163,7 @@ def set_default_tensor_type(t: _Any) -> None:
 def set_float32_matmul_precision(precision: _str) -> None:
     """Say how precise products of float32 must be; they have float32's precision whatever it is."""
 def set_num_threads(count: _int) -> None:
-    """Split large operations over `count` threads from now on."""
+    """Split large operations over `count` threads from now on. A forked process has threads of its own when it has called this."""
 def set_printoptions(precision: _Any = None, threshold: _Scalar | None = None, edgeitems: _Any = None, linewidth: _Any = None, profile: _str | None = None, sci_mode: _Any = None) -> None:
     """How tensors are printed from now on. What is None stays as it is, but `sci_mode`, which None sets back to automatic."""
 def set_rng_state(state: Tensor) -> None:
