@@ -42,13 +42,13 @@ files        `jit.save`, `jit.load`
 native/      `jit.export_native`: a captured program as a shared library
 """
 import importlib as _importlib
+from typing import Final
 
 _PUBLIC = {
     "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule",
     "parsing": "parse", "inference": "freeze optimize_for_inference", "graph": "Graph", "interpreter": "Interpreter",
     "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",
-    "scripting.subclasses": "script_method",
-    "scripting.reading": "annotate script_isinstance",
+    "scripting.subclasses": "script_method", "scripting.reading": "annotate script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save", "native.exporting": "export_native",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
@@ -72,8 +72,6 @@ def is_scripting() -> bool:
 def __getattr__(name):
     if name == "isinstance":
         name = "script_isinstance"
-    if name == "Final":
-        return _importlib.import_module("typing").Final
     if name in _HOMES:
         return getattr(_importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)
