@@ -196,6 +196,21 @@ def test_workers_are_so_many_batches_ahead(factor):
         assert dataset.made.item() == ahead
 
 
+def test_spawned_workers_are_given_lambdas():
+    """To join examples, to begin with, and a dataset that no worker could import."""
+    bound = torch.zeros(2)
+
+    class Local(Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, i):
+            return i + bound[get_worker_info().id].item()
+    loader = DataLoader(Local(), 2, num_workers=2, collate_fn=lambda batch: [2 * each for each in batch],
+                        worker_init_fn=lambda worker: bound[worker].fill_(5), multiprocessing_context="spawn")
+    assert list(loader) == [[10, 12], [14, 16]] and bound.tolist() == [5, 5]
+
+
 def note_start(worker):
     info = get_worker_info()
     info.dataset.made += 10 ** (1 + worker)

@@ -217,6 +217,24 @@ def test_an_initializer_that_raises_ends_the_pool(fork, capfd):
     assert "a bad start" in capfd.readouterr().err
 
 
+UNGUARDED = """
+import numtorch as torch, numtorch.multiprocessing as mp
+def own(x):
+    return x + 1
+mp.set_start_method("spawn")
+with mp.Pool(1) as pool:
+    pool.map(own, [torch.ones(2)])
+"""
+
+
+def test_a_script_that_every_worker_would_run_again_says_so(tmp_path):
+    """Without `if __name__ == "__main__"`: it ends, and does not start processes for ever."""
+    (tmp_path / "unguarded.py").write_text(UNGUARDED)
+    done = subprocess.run([sys.executable, tmp_path / "unguarded.py"], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1 and "if __name__ == '__main__':" in done.stderr
+    assert done.stderr.rstrip().splitlines()[-1].endswith("ended with status 1 before it was done")
+
+
 def own_process(_):
     time.sleep(0.01)
     return os.getpid()
