@@ -81,7 +81,7 @@ def _dims(dim, ndim):
 
 
 def _converted(result, dtype):
-    return result if dtype is None else result.to(dtype)
+    return result if dtype is None else result.to(dtype=dtype)
 
 
 def _summed(input, dtype):
@@ -203,7 +203,7 @@ def argmax(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> 
         tensor(2)
     """
     result = dense_argmax(_filled("masked.argmax", input, mask, _least(input.dtype)), dim, bool(keepdim))
-    return result.to(dtype or input.dtype)
+    return result.to(dtype=dtype or input.dtype)
 
 
 def argmin(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
@@ -218,7 +218,7 @@ def argmin(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> 
         tensor(2)
     """
     result = dense_argmin(_filled("masked.argmin", input, mask, _most(input.dtype)), dim, bool(keepdim))
-    return result.to(dtype or input.dtype)
+    return result.to(dtype=dtype or input.dtype)
 
 
 # ---------------------------------------------------------------- means and norms
@@ -270,7 +270,7 @@ def median(input, dim: int = -1, *, keepdim: bool = False, dtype=None, mask=None
         return result
     if any_of(result.isnan()):
         raise ValueError("masked median expected no fully masked out rows if dtype is not floating point")
-    return result.to(dtype or input.dtype)
+    return result.to(dtype=dtype or input.dtype)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim: bool = False, dtype=None, mask=None) -> Tensor:
@@ -392,7 +392,7 @@ def logsumexp(input, dim=None, *, keepdim: bool = False, dtype=None, mask=None) 
     """
     least = -inf if input.dtype.category >= 2 else _least(input.dtype)
     result = dense_logsumexp(_filled("masked.logsumexp", input, mask, least), _dims(dim, input.ndim), keepdim=keepdim)
-    return result.to(dtype or input.dtype)
+    return result.to(dtype=dtype or input.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> Tensor:
@@ -408,7 +408,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> 
     """
     result = dense_logaddexp(_filled("masked.logaddexp", input, input_mask, _least(input.dtype)),
                             _filled("masked.logaddexp", other, other_mask, _least(other.dtype)))
-    return result.to(dtype or input.dtype)
+    return result.to(dtype=dtype or input.dtype)
 
 
 def normalize(input, ord, dim, *, eps: float = 1e-12, dtype=None, mask=None) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from ..ops.core.operands import layout_of
 from ..ops.index.pixels import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ..ops.linalg.distances import pdist
 from ..ops.linalg.matmul import matmul
@@ -127,6 +128,8 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
     out = reductions.sum(mul(matmul(unsqueeze(input1, -2), transpose(weight, 0, 1).reshape(weight.layout.shape[1], -1))
                          .reshape(*input1.layout.shape[:-1], weight.layout.shape[0], weight.layout.shape[2]),
                          unsqueeze(input2, -2)), -1)
+    if bias is not None:
+        layout_of("bilinear", bias, "bias", 4)
     return out if bias is None else out + bias
 
 

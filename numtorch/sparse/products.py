@@ -12,7 +12,7 @@ from ..kernels.threads import get_num_threads
 from ..layout import Layout
 from ..ops.core.arguments import scalar
 from ..ops.core.backends import kernels
-from ..ops.core.operands import method
+from ..ops.core.operands import layout_of, method
 from ..ops.core.primitive import Primitive, class_of, handler_of, miss
 from ..ops.creation.fill import zeros
 from ..ops.creation.ranges import arange
@@ -44,7 +44,7 @@ from .coo import (
     with_values,
 )
 from .elementwise import added
-from .handler import HANDLER, refusal, rule
+from .handler import HANDLER, refusal, replace, rule
 from .layouts import BY_ROWS, Compressed, check_whole, expect, is_sparse, title_of
 from .pattern import compressed_columns, compressed_rows, coordinate_rows
 
@@ -386,7 +386,7 @@ def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
     return _addmm(None, mat, mat1, mat2, beta, alpha, _SPARSE_ADDMM)
 
 
-def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
+def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2) at the places that `input` stores.
 
     Args:
@@ -394,9 +394,10 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
         mat1: (n, m), dense.
         mat2: (m, p), dense.
         beta, alpha: the factors.
+        out: a CSR tensor of this dtype, which takes on the result's size and places.
 
     Raises:
-        RuntimeError: another layout, sizes that do not match, or different dtypes.
+        RuntimeError: another layout, sizes that do not match, different dtypes, or complex factors of real numbers.
 
     Example:
         >>> import numtorch as torch
@@ -414,8 +415,23 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
     if not input.layout.dtype is mat1.layout.dtype is mat2.layout.dtype:
         raise RuntimeError(f"sampled_addmm: expected one dtype, got {input.layout.dtype}, {mat1.layout.dtype}, {mat2.layout.dtype}")
     alpha, beta = scalar("sampled_addmm", "alpha", alpha), scalar("sampled_addmm", "beta", beta)
+    if not input.layout.dtype.is_complex and (isinstance(alpha, complex) or isinstance(beta, complex)):
+        raise RuntimeError("sampled_addmm: value cannot be converted to type float without overflow")
     result = arithmetic.mul(sampled(input, mat1, transpose(arithmetic.conj(mat2), 0, 1)), alpha)
-    return added(arithmetic.mul(input, beta), result) if beta else result
+    result = added(arithmetic.mul(input, beta), result) if beta else result
+    return result if out is None else _into(out, result)
+
+
+def _into(out, result):
+    """A CSR result written to another CSR tensor."""
+    layout_of("sampled_addmm", out, "out")
+    if out.layout.kind != "sparse_csr":
+        raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout, but got {out.layout.kind}")
+    if out.layout.dtype is not result.layout.dtype:
+        raise RuntimeError(f"sampled_addmm: Expected result and self to have the same dtype, but got {out.layout.dtype.title} and "
+                           f"{result.layout.dtype.title}")
+    out.layout = result.layout
+    return replace(out, result.detach().clone(), "sampled_addmm")
 
 
 def spdiags(diagonals, offsets, shape, layout=None) -> Tensor:

@@ -65,6 +65,8 @@ TAKEN = {
     "pinv by an absolute bound": lambda t: t.linalg.pinv(t.eye(2) * t.tensor([0.5, 2.0]), atol=1.0), "pinv by both": lambda t: t.linalg.pinv(t.eye(2), atol=0.5, rtol=0.1),
     "pinv of Hermitian matrices": lambda t: t.linalg.pinv(t.eye(2), atol=np.float32(0.5), hermitian=True), "group_norm": lambda t: t.nn.functional.group_norm(t.ones(1, 4), np.int64(2)),
     "fftshift": lambda t: t.fft.fftshift(t.arange(6).reshape(2, 3), dim=np.int64(1)), "ifftshift": lambda t: t.fft.ifftshift(t.arange(6).reshape(2, 3), dim=t.tensor(-1)),
+    "a copy by position": lambda t: (lambda x: [t.tensor(x.to(t.float32, False, True) is x), t.tensor(x.to(t.float32, True) is x)])(t.ones(2)),
+    "a dimension of NumPy's": lambda t: t.hash_tensor(t.ones(2, 2), np.int64(1)), "no dimension": lambda t: t.hash_tensor(t.ones(2, 2), ()),
     "layouts": lambda t: [t.zeros(2, layout=t.strided), t.ones_like(t.zeros(2), layout=t.zeros(2).layout), t.zeros(2, 2, layout=t.sparse_coo).to_dense(), t.empty(2, 2, layout=t.sparse_csr).to_dense()],
     "factor of bools": lambda t: t.add(t.tensor([True, False]), t.tensor([False, False]), alpha=True), "a factor of 1.0": lambda t: t.ones(2).add_(t.ones(2), alpha=1.0),
 }
@@ -92,14 +94,26 @@ REFUSED = {
 
 ONE_ALONE = {
     "flip": lambda t, n: t.ones(2).flip(dims=n), "as_strided": lambda t, n: t.ones(2).as_strided(n, (1,)), "expand_copy": lambda t, n: t.expand_copy(t.ones(1), n),
-    "rms_norm": lambda t, n: t.nn.functional.rms_norm(t.ones(1, 1), n), "aminmax": lambda t, n: t.aminmax(t.ones(2, 2), dim=[n]), "native_group_norm": lambda t, n: t.native_group_norm(t.ones(1, 1, 1), None, None, 1, True, n, 1, 1e-5),
+    "layer_norm": lambda t, n: t.nn.functional.layer_norm(t.ones(1, 1), n), "new_full": lambda t, n: t.ones(1).new_full(n, 1.0), "unflatten": lambda t, n: t.ones(1).unflatten(0, n),
+    "empty_strided": lambda t, n: t.empty_strided(n, n), "rms_norm": lambda t, n: t.nn.functional.rms_norm(t.ones(1, 1), n), "aminmax": lambda t, n: t.aminmax(t.ones(2, 2), dim=[n]), "native_group_norm": lambda t, n: t.native_group_norm(t.ones(1, 1, 1), None, None, 1, True, n, 1, 1e-5),
 }
 REFUSED.update({f"one int alone of {name}": lambda t, call=call: call(t, 1) for name, call in ONE_ALONE.items()})
 REFUSED.update({
     "compute_mode that is nothing": lambda t: _value_error(t.cdist, t.ones(2, 2), t.ones(2, 2), compute_mode=None), "a value of reflections": lambda t: t.nn.functional.pad(t.ones(3), (1, 1), "reflect", 0.0),
     "a complex value": lambda t: t.nn.functional.pad(t.ones(3), (1, 1), value=1j), "no value": lambda t: t.constant_pad_nd(t.ones(3), (1, 1), None),
+    "a driver of a GPU": lambda t: t.linalg.svd(t.eye(2), driver="gesvd"), "a driver that is a number": lambda t: t.linalg.svdvals(t.eye(2), driver=1),
+    "a device that is true": lambda t: t.ones(2).to(True, t.float64), "a complex number scattered": lambda t: t.ones(2).scatter(0, t.tensor([0]), 1j), "a complex number filled": lambda t: t.ones(2).index_fill(0, t.tensor([0]), 1j),
+    "a complex distance": lambda t: t.trapezoid(t.ones(3), dx=1j), "a bias that is no tensor": lambda t: t.nn.functional.bilinear(t.ones(1, 2), t.ones(1, 2), t.ones(1, 2, 2), 1), "a mask's dtype that is true": lambda t: t.masked.amax(t.ones(2), dtype=True),
+    "what is taken away, a number": lambda t: _type_error(t.svd_lowrank, t.eye(3), 2, M=1), "axes in an array": lambda t: t.linalg.matrix_norm(t.eye(2), dim=np.array([0, 1])),
     "dimensions in an array": lambda t: t.gradient(t.ones(3, 3), dim=np.array([0, 1])),
 })
+
+
+def _type_error(call, *args, **kwargs):
+    try:
+        call(*args, **kwargs)
+    except AttributeError as error:
+        raise TypeError from error
 
 
 def _value_error(call, *args, **kwargs):

@@ -214,6 +214,23 @@ def test_what_has_no_meaning_names_a_way():
             call()
 
 
+def test_sampled_products_go_into_out():
+    """`out` takes on the result's size and places; another layout or dtype is refused."""
+    results = []
+    for k in (OURS, THEIRS):
+        t = k.t
+        given, a, b = t.eye(3).to_sparse_csr(), t.ones(3, 2), t.ones(2, 3)
+        outs = [t.eye(3).to_sparse_csr(), t.ones(3, 3).to_sparse_csr(), t.eye(2).to_sparse_csr(), given]
+        results.append([t.sparse.sampled_addmm(given, a, b, beta=2.0, alpha=3.0, out=o).to_dense().tolist() for o in outs[:3]] + [o.to_dense().tolist() for o in outs])
+        assert t.sparse.sampled_addmm(given, a, b, out=given) is given and given.to_dense()[0, 0].item() == 3
+        for wrong in (t.eye(3), t.eye(3).to_sparse(), t.eye(3, dtype=t.float64).to_sparse_csr()):
+            with pytest.raises(RuntimeError, match="sampled_addmm: Expected result"):
+                t.sparse.sampled_addmm(given, a, b, out=wrong)
+        with pytest.raises(RuntimeError, match="without overflow"):
+            t.sparse.sampled_addmm(given, a, b, alpha=1j)
+    assert results[0] == results[1]
+
+
 @pytest.mark.parametrize("dtype", [numtorch.bfloat16, numtorch.float16])
 def test_products_of_16_bit_floats(dtype):
     """They are widened: the kernels of rows know no such elements."""

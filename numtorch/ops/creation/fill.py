@@ -9,6 +9,7 @@ from ...layout import Layout, as_shape, formatted, kept_strides
 from ...scalars import number
 from ...tensor import Tensor, fresh, view_of
 from ...viewalgebra import diagonal
+from ..core.arguments import check_several
 from ..core.backends import placed
 from ..core.late import later, provide
 from ..core.operands import layout_of, method
@@ -67,6 +68,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     """
     if layout is not None:
         check_strided("empty_strided", layout)
+    check_several("empty_strided", "size", size)
+    check_several("empty_strided", "stride", stride)
     size, stride = as_shape((size,)), as_shape((stride,))
     if len(size) != len(stride) or any(n < 0 for n in size + stride):
         raise RuntimeError(f"empty_strided: expected as many sizes as strides, none negative, got {list(size)} and {list(stride)}")
@@ -461,6 +464,7 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
     """
     if layout is not None:
         check_strided("new_full", layout)
+    check_several("new_full", "size", size)
     return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
                 requires_grad=requires_grad)
 

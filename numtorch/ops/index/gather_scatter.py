@@ -16,7 +16,7 @@ from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, primitives
 from ..core.status import has_values
 from ..memory.assign import copy_, filled
-from ..memory.copies import clone, to_device, to_dtype
+from ..memory.copies import clone, to_dtype
 from ..memory.resize import into_exactly
 from ..memory.writing import into_fresh, share_memory
 from ..pointwise import arithmetic, bounds, comparison
@@ -31,6 +31,7 @@ from .index_op import (
     check_index,
     end_write,
     look_first,
+    number_like,
     out_of_place,
     out_of_self,
     run_indexed,
@@ -155,7 +156,7 @@ def _plan_scatter(primitive, layout, index, source, dim, how):
 def _scatter_(primitive, self, dim, index, source, how):
     """self[index[i][j]][j] = source[i][j], or combined with it, for dim 0."""
     if not isinstance(source, Tensor) or source.layout.weak:
-        source = to_dtype(to_device(as_operand(primitive.name, source), self.layout.device), self.layout.dtype)
+        source = number_like(as_operand(primitive.name, source), self.layout)
     if share_memory(source, self) or (isinstance(index, Tensor) and share_memory(index, self)):
         index, source = apart(index, self), apart(source, self)      # before it is planned: a copy may lie differently
     try:
@@ -192,8 +193,7 @@ def _scatter_vjp(node, grad):
     places, = node.tensors()
     by_target = by_source = None
     if how not in (None, "add"):
-        raise NotImplementedError(f"scatter with reduce='{how}' is not differentiable; expected None or 'add' (or use "
-                                  f"scatter_reduce)")
+        raise NotImplementedError(f"scatter with reduce='{how}' is not differentiable; expected None or 'add', or scatter_reduce")
     if node.needs(0):
         by_target = grad if how == "add" else _scatter_(_SCATTER, clone(grad), dim, places, number(0), None)
     if node.needs(1):

@@ -14,7 +14,7 @@ from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, class_of
 from ..core.status import call_words, run_finding
-from ..memory.copies import clone, contiguous
+from ..memory.copies import clone, contiguous, to_device, to_dtype
 from ..memory.resize import into_exactly
 from ..memory.writing import check_inplace_allowed, into_fresh, made, overlap_partly, rebase_history, share_memory
 from ..shape.views import unsqueeze
@@ -157,6 +157,13 @@ def begin_write(name, self, *sources):
         check_inplace_allowed(self, name)
         return True
     return False
+
+
+def number_like(value, layout):
+    """A number that is written among others, as these are. Raises RuntimeError for a complex one among real ones."""
+    if value.layout.dtype.is_complex and not layout.dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {layout.dtype.name} without overflow: it is complex")
+    return to_dtype(to_device(value, layout.device), layout.dtype)
 
 
 def apart(source, target):

@@ -32,6 +32,7 @@ from .index_op import (
     check_index,
     end_write,
     look_first,
+    number_like,
     out_of_place,
     run_indexed,
     same_dtype,
@@ -432,9 +433,8 @@ def index_fill_(self, dim, index, value) -> Tensor:
     """
     value = as_operand("index_fill_", value)
     if value.layout.ndim:
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.layout.ndim} "
-                           f"dimension(s).")
-    return _index_write("index_fill", self, dim, index, to_dtype(value, self.layout.dtype), None, "index")
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)")
+    return _index_write("index_fill", self, dim, index, number_like(value, self.layout), None, "index")
 
 
 def combine_slices(x, dim, index, source, how):

@@ -6,6 +6,7 @@ factorisation of what is left (5.1).
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ..core.operands import layout_of
 from ..random.draws import randn
 from ..reduce.reductions import mean
 from . import lapack
@@ -43,6 +44,8 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     m, n = A.layout.shape[-2:]
     if q < 0:
         raise RuntimeError(f"svd_lowrank: q must not be negative, got {q}")
+    if M is not None:
+        layout_of("svd_lowrank", M, "M", 4)
     rest = A if M is None else A - M
     tall = rest if m >= n else rest.mH
     *batch, _, width = tall.layout.shape

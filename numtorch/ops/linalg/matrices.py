@@ -7,7 +7,7 @@ import math
 from ...dtypes import as_dtype, float32
 from ...layout import wrap_dim, wrap_dims
 from ...tensor import Tensor
-from ..core.arguments import check_truths, integer
+from ..core.arguments import check_several, check_truths, integer
 from ..core.late import provide
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -90,7 +90,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None
     check_truths("linalg.matrix_norm", keepdim=keepdim)
     if layout_of("linalg_matrix_norm", A, "A").ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    dim = (dim,) if isinstance(dim, int) else dim
+    check_several("linalg.matrix_norm", "dim", dim)
     if len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     rows, columns = (wrap_dim(d, A.layout.ndim) for d in dim)
@@ -480,6 +481,7 @@ def tensorsolve(A, B, dims=None, *, out=None) -> Tensor:
     layout_of("linalg_tensorsolve", A, "A")
     layout_of("linalg_tensorsolve", B, "B", 2)
     if dims is not None:
+        check_several("linalg.tensorsolve", "dims", dims)
         A = A.movedim(tuple(dims), tuple(range(A.layout.ndim - len(dims), A.layout.ndim)))
     shape = A.layout.shape[B.layout.ndim:]
     if math.prod(shape) != B.layout.numel:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...autograd.graph import recording
 from ...tensor import Tensor
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, text
 from ..core.operands import method
 from ..core.primitive import Primitive
 from ..index.triangles import diag_embed
@@ -24,6 +24,14 @@ SVD = namedtuple("linalg_svd", "U S Vh")
 OldSVD = namedtuple("svd", ["U", "S", "V"])
 
 
+def _check_driver(name, driver):
+    """cuSOLVER has several; what computes here has one."""
+    if driver is not None:
+        text(f"linalg.{name}", "driver", driver)
+        raise RuntimeError(f"torch.linalg.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
+                           f"backend.")
+
+
 def svd(A, full_matrices: bool = True, *, driver=None, out=None) -> SVD:
     """A as U diag(S) Vh, with orthonormal columns in U and rows in Vh, and S falling.
 
@@ -32,7 +40,7 @@ def svd(A, full_matrices: bool = True, *, driver=None, out=None) -> SVD:
     Args:
         A: (*, m, n).
         full_matrices: whether U is (*, m, m) and Vh (*, n, n); else (*, m, k) and (*, k, n) with k = min(m, n).
-        driver: taken for PyTorch's sake; it is for CUDA.
+        driver: None; others are for CUDA.
         out: three tensors to write the results to.
 
     Returns:
@@ -43,6 +51,7 @@ def svd(A, full_matrices: bool = True, *, driver=None, out=None) -> SVD:
         >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
         tensor([2., 1.])
     """
+    _check_driver("svd", driver)
     return into_all_exactly("svd", out, SVD(*_svd(A, full_matrices)))
 
 
@@ -96,7 +105,7 @@ def svdvals(A, *, driver=None, out=None) -> Tensor:
 
     Args:
         A: (*, m, n).
-        driver: taken for PyTorch's sake; it is for CUDA.
+        driver: None; others are for CUDA.
         out: a tensor to write the result to.
 
     Returns:
@@ -107,6 +116,7 @@ def svdvals(A, *, driver=None, out=None) -> Tensor:
         >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [1., 0.]]))
         tensor([2., 1.])
     """
+    _check_driver("svdvals", driver)
     return into_exactly("svdvals", out, svd(A, False).S if isinstance(A, Tensor) and recording(A) else _svdvals(A))
 
 

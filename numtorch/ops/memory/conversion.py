@@ -21,7 +21,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     """This tensor with another dtype, on another device, or as another tensor has them.
 
     Args:
-        args: a dtype, a device, a device and a dtype, or a tensor to follow.
+        args: a dtype, a device, a device and a dtype, or a tensor to follow; then `non_blocking` and `copy`.
         dtype, device: the same by name.
         non_blocking: as in PyTorch; without a meaning.
         copy: make a new tensor even when nothing changes.
@@ -37,6 +37,11 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     """
     if len(args) == 1 and type(args[0]) is dtype_class and dtype is None and device is None and not copy:
         return to_dtype(self, args[0])
+    flags = [value for value in args if isinstance(value, bool)]
+    if flags:
+        if args[0] is flags[0]:
+            raise TypeError("to(): argument 'device' (position 1) must be torch.device, not bool")
+        copy = flags[1] if len(flags) > 1 else copy      # non_blocking, which means nothing here, and copy
     for value in args:
         if isinstance(value, memory_format_class):
             memory_format = value
@@ -46,7 +51,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
             dtype, device = value.layout.dtype, value.layout.device
         elif isinstance(value, dtype_class) or value in (float, int, bool, complex):
             dtype = value
-        elif value is not None and not isinstance(value, bool):       # a bool is non_blocking, which means nothing here
+        elif value is not None and not isinstance(value, bool):
             device = value
     out = self
     if device is not None:

@@ -222,6 +222,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
         >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,), eps=0.0)
         tensor([[-1.,  1.]])
     """
+    if normalized_shape.__class__ is int:
+        check_several("layer_norm", "normalized_shape", normalized_shape)
     shape = as_shape((normalized_shape,), "layer_norm: normalized_shape")
     return _layer_norm(input, weight, bias, shape, eps)
 
@@ -248,7 +250,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """
     if eps is None:
         eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype.to_real() is float64 else 2.0 ** -23
-    check_several("rms_norm", "normalized_shape", normalized_shape)
+    if normalized_shape.__class__ is int:
+        check_several("rms_norm", "normalized_shape", normalized_shape)
     shape = as_shape((normalized_shape,), "rms_norm: normalized_shape")
     return _rms_norm(input, weight, None, shape, eps)
 

@@ -10,6 +10,7 @@ from ...autograd.graph import recording
 from ...kernels import vectormath
 from ...kernels.vectormath.elementary import constant, polynomial
 from ...tensor import Tensor
+from ..core.arguments import integer
 from ..core.operands import layout_of, method, result_type
 from ..core.subfunction import Subfunction
 from ..memory.resize import into
@@ -188,6 +189,7 @@ def mvlgamma(input, p: int, *, out=None) -> Tensor:
         >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)
         tensor([0.4516, 1.5502])
     """
+    p = integer("mvlgamma", "p", p)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     total = lgamma(input)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...dtypes import float64, int64, uint64
-from ...layout import wrap_dim
+from ...layout import as_shape, wrap_dim
 from ...tensor import Tensor
 from ..core.arguments import check_truths, integer
 from ..core.operands import layout_of, method
@@ -45,7 +45,8 @@ def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0, out=None
         raise NotImplementedError(f'"hash_tensor" not implemented for \'{layout.dtype.title}\'')
     words = to_dtype(input.detach(), float64 if layout.dtype.category == 2 else int64)
     words = view(words.contiguous(), int64)
-    dims = sorted({wrap_dim(d, layout.ndim) for d in ((dim,) if isinstance(dim, int) else dim)}) or range(layout.ndim)
+    given = as_shape((() if dim is None else dim,), "hash_tensor: dim")
+    dims = sorted({wrap_dim(d, layout.ndim) for d in given}) or range(layout.ndim)
     kept = [n for d, n in enumerate(layout.shape) if d not in dims]
     if layout.numel:
         words = reshape(movedim(words, tuple(dims), tuple(range(len(dims)))), [-1, *kept])

@@ -6,7 +6,7 @@ from functools import partial
 from ...autograd.graph import GraphNode, recording
 from ...layout import Layout, format_of, formatted, ints, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import scalar
+from ..core.arguments import integer, scalar
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor
@@ -204,6 +204,7 @@ def _chunk_cat(tensors, dim: int, num_chunks: int, *, out=None) -> Tensor:
     """
     if not tensors:
         raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    num_chunks = integer("_chunk_cat", "num_chunks", num_chunks)
     if num_chunks < 1:
         raise RuntimeError("_chunk_cat expects positive num_chunks")
     dim, rows = wrap_dim(dim, layout_of("_chunk_cat", tensors[0], "tensors").ndim), []

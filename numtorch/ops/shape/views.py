@@ -8,6 +8,7 @@ from ... import viewalgebra as algebra
 from ...dtypes import dtype as dtype_class
 from ...layout import as_shape, ints, plain_dims, wrap_dim
 from ...tensor import Tensor, view_of
+from ..core.arguments import check_several
 from ..core.late import later
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, not_a_tensor
@@ -444,6 +445,7 @@ def unflatten(input, dim, sizes) -> Tensor:
         torch.Size([2, 3, 2])
     """
     layout = layout_of("unflatten", input)
+    check_several("unflatten", "sizes", sizes)
     return make_view(input, algebra.unflatten(layout, plain_dims(dim), as_shape((sizes,), "unflatten: sizes")), VIEW, layout.shape)
 
 

@@ -7,7 +7,7 @@ from math import prod
 from ...dtypes import float32, float64, int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths, integer
+from ..core.arguments import check_several, check_truths, integer
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -259,6 +259,8 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False) 
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions, but got "
                            f"{input.layout.ndim}")
     number = input.layout.shape[-1]
+    if not isinstance(bins, int):
+        check_several("histogramdd", "bins", bins)
     bins = [bins] * number if isinstance(bins, int) else list(bins)
     if len(bins) != number:
         raise RuntimeError(f"torch.histogramdd: The size of bins must be equal to the innermost dimension of the input. Got "

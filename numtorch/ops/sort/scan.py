@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, bool_, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import integer
+from ..core.arguments import integer, real
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
@@ -400,6 +400,7 @@ def trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
         >>> torch.trapezoid(y), torch.trapezoid(y, torch.tensor([0., 1., 3.]))
         (tensor(4.), tensor(6.5000))
     """
+    dx = real("trapezoid", "dx", dx)
     if not layout_of("trapezoid", y, "y").shape[dim]:
         return sum(y, dim)
     size = y.layout.shape[dim]
@@ -423,4 +424,4 @@ def cumulative_trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
         >>> torch.cumulative_trapezoid(torch.tensor([1., 2., 3.]))
         tensor([1.5000, 4.0000])
     """
-    return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
+    return cumsum(_areas("cumulative_trapezoid", y, x, real("cumulative_trapezoid", "dx", dx), dim), dim)
