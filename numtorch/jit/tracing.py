@@ -393,6 +393,14 @@ class Trace(Level):
         return self.traced(tensor, cell, self._value_in(cell, tensor), cell.version)
 
     # ------------------------------------------------------------ the end
+    def _returned(self, x):
+        """The value of a tensor that is returned. One that the function made of constants is new in each call: callers write."""
+        value = self.value_of(x)
+        if isinstance(value, Value) and not isinstance(x.layout, Traced) and id(x) not in self.names:
+            cell = self.cells[id(x.memory)]
+            value = self.value_of(clone(self.traced(x, cell, value, cell.version)))
+        return value
+
     def finish(self, result: Any) -> Graph:
         """The graph, of what the function returned.
 
@@ -400,7 +408,7 @@ class Trace(Level):
             result: tensors in tuples, lists and dicts.
         """
         graph = self.graph
-        graph.set_result(_structure(result, self.value_of))
+        graph.set_result(_structure(result, functools.cache(self._returned)))
         for cell in self.cells.values():
             first = cell.first
             if first is not None and cell.version and self._is_live(cell) and cell.value is not first:

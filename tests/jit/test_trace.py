@@ -376,3 +376,31 @@ def test_a_deep_copy_has_tensors_of_its_own(made):
         assert second(torch.randn(2, 2)).shape == (2, 3) and not second(torch.randn(3, 2)).any()
         second(x).sum().backward()
         assert all(p.grad is not None for p in second.parameters()) and all(p.grad is None for p in first.parameters())
+
+
+@pytest.mark.parametrize("optimised", [False, True])
+def test_what_is_made_of_constants_is_new_in_each_call(optimised):
+    """Callers may write to it, as to what the function itself returns. Parameters are returned themselves."""
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            ones, state = torch.ones(3), torch.zeros(3)
+            state.add_(x)
+            return x * self.weight[0], ones, ones, ones[1:], torch.arange(3) * 2, state, self.weight
+    model, x = Model().eval(), torch.tensor([1., 2., 3.])
+    run = torch.jit.trace(model, x)
+    if optimised:
+        run = torch.jit.optimize_for_inference(run)
+    with torch.no_grad():
+        wanted = [each.clone() for each in model(x)]
+        for _ in range(3):
+            found = run(x)
+            assert all(map(torch.equal, found, wanted)) and found[1] is found[2]
+            for each in found[:-1]:
+                each.fill_(7)
+    if not optimised:
+        found[-1].data.fill_(2)
+        assert torch.equal(run(x)[0], x * 2)

@@ -1,12 +1,9 @@
 """Random programs in numtorch and PyTorch: a new seed each day, and that the net would catch what it is spread for.
 
-Programs with one thread and with three take turns by the day; both are tried with NUMTORCH_TEST_ALL=1.
-By the hour: `python -m tests.differential --seconds 3600 --seed 1 --threads 3`.
+Programs by the hour: `python -m tests.differential --seconds 3600 --seed 1 --threads 3`.
 """
 from __future__ import annotations
 
-import datetime
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,11 +22,9 @@ from differential.program import Statement, script
 from differential.shrink import shrink
 
 ROOT = Path(__file__).resolve().parents[2]
-THREADS = (1, 3)
-TODAY = THREADS if os.environ.get("NUMTORCH_TEST_ALL") == "1" else (THREADS[datetime.date.today().toordinal() % 2],)
 
 
-@pytest.mark.parametrize("threads", TODAY)
+@pytest.mark.parametrize("threads", [1, 3])
 def test_programs_of_the_day(threads):
     done = subprocess.run([sys.executable, "-m", "tests.differential", "--seconds", "28", "--threads", str(threads)], cwd=ROOT,
                           capture_output=True, text=True)
