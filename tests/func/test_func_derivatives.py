@@ -233,6 +233,7 @@ STRIDED = {
     "as_strided of an expanded": lambda torch, x: x[0].expand(4, 4).as_strided((4, 2), (0, 1)) ** 3,
     "overlapping windows": lambda torch, x: x.as_strided((5, 2, 2), (3, 1, 2)).prod(2),
     "sorted": lambda torch, x: x.sort(1)[0] ** 2 * torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=x.dtype),
+    "parts that are no views": lambda torch, x: sum([part ** (i + 1) for i, part in enumerate(torch.unsafe_split(x, 2))]) + torch.unsafe_chunk(x, 2)[1],
     "selected": lambda torch, x: x.masked_select(torch.eye(4) > 0) ** 3,
 }
 

@@ -256,7 +256,8 @@ def _unsafe(function, example):
         if base is not None:
             del base._views[-len(result):]
             for each in result:
-                del each._base, each._origin
+                del each._base
+                each.__dict__.pop("_origin", None)       # which those of dual tensors have not
         return result
     parts.__name__ = parts.__qualname__ = "unsafe_" + function.__name__
     parts.arguments_of = function
