@@ -408,8 +408,8 @@ def _unfold(value, layout, dim, size, step):
 
 
 def _as_strided(value, layout, shape, strides, start):
-    """A view of each sample's memory. Samples that share theirs, as those of an expanded tensor do, get some of their own first:
-    a sample's gradient must not be shared among them."""
+    """A view of each sample's memory. Samples that share all of theirs, as those of an expanded tensor do, get some of their own
+    first, gaps included: a sample's gradient must not be shared among them."""
     low, high = Layout.of(layout.dtype, layout.shape, value.layout.strides[1:], layout.device).extent()
     first, last = Layout.of(layout.dtype, shape, strides, layout.device).extent()
     own = innermost(value).storage_offset()
@@ -419,11 +419,25 @@ def _as_strided(value, layout, shape, strides, start):
                            f"of `tensor`. `tensor` has size {list(layout.shape)}, strides {list(value.layout.strides[1:])} and "
                            f"storage_offset {own}. This is not supported inside of vmap, please try to rewrite the `as_strided` "
                            f"call as a sequence of PyTorch view operations")
-    if value.layout.shape[0] > 1 and abs(value.layout.strides[0]) < high - low:
-        value = clone(value, memory_format=Layout.of(layout.dtype, value.layout.shape, (high - low, *value.layout.strides[1:]),
-                                                     layout.device))
-        own = innermost(value).storage_offset()
-    return value.as_strided((value.layout.shape[0], *shape), (value.layout.strides[0], *strides), own + begin)
+    size, step = value.layout.shape[0], value.layout.strides[0]
+    if size > 1 and not step:
+        value, step, start = _apart_in_memory(value, low, high), high - low, begin - low
+        return value.as_strided((size, *shape), (step, *strides), innermost(value).storage_offset() + start)
+    return value.as_strided((size, *shape), (step, *strides), own + begin)
+
+
+def _apart_in_memory(value, low, high):
+    """A copy of samples that share memory, one behind the other in rows of what they reach, of which the first element is `low`
+    behind their own first; gaps between their elements hold what they held."""
+    size, *shape = value.layout.shape
+    kind, reach, steps = value.layout, high - low, value.layout.strides[1:]
+    if reach <= prod(shape):                             # there are none
+        copy = clone(value, memory_format=Layout.of(kind.dtype, kind.shape, (reach, *steps), kind.device))
+        return copy.as_strided((size, reach), (reach, 1), innermost(copy).storage_offset() + low)
+    rows = detach(value).as_strided((size, reach), (0, 1), innermost(value).storage_offset() + low).clone(
+        memory_format="contiguous_format")
+    rows.as_strided(kind.shape, (reach, *steps), innermost(rows).storage_offset() - low).copy_(value)
+    return rows
 
 
 def _reread(value, layout, kind):

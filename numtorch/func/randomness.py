@@ -101,11 +101,11 @@ def _draw_at_samples(self, tensors, attributes, generator):
 
 
 def _drop_of_samples(input, p):
-    return _drop(_over_different(input), p)
+    return _drop(input if p == 1.0 else _over_different(input), p)         # then nothing is left to chance
 
 
 def _alpha_drop_of_samples(input, p):
-    return _alpha_drop(_over_different(input), p)
+    return _alpha_drop(input if p == 1.0 else _over_different(input), p)
 
 
 @contextlib.contextmanager

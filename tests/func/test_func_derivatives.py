@@ -296,17 +296,19 @@ def test_tangents_of_views_that_reach_outside(name, lying):
         np.testing.assert_allclose(ours, wanted, 1e-9, 1e-9)
 
 
-OUTSIDE = {"behind": ((3,), (1,), 2), "before": ((2,), (1,), 0), "long steps": ((2, 2), (9, 1), None), "inside": ((2, 2), (1, 1), None), "nothing": ((0, 7), (9, 1), 30)}
+OUTSIDE = {"behind": ((3,), (1,), 2), "before": ((2,), (1,), 0), "long steps": ((2, 2), (9, 1), None), "inside": ((2, 2), (1, 1), None), "nothing": ((0, 7), (9, 1), 30),
+           "gaps": ((2, 2), (1, 2), 0)}
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [False, True, "gaps", "interleaved"])
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_sample_has_no_memory_but_its_own(name, shared):
     """vmap refuses a view of memory that is not the sample's, in PyTorch's words."""
     found = []
     for torch in BOTH:
         whole = torch.arange(24.0).reshape(4, 6)
-        x = whole[0, 1:5].expand(3, 4) if shared else whole[:3, 1:5]
+        x = whole[0, :6:2].expand(3, 3) if shared == "gaps" else whole[0, 1:5].expand(3, 4) if shared else whole[:3, 1:5]
+        x = whole[:4:2, :4].t() if shared == "interleaved" else x
         try:
             found.append(torch.func.vmap(lambda x: x.as_strided(*OUTSIDE[name]) * 2)(x).numpy())
         except RuntimeError as error:
