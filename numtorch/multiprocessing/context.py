@@ -4,6 +4,7 @@ from __future__ import annotations
 import multiprocessing.context as contexts
 import os
 
+from ..ops.core.late import provide
 from . import locks, pipes, pool, queues, sharedctypes
 from .process import ForkProcess, ForkServerProcess, SpawnProcess
 
@@ -149,3 +150,9 @@ def _python_default():
 
 
 default = DefaultContext()
+
+
+@provide
+def default_context():
+    """The context of the method that was chosen."""
+    return default.get_context()

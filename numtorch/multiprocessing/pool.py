@@ -13,6 +13,7 @@ import threading
 from multiprocessing import TimeoutError
 from multiprocessing.connection import wait
 
+from ..ops.core.late import later
 from ..shared.blocks import allocate, found_again
 from ..shared.channel import Bell, key_of
 from ..shared.heap import heap
@@ -215,11 +216,11 @@ class Pool:
         processes: how many; as many as processors when None.
         initializer, initargs: what each calls when it starts.
         maxtasksperchild: how many tasks a worker does before another takes its place.
-        context: how they start.
+        context: how they start; as `set_start_method` says when None.
     """
 
-    def __init__(self, processes, initializer, initargs, maxtasksperchild, context):
-        self._context = context
+    def __init__(self, processes=None, initializer=None, initargs=(), maxtasksperchild=None, context=None):
+        self._context = later["default_context"]() if context is None else context
         self._count = processes or os.cpu_count() or 1
         if self._count < 1:
             raise ValueError("Number of processes must be at least 1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import multiprocessing
+import multiprocessing.pool
 import pickle
 import time
 from multiprocessing import resource_sharer
@@ -342,5 +343,9 @@ def test_names_are_pythons_and_pytorchs():
     assert not [name for name in dir(contexts[0]) if not name.startswith("_") and not hasattr(contexts[1], name)]
     ends = [context.Pipe()[0] for context in contexts]
     assert not [name for name in dir(ends[0]) if not name.startswith("_") and not hasattr(ends[1], name)]
+    ours, theirs = (inspect.signature(kind) for kind in (mp.pool.Pool, multiprocessing.pool.Pool))
+    assert [(p.name, p.default) for p in ours.parameters.values()] == [(p.name, p.default) for p in theirs.parameters.values()]
+    with mp.pool.Pool(1) as pool:
+        assert pool.apply(abs, (-3,)) == 3
     pytorch = pytest.importorskip("torch.multiprocessing")
     assert not [name for name in pytorch.__all__ if not hasattr(mp, name)]
