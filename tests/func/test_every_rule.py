@@ -10,6 +10,7 @@ import numtorch.nn.functional as F
 from numtorch.func import batching, grad, jacfwd, jacrev, vmap
 from numtorch.ops.core.primitive import Draw, registry
 from numtorch.ops.linalg import ldl  # noqa: F401                       (whose primitives are there from its first use)
+from numtorch.ops.spatial import conv_relu  # noqa: F401                (as these)
 
 
 def numbers(*shape, seed=0):
@@ -17,7 +18,7 @@ def numbers(*shape, seed=0):
 
 
 def is_ours(primitive):
-    return primitive.module.startswith("numtorch.")
+    return primitive.module.startswith("numtorch.") and not primitive.module.startswith("numtorch.jit.")   # calls of graphs
 
 
 # What is made for one sample after another, as a function of a sample, and the shape of that.
