@@ -46,7 +46,6 @@ KNOWN = {
     # numtorch differs
     "_upsample_bilinear2d_aa": "factors that do not give the size beside them are refused",
     "max_pool2d_with_indices_backward": "what does not depend on the input's values records no gradient for it",
-    "sparse.sampled_addmm": "the gradient of a sparse leaf has its places, PyTorch's all",
 }
 
 
