@@ -11,7 +11,7 @@ import sys as _sys
 
 from . import autograd, pickling as _pickling
 from .ops.memory import conversion as _conversion
-from .ops import engine_arithmetic as _engine_arithmetic
+from .ops.engine_arithmetic import engine_arithmetic as _engine_arithmetic
 from .ops.pointwise import inplace as _inplace, operators as _operators
 from .ops.random import redraw as _redraw
 from .ops.shape import inplace_views as _restride

@@ -95,7 +95,7 @@ table(
 def attention(torch, device):
     """Tiles of queries and keys with edges, causal or masked, heads that share keys, wider than registers; and the gradients."""
     results = []
-    for shapes, options in ((((1, 2, 7, 5), (1, 2, 9, 5), (1, 2, 9, 3)), {}), (((1, 4, 6, 3), (1, 2, 6, 3), (1, 2, 6, 6)), dict(
+    for shapes, options in ((((2, 2, 7, 5), (2, 2, 9, 5), (2, 2, 9, 3)), {}), (((1, 4, 6, 3), (1, 2, 6, 3), (1, 2, 6, 6)), dict(
             is_causal=True, enable_gqa=True)), (((3, 2, 3), (3, 5, 3), (3, 5, 2)), dict(mask=True))):
         q, k, v = (numbers(torch, device, *s, seed=i).requires_grad_() for i, s in enumerate(shapes))
         if options.pop("mask", None):

@@ -160,9 +160,9 @@ def tensor_cores(torch):
     from numtorch.kernels.cuda.gemm import gemm, tensorcores, tiles
     from numtorch.kernels.cuda.runtime import runtime, upload
     from numtorch.kernels.cuda.simulator import DevicePointer
-    m, n, k, machine = 20, 24, 40, runtime()
-    for dtype, warps, along, batch in (("bfloat16", tensorcores.Warps(2, 1, 1, 2, 32), (True, True), 1),
-                                       ("float16", tensorcores.Warps(1, 1, 1, 2, 32), (False, False), 2)):
+    m, n, k, batch, machine = 20, 24, 40, 2, runtime()
+    for dtype, warps, along in (("bfloat16", tensorcores.Warps(2, 1, 1, 2, 32), (True, True)),
+                                ("float16", tensorcores.Warps(1, 1, 1, 2, 32), (False, False))):
         kind = getattr(torch, dtype)
         a, b, bias = (numbers(torch, "cpu", *s, seed=i).to(kind) for i, s in enumerate(((batch, m, k), (batch, k, n), (n,))))
         a_there, b_there = (a if along[0] else a.mT.contiguous()).cuda(), (b.mT.contiguous() if along[1] else b).cuda()
