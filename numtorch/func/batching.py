@@ -21,7 +21,7 @@ from ..ops.shape.join import stack
 from ..ops.shape.slicing import slice_view
 from ..tensor import Tensor, wrap
 from ..viewalgebra import resolve_shape
-from .levels import Level, Wrapping, check_place, fill_layout, innermost, running, tensor_of, written
+from .levels import Level, Wrapping, check_place, innermost, lie_like, running, tensor_of, written
 from .randomness import each_sample, enter, leave
 
 Rule = Callable
@@ -84,7 +84,10 @@ def batched(value: Tensor, level: BatchLevel) -> Tensor:
     inside = value.layout
     if inside.kind == "strided":
         layout = object.__new__(Batched)
-        fill_layout(layout, inside, inside.shape[1:], inside.strides[1:])
+        sample = inside.views.get("sample")
+        if sample is None:
+            sample = inside.views["sample"] = Layout.of(inside.dtype, inside.shape[1:], inside.strides[1:], inside.device)
+        lie_like(layout, sample)
     else:
         layout, shape = object.__new__(BatchedSparse), inside.shape[1:]
         layout.dtype, layout.device, layout.weak, layout.views, layout.ring = inside.dtype, inside.device, False, {}, None

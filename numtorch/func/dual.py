@@ -9,7 +9,7 @@ from ..autograd.graph import Node
 from ..ops.creation.fill import zeros_like
 from ..ops.memory.detach import detach
 from ..tensor import Tensor
-from .levels import Level, Wrapping, tensor_of
+from .levels import Level, Wrapping, lie_like, tensor_of
 
 
 class _Moving(Node):
@@ -45,9 +45,7 @@ class Dual(Wrapping):
 def dual_of(value: Tensor, tangent: Tensor, level: Level) -> Tensor:
     """A tensor with a tangent."""
     layout, inside = object.__new__(Dual), value.layout
-    layout.dtype, layout.device, layout.weak, layout.contiguous = inside.dtype, inside.device, False, inside.contiguous
-    layout.shape, layout.size, layout.strides, layout.ndim = inside.shape, inside.size, inside.strides, inside.ndim
-    layout.numel, layout.nbytes, layout.views, layout.ring = inside.numel, inside.nbytes, {}, None
+    lie_like(layout, inside)
     layout.handler, layout.value, layout.tangent = level, value, tangent
     return tensor_of(layout)
 

@@ -14,7 +14,7 @@ from weakref import ref
 
 from ..autograd.graph import Node
 from ..autograd.modes import modes
-from ..layout import Layout, Size, _is_contiguous
+from ..layout import Layout
 from ..storage import Storage
 from ..tensor import Tensor, bare
 
@@ -123,16 +123,11 @@ class Wrapping(Layout):
         return Layout.of(dtype, self.shape, None, self.device)
 
 
-def fill_layout(layout, like, shape, strides):
-    """Give a new layout what every layout has."""
-    layout.dtype, layout.device, layout.weak = like.dtype, like.device, False
-    layout.shape, layout.size, layout.strides = shape, Size(shape), strides
-    numel = 1
-    for extent in shape:
-        numel *= extent
-    layout.ndim, layout.numel, layout.nbytes = len(shape), numel, numel * like.dtype.itemsize
-    layout.contiguous = like.contiguous or _is_contiguous(shape, strides)
-    layout.views, layout.ring = {}, None
+def lie_like(layout, other):
+    """Give a new layout what every layout has, as another has it."""
+    layout.dtype, layout.device, layout.weak, layout.contiguous = other.dtype, other.device, False, other.contiguous
+    layout.shape, layout.size, layout.strides, layout.ndim = other.shape, other.size, other.strides, other.ndim
+    layout.numel, layout.nbytes, layout.views, layout.ring = other.numel, other.nbytes, {}, None
 
 
 def tensor_of(layout: Wrapping) -> Tensor:

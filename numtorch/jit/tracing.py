@@ -19,7 +19,7 @@ from typing import Any
 
 from ..autograd.graph import GraphNode, Leaf, saved_tensors_hooks
 from ..autograd.modes import modes
-from ..func.levels import Level, Wrapping, fill_layout, tensor_of
+from ..func.levels import Level, Wrapping, lie_like, tensor_of
 from ..layout import Layout
 from ..ops.core.generator import Generator, default_generator
 from ..ops.core.operands import as_operand
@@ -84,8 +84,8 @@ class Trace(Level):
             current, version: the graph's value.
         """
         layout = object.__new__(Traced)
-        fill_layout(layout, inside.layout, inside.layout.shape, inside.layout.strides)
-        layout.contiguous, layout.weak = inside.layout.contiguous, inside.layout.weak
+        lie_like(layout, inside.layout)
+        layout.weak = inside.layout.weak
         layout.handler, layout.value, layout.cell = self, inside, cell
         layout.current, layout.version = current, version
         out = tensor_of(layout)

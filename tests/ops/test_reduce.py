@@ -175,6 +175,8 @@ def test_norms_and_more():
     assert torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0).item() == pytest.approx(1000 + np.log(2))
     assert torch.logsumexp(torch.tensor([float("-inf")] * 2), 0).item() == float("-inf")
     assert x.sum_to_size(1, 5, 1).shape == (1, 5, 1) and x.sum_to_size(5, 1).shape == (5, 1)
+    truths = torch.tensor([True, True])
+    assert truths.sum_to_size(2) is truths and truths.sum_to_size(()).dtype is truths[0].sum_to_size(()).dtype is torch.int64
 
 
 @pytest.mark.parametrize("shape, dim", [((0,), None), ((0, 3), 0), ((0, 3), 1), ((2, 0, 3), 1), ((2, 0, 3), 0)])

@@ -486,7 +486,7 @@ def sum_to_size(self, *size) -> Tensor:
     size = as_shape(size, "sum_to_size")
     shape = self.layout.shape
     if shape == size:
-        return self
+        return self if size else sum(self)
     extra = len(shape) - len(size)
     wrong = extra < 0 or [1 for n, m in zip(size, shape[extra:]) if n != m and n != 1]
     if wrong:
