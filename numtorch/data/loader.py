@@ -296,10 +296,11 @@ class DataLoader:
                             f"{type(self.dataset).__name__}")
             raise
 
-    def _iterate_stream(self):
+    def _iterate_stream(self, examples=None):
+        """Batches of a stream, whose examples are the dataset's where none are given."""
         taken, batch = 0, []
         try:
-            for example in self.dataset:
+            for example in self.dataset if examples is None else examples:
                 taken += 1
                 if self.batch_size is None:
                     yield self.collate_fn(example)

@@ -66,21 +66,16 @@ class _Noted(list):
             yield number
 
 
-class _NotedStream:
-    """An iterable dataset, of which it is noted which example of this worker's is being made."""
-
-    def __init__(self, dataset, words):
-        self.dataset, self.words = dataset, words
-
-    def __iter__(self):
-        words, examples = self.words, iter(self.dataset)
-        for place in itertools.count(1):
-            words[PLACE] = place
-            try:
-                example = next(examples)
-            except StopIteration:
-                return
-            yield example
+def _noted(dataset, words):
+    """The examples of an iterable dataset, of which it is noted which one of this worker's is being made."""
+    examples = iter(dataset)
+    for place in itertools.count(1):
+        words[PLACE] = place
+        try:
+            example = next(examples)
+        except StopIteration:
+            return
+        yield example
 
 
 class _Task(NamedTuple):
@@ -123,9 +118,7 @@ def _serve(fetcher, tasks, results, note, info, init):
                 good, batch = False, failure
             elif isinstance(fetcher.dataset, IterableDataset):
                 if begun != task.begun:
-                    noted = copy.copy(fetcher)
-                    noted.dataset = _NotedStream(fetcher.dataset, note.words)
-                    begun, stream = task.begun, noted._iterate_stream()
+                    begun, stream = task.begun, fetcher._iterate_stream(_noted(fetcher.dataset, note.words))
                 batch = next(stream, _End())
             elif fetcher.batch_size is None and not isinstance(task.examples, list):
                 batch = fetcher._single(task.examples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..ops.core.operands import layout_of
+from ..ops.core.operands import layout_of as _layout_of
 from ..ops.index.pixels import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ..ops.linalg.distances import pdist
 from ..ops.linalg.matmul import matmul
@@ -129,7 +129,7 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
                          .reshape(*input1.layout.shape[:-1], weight.layout.shape[0], weight.layout.shape[2]),
                          unsqueeze(input2, -2)), -1)
     if bias is not None:
-        layout_of("bilinear", bias, "bias", 4)
+        _layout_of("bilinear", bias, "bias", 4)
     return out if bias is None else out + bias
 
 

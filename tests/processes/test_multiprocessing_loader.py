@@ -329,7 +329,8 @@ def test_options_that_exclude_each_other():
 
 
 PROGRAM = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)       # a shell's background jobs ignore it
 import numtorch as torch
 import numtorch.multiprocessing as mp
 from numtorch.data import DataLoader

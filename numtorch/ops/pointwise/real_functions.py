@@ -127,7 +127,9 @@ def _held(x, eps):
 
 @formula_of(logit)
 def _logit_in_formulas(input, eps=None):
-    return logit_of(_held(input, eps))
+    if eps is None:
+        return logit_of(input)
+    return logit_of(clamp_high(clamp_low(input, eps), 1 - eps))
 
 
 # ---------------------------------------------------------------- lengths and angles
