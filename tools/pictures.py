@@ -115,12 +115,14 @@ def times(title, below, found) -> str:
 def pictures(text: str) -> dict[str, str]:
     """All pictures of a page's tables, by file name."""
     start = [(name.removesuffix(ALL), ours, theirs) for name, ours, theirs in pairs(table(text, "start")) if name.endswith(ALL)]
-    steps = [(name.removesuffix(", compiled"), ours, theirs) for name, ours, theirs in pairs(table(text, "compile"))]
+    steps = [(name.removesuffix(", compiled"), ours, theirs)
+             for name, ours, theirs in pairs(row for row in table(text, "compile") if row[""].endswith("compiled f32"))
+             if name.startswith("training step")]
     return {
         "families.svg": ratios(table(text, "summary")),
         "start.svg": times("From start to the end of the first training step",
                            "processor time; into an empty store, kernels are compiled", start),
-        "captured.svg": times("A training step that torch.compile captured", "beside PyTorch's eager step, on one thread", steps),
+        "captured.svg": times("A training step that torch.compile captured", "beside PyTorch's eager step", steps),
     }
 
 
