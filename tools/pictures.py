@@ -16,7 +16,7 @@ TABLES = ROOT / "docs" / "benchmarks.md"
 FOLDER = ROOT / "docs" / "pictures"
 
 OURS, THEIRS = "#2a7f62", "#d9822b"
-ALL = ": of all processors"                              # of first steps: what a busy machine changes little
+ALL = ": of all processors"                              # the second row of each first step, its processor time
 UNITS = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}
 WIDTH, LINE, LEFT, ROOM = 460, 17, 190, 60               # of the picture, a bar's line, the names, the figure behind a bar
 
@@ -114,14 +114,16 @@ def times(title, below, found) -> str:
 
 def pictures(text: str) -> dict[str, str]:
     """All pictures of a page's tables, by file name."""
-    start = [(name.removesuffix(ALL), ours, theirs) for name, ours, theirs in pairs(table(text, "start")) if name.endswith(ALL)]
+    rows = pairs(table(text, "start"))
+    names = {name for name, *_ in rows}
+    start = [row for row in rows if row[0] + ALL in names]
     steps = [(name.removesuffix(", compiled"), ours, theirs)
              for name, ours, theirs in pairs(row for row in table(text, "compile") if row[""].endswith("compiled f32"))
              if name.startswith("training step")]
     return {
         "families.svg": ratios(table(text, "summary")),
         "start.svg": times("From start to the end of the first training step",
-                           "processor time; into an empty store, kernels are compiled", start),
+                           "time on the clock; into an empty store, kernels are compiled", start),
         "captured.svg": times("A training step that torch.compile captured", "beside PyTorch's eager step", steps),
     }
 

@@ -26,8 +26,9 @@ Notes | of a machine.
 <!-- bench:start -->
 |  | numtorch min / median | PyTorch min / median | ratio | budget |  |
 |---|---:|---:|---:|---:|---|
-| LeNet, empty store: of all processors | 2.5 s / 3 s | 1 s / 2 s | 2.50 | – |  |
-| LeNet, empty store | 9 s / 9 s | 9 s / 9 s | 1.00 | – |  |
+| import | 9 s / 9 s | 9 s / 9 s | 1.00 | – |  |
+| LeNet, empty store | 2.5 s / 3 s | 1 s / 2 s | 2.50 | – |  |
+| LeNet, empty store: of all processors | 9 s / 9 s | 9 s / 9 s | 1.00 | – |  |
 <!-- /bench:start -->
 <!-- bench:compile -->
 **One**
