@@ -136,7 +136,7 @@ from .ops.shape.views import (broadcast_to, expand, flatten, movedim, permute, r
 from .ops.spatial.pool import avg_pool1d, max_pool1d, max_pool2d
 from .printing import set_printoptions
 from .storage import empty_cache
-from .exchange import from_dlpack, from_numpy, frombuffer
+from .exchange.construction import from_dlpack, from_numpy, frombuffer
 from .layout import (Size, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
                      preserve_format, strided)
 from . import sparse

@@ -5,9 +5,9 @@ import copyreg
 import ctypes
 from copy import deepcopy
 
-from .arrays import raw_array
 from .devices import cpu
 from .dtypes import dtype
+from .exchange.arrays import raw_array
 from .layout import Layout
 from .storage import new_storage
 from .tensor import Tensor, alias, bare, lasting, new, wrap

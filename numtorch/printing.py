@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from .arrays import readable_array
 from .autograd.graph import Leaf
 from .devices import cpu
 from .dtypes import bool_, get_default_dtype, int64
+from .exchange.arrays import readable_array
 from .tensor import Tensor
 
 _DEFAULTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}

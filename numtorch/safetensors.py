@@ -1,7 +1,7 @@
 """Files of the safetensors library, as `safetensors.torch` writes and reads them: names and tensors, and nothing that runs.
 
 The library writes, and checks what is read; the tensors lie over the mapped file, so that loading reads nothing but the header
-(mapped.py). Needs the extra `safetensors`.
+(serialization/mapped.py). Needs the extra `safetensors`.
 """
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .arrays import raw_array
 from .devices import device as as_device
 from .dtypes import dtype
-from .exchange import from_numpy
+from .exchange.arrays import raw_array
+from .exchange.construction import from_numpy
 from .extras import required
 from .layout import Layout
-from .mapped import MappedFile
 from .ops.memory.copies import clone
+from .serialization.mapped import MappedFile
 from .tensor import Tensor
 
 if TYPE_CHECKING:

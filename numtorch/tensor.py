@@ -1,8 +1,8 @@
 """The Tensor: a storage, an address in it, a layout, and where it stands in the graph.
 
 What lives here is what a tensor *is*: shape, dtype, device, memory, and how one is made of these. How it meets Python numbers,
-NumPy and DLPack is in `values.py`, `exchange.py` and `scalars.py`, and pickle in `pickling.py`. What can be computed with one is
-attached by the floors above (`ops/`, `autograd/`), each from one place.
+NumPy and DLPack is in `exchange/`, and pickle in `pickling.py`. What can be computed with one is attached by the floors
+above (`ops/`, `autograd/`), each from one place.
 """
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from .dtypes import float32
-from .exchange import from_numpy, make
+from .exchange.construction import from_numpy, make
 from .nn.functional import pad as pad_edges
 from .ops.creation.ranges import arange
 from .ops.pointwise.functions import where

@@ -18,8 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "numtorch"
 FLOORS = [
     ("alias", "dtypes", "devices", "finalisers"),
     ("kernels",),
-    ("layout", "viewalgebra", "storage", "arrays", "tensor", "values", "pickling", "scalars", "exchange", "dlpack",
-     "shared"),
+    ("layout", "viewalgebra", "storage", "tensor", "pickling", "exchange", "shared"),
     ("autograd",),
     ("printing", "ops"),
 ]

@@ -54,8 +54,6 @@ PATHS = {
     "nn.modules.loss": _names("nn.modules.", """CosineEmbeddingLoss HingeEmbeddingLoss
         LinearCrossEntropyLoss MarginRankingLoss MultiLabelMarginLoss
         MultiMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"""),
-    "nn.modules.module": _names("nn.modules.hooks.", """register_module_forward_hook register_module_forward_pre_hook
-        register_module_full_backward_hook register_module_full_backward_pre_hook"""),
     "nn.modules.normalization": _names("nn.modules.", "CrossMapLRN2d LocalResponseNorm"),
     "nn.modules.pixelshuffle": "nn.modules.upsampling",
     "nn.modules.pooling": _names("nn.modules.", """AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d

@@ -7,7 +7,7 @@ from .. import dtypes
 from ..devices import device as device_type
 from ..dtypes import dtype as dtype_type
 from ..dtypes import get_default_dtype, int64
-from ..exchange import from_dlpack as import_dlpack
+from ..exchange.construction import from_dlpack as import_dlpack
 from ..ops.creation import fill, ranges
 from ..ops.index.triangles import tril as lower
 from ..ops.index.triangles import triu as upper

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import host_array
-from ..exchange import make
+from ..exchange.arrays import host_array
+from ..exchange.construction import make
 from ..tensor import Tensor
 from .api import grad
 from .modes import enable_grad, no_grad

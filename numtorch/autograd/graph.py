@@ -10,8 +10,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
-from ..arrays import raw_array
 from ..devices import cpu
+from ..exchange.arrays import raw_array
 from ..layout import formatted
 from ..tensor import Tensor, alias, lasting, new, wrap
 from .hooks import HookTable, NodeHook

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from ..exchange import make
+from ..exchange.construction import make
 from ..ops.random.draws import randperm
 
 

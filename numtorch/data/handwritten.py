@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from ..exchange import from_numpy
+from ..exchange.construction import from_numpy
 from ..tensor import Tensor
 
 

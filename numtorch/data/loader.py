@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import float64, int64
-from ..exchange import from_numpy, make
+from ..exchange.construction import from_numpy, make
 from ..ops.creation.fill import empty
 from ..ops.shape.join import stack
 from ..tensor import Tensor

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ..dtypes import float64
-from ..exchange import make
+from ..exchange.construction import make
 from ..ops.core.generator import Generator, default_generator
 from ..ops.random.draws import multinomial, randint, randperm
 

@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 
-from ..exchange import from_numpy
+from ..exchange.construction import from_numpy
 from ..tensor import Tensor
 
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.dataset import Dataset
 from ..dtypes import int64
-from ..exchange import from_numpy, make
+from ..exchange.construction import from_numpy, make
 from ..tensor import Tensor
 from .download import download as fetch
 from .download import md5_of

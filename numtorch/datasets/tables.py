@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from ..data.dataset import TensorDataset
-from ..exchange import from_numpy
+from ..exchange.construction import from_numpy
 
 
 class CSVDataset(TensorDataset):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ..data.dataset import Dataset
-from ..exchange import make
+from ..exchange.construction import make
 from ..tensor import Tensor
 
 

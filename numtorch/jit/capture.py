@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autograd.engine import run_backward
+from ..exchange.scalars import number
 from ..kernels.entries import Calls, is_entry
 from ..kernels.forks import survive_fork
 from ..nn.utils import parameters
@@ -33,7 +34,6 @@ from ..ops.index import index_op
 from ..ops.reduce.query import CHECK_PROBABILITIES
 from ..ops.shape import join
 from ..optim import rule
-from ..scalars import number
 from ..storage import inferring
 from ..storage import mode as memory_mode
 from ..tensor import Tensor

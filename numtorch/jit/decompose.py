@@ -1,11 +1,11 @@
 """Elementwise ops of users as calls of this package's, so that a graph runs where their source is absent."""
 from __future__ import annotations
 
+from ..exchange.scalars import number
 from ..layout import Layout
 from ..ops.core.expression import Apply, Symbol
 from ..ops.core.primitive import is_ours, registry
 from ..ops.pointwise.pointwise import PointwiseOp
-from ..scalars import number
 from .graph import Graph, Node, Value
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..exchange.scalars import number
 from ..func.tangents import VIEWS
 from ..ops.core.primitive import miss, registry
 from ..ops.memory.copies import clone
 from ..ops.memory.detach import detach
 from ..ops.pointwise.pointwise import PointwiseOp
 from ..ops.reduce.query import CHECK_PROBABILITIES
-from ..scalars import number
 from ..tensor import Tensor
 from ..tree import flatten
 from .fused import FUSED

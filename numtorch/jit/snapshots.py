@@ -5,8 +5,8 @@ import ctypes
 
 import numpy as np
 
-from ..arrays import raw_array
 from ..dtypes import float32, float64
+from ..exchange.arrays import raw_array
 from ..ops.memory.detach import detach
 
 ROUNDING = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}      # of a tensor's largest element

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import raw_array
 from ..autograd.writes import mark_written
 from ..dtypes import float64
+from ..exchange.arrays import raw_array
 from ..layout import Layout
 from ..ops.core.primitive import Primitive, miss
 from ..optim.rule import Batch, planned_step, row_of, rules

@@ -13,9 +13,9 @@ from multiprocessing.reduction import ForkingPickler
 import cloudpickle
 import numpy as np
 
-from ..arrays import SharedMemory
 from ..devices import cpu
 from ..dtypes import dtype
+from ..exchange.arrays import SharedMemory
 from ..layout import Layout
 from ..ops.core.primitive import is_ours
 from ..ops.pointwise.pointwise import PointwiseOp

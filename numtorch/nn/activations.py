@@ -2,6 +2,7 @@
 ops/pointwise/activation.py; softmax and its kind are in softmax.py."""
 from __future__ import annotations
 
+from ..exchange.scalars import check_fits
 from ..layout import wrap_dim
 from ..ops.core.arguments import truth
 from ..ops.core.derived import formula_of, same_as
@@ -12,7 +13,6 @@ from ..ops.pointwise.arithmetic import abs as abs_
 from ..ops.pointwise.arithmetic import add, div
 from ..ops.pointwise.bounds import clamp_both
 from ..ops.shape.views import reshape
-from ..scalars import check_fits
 from ..tensor import Tensor
 from ..tensor import view_of as _view_of
 from ..viewalgebra import narrow as _narrow_layout

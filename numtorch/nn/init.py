@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ..autograd.modes import no_grad
-from ..exchange import make
+from ..exchange.construction import make
 from ..ops.random.draws import randperm
 from ..tensor import Tensor
 

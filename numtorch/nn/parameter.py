@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..autograd.graph import Leaf
-from ..exchange import make
+from ..exchange.construction import make
 from ..tensor import Tensor, alias
 
 

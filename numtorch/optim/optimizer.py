@@ -10,7 +10,7 @@ from typing import Any
 from ..autograd.graph import Leaf
 from ..autograd.hooks import HookTable
 from ..autograd.modes import enable_grad, no_grad
-from ..exchange import from_dlpack
+from ..exchange.construction import from_dlpack
 from ..tensor import Tensor
 
 

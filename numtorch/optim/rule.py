@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays import raw_array
 from ..devices import cpu
 from ..dtypes import float32
+from ..exchange.arrays import raw_array
 from ..kernels import ahead
 from ..layout import Layout
 from ..ops.core.backends import kernels

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import as_dtype, int32, int64
-from ..exchange import make
+from ..exchange.construction import make
 from ..layout import as_shape, memory_layout
 from ..ops.memory.copies import to_dtype
 from ..ops.pointwise import comparison

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..autograd.graph import GraphNode, Leaf, Recorded, recording
 from ..dtypes import as_dtype, bool_, int64
-from ..exchange import make
+from ..exchange.construction import make
 from ..layout import Layout, as_shape
 from ..ops.core.backends import kernels, placed
 from ..ops.core.operands import method

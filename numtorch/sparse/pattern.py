@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import raw_array
 from ..devices import cpu
 from ..dtypes import int32, int64
+from ..exchange.arrays import raw_array
 from ..kernels.threads import get_num_threads
 from ..layout import Layout
 from ..ops.core.backends import kernels

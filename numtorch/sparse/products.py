@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..autograd.graph import GraphNode, Recorded, recording
 from ..dtypes import float32, int64
-from ..exchange import make
+from ..exchange.construction import make
 from ..kernels.threads import get_num_threads
 from ..layout import Layout
 from ..ops.core.arguments import scalar

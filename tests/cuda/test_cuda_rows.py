@@ -82,7 +82,7 @@ def outcome(row, device):
 
 def no_device_memory_on_the_host():
     """Reading a device's memory as an array would pass in the simulator and crash on a GPU."""
-    from numtorch import arrays
+    from numtorch.exchange import arrays
     array_over = arrays.array_over
 
     def checked(tensor, kind):

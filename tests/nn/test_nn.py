@@ -253,7 +253,7 @@ def test_keyword_and_always_called_hooks():
 
 def test_global_hook():
     seen = []
-    with nn.modules.hooks.register_module_forward_hook(lambda m, args, out: seen.append(type(m).__name__)):
+    with nn.modules.module.register_module_forward_hook(lambda m, args, out: seen.append(type(m).__name__)):
         Net()(torch.ones(1, 3))
     Net()(torch.ones(1, 3))
     assert seen == ["Linear", "ReLU", "Sequential", "Net"]

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from numtorch import dtypes
-from numtorch.exchange import make as tensor
+from numtorch.exchange.construction import make as tensor
 from numtorch.ops.creation.fill import ones, zeros
 from numtorch.ops.sort import unique
 

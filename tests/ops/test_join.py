@@ -6,7 +6,7 @@ import pytest
 
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
-from numtorch.exchange import make as tensor
+from numtorch.exchange.construction import make as tensor
 from numtorch.kernels import threads
 from numtorch.ops.creation.fill import ones, zeros
 from numtorch.ops.creation.ranges import arange

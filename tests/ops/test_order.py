@@ -5,7 +5,7 @@ import pytest
 import numtorch
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
-from numtorch.exchange import make as tensor
+from numtorch.exchange.construction import make as tensor
 from numtorch.ops.creation.fill import ones, zeros
 from numtorch.ops.creation.ranges import arange
 from numtorch.ops.sort import order, scan, search

@@ -6,7 +6,7 @@ from test_order import RNG, SHAPES, sample
 import numtorch
 from numtorch import dtypes
 from numtorch.autograd import gradcheck, gradgradcheck
-from numtorch.exchange import make as tensor
+from numtorch.exchange.construction import make as tensor
 from numtorch.ops.creation.fill import ones
 from numtorch.ops.sort import scan
 

@@ -5,7 +5,7 @@ import pytest
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.autograd.gradcheck import gradcheck, gradgradcheck
-from numtorch.exchange import make as tensor
+from numtorch.exchange.construction import make as tensor
 from numtorch.ops.creation.fill import ones, zeros
 
 RNG = np.random.default_rng(0)

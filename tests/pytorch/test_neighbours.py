@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import numtorch
-from numtorch import oldfiles
+from numtorch.serialization import oldfiles
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed to write files")
 

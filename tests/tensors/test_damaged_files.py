@@ -19,7 +19,7 @@ from collections import Counter, OrderedDict
 import pytest
 
 import numtorch as torch
-from numtorch.arrays import raw_array
+from numtorch.exchange.arrays import raw_array
 
 REFUSALS = (pickle.UnpicklingError, RuntimeError)
 

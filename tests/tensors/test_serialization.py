@@ -12,7 +12,8 @@ import zipfile
 import pytest
 
 import numtorch as torch
-from numtorch import files, nn, oldfiles
+from numtorch import files, nn
+from numtorch.serialization import oldfiles
 
 try:
     import torch as peer

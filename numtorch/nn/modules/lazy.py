@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 
-from ...exchange import make
+from ...exchange.construction import make
 from ...tensor import Tensor, new
 from ..parameter import Buffer, Parameter
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...tensor import Tensor
-from ..parameter import Buffer, Parameter
-from .conversion import Conversion
-from .hooks import (
+from ..base.conversion import Conversion
+from ..base.hooks import (
     Hooks,
     everywhere,
     register_module_forward_hook,
@@ -19,9 +18,10 @@ from .hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from .members import Members
-from .notebook import as_html
-from .state import State
+from ..base.members import Members
+from ..base.notebook import as_html
+from ..base.state import State
+from ..parameter import Buffer, Parameter
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -11,10 +11,10 @@ from ...ops.index.triangles import triu
 from ...ops.nn.linear_relu import linear_relu
 from .. import functional as F
 from .. import init
+from ..base.hooks import everywhere
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
-from .hooks import everywhere
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm

@@ -9,7 +9,7 @@ from ...autograd.modes import no_grad
 from ...autograd.writes import mark_written
 from ...devices import cpu
 from ...dtypes import uint8
-from ...exchange import make
+from ...exchange.construction import make
 from ...layout import Layout
 from ...ops.core.backends import kernels
 from ...ops.core.primitive import new_plan_table

@@ -10,7 +10,7 @@ import functools
 import types as pytypes
 
 from ...dtypes import float64
-from ...exchange import make
+from ...exchange.construction import make
 from ...kernels.binding import ScalarBody
 from .expression import Apply, Expression, Symbol, symbols, trace_branches
 from .primitive import is_ours, registry

@@ -8,9 +8,9 @@ from numbers import Integral
 
 import numpy as np
 
-from ...arrays import raw_array
 from ...devices import device as as_device
-from ...exchange import make
+from ...exchange.arrays import raw_array
+from ...exchange.construction import make
 from ...kernels.forks import survive_fork
 from ...tensor import Tensor
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ...devices import cpu
 from ...dtypes import dtype, get_default_dtype, promote_types
-from ...exchange import make
-from ...scalars import number
+from ...exchange.construction import make
+from ...exchange.scalars import number
 from ...tensor import Tensor
 from .expression import Apply, Expression
 from .primitive import class_of, not_a_tensor

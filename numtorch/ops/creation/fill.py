@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...dtypes import as_dtype, bool_, get_default_dtype, int64
-from ...exchange import from_numpy, make
+from ...exchange.construction import from_numpy, make
+from ...exchange.scalars import number
 from ...layout import Layout, as_shape, formatted, kept_strides
-from ...scalars import number
 from ...tensor import Tensor, fresh, view_of
 from ...viewalgebra import diagonal
 from ..core.arguments import check_several

@@ -5,9 +5,9 @@ import math
 
 from ...devices import cpu
 from ...dtypes import as_dtype, float64, get_default_dtype, int64
+from ...exchange.scalars import number
 from ...kernels.threads import NOTHING
 from ...layout import Layout
-from ...scalars import number
 from ...tensor import Tensor, fresh
 from ..core.arguments import real, scalar
 from ..core.backends import device_with, kernels, placed

@@ -6,8 +6,8 @@ from functools import partial
 from ...autograd.graph import GraphNode, recording
 from ...autograd.writes import mark_written
 from ...dtypes import integer_limits
+from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes, wrap_dim
-from ...scalars import number
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths
 from ..core.backends import kernels

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
 from ...dtypes import bool_
-from ...exchange import make
-from ...scalars import check_fits, number
+from ...exchange.construction import make
+from ...exchange.scalars import check_fits, number
 from ...tensor import Tensor, view_of
 from ...viewalgebra import expand as expand_layout
 from ..core.arguments import check_truths

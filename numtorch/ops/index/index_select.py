@@ -11,8 +11,8 @@ from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
 from ...dtypes import bool_
+from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
-from ...scalars import number
 from ...tensor import Tensor, empty
 from ..core.arguments import truth
 from ..core.backends import kernels

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, int64
+from ...exchange.scalars import NUMBERS, check_fits
 from ...kernels.intrinsics import select
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes
-from ...scalars import NUMBERS, check_fits
 from ...tensor import Tensor, empty, view_of
 from ..core.arguments import check_truths, integer
 from ..core.backends import kernels

@@ -10,7 +10,7 @@ import operator
 import warnings
 
 from ...dtypes import bool_, int32, int64, uint8
-from ...exchange import make
+from ...exchange.construction import make
 from ...layout import Layout
 from ...tensor import Tensor, view_of
 from ...viewalgebra import select, slice_dim, try_view, unsqueeze, view_function

@@ -7,7 +7,7 @@ from functools import partial
 from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64, promote_types
-from ...exchange import make
+from ...exchange.construction import make
 from ...kernels.threads import NOTHING
 from ...layout import Layout, ints, wrap_dim
 from ...tensor import Tensor, empty, view_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...autograd.graph import recording
 from ...dtypes import int32
-from ...exchange import make
+from ...exchange.construction import make
 from ...layout import Layout
 from ...tensor import Tensor
 from ..core.arguments import check_truths

@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 
-from ...arrays import host_array
 from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...devices import cpu
-from ...exchange import copy_of, from_numpy
+from ...exchange.arrays import host_array
+from ...exchange.construction import copy_of, from_numpy
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.primitive import not_a_tensor

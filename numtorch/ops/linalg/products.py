@@ -6,7 +6,7 @@ from math import comb
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64, promote_types
-from ...exchange import make
+from ...exchange.construction import make
 from ...kernels.binding import ScalarBody
 from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_strides, wrap_dim
 from ...tensor import Tensor, empty

@@ -7,8 +7,8 @@ import numpy as np
 
 from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...dtypes import bool_, finfo
+from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes
-from ...scalars import number
 from ...tensor import Tensor
 from ..core.arguments import check_truths, real
 from ..core.operands import common_device, method

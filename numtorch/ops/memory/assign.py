@@ -4,8 +4,8 @@ from __future__ import annotations
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes, no_grad
 from ...autograd.writes import mark_written
+from ...exchange.scalars import NUMBERS, check_fits, number
 from ...layout import Layout, formatted
-from ...scalars import NUMBERS, check_fits, number
 from ...tensor import Tensor, fresh, lasting
 from ...viewalgebra import expand
 from ..core.late import later

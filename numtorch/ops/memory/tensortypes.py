@@ -4,7 +4,7 @@ from __future__ import annotations
 from ...devices import cpu
 from ...dtypes import dtype as dtype_class
 from ...dtypes import set_default_dtype
-from ...exchange import make
+from ...exchange.construction import make
 from ...tensor import Tensor
 from ..core.operands import layout_of, method
 from .assign import copy_

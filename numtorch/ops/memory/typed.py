@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ... import dtypes
-from ...exchange import make
+from ...exchange.construction import make
 from ...tensor import Tensor
 from ..core.operands import method
 from .conversion import CASTS

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 
 from ... import dtypes
-from ...exchange import frombuffer, make
+from ...exchange.construction import frombuffer, make
 from ...layout import Layout
 from ...storage import Storage, leave_ring, move, new_storage, resizable
 from ...tensor import Tensor, wrap

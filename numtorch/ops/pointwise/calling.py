@@ -12,7 +12,7 @@ import numpy as np
 from ...autograd.graph import GraphNode
 from ...autograd.modes import PLAIN, modes
 from ...autograd.writes import mark_written
-from ...scalars import NUMBERS, number
+from ...exchange.scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import apply_formula, as_operand, common_device, is_formula

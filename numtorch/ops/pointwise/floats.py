@@ -7,11 +7,11 @@ import numpy as np
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int32
+from ...exchange.scalars import number
 from ...kernels.binding import ScalarBody
 from ...kernels.intrinsics import bits_of, fabs, float_of, select
 from ...kernels.vectormath.elementary import ByPrecision, Int
 from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
-from ...scalars import number
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.late import later

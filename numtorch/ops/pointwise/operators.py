@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...scalars import number
+from ...exchange.scalars import number
 from ...tensor import Tensor
 from ..core.operands import as_operand
 from . import arithmetic, comparison, power

@@ -28,10 +28,10 @@ import numpy as np
 
 from ...devices import cpu
 from ...dtypes import bool_, float64, get_default_dtype, int64, promote_types
+from ...exchange.scalars import number
 from ...kernels.binding import ScalarBody
 from ...kernels.compiler import CannotCompile
 from ...layout import Layout, broadcast_shapes, broadcast_strides, formatted, shared_strides
-from ...scalars import number
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.derived import derived, expression_of, frozen

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import functools
 
-from ...arrays import raw_array
 from ...autograd.graph import Node, extras_of, freed_error, restore, save
 from ...autograd.modes import RARE, modes
 from ...autograd.writes import source_line
+from ...exchange.arrays import raw_array
+from ...exchange.scalars import number
 from ...kernels.binding import ScalarBody
 from ...layout import Layout
-from ...scalars import number
 from ...storage import ring_for, take
 from ...tensor import Tensor, empty, kept
 from ..core.backends import kernels

@@ -9,9 +9,9 @@ import functools
 
 import numpy as np
 
-from ...arrays import host_array
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, complex128, float64, get_default_dtype
+from ...exchange.arrays import host_array
 from ...layout import Layout, as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 
-from ...exchange import make
+from ...exchange.construction import make
 from ...ops.core.generator import get_rng_state, set_rng_state
 
 

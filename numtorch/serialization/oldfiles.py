@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pickle
 
-from .arrays import raw_array
-from .layout import Layout
-from .tensor import lasting
+from ..exchange.arrays import raw_array
+from ..layout import Layout
+from ..tensor import lasting
 
 BEGINNING = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # 0x1950A86A20F9469CFC6C, pickled
 

@@ -12,9 +12,9 @@ import zipfile
 
 import numpy as np
 
-from .layout import Layout
-from .storage import address_of, foreign_storage
-from .tensor import Tensor, wrap
+from ..layout import Layout
+from ..storage import address_of, foreign_storage
+from ..tensor import Tensor, wrap
 
 
 class MappedFile:

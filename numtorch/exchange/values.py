@@ -1,6 +1,6 @@
 """A tensor's elements for Python: as numbers and lists, as a NumPy array, as a buffer and as a DLPack capsule.
 
-The other way is in `exchange.py`.
+The other way is in `construction.py`.
 """
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from struct import Struct
 
 from numpy import ndarray
 
+from ..devices import cpu
+from ..dtypes import dtype
+from ..tensor import Tensor
 from . import dlpack
 from .arrays import array_over, readable_array
-from .devices import cpu
-from .dtypes import dtype
-from .tensor import Tensor
 
 READERS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int64": ctypes.c_int64, "int32": ctypes.c_int32,
            "int16": ctypes.c_int16, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,

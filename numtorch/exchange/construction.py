@@ -11,17 +11,17 @@ from itertools import chain
 
 import numpy as np
 
-from . import dtypes
+from .. import dtypes
+from ..devices import cpu, default
+from ..dtypes import dtype, int64
+from ..dtypes import from_numpy as dtype_from_numpy
+from ..layout import Layout, Size
+from ..storage import address_of, foreign_storage
+from ..tensor import Tensor, alias, fresh, lasting
+from ..tensor import wrap as tensor_over
 from .arrays import SharedMemory, host_array, raw_array, readable_array
-from .devices import cpu, default
 from .dlpack import Integers
-from .dtypes import dtype, int64
-from .dtypes import from_numpy as dtype_from_numpy
-from .layout import Layout, Size
 from .scalars import check_fits
-from .storage import address_of, foreign_storage
-from .tensor import Tensor, alias, fresh, lasting
-from .tensor import wrap as tensor_over
 
 
 def from_numpy(array) -> Tensor:

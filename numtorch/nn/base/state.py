@@ -5,7 +5,7 @@ from collections import OrderedDict, namedtuple
 
 from ...autograd.hooks import HookTable
 from ...autograd.modes import no_grad
-from ...exchange import from_dlpack
+from ...exchange.construction import from_dlpack
 from ...tensor import Tensor
 from ..parameter import Parameter
 

@@ -4,7 +4,7 @@
 `WeightsOnlyUnpickler` lets a file build tensors, numbers, strings and containers, and what `torch.serialization.add_safe_globals`
 allows. A file that it reads can neither run code nor take more time and memory than its length accounts for: what is called is
 picked from a list, what is written to is a plain container, and whatever copies or hashes what the pickle holds already is
-paid from an allowance, since a few bytes may ask for it again and again. The storages are read in serialization.py.
+paid from an allowance, since a few bytes may ask for it again and again. The storages are read in rebuilding.py.
 """
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pickle
 import struct
 from collections import Counter, OrderedDict
 
-from .devices import device
-from .layout import Size
+from ..devices import device
+from ..layout import Size
+from .permitted import allowed
 
 _FORBIDDEN = b"".join([pickle.PERSID, pickle.INST, pickle.OBJ, pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.NEWOBJ_EX,
                        pickle.NEXT_BUFFER, pickle.READONLY_BUFFER])
-allowed: list = []                                       # what users let weights-only files use
 
 
 def _import_name(item):
@@ -42,7 +42,7 @@ def _of_pytorch(path, name):
     Raises:
         pickle.UnpicklingError: there is nothing for it; its sentence says what to do.
     """
-    place = ".".join(part for part in (__package__, _BUILTIN.get(path, path)) if part)
+    place = ".".join(part for part in (__name__.partition(".")[0], _BUILTIN.get(path, path)) if part)
     try:
         result = importlib.import_module(place)
         for part in name.split("."):

@@ -9,9 +9,9 @@ from math import copysign, inf
 
 import numpy as np
 
-from .dtypes import bool_, dtype, float64, int64
-from .layout import Layout
-from .tensor import Tensor, kept
+from ..dtypes import bool_, dtype, float64, int64
+from ..layout import Layout
+from ..tensor import Tensor, kept
 from .values import READERS
 
 _WEAK = {bool: Layout.of(bool_, (), (), weak=True), int: Layout.of(int64, (), (), weak=True),

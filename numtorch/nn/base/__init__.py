@@ -1,0 +1,8 @@
+"""What `Module` (modules/module.py) is made of:
+
+members     parameters, buffers and modules inside one: found, named, gone through
+hooks       functions called before and after forward, and when backward passes
+state       state dicts, written and loaded
+conversion  all that is in a module brought to a dtype or a device
+notebook    how one looks in a notebook
+"""

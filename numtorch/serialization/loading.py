@@ -1,0 +1,77 @@
+"""Reading: `torch.load`, of files of both formats."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import pickle
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+from ..files import naming
+from . import oldfiles
+from .archive import check_sizes, damaged, device_of, read_entry, read_storage
+from .mapped import MappedFile
+from .rebuilding import Reader
+from .unpickler import Unpickler, WeightsOnlyUnpickler
+
+if TYPE_CHECKING:
+    from ..types import FileLike
+
+
+def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+         mmap: bool | None = None, **pickle_load_args) -> Any:
+    """Read what `save` wrote, here or in PyTorch.
+
+    Args:
+        f: a path, or a file open for reading bytes.
+        map_location: where tensors go: a device or its name, a dict from names saved to such, or a function of a storage and its
+            name (whose storage stays where it is read, on the CPU). Where they were saved from when None.
+        pickle_module: taken for PyTorch's sake: None or `pickle`.
+        weights_only: whether only tensors, numbers, strings, containers and what `serialization.add_safe_globals` allows may come.
+            False runs whatever the file says: for files from a source you trust. True when None.
+        mmap: have tensors lie over the mapped file (a path) instead of reading them: nothing is read until it is used, checksums
+            are not compared, and writing to a tensor does not change the file.
+        pickle_load_args: for the unpickler, such as `encoding`.
+
+    Raises:
+        ValueError: `mmap` of what is no path.
+        pickle.UnpicklingError: the pickle in the file is damaged, or asks for what `weights_only` does not allow. With
+            `weights_only=False`, what the file says runs, and raises what it raises.
+        RuntimeError: not a file of this format, a damaged archive, tensors that reach out of their memory, or on a device that
+            is not there. Both name the file, where it has a name.
+        OSError: the file is not there, or cannot be read.
+
+    Example:
+        >>> import io
+        >>> import numtorch as torch
+        >>> file = io.BytesIO()
+        >>> torch.save([torch.arange(3), "abc"], file)
+        >>> torch.load(io.BytesIO(file.getvalue()), map_location="cpu")
+        [tensor([0, 1, 2]), 'abc']
+    """
+    if pickle_module not in (None, pickle):
+        raise RuntimeError("load: expected pickle_module to be None or pickle")
+    if not isinstance(f, (str, os.PathLike)) and not (hasattr(f, "read") and hasattr(f, "seek")):
+        raise AttributeError(f"load: expected 'f' to be a path or a file that can be read and searched, got {type(f).__name__}")
+    if mmap and not isinstance(f, (str, os.PathLike)):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    with contextlib.ExitStack() as opened:
+        file = opened.enter_context(open(f, "rb")) if isinstance(f, (str, os.PathLike)) else f
+        opened.enter_context(naming(f))
+        unpickler = functools.partial(Unpickler if weights_only is False else WeightsOnlyUnpickler,
+                                      **{"encoding": "utf-8", **pickle_load_args})
+        if oldfiles.begins(file):
+            return oldfiles.load(file.read(), unpickler, Reader, functools.partial(device_of, map_location=map_location))
+        with damaged("damaged, or not of the formats that save and PyTorch write"):
+            archive = opened.enter_context(zipfile.ZipFile(file))
+            check_sizes(archive, file)
+        prefix = next((e.removesuffix("data.pkl") for e in archive.namelist() if e.endswith("/data.pkl")), None)
+        if prefix is None:
+            raise RuntimeError("load: the archive has no data.pkl, so it was not written by save")
+        if f"{prefix}byteorder" in archive.namelist() and read_entry(archive, f"{prefix}byteorder") != b"little":
+            raise RuntimeError("load: the file's numbers are big-endian")
+        mapped = MappedFile(f) if mmap else None
+        reader = Reader(lambda key, kind, location, numel: read_storage(
+            archive, f"{prefix}data/{key}", kind, location, numel, map_location, mapped))
+        return unpickler(read_entry(archive, f"{prefix}data.pkl"), reader.meanings, reader.storage_of).load()
