@@ -358,7 +358,7 @@ def column_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Te
     """Tensors side by side; vectors are columns."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All choices of r elements of a vector, a row each, in the order of `itertools.combinations`."""
-def compile(model: _Callable[..., _Any] | None = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: _str = 'inductor', mode: _str | None = None, options: dict | None = None, disable: _bool = False, reuse_outputs: _bool = False) -> _Any:
+def compile(model: _Callable[..., _Any] | None = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: _str = 'inductor', mode: _str | None = None, options: dict | None = None, disable: _bool = False, reuse_outputs: _bool = False, memory_budget: _float = 1.0) -> _Any:
     """A function, module or training step that is captured at its second call and replayed from then on."""
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers of real and imaginary parts."""

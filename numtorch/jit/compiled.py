@@ -125,7 +125,8 @@ class Compiled:
         result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"])
         if replay is not None:
             if self._options["passes"]:
-                replay.better = Improvement(replay, functools.partial(_reached, function, kind.codes), function, replay.reuse)
+                replay.better = Improvement(replay, functools.partial(_reached, function, kind.codes), function, replay.reuse,
+                                            self._options["memory_budget"])
             kind.captures, kind.attempts = kind.captures + 1, 0
             kind.replays = [replay, *kind.replays[:PROGRAMS - 1]]
             if kind.captures >= CAPTURES:
@@ -191,7 +192,8 @@ def _again_module(module, options):
 
 # ---------------------------------------------------------------- what users call
 def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str = "inductor",
-            mode: str | None = None, options: dict | None = None, disable: bool = False, reuse_outputs: bool = False) -> Any:
+            mode: str | None = None, options: dict | None = None, disable: bool = False, reuse_outputs: bool = False,
+            memory_budget: float = 1.0) -> Any:
     """A function, module or training step that is captured at its second call and replayed from then on.
 
     A replay runs the kernels that the captured call launched, one after the other, without coming back to Python. What decides on
@@ -207,12 +209,15 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         options: PyTorch's of its back ends, ignored.
         disable: call it as it is.
         reuse_outputs: results stand in the same memory in every call, instead of memory of their own.
+        memory_budget: the most memory that intermediate results should take at one time, as a fraction of what they do, from 0 to
+            1. Below 1, what is cheap to compute is computed again in backward where that is needed to come as near to it as can be.
 
     Returns:
         What is called like `model`.
 
     Raises:
         RuntimeError: an unknown back end or mode; with `fullgraph`, a call that cannot be captured.
+        ValueError: a budget that is no fraction, or with `mode="replay"`, which computes nothing again.
         TypeError: `model` cannot be called.
 
     Example:
@@ -237,11 +242,13 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         raise RuntimeError(f"Invalid backend: {backend!r}; there are {', '.join(BACKENDS)}")
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+    if not 0 <= memory_budget <= 1 or (memory_budget < 1 and mode == "replay"):
+        raise ValueError(f"compile: expected a memory_budget from 0 to 1, and none with mode='replay', got {memory_budget!r}")
     settings = dict(fullgraph=bool(fullgraph), disable=bool(disable) or backend in ("eager", "aot_eager"),
-                    reuse_outputs=bool(reuse_outputs), passes=mode != "replay")
+                    reuse_outputs=bool(reuse_outputs), passes=mode != "replay", memory_budget=float(memory_budget))
     if model is None:
         return lambda function: compile(function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
-                                        options=options, disable=disable, reuse_outputs=reuse_outputs)
+                                        options=options, disable=disable, reuse_outputs=reuse_outputs, memory_budget=memory_budget)
     if isinstance(model, Module):
         return CompiledModule(model, settings)
     if not callable(model):
@@ -255,7 +262,8 @@ class Explanation:
     Attributes:
         launches: how many kernels a replay launches; 0 where there is none.
         breaks: what keeps the call from being replayed, each with `what`, `file` and `line`.
-        bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it.
+        bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it,
+            `before` those of the program that passes had not gone over.
         passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
         stays: why they are, where a graph was looked at.
         settled: whether nothing more becomes of the program, however often it is called.
@@ -263,14 +271,17 @@ class Explanation:
 
     def __init__(self, breaks, replay=None) -> None:
         self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
+        self.before = 0
         self.settled = replay is None or replay.better is None
         if replay is not None:
             self.launches, self.bytes, self.captured = replay.launches, replay.memory.nbytes, replay.memory.captured
             self.passes, self.stays = replay.passes, replay.stays
+            self.before = replay.memory.before or self.bytes
 
     def __str__(self) -> str:
         if not self.breaks:
-            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own, packed of {self.captured}"]
+            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own, packed of {self.captured}"
+                     + (f", {self.before} before passes" if self.passes else "")]
             lines += [f"  {name}: {count}" for name, count in self.passes.items()]
             return "\n".join(lines + ([f"  launches stay: {self.stays}"] if self.stays else []))
         return "not captured:\n" + "\n".join(f"  {each}" for each in self.breaks)

@@ -8,7 +8,7 @@ Each stage is one call of the function, or several:
 4. The graph is run in the place of the call (executor.py) and captured as any call is. All is put back, the call is replayed,
    and the two are compared: results, gradients, and all memory that the function reaches. Where they differ by more than rounding
    (`snapshots.alike`), or in anything but numbers, the replay stays.
-5. The two take turns for a while, and the faster stays.
+5. The two take turns for a while, and the faster stays; the smaller, where the memory has a budget.
 
 What the caller gets is a replay's, or that of a program which was found equal. A function that reaches tensors is not traced while
 there are other threads, which could see them meanwhile; those of progress bars, logs and notebooks do not.
@@ -57,14 +57,16 @@ class Improvement:
         begin: `begin(args, kwargs, tensors)` gives what the function reaches now (reach.py).
         function: what is called.
         reuse: as `Replay` has it.
+        memory_budget: as `compile` has it.
 
     Attributes:
         passes: how often each pass did something.
         reason: why the replay stays, once that is known.
     """
 
-    def __init__(self, replay: Replay, begin, function, reuse: bool) -> None:
+    def __init__(self, replay: Replay, begin, function, reuse: bool, memory_budget: float = 1.0) -> None:
         self.replay, self.begin, self.function, self.reuse = replay, begin, function, reuse
+        self.memory_budget = memory_budget
         self.stage: Any = self._wait
         self.calls, self.passes, self.reason = 0, {}, None
 
@@ -109,7 +111,7 @@ class Improvement:
             return self._stay(f"it is not traced: {error}")
         before.restore()
         try:
-            graph, self.passes = optimized(graph)
+            graph, self.passes = optimized(graph, memory_budget=self.memory_budget)
             self.graph = graph
             self.executor = Executor(graph, optimizers, dropped)
         except Exception as error:
@@ -159,6 +161,7 @@ class Improvement:
                 raise NotCaptured("it returns or leaves something else")
             candidate.results = [(*mine[:4], its[4]) for mine, its in zip(candidate.results, self.replay.results)]
             candidate.structure, candidate.passes = self.replay.structure, self.passes
+            candidate.memory.before = self.replay.memory.nbytes
         except Exception as error:
             self._stay(f"its graph is not captured: {error}")
         watch.memory.close()
@@ -190,7 +193,8 @@ class Improvement:
         result = program.run(tensors)
         self.times[which].append(time.perf_counter() - start)
         if self.calls >= TURNS and all(self.times):
-            if min(self.times[1]) < min(self.times[0]):
+            smaller = self.memory_budget < 1 and self.candidate.memory.nbytes < self.replay.memory.nbytes
+            if smaller or min(self.times[1]) < min(self.times[0]):
                 self.replay.successor, candidate = self.candidate, self.candidate
                 self._stay("it was replaced")
                 candidate.better = None

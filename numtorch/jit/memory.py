@@ -66,6 +66,7 @@ class Memory:
         lives: of all storages, by the addresses of their blocks, in order.
         items: what is written down of the call; its length is the time.
         captured: bytes of all blocks before they were packed.
+        before: bytes of the program of which passes made this one; 0 where none did.
         alive: the storages that are in use, by identity, as (address, bytes).
         elsewhere: whether memory of another device was asked for.
     """
@@ -74,7 +75,7 @@ class Memory:
         self.blocks: list[tuple] = []
         self.lives: dict[int, list[Life]] = {}
         self.items: list = []
-        self.captured = 0
+        self.captured = self.before = 0
         self.free: dict[int, list] = {}
         self.alive: dict[int, tuple] = {}
         self.elsewhere, self.open = False, True

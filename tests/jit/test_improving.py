@@ -240,8 +240,8 @@ def test_a_call_that_is_not_traced_stays_replayed_and_has_had_no_effect(monkeypa
 
 
 def test_a_graph_that_gives_something_else_is_not_taken(monkeypatch):
-    def wrong(graph):
-        graph, done = optimized(graph)
+    def wrong(graph, **options):
+        graph, done = optimized(graph, **options)
         for node in graph.nodes:
             if node.op == "fused":
                 (op, first, second), *rest = node.attributes[0]

@@ -6,6 +6,7 @@ subexpressions  what is computed twice
 constants       what depends on constants alone
 algebra         what is equal to something simpler
 convnorm        batch norms behind convolutions and linear maps
+checkpointing   what is computed again instead of being kept, for a budget of memory
 epilogues       biases and relu as part of products and convolutions
 groups          calls that can be one: what the two fusions below have in common
 keptdims        reductions of rows keep their dimension, for the next
@@ -22,6 +23,7 @@ from typing import Any
 
 from ..graph import Graph
 from .algebra import simplify
+from .checkpointing import recompute
 from .constants import fold_constants
 from .convnorm import fold_norms
 from .deadcode import dead_code
@@ -33,13 +35,15 @@ from .subexpressions import merge_subexpressions
 _ROUNDS = 10
 
 
-def optimized(graph: Graph, frozen: Mapping[str, Any] | None = None, fusing: bool = True) -> tuple[Graph, dict[str, int]]:
+def optimized(graph: Graph, frozen: Mapping[str, Any] | None = None, fusing: bool = True,
+              memory_budget: float = 1.0) -> tuple[Graph, dict[str, int]]:
     """A graph after all passes, and how often each of them did something.
 
     Args:
         graph: it. It stays as it is.
         frozen: the constants whose values will not change, by name.
         fusing: whether elementwise calls, and those along rows among them, become one.
+        memory_budget: the peak of memory that is wanted, as a fraction of what it is; 1 has nothing computed again.
     """
     graph = graph.copy()
     done: dict[str, int] = {}
@@ -51,6 +55,8 @@ def optimized(graph: Graph, frozen: Mapping[str, Any] | None = None, fusing: boo
             done[name] = done.get(name, 0) + count
         if not any(counts.values()):
             break
+    if memory_budget < 1:
+        done["computed again"] = recompute(graph, memory_budget)
     if fusing:
         done["epilogues"] = fuse_epilogues(graph)
         done["rows"] = fuse_rows(graph)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...dtypes import float32, float64
 from ...layout import broadcast_shapes
-from ..graph import Graph
+from ..graph import Graph, Value
 from .groups import MOST_TENSORS, Group, as_one, groups_of, kind_of, put_together, takes
 
 MOST_CALLS = 48
@@ -33,6 +33,17 @@ class _Elements(Group):
         inside = {value for member in self.nodes for value in member.outputs}
         return takes(node, self.dtype) and self.is_last(node, users, places) and \
             len([v for v in {*self.inputs(), *node.values()} if v not in inside]) <= MOST_TENSORS
+
+
+def inner_values(graph: Graph) -> set[Value]:
+    """The values that will never be in memory, as only the loop has them in which they are made.
+
+    Args:
+        graph: it stays as it is.
+    """
+    users, ends = graph.users(), set(graph.ends())
+    return {value for group in groups_of(graph, _Elements) for node in group.nodes for value in node.outputs
+            if value not in ends and all(user in group.nodes for user in users[value])}
 
 
 def fuse(graph: Graph) -> int:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ..graph import Graph, Value
 from ..memory import offsets_of
 from ..operations import CONSTANT
+from .inplace import is_view
 
 ALIGNMENT = 64
 
@@ -26,33 +27,56 @@ class Plan(NamedTuple):
     offsets: dict[str, int]
 
 
+class Lives:
+    """From where to where values are needed that have memory of their own: no inputs, constants, results or views.
+
+    Args:
+        graph: theirs.
+
+    Attributes:
+        sizes: bytes of each.
+        first, last: the places of the nodes that make each, and that need it last.
+        base: of each view, whose memory it is in.
+        aliases: the values in the memory of each that has views, itself first.
+        last_use: of all values, the place of the last node that has it as an input.
+        outside: inputs, results and constants, and what these are views of.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.base: dict[Value, Value] = {}
+        self.aliases: dict[Value, list[Value]] = {}
+        self.first: dict[Value, int] = {}
+        self.last: dict[Value, int] = {}
+        self.last_use: dict[Value, int] = {}
+        self.outside = {*graph.inputs, *graph.ends()}
+        own: list[Value] = []
+        for place, node in enumerate(graph.nodes):
+            for value in node.values():
+                self.last[self.base.get(value, value)] = self.last_use[value] = place
+            for value in node.outputs:
+                if is_view(node):
+                    source = node.values()[0]
+                    root = self.base[value] = self.base.get(source, source)
+                    self.aliases.setdefault(root, [root]).append(value)
+                    if value in self.outside:
+                        self.outside.add(root)
+                elif node.op == CONSTANT:
+                    self.outside.add(value)
+                else:
+                    own.append(value)
+                    self.first[value], self.last[value] = place, place
+        self.sizes = {value: -(-value.layout.nbytes // ALIGNMENT) * ALIGNMENT for value in own if value not in self.outside}
+
+
 def memory_plan(graph: Graph) -> Plan:
-    """A place for each value that is neither an input, a constant, a result nor a view, such that those that live at one time do
-    not overlap (`offsets_of`).
+    """A place for each value that has memory of its own, such that those that live at one time do not overlap (`offsets_of`).
 
     Args:
         graph: it.
     """
-    base: dict[Value, Value] = {}
-    first: dict[Value, int] = {}
-    last: dict[Value, int] = {}
-    own: list[Value] = []
-    outside = {*graph.inputs, *graph.ends()}
-    for place, node in enumerate(graph.nodes):
-        view = node.op.startswith("view.") or node.op in ("part", "detach")
-        for value in node.values():
-            last[base.get(value, value)] = place
-        for value in node.outputs:
-            if view:
-                source = node.values()[0]
-                base[value] = base.get(source, source)
-                if value in outside:
-                    outside.add(base[value])
-            elif node.op != CONSTANT:
-                own.append(value)
-                first[value], last[value] = place, place
-    own = [value for value in own if value not in outside]
-    sizes = {value: -(-value.layout.nbytes // ALIGNMENT) * ALIGNMENT for value in own}
-    peak = max([sum(sizes[v] for v in own if first[v] <= place <= last[v]) for place in range(len(graph.nodes))], default=0)
-    offsets, arena = offsets_of([sizes[v] for v in own], [first[v] for v in own], [last[v] for v in own])
-    return Plan(sum(sizes.values()), peak, arena, {value.name: offset for value, offset in zip(own, offsets)})
+    lives = Lives(graph)
+    own, sizes = list(lives.sizes), list(lives.sizes.values())
+    first, last = [lives.first[v] for v in own], [lives.last[v] for v in own]
+    peak = max([sum(s for s, a, b in zip(sizes, first, last) if a <= place <= b) for place in range(len(graph.nodes))], default=0)
+    offsets, arena = offsets_of(sizes, first, last)
+    return Plan(sum(sizes), peak, arena, {value.name: offset for value, offset in zip(own, offsets)})
