@@ -351,6 +351,7 @@ KNOWN = {                                                # by (entry, aspect), o
     **dict.fromkeys(("histc", "histogram"), _LOOP),
     **dict.fromkeys(("linspace.tensor_overload", "logspace.tensor_overload"), _READ),
     **dict.fromkeys(("resize_", "resize_as_"), "a sample's memory cannot grow"),
+    "_upsample_bilinear2d_aa": "factors that do not give the size beside them are refused",
     ("nn.functional.ctc_loss", "vmap"): "lengths are numbers of Python",
     ("nn.functional.ctc_loss", "nested"): "lengths are numbers of Python",
     ("nn.functional.embedding_bag", "vmap"): "how many indices are no padding depends on the sample",
@@ -366,7 +367,7 @@ KNOWN = {                                                # by (entry, aspect), o
     ("scatter_reduce.prod", "jvp"): "PyTorch's is that of a sum",
     ("masked.logaddexp", "jvp"): "PyTorch's is NaN where both are masked",
 }
-NO_SUCH_NAME = ("aten", "has no attribute 'chalf'")
+NO_SUCH_NAME = ("has no attribute 'chalf'",)
 
 ASPECTS = {"vmap": check_vmap, "nested": check_nested, "jvp": check_jvp, "gradients": check_gradients, "vjp": check_vjp}
 

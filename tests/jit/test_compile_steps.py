@@ -13,9 +13,10 @@ from bench.runner import case as bench_case
 from bench.runner.networks import residual_block
 from numtorch import nn
 from numtorch.jit.memory import offsets_of
-from numtorch.kernels import compiler
+from numtorch.kernels import compiler, debugmemory
 
-pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
+pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
+                                reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 F = nn.functional
 
 

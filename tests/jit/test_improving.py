@@ -12,10 +12,11 @@ import numtorch as torch
 from numtorch import nn
 from numtorch.jit import Interpreter, improving
 from numtorch.jit.capture import Watch
-from numtorch.kernels import ahead, compiler
+from numtorch.kernels import ahead, compiler, debugmemory
 from numtorch.ops.core.primitive import miss, registry
 
-pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
+pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
+                                reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 F = nn.functional
 
 
