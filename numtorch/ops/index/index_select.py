@@ -495,12 +495,12 @@ def put_(self, index, source, accumulate: bool = False) -> Tensor:
     if index.layout.numel != source.layout.numel:
         raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
                          f"{source.layout.numel}, index.numel() = {index.layout.numel}")
-    if self.layout.contiguous:
-        if self.layout.ndim == index.layout.ndim == source.layout.ndim == 1:
-            return _put(_WRITES["put"], self, (0,), (index,), source, reduce, "flattened")
+    if not self.layout.contiguous and (whole := clone(self, memory_format="contiguous_format")).layout.contiguous:
+        return copy_(self, into_fresh(put_, whole, index, source, accumulate))
+    if self.layout.contiguous and not self.layout.ndim == index.layout.ndim == source.layout.ndim == 1:
         _put(_WRITES["put"], view(self, -1), (0,), (reshape(index, -1),), reshape(source, -1), reduce, "flattened")
         return self
-    return copy_(self, put(self, index, source, accumulate))
+    return _put(_WRITES["put"], self, (0,), (index,), source, reduce, "flattened")      # sparse tensors are refused there
 
 
 @method
