@@ -7,7 +7,6 @@ import numpy as np
 
 from ...autograd.modes import no_grad
 from ...autograd.writes import mark_written
-from ...devices import cpu
 from ...dtypes import uint8
 from ...exchange.construction import make
 from ...layout import Layout
@@ -62,27 +61,29 @@ _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16", "complex64", "
 
 
 def _fits(layout):
-    result = layout.device is cpu and layout.dtype.name in _DTYPES and (layout.contiguous or layout.non_overlapping_and_dense())
+    result = (layout.device.type in ("cpu", "cuda") and layout.dtype.name in _DTYPES
+              and (layout.contiguous or layout.non_overlapping_and_dense()))
     return _fitting.keep(layout, result)
 
 
 def _tables(tensors, order):
-    """The tensors that kernels take many of at once, by dtype, and the rest."""
+    """The tensors that kernels take many of at once, by device and dtype, and the rest."""
     groups: dict = {}
     rest = []
     for tensor in tensors:
         layout = tensor.layout
         fits = _fitting.get(layout)
         if fits or (fits is None and _fits(layout)):
-            group = groups.get(layout.dtype)
+            key = layout.device, layout.dtype
+            group = groups.get(key)
             if group is None:
-                groups[layout.dtype] = [tensor]
+                groups[key] = [tensor]
             else:
                 group.append(tensor)
         else:
             rest.append(tensor)
-    for dtype in [d for d in groups if d.is_complex and order != 2.0]:       # magnitudes, not pairs of numbers
-        rest += groups.pop(dtype)
+    for key in [k for k in groups if (k[1].is_complex and order != 2.0) or order == 0.0]:       # magnitudes; norms of norms
+        rest += groups.pop(key)
     return [_Table(group) for group in groups.values()], rest
 
 
@@ -102,7 +103,7 @@ def _norm_of_all(tables, rest, order, error_if_nonfinite):
 
 def _scale_all(tables, rest, max_norm, total_norm):
     for table in tables:
-        table.scale(total_norm.to(device="cpu", dtype=table.dtype.to_real()), float(max_norm))
+        table.scale(total_norm.to(device=table.device, dtype=table.dtype.to_real()), float(max_norm))
     if rest:
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in rest:

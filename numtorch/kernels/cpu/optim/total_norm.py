@@ -31,10 +31,6 @@ def magnitude(x, order):
     return fabs(x)
 
 
-def counted(x, order):
-    return T(1) if x != T(0) else T(0)
-
-
 def raised(x, order):
     return power(fabs(x), order)
 
@@ -54,7 +50,7 @@ def any_root(total, order):
 norm_term, norm_join, norm_root, wide_power = square, add, square_root, power.scalar("float64")
 NORM_FIRST = 0.0                                              # what is joined to the first term
 NORMS = {2.0: (square, add, square_root), 1.0: (magnitude, add, whole_root), inf: (magnitude, fmax, whole_root),
-         -inf: (magnitude, fmin, whole_root), 0.0: (counted, add, whole_root)}
+         -inf: (magnitude, fmin, whole_root)}
 
 
 def part_norm(table, order, out, descriptor):
