@@ -4,6 +4,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import struct
 from importlib.metadata import PackageNotFoundError, version
 
 import pytest
@@ -12,6 +13,8 @@ from cudacalls import calls
 CAPABILITIES = [(8, 0), (9, 0)]
 PARTS = 16                                               # of the planners' table, of which one is compiled each day; all with NUMTORCH_TEST_ALL=1
 LOCAL_BYTES = 48 << 10                                   # a thread's memory of its own that no kernel exceeds
+STACK_BYTES = 0                                          # the same of kernels written for GPUs
+OWN = ("softmax.softmax", "softmax.cross_entropy", "norm.norm", "norm.channel_norm", "optim")
 FLOAT32_OPS = ["add", "div", "exp", "sigmoid", "log", "tanh", "erf", "pow", "fmod", "where", "maximum", "gelu"]
 
 
@@ -115,10 +118,10 @@ def local_bytes(text):
     return sum(int(n) for n in re.findall(r"\.local .*\[(\d+)\]", text))
 
 
-def todays(names):
+def todays(names, parts=PARTS):
     if os.environ.get("NUMTORCH_TEST_ALL") == "1":
         return names
-    return [name for place, name in enumerate(names) if place % PARTS == datetime.date.today().toordinal() % PARTS]
+    return [name for place, name in enumerate(names) if place % parts == datetime.date.today().toordinal() % parts]
 
 
 @pytest.mark.parametrize("name", todays(sorted(calls())))
@@ -151,6 +154,53 @@ def test_products_of_16_bit_floats_are_by_tensor_cores(dtype, b_strides, planned
     assert "ldmatrix.sync" in text and "cp.async.cg" in text and not local_bytes(text) and ".f64" not in text
     for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
         assert kernel.cubin(capability, variant)[:4] == b"\x7fELF"
+
+
+def stack_bytes(code):
+    """What each thread of a cubin's kernels keeps outside of registers, spilled ones too: attribute FRAME_SIZE of its .nv.info."""
+    table, size, count, names_at = (int.from_bytes(code[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62), (62, 64)))
+    sections = [struct.unpack_from("<IIQQQQ", code, table + size * k) for k in range(count)]
+    names = sections[names_at][4]
+    largest = 0
+    for name, _, _, _, start, length in sections:
+        if code[names + name:code.index(b"\0", names + name)] == b".nv.info":
+            at = start
+            while at < start + length:
+                form, attribute, value = struct.unpack_from("<BBH", code, at)
+                if attribute == 0x11:
+                    largest = max(largest, struct.unpack_from("<I", code, at + 8)[0])
+                at += 4 + (value if form == 4 else 0)
+    return largest
+
+
+@pytest.mark.parametrize("name", todays(sorted(name for name in calls() if name.startswith(OWN)), parts=4))
+def test_kernels_of_their_own(name, planned):
+    """Nothing outside of registers in the machine code of any architecture, and no float64 in kernels of float32 but where a number
+    of the host's is read."""
+    family, planner, arguments, options = calls()[name]
+    for kernel in dict.fromkeys(planned(family, planner, *arguments, **options)):
+        text = kernel.ptx((9, 0))
+        assert not local_bytes(text)
+        if "float32" in arguments:
+            wide = [line for line in text.splitlines() if ".f64" in line and not re.search(r"\.reg|ld\.|cvt\.rn\.f32\.f64", line)]
+            assert not wide, wide[:4]
+        for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
+            assert stack_bytes(kernel.cubin(capability, variant)) <= STACK_BYTES, (kernel, capability, variant)
+
+
+def test_what_lies_on_the_stack_is_seen(compiler):
+    from numpy import float32
+
+    from numtorch.kernels.intrinsics import local_array
+
+    def kept(x, descriptor):
+        cells = local_array(float32, 64)
+        for i in range(64):
+            cells[i] = x[i]
+        x[0] = cells[descriptor[0]]
+
+    kernel = compiler.compile_kernel(kept, ("float32*", "int64*"), dict(float32=float32, local_array=local_array))
+    assert stack_bytes(kernel.cubin((9, 0))) == 256 == local_bytes(kernel.ptx((9, 0)))
 
 
 def test_cubins_come_from_the_store(compiler, tmp_path, monkeypatch):

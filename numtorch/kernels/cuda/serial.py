@@ -84,6 +84,30 @@ def staged(prepared, host, device) -> Prepared:
     return Prepared(_Staged(prepared.call, device, host), prepared.descriptor, prepared.workspace, prepared)
 
 
+class _Given:
+    """A call some of whose addresses are of the host's memory and only read: bytes by place. It waits for nothing."""
+
+    __slots__ = ("call", "device", "host")
+
+    def __init__(self, call, device, host):
+        self.call, self.device, self.host = call, device, host
+
+    def __call__(self, *addresses):
+        refuse("a kernel that reads the host's memory")
+        machine, words, held = runtime(), list(addresses), []
+        for place, nbytes in self.host.items():
+            if addresses[place]:
+                owner, words[place] = machine.allocate(nbytes, self.device)
+                machine.copy(words[place], addresses[place], nbytes, self.device)
+                held.append(owner)
+        self.call(*words)
+
+
+def given(prepared, host, device) -> Prepared:
+    """A prepared kernel that only reads some addresses of the host's memory: bytes by place."""
+    return Prepared(_Given(prepared.call, device, host), prepared.descriptor, prepared.workspace, prepared)
+
+
 class Serial(Elsewhere):
     """One device, for planners of the host.
 

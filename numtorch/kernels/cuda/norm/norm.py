@@ -1,9 +1,192 @@
-"""Norms of rows on a GPU: the host's kernels, a thread a part (../serial.py)."""
+"""Norms of rows on a GPU: lines, each with a block's threads or a part of them.
+
+A line is read for its mean, for the deviations from it, whose sum corrects what rounding left in the mean, and for the result;
+after the first time it comes from the cache. The gradients of weight and bias are sums down the columns: a block has `WIDE` columns
+of a range of rows, and `merge_sums` adds the ranges up, in the type that is computed in.
+
+Formulas are the host's (kernels/cpu/norm/norm.py).
+"""
 from __future__ import annotations
 
-from ...cpu.norm import norm as host
-from ..serial import on_device
+from numpy import float32, int32, int64
 
-plan_row_norm = on_device(host.plan_row_norm)
-plan_row_norm_grad = on_device(host.plan_row_norm_grad)
-plan_merge_sums = on_device(host.plan_merge_sums)
+from ...cpu.norm import norm as host
+from ...elementtypes import same
+from ...intrinsics import offset, sqrt
+from ..compiler import cuda
+from ..environment import THREADS
+from ..parallel import Form, in_parallel
+from ..shared.elements import in_turn, launch, typed
+from ..shared.lines import WIDE, column_total, joined, lanes_for, scalar
+
+T, INT = float32, int32
+load = store = same
+CENTRED = True
+LANES = COLUMNS = 1
+ROWS = 4 if WIDE == 2 else 64                            # rows that make another range of them worth its sums
+RANGES = 64
+
+
+def line_moments(x, cells, present, n, me, lane):
+    """The mean of n neighbours, and their squared deviations from it."""
+    total = T(0)
+    if present:
+        for i in range(lane, n, LANES):
+            total += load(x[i])
+    mean = joined(cells, total, me, lane) / T(n)
+    rest, squares = T(0), T(0)
+    if present:
+        for i in range(lane, n, LANES):
+            deviation = load(x[i]) - mean
+            rest += deviation
+            squares += deviation * deviation
+    rest = joined(cells, rest, me, lane) / T(n)
+    squares = joined(cells, squares, me, lane)
+    return mean + rest, max(squares - rest * rest * T(n), T(0)) if squares == squares else squares
+
+
+def line_squares(x, cells, present, n, me, lane):
+    """The sum of squares of n neighbours."""
+    squares = T(0)
+    if present:
+        for i in range(lane, n, LANES):
+            value = load(x[i])
+            squares += value * value
+    return joined(cells, squares, me, lane)
+
+
+def norm_lines(x, weight, bias, out, stats, descriptor):
+    """descriptor: rows, n, eps, whether there is a weight, a bias."""
+    cells = cuda.shared.array(THREADS, T)
+    rows, n, eps = descriptor[0], descriptor[1], scalar(descriptor, 2)
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < rows:
+        row = first + me // LANES
+        start = min(row, rows - 1) * n
+        a, b = offset(x, start), offset(out, start)
+        mean = T(0)
+        if CENTRED:
+            mean, squares = line_moments(a, cells, row < rows, n, me, lane)
+        else:
+            squares = line_squares(a, cells, row < rows, n, me, lane)
+        scale = T(1) / sqrt(squares / T(max(n, int64(1))) + eps)
+        if row < rows:
+            if lane == 0:
+                stats[2 * row] = mean
+                stats[2 * row + 1] = scale
+            for i in range(lane, n, LANES):
+                value = (load(a[i]) - mean) * scale
+                if descriptor[3] != 0:
+                    value *= load(weight[i])
+                if descriptor[4] != 0:
+                    value += load(bias[i])
+                b[i] = store(value)
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def factor_of(weight, i, weighted):
+    factor = T(1)
+    if weighted != 0:
+        factor = load(weight[i])
+    return factor
+
+
+def norm_grad_lines(grad, x, stats, weight, grad_x, descriptor):
+    """descriptor: rows, n, whether there is a weight."""
+    cells = cuda.shared.array(THREADS, T)
+    rows, n, weighted = descriptor[0], descriptor[1], descriptor[2]
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < rows:
+        row = first + me // LANES
+        known = min(row, rows - 1)
+        g, a, out = offset(grad, known * n), offset(x, known * n), offset(grad_x, known * n)
+        mean, scale = stats[2 * known], stats[2 * known + 1]
+        plain, along = T(0), T(0)
+        if row < rows:
+            for i in range(lane, n, LANES):
+                value = load(g[i]) * factor_of(weight, i, weighted)
+                plain += value
+                along += value * ((load(a[i]) - mean) * scale)
+        along = joined(cells, along, me, lane) / T(n)
+        if CENTRED:
+            plain = joined(cells, plain, me, lane) / T(n)
+        else:
+            plain = T(0)
+        if row < rows:
+            for i in range(lane, n, LANES):
+                value = load(g[i]) * factor_of(weight, i, weighted)
+                out[i] = store(scale * (value - plain - (load(a[i]) - mean) * scale * along))
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def norm_column_sums(grad, x, stats, sums, descriptor):
+    """Of a range of rows: sums[range, 0] of grad * h, sums[range, 1] of grad. descriptor: rows, n, ranges, blocks of columns."""
+    cells = cuda.shared.array(THREADS, T)
+    rows, n, ranges, blocks = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    me = int64(cuda.threadIdx.x)
+    task = int64(cuda.blockIdx.x)
+    while task < ranges * blocks:
+        part = task // blocks
+        column = (task - part * blocks) * COLUMNS + me % COLUMNS
+        by_weight, by_bias = T(0), T(0)
+        if column < n:
+            for row in range(part * rows // ranges + me // COLUMNS, (part + 1) * rows // ranges, THREADS // COLUMNS):
+                value = load(grad[row * n + column])
+                by_weight += value * ((load(x[row * n + column]) - stats[2 * row]) * stats[2 * row + 1])
+                by_bias += value
+        by_weight = column_total(cells, by_weight, me)
+        by_bias = column_total(cells, by_bias, me)
+        if column < n and me < COLUMNS:
+            sums[part * 2 * n + column] = by_weight
+            sums[part * 2 * n + n + column] = by_bias
+        task += cuda.gridDim.x
+
+
+def merge_columns(sums, grad_weight, grad_bias, descriptor):
+    """descriptor: ranges, n, whether the weight's gradient is wanted, whether the bias's is. A thread a column."""
+    ranges, n = descriptor[0], descriptor[1]
+    column = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while column < n:
+        by_weight, by_bias = T(0), T(0)
+        for part in range(ranges):
+            by_weight += sums[part * 2 * n + column]
+            by_bias += sums[part * 2 * n + n + column]
+        if descriptor[2] != 0:
+            grad_weight[column] = store(by_weight)
+        if descriptor[3] != 0:
+            grad_bias[column] = store(by_bias)
+        column += int64(cuda.gridDim.x) * THREADS
+
+
+# ---------------------------------------------------------------- planners
+plan_row_norm = in_parallel(host.plan_row_norm, {host.norm_rows: Form(
+    norm_lines, lambda row: row[0] * lanes_for(row[1], 1), lambda row: dict(LANES=lanes_for(row[1], 1)), (2,))})
+
+
+def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: bool, wants_x: bool, wants_sums: bool,
+                       device: int = 0):
+    """Gradients of the row norms. Returns (prepared, ranges).
+
+    Addresses: grad, x, stats of the forward call, weight, grad_x, sums: room for float64 (ranges, 2, n), for `plan_merge_sums`.
+    """
+    launches: list = []
+    lanes, ranges = lanes_for(n, 1), max(1, min(RANGES, rows // ROWS))
+    if wants_x and rows * n:
+        signature = ("element*", "element*", "compute*", "element*", "element*", "int64*")
+        kernel = typed(norm_grad_lines, dtype, signature, CENTRED=centred, LANES=lanes)
+        launches.append((launch(kernel, [rows, n, int(weighted)], rows * lanes, device), (0, 1, 2, 3, 4)))
+    if wants_sums and n:
+        kernel = typed(norm_column_sums, dtype, ("element*", "element*", "compute*", "compute*", "int64*"), COLUMNS=WIDE)
+        blocks = -(-n // WIDE)
+        launches.append((launch(kernel, [rows, n, ranges, blocks], ranges * blocks * THREADS, device), (0, 1, 2, 5)))
+    return in_turn(*launches), ranges
+
+
+def plan_merge_sums(dtype: str, ranges: int, n: int, wants_weight: bool, wants_bias: bool, device: int = 0):
+    """The gradients of weight and bias from each range's sums. Addresses: sums (ranges, 2, n), grad_weight, grad_bias."""
+    kernel = typed(merge_columns, dtype, ("compute*", "element*", "element*", "int64*"))
+    return launch(kernel, [ranges, n, int(wants_weight), int(wants_bias)], n, device)

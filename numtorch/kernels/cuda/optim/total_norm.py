@@ -1,14 +1,120 @@
-"""The norm of many tensors, and their scaling, on a GPU: the host's kernels, a thread a part (../serial.py)."""
+"""The norm of many tensors, and their scaling, on a GPU: the chunks of an optimiser's step (optim.py), shared by blocks.
+
+What is joined, and the root, are the host's (kernels/cpu/optim/total_norm.py); the terms are joined in the compute type, of a
+thread, then of a block by halves, then of all blocks by one.
+"""
 from __future__ import annotations
 
-from ...cpu.optim import total_norm as host
-from ..serial import on_device, staged
+from numpy import float32, inf, int64
+
+from ...cpu.optim.total_norm import NORMS, raised, square, square_root, whole_root
+from ...elementtypes import same
+from ...intrinsics import as_pointer, local_array, offset
+from ...pointers import element_type
+from ...vectormath import pow as power
+from ..compiler import cuda
+from ..environment import THREADS
+from ..serial import given
+from ..shared.elements import launch, typed
+from ..warps import barrier
+from .optim import CHUNK, chunks_of
+
+T = W = float32                                          # W: the stored word
+load = store = same
+RANGES = 2 if THREADS < 32 else 512                      # blocks that leave a number each
+
+
+def add(x, y):
+    return x + y
+
+
+def any_root(total, order):
+    return power(total, T(1) / order)
+
+
+norm_term, norm_join, norm_root = square, add, square_root
+NORM_FIRST = 0.0
+
+
+def joined_terms(cells, value, me):
+    """What a block's threads have, joined."""
+    cells[me] = value
+    half = THREADS // 2
+    while half > 0:
+        barrier()
+        if me < half:
+            cells[me] = norm_join(cells[me], cells[me + half])
+        half //= 2
+    barrier()
+    return cells[0]
+
+
+def range_norms(table, order, out, descriptor):
+    """out[block] = the joined terms of the block's chunks. descriptor: chunks, blocks; then row and first element of each chunk."""
+    cells = cuda.shared.array(THREADS, T)
+    like = local_array(W, 1)
+    exponent = T(order[0])
+    me = int64(cuda.threadIdx.x)
+    block = int64(cuda.blockIdx.x)
+    if block < descriptor[1]:
+        total = T(NORM_FIRST)
+        for chunk in range(block, descriptor[0], descriptor[1]):
+            entry = offset(table, 2 * descriptor[2 + 2 * chunk])
+            x, first = as_pointer(entry[0], like), descriptor[3 + 2 * chunk]
+            for i in range(first + me, min(first + CHUNK, entry[1]), THREADS):
+                total = norm_join(total, norm_term(load(x[i]), exponent))
+        total = joined_terms(cells, total, me)
+        if me == 0:
+            out[block] = total
+
+
+def norm_of_ranges(ranges, order, out, descriptor):
+    """out[0] = the norm, from the blocks' joined terms. descriptor: how many there are."""
+    cells = cuda.shared.array(THREADS, T)
+    me = int64(cuda.threadIdx.x)
+    total = T(NORM_FIRST)
+    for part in range(me, descriptor[0], THREADS):
+        total = norm_join(total, ranges[part])
+    total = joined_terms(cells, total, me)
+    if me == 0:
+        out[0] = store(norm_root(total, T(order[0])))
+
+
+def scale_chunks(table, norm, bound, descriptor):
+    """Every element times min(1, bound / (norm + 1e-6)); where that is 1, nothing is read or written."""
+    like = local_array(W, 1)
+    factor = T(bound[0]) / (load(norm[0]) + T(1e-6))
+    if factor < T(1) or factor != factor:
+        chunk = int64(cuda.blockIdx.x)
+        while chunk < descriptor[0]:
+            entry = offset(table, 2 * descriptor[1 + 2 * chunk])
+            x, first = as_pointer(entry[0], like), descriptor[2 + 2 * chunk]
+            for i in range(first + cuda.threadIdx.x, min(first + CHUNK, entry[1]), THREADS):
+                x[i] = store(load(x[i]) * factor)
+            chunk += cuda.gridDim.x
 
 
 def plan_total_norm(dtype: str, numels, order: float, device: int = 0):
-    """The host's, whose two kernels take other addresses from it."""
-    first, last = on_device(host.plan_total_norm)(dtype, numels, order, device=device)
-    return staged(first, {0: 16 * len(numels), 1: 8}, device), staged(last, {1: 8}, device)
+    """Plan the norm of contiguous tensors of `numels` elements; the two kernels that the host's `plan_total_norm` returns."""
+    chunks = chunks_of(numels)
+    count = len(chunks) // 2
+    ranges = max(1, min(RANGES, count))
+    terms, joined, _ = NORMS.get(order, (raised, add, None))
+    root = square_root if order == 2.0 else whole_root if order in NORMS else any_root
+    names: dict = dict(W=element_type(dtype).type, norm_term=terms, norm_join=joined, norm_root=root,
+                       NORM_FIRST=inf if order == -inf else 0.0)
+    first = launch(typed(range_norms, dtype, ("int64*", "float64*", "compute*", "int64*"), **names), [count, ranges, *chunks],
+                   ranges * THREADS, device)
+    first.workspace = 8 * ranges
+    last = launch(typed(norm_of_ranges, dtype, ("compute*", "float64*", "element*", "int64*"), **names), [ranges], THREADS, device)
+    first_given = given(first, {0: 16 * len(numels), 1: 8}, device)
+    return first_given, given(last, {1: 8}, device)
 
 
-plan_scale_all = on_device(host.plan_scale_all, lambda dtype, numels: {0: 16 * len(numels), 2: 8})
+def plan_scale_all(dtype: str, numels, device: int = 0):
+    """Plan scaling contiguous tensors down to a bound. Addresses: table int64 (rows, 2), the norm, the bound as float64."""
+    chunks = chunks_of(numels)
+    names: dict = dict(W=element_type(dtype).type)
+    kernel = typed(scale_chunks, dtype, ("int64*", "element*", "float64*", "int64*"), **names)
+    made = launch(kernel, [len(chunks) // 2, *chunks], len(chunks) // 2 * THREADS, device)
+    return given(made, {0: 16 * len(numels), 2: 8}, device)

@@ -1,13 +1,239 @@
-"""Losses of classes and of probabilities on a GPU: the host's kernels, a thread a part (../serial.py)."""
+"""Losses of classes and of probabilities on a GPU. Forward: lines along the classes, each with some threads, as softmax has them.
+Backward and what only picks elements: a thread an element.
+
+Descriptors and addresses are the host's (kernels/cpu/softmax/cross_entropy.py), and so are the formulas. Of several bad targets any
+may be the one that is reported.
+"""
 from __future__ import annotations
 
-from ...cpu.softmax import cross_entropy as host
-from ..serial import on_device
+from numpy import float32, int32, int64
 
-plan_class_loss = on_device(host.plan_class_loss)
-plan_class_loss_grad = on_device(host.plan_class_loss_grad)
-plan_probability_loss = on_device(host.plan_probability_loss)
-plan_probability_loss_grad = on_device(host.plan_probability_loss_grad)
-plan_likelihood_loss = on_device(host.plan_likelihood_loss)
-plan_likelihood_grad = on_device(host.plan_likelihood_grad)
-plan_loss_total = on_device(host.plan_loss_total)
+from ...cpu.softmax import cross_entropy as host
+from ...cpu.softmax.cross_entropy import class_weight
+from ...cpu.softmax.softmax import log_probability
+from ...elementtypes import same
+from ...intrinsics import offset
+from ...vectormath import exp, log
+from ..compiler import cuda
+from ..environment import THREADS
+from ..parallel import Form, in_parallel
+from ..shared.lines import begin_of, joined, lanes_for, scalar
+from .softmax import shift_and_total
+
+T, INT = float32, int32
+load = store = same
+LANES = 1
+
+
+def weights_of_share(weight, n, weighted, lane):
+    """The sum of the classes' weights that a thread of a line has."""
+    total = T(0)
+    for c in range(lane, n, LANES):
+        total += class_weight(weight, c, weighted)
+    return total
+
+
+def class_loss_lines(logits, target, weight, losses, weights, saved, status, descriptor):
+    cells = cuda.shared.array(THREADS, T)
+    inner, n, ignored, weighted, smoothing = descriptor[2], descriptor[1], descriptor[3], descriptor[5], scalar(descriptor, 6)
+    lines = descriptor[0] * inner
+    spread = smoothing / T(n)
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    everything = T(0)
+    if smoothing != T(0):
+        everything = joined(cells, weights_of_share(weight, n, weighted, lane), me, lane)
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < lines:
+        line = first + me // LANES
+        present = line < lines
+        a = offset(logits, begin_of(min(line, lines - 1), n, inner))
+        shift, total = shift_and_total(a, cells, present, n, inner, me, lane)
+        far = T(0)
+        if smoothing != T(0):
+            if present:
+                for c in range(lane, n, LANES):
+                    far += class_weight(weight, c, weighted) * (shift - load(a[c * inner]))
+            far = joined(cells, far, me, lane)
+        if present and lane == 0:
+            t = target[line]
+            factor, loss = T(0), T(0)
+            if t != ignored:
+                if t < 0 or t >= n:
+                    status[0] = line + 1
+                else:
+                    image = line // inner
+                    kept = offset(saved, 2 * image * inner + (line - image * inner))
+                    kept[0] = shift
+                    kept[inner] = T(1) / total
+                    factor = class_weight(weight, t, weighted)
+                    loss = -factor * log_probability(load(a[t * inner]), shift, log(total))
+                    if smoothing != T(0):
+                        loss = loss * (T(1) - smoothing) + spread * (everything * log(total) + far)
+            weights[line] = factor
+            losses[line] = store(loss)
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def class_loss_grad_elements(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
+    cells = cuda.shared.array(THREADS, T)
+    inner, n, weighted, smoothing = descriptor[2], descriptor[1], descriptor[5], scalar(descriptor, 6)
+    spread = smoothing / T(n)
+    me = int64(cuda.threadIdx.x)
+    everything = T(n)
+    if smoothing != T(0) and weighted != 0:
+        everything = joined(cells, weights_of_share(weight, n, weighted, me), me, me)
+    e = int64(cuda.blockIdx.x) * THREADS + me
+    while e < descriptor[0] * n * inner:
+        row = e // inner
+        image = row // n
+        c, j = row - image * n, e - row * inner
+        t = target[image * inner + j]
+        result = T(0)
+        if t != descriptor[3]:
+            incoming = load(grad[(image * inner + j) * descriptor[7]])
+            if descriptor[8] != 0:
+                incoming = incoming / divisor[0]
+            kept = offset(saved, 2 * image * inner + j)
+            own = incoming * class_weight(weight, t, weighted) * (T(1) - smoothing)
+            scale = kept[inner] * (own + incoming * spread * everything)
+            result = exp(load(logits[e]) - kept[0]) * scale
+            if smoothing != T(0):
+                result -= incoming * spread * class_weight(weight, c, weighted)
+            if c == t:
+                result -= own
+        grad_logits[e] = store(result)
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+# ---------------------------------------------------------------- probabilities
+def probability_loss_lines(logits, target, weight, losses, saved, descriptor):
+    cells = cuda.shared.array(THREADS, T)
+    rows, n, weighted, smoothing = descriptor[0], descriptor[1], descriptor[2], scalar(descriptor, 3)
+    keep = T(1) - smoothing
+    spread = smoothing / T(n)
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < rows:
+        row = first + me // LANES
+        place = min(row, rows - 1) * n
+        a, p = offset(logits, place), offset(target, place)
+        shift, total = shift_and_total(a, cells, row < rows, n, 1, me, lane)
+        mass, far = T(0), T(0)
+        if row < rows:
+            for c in range(lane, n, LANES):
+                q = (load(p[c]) * keep + spread) * class_weight(weight, c, weighted)
+                mass += q
+                far += q * (shift - load(a[c]))
+        mass = joined(cells, mass, me, lane)
+        far = joined(cells, far, me, lane)
+        if row < rows and lane == 0:
+            saved[3 * row] = shift
+            saved[3 * row + 1] = T(1) / total
+            saved[3 * row + 2] = mass
+            losses[row] = store(mass * log(total) + far)
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def probability_loss_grad_elements(logits, saved, target, weight, grad, grad_logits, descriptor):
+    n, smoothing, divisor = descriptor[1], scalar(descriptor, 3), scalar(descriptor, 5)
+    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while e < descriptor[0] * n:
+        row = e // n
+        incoming = load(grad[row * descriptor[4]]) / divisor
+        q = (load(target[e]) * (T(1) - smoothing) + smoothing / T(n)) * class_weight(weight, e - row * n, descriptor[2])
+        share = exp(load(logits[e]) - saved[3 * row]) * saved[3 * row + 1]
+        grad_logits[e] = store(incoming * (share * saved[3 * row + 2] - q))
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+# ---------------------------------------------------------------- negative log likelihood
+def likelihood_loss_elements(x, target, weight, losses, weights, status, descriptor):
+    inner, n = descriptor[2], descriptor[1]
+    line = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while line < descriptor[0] * inner:
+        t = target[line]
+        factor, loss = T(0), T(0)
+        if t != descriptor[3]:
+            if t < 0 or t >= n:
+                status[0] = line + 1
+            else:
+                factor = class_weight(weight, t, descriptor[5])
+                loss = -factor * load(x[begin_of(line, n, inner) + t * inner])
+        weights[line] = factor
+        losses[line] = store(loss)
+        line += int64(cuda.gridDim.x) * THREADS
+
+
+def likelihood_grad_elements(target, weight, grad, divisor, grad_x, descriptor):
+    inner, n = descriptor[2], descriptor[1]
+    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while e < descriptor[0] * n * inner:
+        row = e // inner
+        image = row // n
+        c, line = row - image * n, image * inner + (e - row * inner)
+        t = target[line]
+        slope = T(0)
+        if t == c and t != descriptor[3]:
+            slope = -load(grad[line * descriptor[7]]) * class_weight(weight, t, descriptor[5])
+            if descriptor[8] != 0:
+                slope = slope / divisor[0]
+        grad_x[e] = store(slope)
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+def loss_total_block(losses, weights, total, divisor, descriptor):
+    cells = cuda.shared.array(THREADS, T)
+    me = int64(cuda.threadIdx.x)
+    loss, weight = T(0), T(0)
+    for i in range(me, descriptor[0], THREADS):
+        loss += load(losses[i])
+    loss = joined(cells, loss, me, me)
+    if descriptor[1] != 0:
+        for i in range(me, descriptor[0], THREADS):
+            weight += weights[i]
+        weight = joined(cells, weight, me, me)
+    else:
+        weight = scalar(descriptor, 2)
+    if me == 0:
+        divisor[0] = weight
+        total[0] = store(loss / weight)
+
+
+# ---------------------------------------------------------------- planners
+def _lanes(row):
+    return dict(LANES=lanes_for(row[1], row[2]))
+
+
+def _whole_block(row):
+    return dict(LANES=THREADS)
+
+
+def _row_lanes(row):
+    return dict(LANES=lanes_for(row[1], 1))
+
+
+def _line_threads(row):
+    return row[0] * row[2] * lanes_for(row[1], row[2])
+
+
+def _elements(row):
+    return row[0] * row[1] * row[2]
+
+
+_losses = Form(class_loss_lines, _line_threads, _lanes, (6,))
+_slopes = Form(class_loss_grad_elements, _elements, _whole_block, (6,))
+
+plan_class_loss = in_parallel(host.plan_class_loss, {host.class_loss_rows: _losses, host.class_loss_columns: _losses})
+plan_class_loss_grad = in_parallel(host.plan_class_loss_grad, {host.class_loss_grad_rows: _slopes,
+                                                               host.class_loss_grad_columns: _slopes})
+plan_probability_loss = in_parallel(host.plan_probability_loss, {host.probability_loss_rows: Form(
+    probability_loss_lines, lambda row: row[0] * lanes_for(row[1], 1), _row_lanes, (3,))})
+plan_probability_loss_grad = in_parallel(host.plan_probability_loss_grad, {host.probability_loss_grad_rows: Form(
+    probability_loss_grad_elements, lambda row: row[0] * row[1], scalars=(3, 5))})
+plan_likelihood_loss = in_parallel(host.plan_likelihood_loss, {host.likelihood_losses: Form(
+    likelihood_loss_elements, lambda row: row[0] * row[2])})
+plan_likelihood_grad = in_parallel(host.plan_likelihood_grad, {host.likelihood_grad: Form(likelihood_grad_elements, _elements)})
+plan_loss_total = in_parallel(host.plan_loss_total, {host.loss_total: Form(
+    loss_total_block, lambda row: THREADS, _whole_block, (2,))})

@@ -18,15 +18,14 @@ from ...intrinsics import fmax, offset, select
 from ...threads import NOTHING
 from ...vectormath import exp, log
 from ..compiler import compile_kernel, cuda, prepare
-from ..environment import SIMULATED, THREADS
+from ..environment import THREADS
+from ..shared.lines import begin_of, highest_of, lanes_for, total_of
 from ..warps import barrier
 
 T = float32
 load = store = same
 LANES = 1
 closed, result_of, term, slope = reciprocal, share, product, slope_of_share
-FEW = THREADS // 2 if SIMULATED else 16                  # threads of a short line
-LONG = 4 if SIMULATED else 256                           # elements from which a line has a block
 
 
 def whole(value):
@@ -34,36 +33,6 @@ def whole(value):
 
 
 shift_of = whole
-
-
-def highest_of(cells, me, lane):
-    """What the threads of a line have, joined: the largest."""
-    half = LANES // 2
-    while half > 0:
-        barrier()
-        if lane < half:
-            cells[me] = fmax(cells[me], cells[me + half])
-        half //= 2
-    barrier()
-    return cells[me - lane]
-
-
-def total_of(cells, me, lane):
-    """What the threads of a line have, joined: the sum."""
-    half = LANES // 2
-    while half > 0:
-        barrier()
-        if lane < half:
-            cells[me] += cells[me + half]
-        half //= 2
-    barrier()
-    return cells[me - lane]
-
-
-def begin_of(line, n, inner):
-    """Where a line's first element is."""
-    place = line // inner
-    return place * n * inner + (line - place * inner)
 
 
 def shift_and_total(x, cells, present, n, step, me, lane):
@@ -163,7 +132,7 @@ def _plan(function, arrays, dtype, outer, R, inner, device, **names):
     lines = outer * inner
     if not lines * R:
         return NOTHING
-    lanes = 1 if inner > 1 else THREADS if R >= LONG else FEW
+    lanes = lanes_for(R, inner)
     kernel = _kernel(function, arrays, dtype, LANES=lanes, **names)
     return prepare(kernel, [lines, R, inner], -(-lines // (THREADS // lanes)), device)
 

@@ -1,0 +1,93 @@
+"""The host's planners with a device's own kernels: what a call is, the host's descriptor says whole, and many threads share it.
+
+A planner of the host that is asked to plan for one thread describes the call by one descriptor. `in_parallel` gives that descriptor
+to a kernel of the device's own (a `Form`) that stands for the host's and takes the same addresses, with the numbers that the host
+keeps as float64 in the type that is computed in. So a family's checks, names and descriptors are written once.
+"""
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..planning import Elsewhere, planning_for
+from ..pointers import element_type
+from .compiler import compile_kernel, prepare
+from .environment import THREADS
+from .serial import given, staged
+
+
+class Form(NamedTuple):
+    """A device's kernel for one of the host's.
+
+    Attributes:
+        function: the kernel, which takes what the host's takes.
+        threads: how many threads have work, of the descriptor.
+        names: what else it binds, of the descriptor.
+        scalars: places of the descriptor with floats, as bits of float64 there and of the compute type (`lines.scalar`) here.
+    """
+    function: Callable
+    threads: Callable
+    names: Callable = lambda row: {}
+    scalars: tuple = ()
+
+
+def scalar_bits(value: float, compute: str) -> int:
+    """A float as the integer that `lines.scalar` reads in kernels of this compute type."""
+    wide = compute == "float64"
+    return struct.unpack("<q" if wide else "<i", struct.pack("<d" if wide else "<f", value))[0]
+
+
+def float_from(word: int) -> float:
+    """The float64 that a descriptor of the host holds."""
+    return struct.unpack("<d", struct.pack("<q", word))[0]
+
+
+class Parallel(Elsewhere):
+    """One device, for planners of the host whose kernels have forms.
+
+    Args:
+        device: its index.
+        forms: by the host's function.
+        host, read: the bytes of each address that is of the host's memory, by place: written too, or read alone.
+    """
+
+    def __init__(self, device, forms, host, read):
+        self.device, self.forms, self.host, self.read = device, forms, host, read
+
+    def prepare(self, kernel, descriptors, offsets, workspace):
+        function, names, compute, meant = kernel.recipe
+        form, row = self.forms[function], descriptors[0].tolist()
+        compute = compute or element_type(names["T"]).name
+        for place in form.scalars:
+            row[place] = scalar_bits(float_from(row[place]), compute)
+        names = {**names, "INT": integer_of(compute), **form.names(row)}
+        made = compile_kernel(form.function, kernel.signature, names, compute, meant)
+        plan = prepare(made, row, -(-form.threads(row) // THREADS), self.device)
+        plan = staged(plan, self.host, self.device) if self.host else plan
+        return given(plan, self.read, self.device) if self.read else plan
+
+
+def integer_of(compute: str):
+    """What bits of a compute type's floats are kept as."""
+    return np.int64 if compute in ("float64", "complex128") else np.int32
+
+
+def in_parallel(planner, forms, host=None, read=None):
+    """A planner of the host as one of a device, which takes the device's index as `device`, with kernels of its own.
+
+    Args:
+        forms: the `Form` for each kernel that the planner may choose.
+        host: the bytes of each address that is of the host's memory, by place; or a function of the planner's arguments that says.
+        read: the same of addresses that are only read.
+    """
+    @functools.wraps(planner)
+    def plan(*arguments, device=0, **options):
+        written = host(*arguments) if callable(host) else host
+        only = read(*arguments) if callable(read) else read
+        with planning_for(Parallel(device, forms, written, only)):
+            return planner(*arguments, **options)
+    return plan

@@ -1,0 +1,47 @@
+"""Kernels compiled for one element type, and plans of several launches, on a GPU."""
+from __future__ import annotations
+
+import functools
+
+from ...elementtypes import bindings, compute_type
+from ...threads import NOTHING, Prepared
+from ..compiler import compile_kernel, prepare
+from ..environment import THREADS
+from ..parallel import integer_of
+
+
+@functools.cache
+def typed(function, dtype: str, signature: tuple, **names):
+    """The kernel of `function` for elements of `dtype`; arguments as for the CPU's `typed`."""
+    compute = compute_type(dtype)
+    places = {"element*": dtype + "*", "compute*": compute + "*"}
+    names = {**bindings(dtype), "INT": integer_of(compute), **names}
+    return compile_kernel(function, tuple(places.get(s, s) for s in signature), names, compute)
+
+
+def launch(kernel, row, threads: int, device: int) -> Prepared:
+    """A kernel's launch for a descriptor and so many threads that have work."""
+    return prepare(kernel, row, -(-threads // THREADS), device)
+
+
+class _InTurn:
+    """Launches one after another: (prepared, which of the call's addresses it takes)."""
+
+    __slots__ = ("launches",)
+
+    def __init__(self, launches):
+        self.launches = launches
+
+    def __call__(self, *addresses):
+        for prepared, places in self.launches:
+            prepared.call(*[addresses[place] for place in places], prepared.descriptor)
+
+
+def in_turn(*launches, workspace: int = 0) -> Prepared:
+    """Launches as one call.
+
+    Args:
+        launches: (prepared, the places of its addresses among the call's).
+        workspace: bytes of scratch memory, whose address is then the last of the call's.
+    """
+    return Prepared(_InTurn(launches), 0, workspace, launches) if launches else NOTHING

@@ -1,0 +1,62 @@
+"""CUDA: the families with kernels of their own give what the CPU gives, in the simulator, for sizes on both sides of the kernels'
+constants, in every memory order and several dtypes (cudafamilies.py). Where a GPU is at hand the same script runs on it."""
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cudafamilies import run, variants
+
+TOLERANCES = {"float32": 5e-6, "float64": 1e-10, "bfloat16": 3e-2}
+
+
+def run_all(device):
+    """What each try gives on a device, or its traceback."""
+    import numtorch as torch
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, *what in variants():
+            try:
+                found[name] = run(torch, *what, device)
+            except Exception:
+                found[name] = traceback.format_exc(limit=-6)
+    return found
+
+
+@pytest.fixture(scope="module")
+def on_cpu():
+    return run_all("cpu")
+
+
+@pytest.fixture(scope="module")
+def on_cuda(tmp_path_factory):
+    path, here = tmp_path_factory.mktemp("cuda") / "families", Path(__file__)
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1",
+                   "PYTHONPATH": os.pathsep.join([*map(str, here.resolve().parents[:3]), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, str(here), str(path)], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return pickle.loads(path.read_bytes())
+
+
+@pytest.mark.parametrize("name, dtype", [(name, dtype) for name, *_, dtype in variants()])
+def test_a_family_gives_what_the_cpu_gives(name, dtype, on_cpu, on_cuda):
+    expected, got = on_cpu[name], on_cuda[name]
+    assert isinstance(expected, list), expected
+    assert isinstance(got, list), got
+    for theirs, ours in zip(got, expected, strict=True):
+        if ours is None:
+            assert theirs is None
+        else:
+            np.testing.assert_allclose(theirs, ours, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype])
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_bytes(pickle.dumps(run_all("cuda")))

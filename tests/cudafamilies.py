@@ -1,0 +1,149 @@
+"""Families that have kernels of their own on a GPU: what each computes, with sizes on both sides of the kernels' constants, which
+are small in the simulator (four threads of a block). Run on the CPU and on CUDA by cuda/test_cuda_families.py, values and
+gradients.
+
+A row is (function of the device and its tensors, the shapes of these for each size, their dtypes). The first shapes are tried in
+every memory order and dtype.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+ROWS: dict = {}
+ORDERS = ("contiguous", "transposed", "every second")
+DTYPES = ("float32", "float64", "bfloat16")
+
+
+def row(function, *shapes, dtypes=DTYPES):
+    ROWS[function.__name__] = function, shapes, dtypes
+    return function
+
+
+def rows_of(*shapes, dtypes=DTYPES):
+    return lambda function: row(function, *shapes, dtypes=dtypes)
+
+
+def in_order(torch, values, order, dtype, device):
+    """Numbers in an order of memory, as a leaf."""
+    tensor = torch.tensor(values).to(dtype).to(device)
+    if order == "transposed" and tensor.ndim > 1:
+        tensor = tensor.transpose(0, -1).contiguous().transpose(0, -1)
+    elif order == "every second" and tensor.ndim:
+        wide = torch.zeros((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype, device=device)
+        wide[..., ::2] = tensor
+        tensor = wide[..., ::2]
+    return tensor.detach().requires_grad_()
+
+
+def variants():
+    """(name, function, shapes, order, dtype) of each try."""
+    for name, (function, shapes, dtypes) in ROWS.items():
+        for k, each in enumerate(shapes):
+            yield f"{name} {each}", function, each, "contiguous", dtypes[0]
+            if k == 0:
+                for order in ORDERS[1:]:
+                    yield f"{name} {each} {order}", function, each, order, dtypes[0]
+                for dtype in dtypes[1:]:
+                    yield f"{name} {each} {dtype}", function, each, "contiguous", dtype
+
+
+def run(torch, function, shapes, order, dtype, device):
+    """The results of a try and the gradients of its tensors, as arrays."""
+    rng = np.random.default_rng(0)
+    tensors = [in_order(torch, rng.uniform(-2, 2, s), order, getattr(torch, dtype), device) for s in shapes]
+    torch.manual_seed(1)
+    found = function(torch, device, *tensors)
+    found = found if isinstance(found, tuple) else (found,)
+    kept = [t for t in found if t.requires_grad]
+    slopes = [torch.tensor(rng.uniform(-1, 1, tuple(t.shape))).to(t.dtype).to(device) for t in kept]
+    given = torch.autograd.grad(kept, tensors, slopes, allow_unused=True) if kept else []
+    assert all(t.device.type == device for t in (*found, *[g for g in given if g is not None])), "a result is elsewhere"
+    return [None if t is None else np.array(t.detach().cpu().double().tolist()) for t in (*found, *given)]
+
+
+# ---------------------------------------------------------------- losses
+def classes(torch, device, x, ignored=True):
+    """Targets for scores (N, C, ...), one of which is ignored."""
+    shape = (x.shape[0], *x.shape[2:])
+    found = np.random.default_rng(1).integers(0, x.shape[1], shape)
+    if ignored and found.size > 1:
+        found.ravel()[-1] = -100
+    return torch.tensor(found, device=device)
+
+
+@rows_of(((5, 3),), ((3, 9),), ((2, 3, 5),), ((1, 4),))
+def cross_entropy(torch, device, x):
+    return torch.nn.functional.cross_entropy(x, classes(torch, device, x))
+
+
+@rows_of(((5, 3), (3,)), ((2, 3, 5), (3,)), ((3, 6), (6,)))
+def smoothed_and_weighted(torch, device, x, weight):
+    weight = weight.detach().abs() + 0.5
+    return tuple(torch.nn.functional.cross_entropy(x, classes(torch, device, x), weight, reduction=reduction, label_smoothing=0.1)
+                 for reduction in ("none", "mean"))
+
+
+@rows_of(((5, 3),), ((2, 9),))
+def against_probabilities(torch, device, x):
+    target = x.detach().contiguous().softmax(1).flip(0)
+    return torch.nn.functional.cross_entropy(x, target, label_smoothing=0.2), torch.nn.functional.cross_entropy(x, target, reduction="sum")
+
+
+@rows_of(((5, 3), (3,)), ((2, 3, 5), (3,)))
+def likelihood(torch, device, x, weight):
+    target = classes(torch, device, x)
+    return tuple(torch.nn.functional.nll_loss(x, target, weight.detach().abs(), reduction=reduction) for reduction in ("none", "sum"))
+
+
+# ---------------------------------------------------------------- norms
+@rows_of(((5, 3), (3,), (3,)), ((2, 4), (4,), (4,)), ((9, 9), (9,), (9,)), ((1, 1), (1,), (1,)))
+def layer_norm(torch, device, x, weight, bias):
+    return torch.nn.functional.layer_norm(x, x.shape[1:], weight, bias)
+
+
+@rows_of(((3, 6), (6,)), ((9, 3), (3,)))
+def rms_norm(torch, device, x, weight):
+    return torch.nn.functional.rms_norm(x, x.shape[1:], weight)
+
+
+@rows_of(((3, 4, 5), (4,), (4,)), ((3, 4), (4,), (4,)))
+def group_norm(torch, device, x, weight, bias):
+    return torch.nn.functional.group_norm(x, 2, weight, bias)
+
+
+def batch_norm_of(torch, device, x, weight, bias, training):
+    mean = torch.linspace(-1, 1, x.shape[1], dtype=x.dtype).to(device)
+    variance = torch.linspace(1, 2, x.shape[1], dtype=x.dtype).to(device)
+    return torch.nn.functional.batch_norm(x, mean, variance, weight, bias, training, 0.1), mean, variance
+
+
+@rows_of(((3, 5), (5,), (5,)), ((4, 3, 2), (3,), (3,)), ((2, 3, 3, 3), (3,), (3,)), ((3, 1, 7), (1,), (1,)))
+def batch_norm(torch, device, x, weight, bias):
+    return batch_norm_of(torch, device, x, weight, bias, True)
+
+
+@rows_of(((3, 5), (5,), (5,)), ((4, 3, 2), (3,), (3,)))
+def batch_norm_in_evaluation(torch, device, x, weight, bias):
+    return batch_norm_of(torch, device, x, weight, bias, False)
+
+
+# ---------------------------------------------------------------- optimisers: chunks of 8 elements in the simulator
+def stepped(make):
+    def steps(torch, device, *tensors):
+        parameters = [torch.nn.Parameter(t.detach().contiguous()) for t in tensors]
+        optimizer = make(torch.optim, parameters)
+        for k in range(2):
+            for p in parameters:
+                p.grad = (p.detach() * 0.5 + k).contiguous()
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0, (2.0, 1.0, float("inf"))[k])
+            optimizer.step()
+        return tuple(p.detach() for p in parameters)
+    return steps
+
+
+for name, make in {"sgd": lambda optim, p: optim.SGD(p, 0.1), "momentum": lambda optim, p: optim.SGD(p, 0.1, 0.9, weight_decay=0.01),
+                   "adam": lambda optim, p: optim.Adam(p, 0.1), "adamw": lambda optim, p: optim.AdamW(p, 0.1, amsgrad=True),
+                   "rmsprop": lambda optim, p: optim.RMSprop(p, 0.1, centered=True, momentum=0.5)}.items():
+    steps = stepped(make)
+    steps.__name__ = name
+    row(steps, ((3,), (2, 4), (9,), (1,), (17,)))
