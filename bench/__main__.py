@@ -5,6 +5,7 @@ import argparse
 import importlib
 import importlib.util
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -32,7 +33,8 @@ def arguments(words=None):
     parser.add_argument("--wide", action="store_true",
                         help="all columns: medians, spread, speed, what the machine allows, every peer")
     parser.add_argument("--peers", type=several(str, tuple(report.PEERS)), default=None, metavar="A,B",
-                        help="whom to measure beside numtorch, of torch, numpy (default: both, as installed; '' for none)")
+                        help=f"whom to measure beside numtorch, of {', '.join(report.PEERS)} (default: all, as installed; "
+                             "'' for none)")
     parser.add_argument("--threads", type=several(_count), default=None, metavar="N,M",
                         help="thread counts of all sides (default: this machine's processors); several show the gain")
     parser.add_argument("--dtype", type=several(str, DTYPES), default=None, metavar="A,B", help="only these dtypes")
@@ -55,6 +57,9 @@ def arguments(words=None):
     options.families = [f for f in FAMILIES if f in {*options.families, *options.family}] or list(FAMILIES)
     options.seconds = options.seconds if options.seconds is not None else 0.02 if options.quick else 0.25
     options.dtype = options.dtype or (["float32"] if options.quick else None)
+    if options.peers is None:                            # what compiles programs is compared with programs that are compiled
+        compiled = "compile" in options.families and not options.quick       # which takes minutes
+        options.peers = [peer for peer in report.PEERS if peer in ("torch", "numpy") or compiled]
     return options
 
 
@@ -74,11 +79,14 @@ def _one_of(word, known):
 def load_sides(peers):
     """Modules by package name, numtorch first, and the peers that were wanted but are not installed."""
     modules, absent = {OURS: importlib.import_module(OURS)}, []
-    for peer in report.PEERS if peers is None else peers:
+    for peer in peers:
         try:
-            modules[peer] = importlib.import_module(peer)
+            modules[peer] = importlib.import_module(peer.partition(".")[0])
         except ModuleNotFoundError:
             absent.append(peer)
+    if "torch.compile" in modules and shutil.which("g++") is None:           # which it compiles with
+        absent.append("torch.compile")
+        del modules["torch.compile"]
     return modules, absent
 
 

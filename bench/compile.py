@@ -1,29 +1,46 @@
 """What `numtorch.compile` makes of programs, beside PyTorch's eager ones: training steps that are captured and replayed, of small
-networks and of some in which kernels take most of the time, and functions as graphs with fewer kernels."""
+networks and of some in which kernels take most of the time, and functions as graphs with fewer kernels.
+
+`torch.compile` and JAX's `jit` stand beside some of them, where g++ and JAX are there. The first run takes minutes longer for the
+former, which keeps on disk what it compiles."""
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from dataclasses import replace
 
 from . import models, networks
-from .runner.case import Case, ProcessCase, fill, integers, normal, step_case, uniform
+from .runner.case import Case, ProcessCase, fill, integers, normal, step_case, uniform, values_of
 from .runner.networks import lenet, multilayer_perceptron, residual_block
 
 _CALLS = 3                                               # before the first that is replayed
 _MOST_SECONDS = 120                                      # until a graph's kernels are compiled and it was compared
 
 
-def _compiled(case, budget, group):
-    """The case with its function compiled on our side, after as many calls on each."""
-    def setup(torch, *inputs):
-        run = case.setup(torch, *inputs)
-        if torch.__name__ == "numtorch":
-            run = torch.compile(run, mode="replay")
+def _compiled(case, budget, group, *, beside=None, jax=None):
+    """The case with its function compiled on our side, after as many calls on each.
+
+    Args:
+        beside: the ratio to the time of PyTorch's own compiled function, where that is measured too.
+        jax: the same step for JAX, `jax(jax, *inputs)`, and the ratio to its time.
+    """
+    def called(run):
         for _ in range(_CALLS):
             run()
         return run
-    return replace(case, name=f"{case.name}, compiled", setup=setup, budget=budget, group=group)
+
+    def setup(torch, *inputs):
+        run = case.setup(torch, *inputs)
+        return called(torch.compile(run, mode="replay") if torch.__name__ == "numtorch" else run)
+
+    others, budgets = {}, {}
+    if beside is not None:
+        others["torch.compile"] = lambda torch, *inputs: called(torch.compile(case.setup(torch, *inputs)))
+        budgets["torch.compile"] = beside
+    if jax is not None:
+        others["jax"], budgets["jax"] = lambda module, *inputs: called(jax[0](module, *inputs)), jax[1]
+    return replace(case, name=f"{case.name}, compiled", setup=setup, budget=budget, group=group, others=others, budgets=budgets)
 
 
 def _classes(torch, logits, target):
@@ -34,9 +51,40 @@ def _momentum(torch, parameters):
     return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
 
 
-def _perceptron(batch, *sizes):
-    return step_case(f"training step, MLP {batch}×{'→'.join(map(str, sizes))}", lambda torch: multilayer_perceptron(torch, *sizes),
+def _perceptron(budget, beside_jax, batch, *sizes):
+    case = step_case(f"training step, MLP {batch}×{'→'.join(map(str, sizes))}", lambda torch: multilayer_perceptron(torch, *sizes),
                      (normal(batch, sizes[0]), integers(batch, high=sizes[-1])), loss=_classes, optimizer=_momentum, tolerance=1e-3)
+    return _compiled(case, budget, "small steps", jax=(_perceptron_of_jax(sizes), beside_jax))
+
+
+def _perceptron_of_jax(sizes):
+    """The same step in JAX's words: the same parameters, and SGD with momentum."""
+    def setup(jax, x, target):
+        np = jax.numpy
+        shapes = {f"{2 * i}.{name}": shape for i, (n, m) in enumerate(zip(sizes, sizes[1:]))
+                  for name, shape in (("weight", (m, n)), ("bias", (m,)))}
+        parameters = {name: np.asarray(values_of(name, shape), np.float32) for name, shape in shapes.items()}
+        momenta = {name: np.zeros_like(parameter) for name, parameter in parameters.items()}
+
+        def loss(parameters, x, target):
+            for i in range(0, 2 * len(sizes) - 2, 2):
+                x = x @ parameters[f"{i}.weight"].T + parameters[f"{i}.bias"]
+                x = jax.nn.relu(x) if i < 2 * len(sizes) - 4 else x
+            return -np.take_along_axis(jax.nn.log_softmax(x), target[:, None], 1).mean()
+
+        @jax.jit
+        def step(parameters, momenta, x, target):
+            value, gradients = jax.value_and_grad(loss)(parameters, x, target)
+            momenta = {name: 0.9 * momenta[name] + gradients[name] for name in momenta}
+            return value, {name: parameters[name] - 0.01 * momenta[name] for name in parameters}, momenta
+
+        def run():
+            nonlocal parameters, momenta
+            value, parameters, momenta = step(parameters, momenta, x, target)
+            return value.block_until_ready()
+        run()                                            # as the setup of the others does
+        return run
+    return setup
 
 
 def _of(family, beginning):
@@ -61,7 +109,12 @@ def _graph(name, function, inputs, budget, moved):
             compiled(*inputs)
             time.sleep(0.02)
         return lambda: compiled(*inputs)
-    return Case(f"{name}, compiled", inputs, setup=setup, budget=budget, moved=moved, tolerance=1e-4, group="graphs")
+
+    def other(torch, *inputs):
+        compiled = torch.compile(lambda *given: function(torch, *given))
+        return lambda: compiled(*inputs)
+    return Case(f"{name}, compiled", inputs, setup=setup, budget=budget, moved=moved, tolerance=1e-4, group="graphs",
+                others={"torch.compile": other}, budgets={"torch.compile": 1.0})
 
 
 def _chain(torch, x, y):
@@ -115,19 +168,90 @@ for _ in range(10):
 report(peak_bytes())
 """.replace("NETWORKS", repr(NETWORKS))
 
+# How many eager steps the capturing call of a step takes, and how many kernels are compiled in it and in those that replay.
+CAPTURE = """
+import runpy
+import {module} as torch
+from {module}.kernels.progress import statistics
+import time
+networks = runpy.run_path(NETWORKS)
+model = {model}
+optimizer = torch.optim.AdamW(model.parameters())
+x, y = {inputs}
+def step(x, y):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x).flatten(0, -2), y.flatten())
+    loss.backward()
+    optimizer.step()
+    return loss
+def seconds(call):
+    start = time.perf_counter()
+    call(x, y)
+    return time.perf_counter() - start
+eager = min([seconds(step) for _ in range(12)][2:])
+compiled, capturing = statistics.compiled, []
+for _ in range(5):
+    call = torch.compile(step, mode="replay")
+    call(x, y)
+    capturing.append(seconds(call))
+    for _ in range(3):
+        call(x, y)
+report(min(capturing) / eager, statistics.compiled - compiled)
+"""
+
+# Seconds of a first compiled call, and until calls are replayed. Nothing is kept from other processes: neither library has compiled
+# anything but, of ours, what eager steps before have.
+FIRST_CALL = """
+import os, runpy, tempfile
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp()
+import {module} as torch
+model = runpy.run_path(NETWORKS)["multilayer_perceptron"](torch, 784, 128, 10)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+x, y = torch.randn(64, 784), torch.randint(0, 10, (64,))
+def step(x, y):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+for _ in range(EAGER):
+    step(x, y)
+step = torch.compile(step)
+start = time.perf_counter()
+step(x, y)
+first = time.perf_counter() - start
+step(x, y), step(x, y)
+report(first, time.perf_counter() - start)
+""".replace("NETWORKS", repr(NETWORKS))
+
+
+def _capture(name, model, inputs, most, **fields):
+    rows = ((f"{name}: capturing, in eager steps", "×", None, most), (f"{name}: kernels compiled meanwhile", "", None, 0))
+    source = CAPTURE.replace("NETWORKS", repr(NETWORKS)).replace("{model}", model).replace("{inputs}", inputs)
+    return ProcessCase(f"{name}, captured", source, rows, ("numtorch",), rounds=2, group="capturing", **fields)
+
 
 CASES = [
-    _compiled(_perceptron(4, 16, 16, 4), 0.02, "small steps"), _compiled(_perceptron(1, 8, 32, 32, 4), 0.03, "small steps"),
-    _compiled(_perceptron(64, 784, 128, 10), 0.3, "small steps"),
+    _perceptron(0.02, 0.1, 4, 16, 16, 4), _perceptron(0.03, 0.15, 1, 8, 32, 32, 4), _perceptron(0.3, 0.4, 64, 784, 128, 10),
     _compiled(_of(networks, "Q-learning"), 0.05, "small steps"), _compiled(_of(networks, "linear regression"), 0.1, "small steps"),
     _compiled(_of(networks, "contrastive pairs"), 0.2, "small steps"),
     _compiled(step_case("training step, LeNet 16×1×28×28", lenet, (normal(16, 1, 28, 28), integers(16, high=10)), loss=_classes,
                         optimizer=_momentum, tolerance=1e-3), 0.8, "larger steps"),
-    _compiled(_of(models, "training step, language model"), 0.72, "larger steps"),
-    _compiled(_of(networks, "GPT, 2 layers of 128, 8×64"), 0.32, "larger steps"),
+    _compiled(_of(models, "training step, language model"), 0.72, "larger steps", beside=1.0),
+    _compiled(_of(networks, "GPT, 2 layers of 128, 8×64"), 0.32, "larger steps", beside=1.0),
     _graph("ten elementwise ops, 1000×1000", _chain, (normal(1000, 1000), normal(1000, 1000)), 0.15, 3e6),
     _graph("softmax(a * b + c) * mask, 1000×1000", _masked_softmax, (*[normal(1000, 1000)] * 3, uniform(1000, 1000)), 0.3, 5e6),
     _graph("layer norm by hand, 1000×1000", _layer_norm, (normal(1000, 1000), normal(1000), normal(1000)), 0.3, 2e6),
     _folded_block(),
     ProcessCase("LeNet step", PEAK, (("training step, LeNet 64×1×28×28, compiled: peak memory", "B", 0.6),), rounds=2),
+    _capture("step of an MLP 64×784→128→10", 'networks["multilayer_perceptron"](torch, 784, 128, 10)',
+             "torch.randn(64, 784), torch.randint(0, 10, (64,))", 3.0),
+    _capture("step of a language model 16×32, 1000 words, LSTM 128", 'networks["language_model"](torch, 1000, 128)',
+             "torch.randint(0, 1000, (16, 32)), torch.randint(0, 1000, (16, 32))", 3.0),
 ]
+if shutil.which("g++"):                                  # PyTorch compiles with it
+    for steps, said in ((2, "after eager steps"), (0, "empty store")):
+        CASES.append(ProcessCase(f"first call, {said}", FIRST_CALL.replace("EAGER", str(steps)), (
+            (f"step of an MLP 64×784→128→10: first compiled call, {said}", "s", 0.3),
+            (f"step of an MLP 64×784→128→10: first three calls, {said}", "s", 0.3)), rounds=1, store="empty", long=True,
+            group="capturing"))

@@ -108,7 +108,7 @@ def _case(name, columns, setup, flops, **fields):
 
 CASES = [
     Case(DENSE, (_dense, normal(SIZE, COLUMNS)), lambda torch, a, b: a @ b, flops=2.0 * SIZE * SIZE * COLUMNS, tolerance=1e-3),
-    _case("CSR", COLUMNS, _product(_csr), 1, numpy=_scipy, numpy_budget=1.0, dtypes=BOTH, beside=(1 / 6, DENSE)),
+    _case("CSR", COLUMNS, _product(_csr), 1, numpy=_scipy, budgets={"numpy": 1.0}, dtypes=BOTH, beside=(1 / 6, DENSE)),
     _case("COO", COLUMNS, _product(_coo), 1, numpy=_scipy),
     _case("CSR", 1, _product(_csr), 1, numpy=_scipy), _case("COO, gradient of the dense matrix", COLUMNS, _graph, 2),
     _case("COO, both gradients", COLUMNS, _gradients, 3),

@@ -6,7 +6,7 @@ PyTorch standing for `torch`, and, where `numpy` says so, with NumPy and its arr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -60,7 +60,9 @@ class Case:
         size: how much work there is, for cases that differ in it alone; they share a `group` and are drawn as one line.
         gain: how many times faster than one thread all threads must be. Such a case is measured with both.
         beside: (how many times, the name of a case before it in the family): our own time may be so many times of ours there.
-        numpy_budget: the ratio to NumPy's (or SciPy's) time that is not to be exceeded either.
+        others: what is timed on sides beside PyTorch and NumPy, by side: `setup(module, *inputs)`, which gets tensors where the
+            side is `torch.compile`, else arrays.
+        budgets: the ratios to times of sides beside PyTorch that are not to be exceeded either.
     """
 
     name: str
@@ -80,7 +82,8 @@ class Case:
     size: float = 0.0
     gain: float | None = None
     beside: tuple[float, str] | None = None
-    numpy_budget: float | None = None
+    others: dict = field(default_factory=dict)
+    budgets: dict = field(default_factory=dict)
 
 
 TOLERANCES = {"float32": 1e-4, "float64": 1e-9, "float16": 1e-2, "bfloat16": 3e-2}
@@ -126,11 +129,15 @@ def fill(torch, module):
     """Give a module's parameters values that depend on their names and shapes only, the same on every side."""
     with torch.no_grad():
         for name, parameter in sorted(module.named_parameters()):
-            rng = np.random.default_rng(sum(name.encode()))
-            fan_in = int(np.prod(parameter.shape[1:])) or 1
-            values = rng.standard_normal(tuple(parameter.shape)) / np.sqrt(fan_in if parameter.ndim > 1 else 100.0)
-            parameter.copy_(torch.from_numpy(values + (parameter.ndim == 1 and name.endswith("weight"))).to(parameter.dtype))
+            parameter.copy_(torch.from_numpy(values_of(name, tuple(parameter.shape))).to(parameter.dtype))
     return module
+
+
+def values_of(name, shape):
+    """The values that `fill` gives a parameter."""
+    fan_in = int(np.prod(shape[1:])) or 1
+    values = np.random.default_rng(sum(name.encode())).standard_normal(shape) / np.sqrt(fan_in if len(shape) > 1 else 100.0)
+    return values + (len(shape) == 1 and name.endswith("weight"))
 
 
 def module_case(name, make, inputs, *, trained=False, pick=lambda result: result, **fields):

@@ -69,7 +69,7 @@ def process_rows(family, case, sides, threads, seconds) -> list[dict]:
     rows = []
     for i, (name, unit, budget, *most) in enumerate(case.rows):
         row = {"family": family, "group": case.group or family, "name": name, "dtype": None, "threads": threads, "unit": unit,
-               "budget": budget, "size": 0.0, **({"most": most[0]} if most and most[0] else {})}
+               "budget": budget, "size": 0.0, **({"most": most[0]} if most and most[0] is not None else {})}
         for side in sides:
             values = [run[i] for run in runs[side][1 if len(runs[side]) > 1 else 0:]]
             if side in problems and side == "numtorch":

@@ -20,7 +20,7 @@ class Session:
     """The sides of a comparison and what is measured about the machine meanwhile.
 
     Args:
-        sides: package name to module, numtorch first; NumPy's is `numpy`.
+        sides: name to module, numtorch first; that of `torch.compile` is PyTorch's.
         threads: the thread counts to measure with.
         dtypes: the only dtypes to measure, or None for each case's own.
         seconds: about how long a case may take, all sides together.
@@ -68,10 +68,10 @@ class Session:
         self._set_threads(threads)
         calls, results = {}, {}
         for side, module in self.sides.items():
-            if side == "numpy" and not self._numpy_takes_part(case, dtype, threads):
+            if not self._takes_part(side, case, dtype, threads):
                 continue
             try:
-                calls[side] = _numpy_call(case, module, arrays) if side == "numpy" else _call(case, module, arrays, dtype)
+                calls[side] = _call(case, side, module, arrays, dtype)
                 results[side] = numbers(calls[side]())
             except Exception as error:
                 calls.pop(side, None)
@@ -89,19 +89,21 @@ class Session:
         self.measured[family, case.name, dtype, threads] = row[OURS]["min"]
         if case.beside is not None and (other := self.measured.get((family, case.beside[1], dtype, threads))) is not None:
             row["most"] = case.beside[0] * other
-        if case.numpy_budget is not None:
-            row["numpy_budget"] = case.numpy_budget
+        if case.budgets:
+            row["budgets"] = case.budgets
         self._rates(row, case, dtype, threads, arrays, results[OURS])
         return row
 
     def _set_threads(self, threads):
-        for side, module in self.sides.items():
-            if side != "numpy":
+        for module in self.sides.values():
+            if hasattr(module, "set_num_threads"):
                 module.set_num_threads(threads)
 
-    def _numpy_takes_part(self, case, dtype, threads):
-        """NumPy's BLAS takes its threads from the environment, so it is measured with the largest number only."""
-        return case.numpy and dtype in ("float32", "float64") and threads == max(self.threads)
+    def _takes_part(self, side, case, dtype, threads):
+        """NumPy's BLAS and JAX take their threads from the environment, so they are measured with the largest number only."""
+        if side == "numpy":
+            return case.numpy and dtype in ("float32", "float64") and threads == max(self.threads)
+        return side in (OURS, "torch") or (side in case.others and (side == "torch.compile" or threads == max(self.threads)))
 
     def _rates(self, row, case, dtype, threads, arrays, results):
         width = {"float64": 8, "float16": 2, "bfloat16": 2}.get(dtype, 4)
@@ -123,16 +125,17 @@ class Session:
 
 
 # ---------------------------------------------------------------- sides
-def _call(case, torch, arrays, dtype):
-    """The timed call on tensors. Each side clones its inputs, so that each has the alignment its own allocator gives."""
-    wanted = getattr(torch, dtype)
+def _call(case, side, module, arrays, dtype):
+    """The timed call. Each side has a copy of the inputs, so that each has the alignment its own allocator gives."""
+    if side == "numpy":
+        return Call(case.expression if case.numpy is True else case.numpy, module, *[a.copy() for a in arrays])
+    if side == "jax":
+        return Call(case.others[side](module, *[module.numpy.asarray(a) for a in arrays]))
+    torch, wanted = module, getattr(module, dtype)
     tensors = [torch.from_numpy(a).clone() for a in arrays]
     tensors = [x.to(wanted) if x.is_floating_point() and x.dtype != wanted else x for x in tensors]
-    return Call(case.setup(torch, *tensors)) if case.setup else Call(case.expression, torch, *tensors)
-
-
-def _numpy_call(case, numpy, arrays):
-    return Call(case.expression if case.numpy is True else case.numpy, numpy, *[a.copy() for a in arrays])
+    setup = case.others.get(side, case.setup)
+    return Call(setup(torch, *tensors)) if setup else Call(case.expression, torch, *tensors)
 
 
 def is_absent(error, package) -> bool:

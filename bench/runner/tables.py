@@ -31,6 +31,8 @@ EXPLAINED = {
                 "taken. At 100 % nothing could be faster.",
     "ratio": "ratio: numtorch's time over PyTorch's; below 1, numtorch is faster.",
     "to NumPy": "to NumPy: numtorch's time over NumPy's; below 1, numtorch is faster.",
+    "to torch.compile": "to torch.compile: numtorch's time over that of PyTorch's compiled function, and what it was to reach.",
+    "to JAX": "to JAX: numtorch's time over that of the same program under JAX's jit, and what it was to reach.",
     "gain": "gain: how many times as fast as on one thread.",
     "budget": "budget: what the ratio (or the gain) was meant to reach. Rows that reach it are met, others are missed.",
     "at most": "at most: the time that numtorch may take, whatever PyTorch takes.",
@@ -94,7 +96,10 @@ def _peers(result) -> list:
 
 
 def _compared(peer) -> Column:
-    return Column("ratio" if peer == "torch" else f"to {PEERS[peer]}", lambda r: _number(ratio(r, peer)))
+    def text(row):
+        budget = row.get("budgets", {}).get(peer)
+        return _number(ratio(row, peer)) + (f" (≤ {budget:g})" if budget is not None and peer in row else "")
+    return Column("ratio" if peer == "torch" else f"to {PEERS[peer]}", text)
 
 
 def columns(result) -> list[Column]:
@@ -114,6 +119,7 @@ def few_columns(result) -> list[Column]:
     peers = _peers(result)
     for peer in peers[:1]:
         found += [Column(PEERS[peer], lambda r, p=peer: _least(r, p)), _compared(peer)]
+    found += [_compared(peer) for peer in peers[1:] if peer != "numpy"]
     return found + [c for c in _judged(result) if c.heading not in ("on one thread", "PyTorch's gain")]
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,8 @@ def run(monkeypatch, capsys):
     before = numtorch.get_num_threads()
 
     def run(cases, *words, sides=("torch",), absent=()):
-        modules = {"numtorch": numtorch, **{s: {"torch": PEER, "numpy": np}[s] for s in sides}}
+        known = {"torch": PEER, "numpy": np, "torch.compile": PEER, "jax": JAX}
+        modules = {"numtorch": numtorch, **{s: known[s] for s in sides}}
         monkeypatch.setattr(command, "load_sides", lambda peers: (modules, list(absent)))
         monkeypatch.setattr(FAMILIES["core"], "CASES", cases)
         status = command.main(["core", "--quick", "--seconds", "0.001", "--threads", "1", *words])
@@ -65,6 +67,7 @@ def run(monkeypatch, capsys):
     numtorch.set_num_threads(before)
 
 
+JAX = types.SimpleNamespace(numpy=np, __version__="0")          # as far as a session knows it
 ADD = Case("add", (normal(8), normal(8)), lambda torch, a, b: a + b, numpy=True, budget=100.0)
 
 
@@ -194,6 +197,24 @@ def test_a_missing_peer_is_said(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)      # what an import finds where nothing is
     modules, absent = command.load_sides(["torch", "numpy"])
     assert list(modules) == ["numtorch", "numpy"] and absent == ["torch"]
+
+
+def test_compilers_stand_beside_the_cases_that_name_them(run):
+    others = {"jax": lambda jax, x: lambda: jax.numpy.asarray(x) + 1, "torch.compile": lambda torch, x: lambda: x + 1}
+    add = Case("add one", (normal(8),), lambda torch, x: x + 1, budget=100.0, others=others, budgets={"jax": 100.0})
+    _, printed = run([add, ADD], "--wide", sides=("torch", "torch.compile", "jax"))
+    assert "to JAX" in printed and "(≤ 100)" in printed and "torch.compile min" in printed and "FAILED" not in printed
+    wrong = replace(add, others={"jax": lambda jax, x: lambda: x}, name="jax is wrong")
+    assert "jax says otherwise" in run([wrong], sides=("jax",))[1]
+    missed = replace(add, budgets={"jax": 1e-9})
+    assert "missed" in run([missed], sides=("torch", "jax"))[1]
+
+
+@pytest.mark.parametrize("words, peers", [(["compile"], 4), (["core"], 2), (["compile", "--quick"], 2), (["compile", "--peers", "jax"], 1)])
+def test_compilers_take_part_where_programs_are_compiled(words, peers, monkeypatch):
+    assert len(command.arguments(words).peers) == peers
+    monkeypatch.setattr(command.shutil, "which", lambda name: None)
+    assert command.load_sides(["torch.compile"])[1] == ["torch.compile"]
 
 
 def test_a_case_that_a_peer_cannot_run_is_said(run):
