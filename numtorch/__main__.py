@@ -43,7 +43,7 @@ def main(arguments=None) -> int:
                               "has them (tools/kernels_wheel.py); where it is installed, they need not be compiled.")
     pack.add_argument("folder", help="where the files go")
     pack.add_argument("--for", dest="baselines", metavar="BASELINE", choices=list(processor.BASELINES), action="append", default=[],
-                      help=f"one of {', '.join(processor.BASELINES)} (may be repeated; default: all that this processor runs)")
+                      help=f"one of {', '.join(processor.BASELINES)} (may be repeated; default: all that can be packed here)")
     pack.add_argument("--family", dest="families", choices=sorted(cachetool.GROUPS), metavar="FAMILY", action="append", default=[],
                       help=f"a family of kernels, {families} (may be repeated; default: all)")
     pack.set_defaults(run=lambda options: cachetool.pack(options.folder, options.baselines, options.families))

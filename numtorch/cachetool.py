@@ -16,7 +16,7 @@ import time
 
 import numtorch as torch
 
-from .kernels import compiler, processor, program, store, threads
+from .kernels import compiler, elsewhere, processor, program, store, threads
 from .kernels.progress import progress, statistics
 
 
@@ -244,6 +244,8 @@ def warm(what=()) -> int:
             progress.begin(f"[{number}/{len(names)}] {name}: ")
             GROUPS[name]()
     packed = store.pack()
+    if processor.foreign():
+        store.pack(elsewhere.directory())
     print(f"compiled {statistics.compiled} and loaded {statistics.loaded} kernels in "
           f"{time.perf_counter() - start:.1f} s", end="; ")
     if not packed:
@@ -267,17 +269,18 @@ def pack(folder, baselines=(), families=()) -> int:
 
     Args:
         folder: where to.
-        baselines: which; all that this processor can run by default.
+        baselines: which; all that can be packed here by default: those of this architecture whose instructions this processor has,
+            and those of others.
         families: the families of kernels in them; all by default.
 
     Returns:
-        0, or 1 where this processor cannot run one of the baselines (what is packed is run here), or one failed.
+        0, or 1 where one of the baselines cannot be packed here (what is packed is run), or one failed.
     """
-    wanted = list(baselines) or [name for name in processor.BASELINES if processor.runs(name)]
+    wanted = list(baselines) or [name for name in processor.BASELINES if processor.can_pack(name)]
     os.makedirs(folder, exist_ok=True)
     status = 0
     for baseline in wanted:
-        if not processor.runs(baseline):
+        if not processor.can_pack(baseline):
             print(f"this processor does not run {baseline}: nothing is packed for it", file=sys.stderr)
             status = 1
             continue
@@ -285,12 +288,14 @@ def pack(folder, baselines=(), families=()) -> int:
             environment = {**os.environ, "NUMTORCH_CACHE_DIR": home, "NUMTORCH_PROCESSOR": baseline, "NUMTORCH_NUM_THREADS": "2"}
             done = subprocess.run([sys.executable, "-m", "numtorch", "cache", "warm", *families], env=environment,
                                   stdout=subprocess.DEVNULL)
-            files = os.listdir(os.path.join(home, "packs")) if done.returncode == 0 else []
+            where = os.path.join(home, "packs") if processor.machine() == processor.BASELINES[baseline].machine else \
+                os.path.join(home, "elsewhere", "packs")
+            files = os.listdir(where) if done.returncode == 0 else []
             if len(files) != 1:
                 print(f"{baseline}: warming ended with {done.returncode}", file=sys.stderr)
                 status = 1
                 continue
             path = os.path.join(folder, store.pack_name(baseline))
-            shutil.copyfile(os.path.join(home, "packs", files[0]), path)
+            shutil.copyfile(os.path.join(where, files[0]), path)
             print(f"{path}: {os.path.getsize(path):,} bytes")
     return status

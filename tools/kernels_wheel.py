@@ -1,8 +1,9 @@
-"""The wheel of numtorch-kernels: packs of kernels for processors that share their instructions, for one version of Python.
+"""The wheels of numtorch-kernels: packs of kernels for processors that share their instructions, one for each architecture and
+version of Python.
 
     python -m numtorch cache pack packs && python tools/kernels_wheel.py packs dist
 
-It holds data alone. numtorch looks for it under the name `numtorch_kernels` and works without it.
+They hold data alone. numtorch looks for it under the name `numtorch_kernels` and works without it.
 """
 from __future__ import annotations
 
@@ -11,27 +12,34 @@ import base64
 import hashlib
 import re
 import sys
-import sysconfig
 import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from numtorch.kernels.processor import BASELINES  # noqa: E402
+
 LARGEST = 10_000_000                                     # bytes
 INIT = '"""Kernels of numtorch that need not be compiled: data alone, read by numtorch/kernels/store.py."""\n'
 
 
-def build(packs: Path, folder: Path) -> Path:
-    """Write the wheel of all packs in a folder.
+def build_all(packs: Path, folder: Path) -> list[Path]:
+    """Write a wheel for each architecture and version of Python that a folder has packs for.
 
     Raises:
-        SystemExit: there are none, or the wheel is too large.
+        SystemExit: there are none, or a wheel is too large.
     """
-    found = sorted(packs.glob("*.pack"))
-    if not found:
+    groups: dict = {}
+    for path in sorted(packs.glob("*.pack")):
+        baseline, python, _ = path.name.rsplit(".", 2)
+        groups.setdefault((BASELINES[baseline].machine, python.replace("cpython-", "cp")), []).append(path)
+    if not groups:
         raise SystemExit(f"there is no pack in {packs}")
+    return [_build(found, f"{python}-none-manylinux_2_17_{machine}", folder) for (machine, python), found in groups.items()]
+
+
+def _build(found: list[Path], tag: str, folder: Path) -> Path:
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    tag = f"{python}-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
     information = f"numtorch_kernels-{version}.dist-info"
     files = {
         "numtorch_kernels/__init__.py": INIT.encode(),
@@ -63,7 +71,7 @@ def _digest(content: bytes) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("packs", type=Path, help="where `python -m numtorch cache pack` wrote to")
-    parser.add_argument("folder", type=Path, help="where the wheel goes")
+    parser.add_argument("folder", type=Path, help="where the wheels go")
     options = parser.parse_args()
-    made = build(options.packs, options.folder)
-    print(f"{made}: {made.stat().st_size:,} bytes")
+    for made in build_all(options.packs, options.folder):
+        print(f"{made}: {made.stat().st_size:,} bytes")

@@ -30,8 +30,9 @@ import warnings
 
 import numpy as np
 
-from . import ahead, debugmemory, processor, store
+from . import ahead, debugmemory, elsewhere, processor, store
 from .binding import DISABLE_JIT, HOST, KERNEL_MATH, OUTLINED, Names, bind, fingerprint, options
+from .elsewhere import Elsewhere
 from .entries import python_entry
 from .forks import delay_forks
 from .installed import installed_version
@@ -75,27 +76,31 @@ class _Machine:
         self.llvm = llvm
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        self.cpu, features = processor.name_and_features()
+        options = dict(opt=3, reloc="pic", codemodel="jitdefault", jit=True)
+        foreign = processor.foreign()
+        self.elsewhere = None if foreign is None else Elsewhere(llvm, foreign, **options)
+        self.cpu, features = processor.name_and_features() if foreign is None else processor.native_name_and_features()
         self.features = ",".join(f"{'+' if there else '-'}{name}" for name, there in sorted(features.items()))
         if "+avx512f" in self.features:                  # LLVM's tuning for Intel prefers half vectors: exp took 1.8 times as long
             self.features += ",-prefer-256-bit"
-        self.target = llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True)
+        self.target = llvm.Target.from_default_triple().create_target_machine(cpu=self.cpu, features=self.features, **options)
         # JITLink: the older linker puts code and data of an AArch64 object further apart than its relocations reach, and aborts
         self.jit = llvm.create_lljit_compiler(use_jit_link=True)
         atexit.register(self.jit.detach)                 # code stays until the process ends: destructors may still call it
-        baseline, self.shared = processor.chosen(), None
-        if baseline is None:
-            self.toolchain = repr((3, installed_version("numba"), llvmlite.__version__, sys.implementation.cache_tag,
-                                   getattr(sys, "abiflags", ""), llvm.get_process_triple(), self.cpu, self.features))
-            best = processor.best_baseline()
-            self.shared = None if best is None else self._for_all(best)
-        else:
-            self.toolchain = self._for_all(baseline)
+        baseline, best = processor.chosen(), None if foreign else processor.best_baseline()
+        self.toolchain = repr((3, installed_version("numba"), llvmlite.__version__, sys.implementation.cache_tag,
+                               getattr(sys, "abiflags", ""), llvm.get_process_triple(), self.cpu, self.features,
+                               *([baseline] if foreign else [])))
+        self.shared = None if best is None else self._for_all(best)      # what installed packs have, which is asked for second
+        if foreign is not None:
+            self.made_elsewhere = self._for_all(baseline, foreign.triple)
+        elif baseline is not None:
+            self.toolchain, self.shared = self._for_all(baseline), None
 
-    def _for_all(self, baseline):
+    def _for_all(self, baseline, triple=None):
         """What shapes code that is made elsewhere for a baseline: Python's byte code, and not what compiled it."""
-        return repr((1, sys.implementation.cache_tag, getattr(sys, "abiflags", ""), self.llvm.get_process_triple(), baseline))
+        triple = triple or self.llvm.get_process_triple()
+        return repr((1, sys.implementation.cache_tag, getattr(sys, "abiflags", ""), triple, baseline))
 
     def load(self, object_code, symbol):
         """Addresses of the native and the Python entry. Each kernel is a library of its own, so no names can clash."""
@@ -212,7 +217,8 @@ def _typed_and_lowered(numba, function, names, compute, signature, numba_signatu
     raise CannotCompile(function, signature, reason) from None
 
 
-def _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave):
+def _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave, keep=None):
+    """The optimised module of a kernel. `keep` is given it before, and what optimises."""
     import numba
     numba.config.CPU_NAME, numba.config.CPU_FEATURES = machine().cpu, machine().features
     _check_numba(numba)
@@ -232,6 +238,8 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
                 value.linkage = "internal"
                 if any(name in value.name for name in OUTLINED.values()) and value.is_function:
                     value.add_function_attribute("noinline")
+        if keep is not None:
+            keep(module, optimise)
         optimise(module)
     return module
 
@@ -251,10 +259,15 @@ def _optimised_once(numba):
     add_module, find_references, set_environment = codegen._add_module, codegen._scan_and_fix_unresolved_refs, codegen.set_env
     nothing = pytypes.SimpleNamespace(run=lambda *ignored: None)
 
-    def optimise(module):
-        for choices in (dict(loop_vectorize=codegen._loopvect, slp_vectorize=False, opt=codegen._opt_level, cost="cheap"), {}):
-            passes, tuned = module_passes(**choices)
-            passes.run(module, tuned)
+    def optimise(module, target=None):
+        own = codegen._tm
+        codegen._tm = target or own
+        try:
+            for choices in (dict(loop_vectorize=codegen._loopvect, slp_vectorize=False, opt=codegen._opt_level, cost="cheap"), {}):
+                passes, tuned = module_passes(**choices)
+                passes.run(module, tuned)
+        finally:
+            codegen._tm = own
         _inline_variants(module, builder)
 
     def where_python_calls(then):                        # a user's own compiled function that a kernel is the first to call
@@ -369,13 +382,21 @@ def _load(name, symbol, object_code, signature, nogil, recipe=None):
     return Kernel(name, python_entry(name, python, native), native, signature, nogil, recipe)
 
 
-def _object_code(function, names, compute, signature, symbol, nogil, fastmath, interleave):
+def _object_code(function, names, compute, signature, symbol, nogil, fastmath, interleave, keep=None):
     start = time.perf_counter()
-    module = _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave)
+    module = _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave, keep)
     object_code = machine().target.emit_object(module)
     statistics.compiled += 1
     statistics.seconds += time.perf_counter() - start
     return object_code
+
+
+def _keep_elsewhere(text, symbol, module, optimise):
+    """Keep a kernel as the other architecture of this process has it."""
+    other, key = machine().elsewhere, _key(machine().made_elsewhere, text)
+    module = other.module(str(module), symbol, _symbol(key))
+    optimise(module, other.target)
+    store.save(key, other.target.emit_object(module), elsewhere.directory())
 
 
 _kernels: dict[str, Kernel] = {}
@@ -419,7 +440,9 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         symbol, object_code = _stored(key, text)
         with _uninterrupted():
             if object_code is None:
-                make = functools.partial(_object_code, function, names, compute, signature, symbol, nogil, fastmath, interleave)
+                keep = None if machine().elsewhere is None else functools.partial(_keep_elsewhere, text, symbol)
+                make = functools.partial(_object_code, function, names, compute, signature, symbol, nogil, fastmath, interleave,
+                                         keep)
                 object_code = _compiled_once(key, function.__name__, make)
             else:
                 statistics.loaded += 1

@@ -150,9 +150,9 @@ def load(key: str) -> bytes | None:
     return _unseal(_read(_object_path(root, key), root))
 
 
-def save(key: str, payload: bytes) -> bool:
-    """Store `payload`; False where the directory cannot be written, or others could write there."""
-    root = directory()
+def save(key: str, payload: bytes, root: str | None = None) -> bool:
+    """Store `payload`, in the store or in another; False where the directory cannot be written, or others could write there."""
+    root = root or directory()
     return root is not None and _write(_object_path(root, key), root, _seal(payload))
 
 
@@ -300,10 +300,11 @@ def _loose(root: str) -> list[str]:
     return _files(root, "objects", ".ntk")
 
 
-def pack() -> int:
-    """Gather every loose kernel (and what older packs hold) into one pack. Returns how many kernels it holds."""
+def pack(root: str | None = None) -> int:
+    """Gather every loose kernel (and what older packs hold) into one pack, of the store or of another. Returns how many kernels it
+    holds."""
     global _opened
-    root = directory()
+    root = root or directory()
     if root is None:
         return 0
     _opened = None                                       # another process may have packed since

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numtorch.kernels import compiler, processor, progress, store
+from numtorch.kernels import compiler, progress, store
 
 ROOT = Path(__file__).resolve().parents[2]
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is stored when kernels run as Python")
@@ -493,70 +493,3 @@ def test_warm_runs_a_program(tmp_path):
         assert len(list((tmp_path / "store" / "packs").iterdir())) == 1
     unknown = command("cache", "warm", "polish", directory=tmp_path)
     assert unknown.returncode == 2 and "no family 'polish'" in unknown.stderr and "arithmetic" in unknown.stderr
-
-
-# ---------------------------------------------------------------- packs for many processors
-def processors():
-    return [name for name in processor.BASELINES if processor.runs(name)]
-
-
-FROM_A_PACK = """
-import sys
-import numtorch as torch
-from numtorch.kernels import compiler, store
-a = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-(a * 2 + a).sum().backward()
-assert (a + 1).tolist() == [2.0, 3.0, 4.0] and a.grad.tolist() == [3.0, 3.0, 3.0]
-print(compiler.statistics.compiled, "numba" in sys.modules, store.info()["loose kernels"])
-"""
-
-
-@jit_only
-@pytest.mark.skipif(not processors(), reason="no baseline that this processor runs")
-def test_kernels_of_an_installed_package_are_not_compiled(tmp_path):
-    """Packed for the best baseline that this processor has, made a wheel, installed elsewhere, and found there; damaged, compiled."""
-    best = processors()[0]
-    done = command("cache", "pack", str(tmp_path / "packs"), "--for", best, "--family", "arithmetic", directory=tmp_path / "unused")
-    assert done.returncode == 0, done.stderr
-    assert [p.name for p in (tmp_path / "packs").iterdir()] == [store.pack_name(best)] and not (tmp_path / "unused").exists()
-    made = subprocess.run([sys.executable, str(ROOT / "tools" / "kernels_wheel.py"), str(tmp_path / "packs"), str(tmp_path)],
-                          capture_output=True, text=True, timeout=60)
-    assert made.returncode == 0, made.stderr
-    wheel, = tmp_path.glob("numtorch_kernels-*.whl")
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(tmp_path / "site"),
-                    str(wheel)], check=True, timeout=120)
-    path = os.pathsep.join([str(tmp_path / "site"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-
-    def run(home):
-        env = {**os.environ, "NUMTORCH_CACHE_DIR": str(tmp_path / home), "PYTHONPATH": path}
-        done = subprocess.run([sys.executable, "-c", FROM_A_PACK], env=env, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split()
-
-    assert run("one") == ["0", "False", "0"]
-    pack, = (tmp_path / "site" / "numtorch_kernels").glob("*.pack")
-    shown = command("cache", "info", directory=tmp_path / "one", PYTHONPATH=path)
-    assert str(pack) in shown.stdout
-    pack.write_bytes(pack.read_bytes()[:-1])
-    compiled, numba, kept = run("two")
-    assert int(compiled) == int(kept) > 0 and numba == "True"
-
-
-def test_a_baseline_is_what_the_processor_has(monkeypatch):
-    processor.best_baseline.cache_clear()
-    everything = frozenset("mmx fxsr pni cx16 sse sse2 ssse3 sse4_1 sse4_2 popcnt movbe xsave f16c lahf_lm abm bmi1 bmi2 avx avx2 fma".split())
-    wide = everything | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-    for machine, flags, best in (("x86_64", wide, "x86-64-v4"), ("x86_64", everything, "x86-64-v3"),
-                                 ("x86_64", everything - {"fma"}, None), ("x86_64", wide - {"avx512dq"}, "x86-64-v3"),
-                                 ("aarch64", wide, None)):
-        with monkeypatch.context() as patch:
-            patch.setattr(processor.platform, "machine", lambda machine=machine: machine)
-            patch.setattr(processor, "_flags", lambda flags=flags: flags)
-            assert processor.best_baseline() == best
-        processor.best_baseline.cache_clear()
-
-
-def test_an_unknown_baseline_is_refused(monkeypatch):
-    monkeypatch.setenv("NUMTORCH_PROCESSOR", "x86-64-v9")
-    with pytest.raises(ValueError, match="x86-64-v4, x86-64-v3"):
-        processor.chosen()

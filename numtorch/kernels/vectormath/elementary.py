@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..binding import DISABLE_JIT, ScalarBody
-from ..compiler import machine
 from ..intrinsics import float_of, fma, scale_by_power
+from ..processor import name_and_features
 
 
 class ByPrecision:
@@ -96,7 +96,8 @@ class MachineBody(ScalarBody):
 
 
 def has_avx512() -> bool:
-    return not DISABLE_JIT and {"+avx512f", "+avx512vl", "+avx512dq"} <= set(machine().features.split(","))
+    features = {} if DISABLE_JIT else name_and_features()[1]
+    return all(features.get(name) for name in ("avx512f", "avx512vl", "avx512dq"))
 
 
 class ByMachine(ByPrecision):
