@@ -20,7 +20,6 @@ import functools
 import hashlib
 import logging  # noqa: F401  (Numba takes its lock: see delay_forks)
 import operator
-import re
 import signal
 import sys
 import threading
@@ -36,6 +35,7 @@ from .elsewhere import Elsewhere
 from .entries import python_entry
 from .forks import delay_forks
 from .installed import installed_version
+from .moduletext import entry_points, with_loops_interleaved
 from .planning import planning
 from .pointers import PYTHON_KERNELS, Pointer, element_type
 from .progress import progress, statistics
@@ -131,71 +131,12 @@ def _numba_type(name):
     return types.CPointer(getattr(types, element_type(name[:-1]).name))
 
 
-def _entry_points(symbol, inner, signature, nogil):
-    """LLVM IR of the native entry `symbol` and the Python entry `symbol + "_py"` around Numba's function `inner`."""
-    n = len(signature)
-    words = ", ".join(f"i64 %a{i}" for i in range(n))
-    kinds = ["i64" if s == "int64" else "ptr" for s in signature]
-    casts = "".join(f"  %p{i} = inttoptr i64 %a{i} to ptr\n" for i in range(n) if kinds[i] == "ptr")
-    values = "".join(f", {k} %{'p' if k == 'ptr' else 'a'}{i}" for i, k in enumerate(kinds))
-    unpack = "".join(
-        f"  %q{i} = getelementptr ptr, ptr %args, i64 {i}\n  %o{i} = load ptr, ptr %q{i}\n"
-        f"  %v{i} = call ptr @PyLong_AsVoidPtr(ptr %o{i})\n  %a{i} = ptrtoint ptr %v{i} to i64\n" for i in range(n))
-    save = "  %thread = call ptr @PyEval_SaveThread()\n" if nogil else ""
-    restore = "  call void @PyEval_RestoreThread(ptr %thread)\n" if nogil else ""
-    return f"""
-declare i32 @"{inner}"(ptr, ptr{"".join(", " + k for k in kinds)})
-declare ptr @PyLong_AsVoidPtr(ptr)
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-declare void @Py_IncRef(ptr)
-declare i32 @PyErr_BadArgument()
-@_Py_NoneStruct = external global i8
-define void @"{symbol}"({words}) {{
-  %result = alloca ptr
-  %error = alloca ptr
-{casts}  %status = call i32 @"{inner}"(ptr %result, ptr %error{values})
-  ret void
-}}
-define ptr @"{symbol}_py"(ptr %self, ptr %args, i64 %count) {{
-  %right = icmp eq i64 %count, {n}
-  br i1 %right, label %go, label %refuse
-go:
-{unpack}{save}  call void @"{symbol}"({words})
-{restore}  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  ret ptr @_Py_NoneStruct
-refuse:
-  %ignored = call i32 @PyErr_BadArgument()
-  ret ptr null
-}}
-"""
-
-
 class CannotCompile(NotImplementedError):
     """A kernel that has no meaning for the types it was asked for. `reason` is what Numba has to say."""
 
     def __init__(self, function, signature, reason):
         super().__init__(f'"{function.__name__}" not implemented for ({", ".join(signature)})')
         self.reason = reason
-
-
-def _with_loops_interleaved(text, name, count):
-    """LLVM IR in which the loops of one function say how many of their vectors the vectoriser shall take side by side."""
-    start = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\(', text, re.M).start()
-    end = text.index("\n}", start)
-    seen, lines, notes = set(), [], []
-    for line in text[start:end].split("\n"):
-        label = re.match(r'("?[\w.$-]+"?):', line)
-        if label:
-            seen.add(label[1])
-        jump = re.fullmatch(r'  br label %("?[\w.$-]+"?)', line)
-        if jump and jump[1] in seen:                     # back to where the loop begins
-            identity = len(notes) + 90000
-            line += f", !llvm.loop !{identity}"
-            notes.append(f"!{identity} = distinct !{{!{identity}, !89999}}\n")
-        lines.append(line)
-    notes.append(f'!89999 = !{{!"llvm.loop.interleave.count", i32 {count}}}\n')
-    return text[:start] + "\n".join(lines) + text[end:] + "\n" + "".join(notes)
 
 
 def _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath):
@@ -230,9 +171,9 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
         compiled = made.overloads[numba_signature.args]
         inner = compiled.fndesc.llvm_func_name
         module = compiled.library._final_module
-        module = llvm.parse_assembly(_with_loops_interleaved(str(module), inner, interleave)) if interleave else \
+        module = llvm.parse_assembly(with_loops_interleaved(str(module), inner, interleave)) if interleave else \
             llvm.parse_bitcode(module.as_bitcode())
-        module.link_in(llvm.parse_assembly(_entry_points(symbol, inner, signature, nogil)))
+        module.link_in(llvm.parse_assembly(entry_points(symbol, inner, signature, nogil)))
         for value in [*module.functions, *module.global_variables]:
             if value.name not in (symbol, symbol + "_py") and not value.is_declaration and not value.name.startswith("llvm."):
                 value.linkage = "internal"
