@@ -6,6 +6,7 @@ empty one of its own, to test as a newcomer's machine would. Nothing here import
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import shutil
 import sys
@@ -35,6 +36,39 @@ def pytest_unconfigure(config):
 def pytest_report_header(config):
     where = os.environ.get("NUMTORCH_CACHE_DIR") or "the user's cache directory"
     return f"kernel store: {where}{' (cold)' if _cold else ''}"
+
+
+# ---------------------------------------------------------------- what a first run's time goes into
+@pytest.fixture(autouse=True)
+def what_is_compiled(record_property):
+    """How many kernels a test had compiled in this process, and how long that took."""
+    known = sys.modules.get("numtorch.kernels.progress")
+    before = (known.statistics.compiled, known.statistics.seconds) if known else (0, 0.0)
+    yield
+    known = sys.modules.get("numtorch.kernels.progress")
+    if known and known.statistics.compiled > before[0]:
+        record_property("compiled", (known.statistics.compiled - before[0], known.statistics.seconds - before[1]))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Beside pytest's own list of the slowest tests (--durations), the slowest files, and what of that went into compiling."""
+    if not terminalreporter.config.getoption("durations"):
+        return
+    files = {}
+    for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
+        if hasattr(report, "when") and hasattr(report, "duration"):
+            row = files.setdefault(report.nodeid.partition("::")[0], [0.0, 0.0, 0])
+            row[0] += report.duration
+            if report.when == "teardown":
+                kernels, seconds = dict(report.user_properties).get("compiled", (0, 0.0))
+                row[1] += seconds
+                row[2] += kernels
+    if not files:
+        return
+    total, compiling, kernels = (sum(column) for column in zip(*files.values()))
+    terminalreporter.section(f"{total:.0f} s of tests, of these {compiling:.0f} s compiling {kernels} kernels")
+    for file, (seconds, compiling, kernels) in sorted(files.items(), key=lambda row: -row[1][0])[:40]:
+        terminalreporter.write_line(f"{seconds:7.1f}s {compiling:7.1f}s compiling {kernels:4} kernels  {file}")
 
 
 @pytest.fixture(params=["numtorch", "pytorch"])

@@ -261,8 +261,8 @@ def test_threads_share_a_compiled_function():
 
 
 def test_kernels_of_other_threads_run_on_while_a_call_is_captured():
-    x, stop, failed = torch.randn(300, 300), threading.Event(), []
-    wanted = x @ x
+    x, stop, failed = torch.randn(40, 40), threading.Event(), []
+    wanted, interval = x @ x, sys.getswitchinterval()
 
     def work():
         while not stop.is_set():
@@ -271,13 +271,18 @@ def test_kernels_of_other_threads_run_on_while_a_call_is_captured():
     workers = [threading.Thread(target=work) for _ in range(2)]
     for worker in workers:
         worker.start()
-    for i in range(30):
-        function = torch.compile(lambda y, i=i: y * i + 1)
-        for _ in range(3):
-            assert same(function(torch.ones(5)), torch.ones(5) * i + 1)
-    stop.set()
-    for worker in workers:
-        worker.join()
+    sys.setswitchinterval(1e-6)                          # so that they run between any two steps of a capture
+    try:
+        for i in range(8):
+            function = torch.compile(lambda y, i=i: y * i + 1)
+            for _ in range(3):
+                assert same(function(torch.ones(5)), torch.ones(5) * i + 1)
+            assert [replay.launches for replay in kind_of(function).replays] == [2], why(function)     # and none of the products
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        for worker in workers:
+            worker.join()
     assert not failed
 
 
