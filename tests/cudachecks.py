@@ -113,8 +113,8 @@ def what_numpy_computes(torch):
 @check
 def the_simulator_checks_addresses(torch):
     """A kernel given host memory, another device's, or too little of it would pass unnoticed without."""
-    from numtorch.kernels.cuda.environment import SIMULATED
-    if not SIMULATED:
+    from numtorch.kernels.cuda.runtime import runtime
+    if not hasattr(runtime(), "block_of"):
         return
     from numtorch.ops.core.backends import kernels
     from numtorch.ops.core.primitive import registry
@@ -154,11 +154,10 @@ def plans_hold_their_memory(torch):
 def tensor_cores(torch):
     """The kernel for warps in the simulator, whose twins have each element where the instructions have it: operands that lie along
     the depth and across it, edges, a batch, the epilogue."""
-    from numtorch.kernels.cuda import environment
-    if not environment.SIMULATED:
-        return
     from numtorch.kernels.cuda.gemm import gemm, tensorcores, tiles
     from numtorch.kernels.cuda.runtime import runtime, upload
+    if not hasattr(runtime(), "block_of"):
+        return
     from numtorch.kernels.cuda.simulator import DevicePointer
     m, n, k, batch, machine = 20, 24, 40, 2, runtime()
     for dtype, warps, along in (("bfloat16", tensorcores.Warps(2, 1, 1, 2, 32), (True, True)),
@@ -192,7 +191,7 @@ def memory_is_counted(torch):
     cuda.reset_peak_memory_stats()
     x = torch.zeros(1000, device="cuda")
     y = torch.zeros(10, device="cuda:0")
-    assert cuda.memory_allocated() - before == 4096 + 512 and cuda.memory_reserved() == cuda.memory_allocated()
+    assert cuda.memory_allocated() - before == 4096 + 512 and cuda.memory_reserved() >= cuda.memory_allocated()
     del x
     assert cuda.memory_allocated() - before == 512 and cuda.max_memory_allocated() - before >= 4608
     stats, (free, total) = cuda.memory_stats(0), cuda.mem_get_info()

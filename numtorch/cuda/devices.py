@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
 
 from .. import storage as _storage
@@ -10,6 +11,8 @@ from ..kernels.cuda.capture import refuse
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
 from ..ops.core.late import provide
+from ..ops.memory.pinned import is_pinned_storage, owner_of
+from ..tensor import Tensor
 
 
 class _Current(threading.local):
@@ -263,11 +266,31 @@ class _Allocator:
             owner, address = _machine().allocate(max(nbytes, 1), index)     # no runtime has blocks of nothing
         except MemoryError:
             (free, total), (held, blocks) = runtime().memory_info(index), counted.current
+            unused = runtime().allocator(index).reserved[0] - held
             raise OutOfMemoryError(
                 f"CUDA out of memory. Tried to allocate {_mebibytes(nbytes)}. GPU {index} has a total capacity of "
                 f"{_mebibytes(total)} of which {_mebibytes(free)} is free. Of the allocated memory {_mebibytes(held)} is "
-                f"allocated by numtorch, in {blocks} blocks") from None
+                f"allocated by numtorch, in {blocks} blocks, and {_mebibytes(max(unused, 0))} is reserved but unallocated."
+                + holders(device)) from None
         return _storage.Storage(address, nbytes, _Block(owner, size, counted), device)
+
+
+def holders(device, count=5) -> str:
+    """Who has a device's memory, as lines: parameters, gradients, and the shapes of which tensors have most."""
+    tensors = [t for t in gc.get_objects()
+               if isinstance(t, Tensor) and t.layout.device is device and isinstance(t.memory, _storage.Storage)]
+    slopes, seen, found = {id(t.grad) for t in tensors if t.is_leaf and t.grad is not None}, set(), {}
+    for tensor in sorted(tensors, key=lambda t: not (t.is_leaf and t.requires_grad)):
+        storage = tensor.memory
+        if storage.address in seen:
+            continue
+        seen.add(storage.address)
+        kind = "gradients" if id(tensor) in slopes else "leaves that require gradients" if tensor.is_leaf and tensor.requires_grad \
+            else f"tensors of {tensor.layout.dtype} {list(tensor.layout.shape)}"
+        nbytes, number = found.get(kind, (0, 0))
+        found[kind] = nbytes + storage.nbytes, number + 1
+    most = sorted(found.items(), key=lambda item: -item[1][0])[:count]
+    return "".join(f"\n{_mebibytes(nbytes):>12} in {number:6} {kind}" for kind, (nbytes, number) in most)
 
 
 def _mebibytes(nbytes):
@@ -275,14 +298,27 @@ def _mebibytes(nbytes):
 
 
 @provide
-def transfer_cuda(source, target) -> None:
-    """Write a tensor into one of the same dense layout, where at least one of the two is on a CUDA device."""
+def pinned_storage_cuda(nbytes):
+    """Host memory that devices read and write by themselves."""
+    owner, address = _machine().host_memory(max(nbytes, 1))
+    return _storage.Storage(address, nbytes, owner)
+
+
+@provide
+def transfer_cuda(source, target, wait=True) -> None:
+    """Write a tensor into one of the same dense layout, where at least one of the two is on a CUDA device. Without `wait` the host
+    goes on, if its side is pinned, and that memory is not given to others before the device has done with it."""
     if source.layout.nbytes:
         refuse("a copy between devices")
         where = (target if target.layout.device.type == "cuda" else source).layout.device
         if source.layout.device.type == target.layout.device.type == "cuda":
-            runtime().synchronize(source.layout.device.index)
-        runtime().copy(target.address, source.address, source.layout.nbytes, where.index)
+            runtime().copy_between(target.address, source.address, source.layout.nbytes, where.index, source.layout.device.index)
+        else:
+            host = (source if target.layout.device.type == "cuda" else target).memory
+            wait = wait or not is_pinned_storage(host)
+            if not wait:
+                owner_of(host).use_on(runtime().current(where.index))
+            runtime().copy(target.address, source.address, source.layout.nbytes, where.index, wait)
 
 
 @provide

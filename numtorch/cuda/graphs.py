@@ -9,10 +9,10 @@ from __future__ import annotations
 from ..autograd.api import grad as gradients
 from ..autograd.function import Function
 from ..autograd.modes import enable_grad
-from ..kernels.cuda.capture import Capture, active
+from ..kernels.cuda.capture import active
 from ..tensor import Tensor
 from ..tree import map_tensors, tensors_in
-from .devices import synchronize
+from .devices import _machine, current_device, synchronize
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
@@ -49,7 +49,7 @@ class CUDAGraph:
         if active[0] is not None:
             raise RuntimeError("CUDAGraph: a capture is already on")
         synchronize()
-        active[0] = self._capture = Capture()
+        self._capture = _machine().begin_capture(current_device())
 
     def capture_end(self) -> None:
         """End the capture.
@@ -59,7 +59,7 @@ class CUDAGraph:
         """
         if active[0] is None or active[0] is not self._capture:
             raise RuntimeError("CUDAGraph: capture_end was called without capture_begin")
-        active[0] = None
+        _machine().end_capture(self._capture)
 
     def replay(self) -> None:
         """Make the captured launches.

@@ -1,8 +1,7 @@
-"""What tensors have of a device's memory. A device's memory goes back to the driver's pool, in the order of its stream, as soon as
-nothing refers to it: nothing is kept back, so what is reserved is what is allocated."""
+"""What tensors have of a device's memory, and what the driver has given for it (kernels/cuda/caching.py)."""
 from __future__ import annotations
 
-from .devices import Usage, _existing, _index, _machine, usage
+from .devices import Usage, _existing, _index, _machine, is_initialized, usage
 
 __all__ = ["empty_cache", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
            "memory_stats", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
@@ -13,13 +12,22 @@ def _usage(device) -> Usage:
     return usage.setdefault(_existing(_index(device)), Usage())
 
 
+def _allocator(device):
+    index = _existing(_index(device))
+    return _machine().allocator(index)
+
+
 def empty_cache() -> None:
-    """Taken for PyTorch's sake: a device's memory goes back to the driver's pool as soon as nothing refers to it.
+    """Give memory that no tensor has back to the driver, of every device: for other programs, or for larger blocks.
 
     Example:
         >>> import numtorch as torch
         >>> torch.cuda.empty_cache()
     """
+    if is_initialized():
+        for index in range(_machine().count):
+            _machine().allocator(index).release()
+        _machine().pinned.release()
 
 
 def memory_allocated(device=None) -> int:
@@ -40,7 +48,22 @@ def max_memory_allocated(device=None) -> int:
     return _usage(device).peak[0]
 
 
-memory_reserved, max_memory_reserved = memory_allocated, max_memory_allocated
+def memory_reserved(device=None) -> int:
+    """The bytes that the driver has given: what tensors have, and what is kept for the next ones.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    return _allocator(device).reserved[0]
+
+
+def max_memory_reserved(device=None) -> int:
+    """The most bytes that the driver had given at a time, since `reset_peak_memory_stats`.
+
+    Args:
+        device: a device, its index or name; the current one when None.
+    """
+    return _allocator(device).peak[0]
 
 
 def reset_peak_memory_stats(device=None) -> None:
@@ -51,6 +74,7 @@ def reset_peak_memory_stats(device=None) -> None:
     """
     found = _usage(device)
     found.peak = list(found.current)
+    _allocator(device).reset_peak()
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
@@ -80,13 +104,16 @@ def memory_stats(device=None) -> dict:
     Args:
         device: a device, its index or name; the current one when None.
     """
-    found, stats = _usage(device), {}
-    for which, kinds in enumerate((("allocated_bytes", "reserved_bytes", "active_bytes"), ("allocation", "segment", "active"))):
-        for kind in kinds:
-            current, peak, total = found.current[which], found.peak[which], found.total[which]
+    found, memory, stats = _usage(device), _allocator(device), {}
+    given = memory.reserved, memory.peak, memory.obtained
+    used = found.current, found.peak, found.total
+    for kinds, counts in ((("allocated_bytes", "allocation"), used), (("active_bytes", "active"), used),
+                          (("reserved_bytes", "segment"), given)):
+        for which, kind in enumerate(kinds):
+            current, peak, total = (count[which] for count in counts)
             for name, value in dict(current=current, peak=peak, allocated=total, freed=total - current).items():
                 stats[f"{kind}.all.{name}"] = value
-    return {**stats, "num_ooms": 0, "num_alloc_retries": 0}
+    return {**stats, "num_ooms": memory.failures, "num_alloc_retries": memory.retries}
 
 
 def memory_summary(device=None, abbreviated: bool = False) -> str:
@@ -98,7 +125,8 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
     """
     index = _existing(_index(device))
     found, (free, total) = _usage(index), mem_get_info(index)
-    rows = [("allocated now", *found.current), ("allocated at most", *found.peak)]
+    memory = _allocator(device)
+    rows = [("allocated now", *found.current), ("allocated at most", *found.peak), ("reserved now", *memory.reserved)]
     rows += [] if abbreviated else [("allocated altogether", *found.total)]
     lines = [f"cuda:{index}, {total / 2**20:.1f} MiB of which {free / 2**20:.1f} are free", f"{'':22}{'MiB':>12}{'blocks':>10}"]
     return "\n".join(lines + [f"{name:22}{nbytes / 2**20:12.2f}{blocks:10}" for name, nbytes, blocks in rows]) + "\n"

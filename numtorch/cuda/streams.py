@@ -17,12 +17,15 @@ class Stream:
     Args:
         device: a device, its index or name; the current one when None.
         priority: lower numbers go before higher ones.
+
+    Attributes:
+        handle: the runtime's.
     """
 
     def __init__(self, device=None, priority: int = 0, _handle=None) -> None:
         self.device_index = _existing(_index(device))
         self.priority = priority
-        self._handle = _machine().new_stream(self.device_index, priority) if _handle is None else _handle
+        self.handle = _machine().new_stream(self.device_index, priority) if _handle is None else _handle
 
     @property
     def device(self):
@@ -33,15 +36,15 @@ class Stream:
     @property
     def cuda_stream(self) -> int:
         """The driver's handle."""
-        return int(self._handle)
+        return int(self.handle)
 
     def synchronize(self) -> None:
         """Wait until all is done that the stream was told."""
-        _machine().finish(self._handle)
+        _machine().finish(self.handle)
 
     def query(self) -> bool:
         """Whether all is done that the stream was told."""
-        return self.record_event().query()
+        return _machine().idle(self.handle)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Mark this place in the stream, and return the event.
@@ -70,10 +73,10 @@ class Stream:
         self.wait_event(stream.record_event())
 
     def __eq__(self, other):
-        return isinstance(other, Stream) and self._handle == other._handle
+        return isinstance(other, Stream) and self.handle == other.handle
 
     def __hash__(self):
-        return hash((self.device_index, self._handle))
+        return hash((self.device_index, self.handle))
 
     def __repr__(self):
         return f"<numtorch.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.cuda_stream:#x}>"
@@ -103,7 +106,7 @@ class Event:
             stream: the current one when None.
         """
         stream = current_stream() if stream is None else stream
-        self._recorded = _machine().record(stream._handle, self.enable_timing, self.blocking)
+        self._recorded = _machine().record(stream.handle, self.enable_timing, self.blocking)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Have what a stream is told from now on wait for this.
@@ -113,7 +116,7 @@ class Event:
         """
         stream = current_stream() if stream is None else stream
         if self._recorded is not None:
-            _machine().wait(stream._handle, self._recorded)
+            _machine().wait(stream.handle, self._recorded)
 
     def query(self) -> bool:
         """Whether all before this place is done; True for an event that was never recorded."""
@@ -167,7 +170,7 @@ def set_stream(stream: Stream) -> None:
         stream: the stream.
     """
     if stream is not None:
-        _machine().use(stream.device_index, stream._handle)
+        _machine().use(stream.device_index, stream.handle)
 
 
 class StreamContext:

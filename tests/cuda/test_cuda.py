@@ -61,11 +61,12 @@ def has_gpu():
     return script(code, NUMBA_ENABLE_CUDASIM="0").strip() == "True"
 
 
-@pytest.fixture(scope="module", params=["simulator", "gpu"])
+@pytest.fixture(scope="module", params=["simulator", "driver", "gpu"])
 def on_cuda(request):
+    """In the simulator; the same kernels through the code for GPUs and a driver that does everything late; on a GPU."""
     if request.param == "gpu" and not has_gpu():
         pytest.skip("no GPU here, or the cuda extra is not installed")
-    return json.loads(script([__file__], NUMBA_ENABLE_CUDASIM="1" if request.param == "simulator" else "0"))
+    return json.loads(script([__file__, request.param], NUMBA_ENABLE_CUDASIM="0" if request.param == "gpu" else "1"))
 
 
 @pytest.fixture(scope="module")
@@ -119,4 +120,7 @@ assert torch.zeros(2).to("cpu").tolist() == [0, 0]
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["driver"]:
+        import fakedriver
+        fake = fakedriver.install()
     json.dump(run_all("cuda"), sys.stdout)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class Capture:
-    """Launches in order, as (function, words), and the memory that they name."""
+    """Launches in order, as (function, words), and the memory that they name. A driver that captures has its own (gpu.py)."""
 
     __slots__ = ("kept", "launches")
 

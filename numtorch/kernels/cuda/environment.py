@@ -5,6 +5,7 @@ import os
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 THREADS = 4 if SIMULATED else 256                        # of every block
+BLOCKING = os.environ.get("NUMTORCH_CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")     # whether each launch is waited for
 MAX_BLOCKS = 2 if SIMULATED else 4096                    # fills any GPU several times over; beyond, kernels loop over the grid
 
 

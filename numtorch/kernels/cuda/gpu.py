@@ -1,163 +1,304 @@
-"""A real GPU through cuda.core: pool memory, streams, launches of cached cubins with raw addresses.
+"""Real GPUs through the driver (driver.py): contexts, streams, memory, copies, launches of cubins, captured graphs.
 
-Not proven on hardware: no GPU was at hand when this was written. What is checked without one is that cubins are made for
-sm_80 and sm_90 (tests/cuda/test_cuda.py); the calls below follow cuda.core 1.x and cuda.bindings 13.
+Not proven on hardware: no GPU was at hand when this was written. What is checked without one is every call, in its order and with
+its arguments, against a driver made for tests that does the work as late as it may (tests/fakedriver.py).
 """
 from __future__ import annotations
 
+import ctypes
 import threading
+from collections import deque
 
-from cuda.bindings import driver
-from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, StreamOptions, launch
-from cuda.core._utils.cuda_utils import CUDAError
+from . import driver as codes
+from .caching import CachingAllocator
+from .capture import Capture, active, keep
+from .driver import Driver, DriverError
+from .environment import BLOCKING, THREADS, Unavailable
+from .handles import Handle
+from .launching import BLOCK, FUNCTION, GRID, LAUNCH, SET_CONTEXT, STATUS, STREAM, launcher
 
-from .capture import capturable, keep
-from .environment import THREADS, Unavailable
+REMEMBERED = 8                                           # launches that an error names
+STREAMS = 32                                             # of a device and priority; more share these, as PyTorch's do
 
 
-def _checked(result):
-    """A driver call's results without its status. Raises RuntimeError for an error, as PyTorch words it."""
-    status, *values = result
-    if status != driver.CUresult.CUDA_SUCCESS:
-        text = driver.cuGetErrorString(status)[1]
-        raise RuntimeError(f"CUDA error: {text.decode() if text else status.name}")
-    return values
+class _Here(threading.local):
+    """A thread's record for launches on a device (launching.py)."""
+
+    def __init__(self, context):
+        self.words = (ctypes.c_int64 * 3)(context, 0, 0)
+        self.address = ctypes.addressof(self.words)
 
 
 class _Device:
-    """One GPU: its stream, its memory pool, and the kernels loaded for it."""
+    """One GPU: its context, its memory, and the kernels loaded for it."""
 
-    def __init__(self, index):
-        self.device = Device(index)
-        self.device.set_current()
-        self.first = self.device.create_stream()
-        self.thread = threading.local()
-        self.memory = self.device.memory_resource
-        capability = self.device.compute_capability
-        self.capability = (capability.major, capability.minor)
-        self.kernels = {}
-
-    @property
-    def stream(self):
-        """This thread's current one."""
-        return getattr(self.thread, "stream", self.first)
-
-    def kernel(self, kernel):
-        found = self.kernels.get(kernel)
-        if found is None:
-            found = self.kernels[kernel] = ObjectCode.from_cubin(kernel.cubin(self.capability)).get_kernel(kernel.symbol)
-        return found
+    def __init__(self, driver, index, memory):
+        self.handle = driver.value(ctypes.c_int, "cuDeviceGet", index)
+        self.context = driver.value(ctypes.c_void_p, "cuDevicePrimaryCtxRetain", self.handle)
+        self.attribute = lambda which: driver.value(ctypes.c_int, "cuDeviceGetAttribute", which, self.handle)
+        self.capability = self.attribute(codes.MAJOR), self.attribute(codes.MINOR)
+        self.here, self.memory = _Here(self.context), memory
+        self.kernels, self.streams, self.recent = {}, {}, deque(maxlen=REMEMBERED)
 
 
-class Handle:
-    """A stream, which equals another object for the same."""
+class _Event:
+    """An event of the driver's, which lives as long as this."""
 
-    def __init__(self, stream):
-        self.stream = stream
+    __slots__ = ("handle", "index", "_destroy")
 
-    def __int__(self):
-        return int(self.stream.handle)
+    def __init__(self, handle, index, driver):
+        self.handle, self.index, self._destroy = handle, index, driver.cuEventDestroy_v2.status
 
-    def __eq__(self, other):
-        return type(other) is Handle and int(self) == int(other)
+    def __del__(self):
+        self._destroy(self.handle)
 
-    def __hash__(self):
-        return int(self)
+
+class _Graph(Capture):
+    """Launches that the driver has captured, as what it launches at once."""
+
+    __slots__ = ("machine", "index", "stream", "before", "executable")
+
+    def __init__(self, machine, index):
+        super().__init__()
+        self.machine, self.index, self.executable = machine, index, None
+
+    def replay(self):
+        device = self.machine.at(self.index)
+        self.machine.driver.cuGraphLaunch(self.executable, device.here.words[STREAM])
+
+    def __del__(self):
+        if self.executable:
+            self.machine.driver.cuGraphExecDestroy.status(self.executable)
 
 
 class Gpu:
-    """See runtime.py for what these mean."""
+    """See runtime.py for what these mean.
 
-    def __init__(self):
+    Args:
+        driver: the driver; the system's when None.
+    """
+
+    def __init__(self, driver=None):
+        self.driver = Driver() if driver is None else driver
         try:
-            _checked(driver.cuInit(0))
-            self.count, = _checked(driver.cuDeviceGetCount())
-        except Exception as error:                       # cuda.pathfinder has classes of its own for a missing driver
+            self.driver.cuInit(0)
+            self.count = self.driver.value(ctypes.c_int, "cuDeviceGetCount")
+        except DriverError as error:
             raise Unavailable(f"No CUDA GPUs are available: {error}") from None
         if not self.count:
             raise Unavailable("No CUDA GPUs are available")
-        self.devices = {}
+        self.devices, self.lock, self.opened = {}, threading.Lock(), {}
+        self.pinned = CachingAllocator(self._pin, self._unpin, self._mark, self.reached)
 
     def at(self, index) -> _Device:
         """A device, made the calling thread's current one."""
         found = self.devices.get(index)
         if found is None:
-            found = self.devices[index] = _Device(index)
-        else:
-            found.device.set_current()
+            with self.lock:
+                found = self.devices.get(index)
+                if found is None:
+                    memory = CachingAllocator(lambda nbytes: self._obtain(index, nbytes), lambda a: self._give_back(index, a),
+                                              self._mark, self.reached)
+                    found = self.devices[index] = _Device(self.driver, index, memory)
+        self.driver.cuCtxSetCurrent(found.context)
         return found
 
     def describe(self, index):
+        device, name = self.at(index), ctypes.create_string_buffer(256)
+        self.driver.cuDeviceGetName(ctypes.addressof(name), 256, device.handle)
+        return name.value.decode(), device.capability
+
+    def processors(self, index):
         device = self.at(index)
-        return device.device.name, device.capability
+        return device.attribute(codes.PROCESSORS), device.attribute(codes.WARP_SIZE)
+
+    def reaches(self, index, other):
+        return bool(self.driver.value(ctypes.c_int, "cuDeviceCanAccessPeer", self.at(index).handle, self.at(other).handle))
+
+    # ------------------------------------------------------------ memory
+    def _obtain(self, index, nbytes):
+        self.at(index)
+        try:
+            return self.driver.value(ctypes.c_uint64, "cuMemAlloc_v2", nbytes)
+        except DriverError as error:
+            if error.code != codes.OUT_OF_MEMORY:
+                raise
+            raise MemoryError(str(error)) from None
+
+    def _give_back(self, index, address):
+        self.synchronize(index)
+        self.driver.cuMemFree_v2(address)
+
+    def _pin(self, nbytes):
+        self.at(0)
+        try:
+            return self.driver.value(ctypes.c_void_p, "cuMemHostAlloc", nbytes, codes.PORTABLE)
+        except DriverError as error:
+            if error.code != codes.OUT_OF_MEMORY:
+                raise
+            raise MemoryError(str(error)) from None
+
+    def _unpin(self, address):
+        self.driver.cuMemFreeHost(address)
+
+    def _mark(self, stream):
+        return self.record(stream, False, False)
+
+    def allocator(self, index):
+        return self.at(index).memory
 
     def allocate(self, nbytes, index):
         device = self.at(index)
-        try:
-            buffer = device.memory.allocate(nbytes, stream=device.stream)
-        except CUDAError as error:
-            raise MemoryError(str(error)) from None
-        keep(buffer)
-        return buffer, int(buffer.handle)                # dropped, the buffer goes back to the pool in stream order
+        held = device.memory.allocate(nbytes, Handle(index, device.here.words[STREAM]))
+        keep(held)
+        return held, held.address
 
-    def copy(self, target, source, nbytes, index):
-        """Addresses are unified, so the driver sees which side is where. Pageable host memory has been read when the call
-        returns, but written only when the stream has got there."""
-        stream = self.at(index).stream
-        _checked(driver.cuMemcpyAsync(target, source, nbytes, stream.handle))
-        stream.sync()
-
-    def launcher(self, kernel, index, grid):
-        device = self.at(index)
-        config, loaded = LaunchConfig(grid=grid, block=THREADS), device.kernel(kernel)
-
-        def call(*words):
-            device.device.set_current()                  # the caller's thread may have another device, or none
-            launch(device.stream, config, loaded, *words)
-        return capturable(call)
-
-    def synchronize(self, index):
-        self.at(index).device.sync()
+    def host_memory(self, nbytes):
+        held = self.pinned.allocate(nbytes, None)
+        return held, held.address
 
     def memory_info(self, index):
         self.at(index)
-        return tuple(_checked(driver.cuMemGetInfo()))
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self.driver.cuMemGetInfo_v2(ctypes.addressof(free), ctypes.addressof(total))
+        return free.value, total.value
 
-    def processors(self, index):
-        properties = self.at(index).device.properties
-        return properties.multiprocessor_count, properties.warp_size
+    # ------------------------------------------------------------ copies
+    def copy(self, target, source, nbytes, index, wait=True):
+        """Addresses are unified, so the driver sees which side is where. While launches are captured, the default stream takes
+        what plans need, and not the graph."""
+        stream = 0 if active[0] is not None else self.at(index).here.words[STREAM]
+        self.at(index)
+        self._telling(index, self.driver.cuMemcpyAsync, target, source, nbytes, stream)
+        if wait:
+            self._telling(index, self.driver.cuStreamSynchronize, stream)
 
-    def reaches(self, index, other):
-        return self.at(index).device.can_access_peer(other)
+    def copy_between(self, target, source, nbytes, index, origin):
+        """From one device to another, in the order of both of their current streams; nobody waits."""
+        there, here = self.current(index), self.current(origin)
+        self.wait(there, self._mark(here))
+        self.copy(target, source, nbytes, index, wait=False)
+        self.wait(here, self._mark(there))
 
-    # ------------------------------------------------------------ streams and events are cuda.core's
+    # ------------------------------------------------------------ launches
+    def _loaded(self, device, kernel):
+        found = device.kernels.get(kernel)
+        if found is None:
+            code = kernel.cubin(device.capability)
+            module = self.driver.value(ctypes.c_void_p, "cuModuleLoadData", ctypes.cast(ctypes.c_char_p(code), ctypes.c_void_p))
+            symbol = kernel.symbol.encode()
+            found = device.kernels[kernel] = self.driver.value(ctypes.c_void_p, "cuModuleGetFunction", module, symbol)
+        return found
+
+    def launcher(self, kernel, index, grid):
+        device = self.at(index)
+        record = (ctypes.c_int64 * 5)()
+        record[LAUNCH], record[SET_CONTEXT] = self.driver.addresses["cuLaunchKernel"], self.driver.addresses["cuCtxSetCurrent"]
+        record[FUNCTION], record[GRID], record[BLOCK] = self._loaded(device, kernel), grid, THREADS
+        enter, address = launcher(len(kernel.signature)), ctypes.addressof(record)
+        here, remember = device.here, device.recent.append
+
+        def call(*words):
+            enter(*words, here.address, address)
+            remember(kernel)
+            if here.words[STATUS]:
+                raise self.driver.error(here.words[STATUS], f"{kernel} was not launched on cuda:{index}")
+            if BLOCKING and active[0] is None:
+                self._telling(index, self.driver.cuStreamSynchronize, here.words[STREAM])
+        call.record = record
+        return call
+
+    def _telling(self, index, function, *arguments):
+        """A call that may report what launches before it did."""
+        try:
+            return function(*arguments)
+        except DriverError as error:
+            recent = list(map(str, self.devices[index].recent)) or ["none"]
+            if BLOCKING:
+                lines = f"The last launch on cuda:{index} was {recent[-1]}.",
+            else:
+                lines = (f"The last launches on cuda:{index} were {', '.join(recent)}.",
+                         "They run while Python goes on: NUMTORCH_CUDA_LAUNCH_BLOCKING=1 has the op raise that caused it.")
+            raise self.driver.error(error.code, *lines) from None
+
+    def synchronize(self, index):
+        self.at(index)
+        self._telling(index, self.driver.cuCtxSynchronize)
+
+    def begin_capture(self, index):
+        graph = _Graph(self, index)
+        graph.before, graph.stream = self.current(index), self.new_stream(index, 0)
+        self.wait(graph.stream, self._mark(graph.before))
+        self.use(index, graph.stream)
+        try:
+            self.driver.cuStreamBeginCapture_v2(graph.stream.number, codes.RELAXED)
+        except DriverError:
+            self.use(index, graph.before)
+            raise
+        active[0] = graph
+        return graph
+
+    def end_capture(self, graph):
+        active[0] = None
+        self.at(graph.index)
+        self.use(graph.index, graph.before)
+        captured = ctypes.c_void_p()
+        self.driver.cuStreamEndCapture(graph.stream.number, ctypes.addressof(captured))
+        try:
+            graph.executable = self.driver.value(ctypes.c_void_p, "cuGraphInstantiateWithFlags", captured, 0)
+        finally:
+            self.driver.cuGraphDestroy(captured)
+
+    # ------------------------------------------------------------ streams and events
     def new_stream(self, index, priority):
-        return Handle(self.at(index).device.create_stream(options=StreamOptions(priority=priority or None)))
+        device = self.at(index)
+        made = device.streams.setdefault(priority, deque())
+        if len(made) < STREAMS:
+            number = self.driver.value(ctypes.c_void_p, "cuStreamCreateWithPriority", codes.NON_BLOCKING, priority)
+            made.append(Handle(index, number))
+        else:
+            made.rotate(-1)
+        return made[-1]
 
     def first_stream(self, index):
-        return Handle(self.at(index).first)
+        return Handle(index, 0)
 
     def current(self, index):
-        return Handle(self.at(index).stream)
+        return Handle(index, self.at(index).here.words[STREAM])
 
     def use(self, index, stream):
-        self.at(index).thread.stream = stream.stream
+        self.at(index).here.words[STREAM] = stream.number
 
     def finish(self, stream):
-        stream.stream.sync()
+        self.at(stream.device)
+        self._telling(stream.device, self.driver.cuStreamSynchronize, stream.number)
 
     def record(self, stream, timing, blocking):
-        return stream.stream.record(options=EventOptions(timing_enabled=timing, blocking_sync=blocking))
+        self.at(stream.device)
+        flags = (0 if timing else codes.DISABLE_TIMING) | (codes.BLOCKING_SYNC if blocking else 0)
+        event = _Event(self.driver.value(ctypes.c_void_p, "cuEventCreate", flags), stream.device, self.driver)
+        self.driver.cuEventRecord(event.handle, stream.number)
+        return event
 
     def wait(self, stream, event):
-        stream.stream.wait(event)
+        self.at(stream.device)
+        self.driver.cuStreamWaitEvent(stream.number, event.handle, 0)
+
+    def idle(self, stream):
+        self.at(stream.device)
+        return self._is_done(self.driver.cuStreamQuery.status(stream.number))
 
     def reached(self, event):
-        return event.is_done
+        return self._is_done(self.driver.cuEventQuery.status(event.handle))
+
+    def _is_done(self, code):
+        if code not in (0, codes.NOT_READY):
+            raise self.driver.error(code)
+        return not code
 
     def await_event(self, event):
-        event.sync()
+        self._telling(event.index, self.driver.cuEventSynchronize, event.handle)
 
     def milliseconds(self, first, last):
-        last.sync()
-        return last - first
+        self.await_event(last)
+        return self.driver.value(ctypes.c_float, "cuEventElapsedTime", first.handle, last.handle)

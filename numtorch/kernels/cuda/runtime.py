@@ -4,19 +4,23 @@ Both offer the same few things, and everything above uses only these; `index` is
 
     count                                       devices there are
     describe(index)                             (name, compute capability)
-    allocate(nbytes, index)                     (owner, address): memory that lives as long as its owner
-    copy(target, source, nbytes, index)         between host and device or within the device, by address
+    allocate(nbytes, index)                     (owner, address): memory that lives as long as its owner (caching.py)
+    allocator(index), pinned                    what gives that, and host memory that the device reads by itself
+    host_memory(nbytes)                         (owner, address) of the latter
+    copy(target, source, nbytes, index, wait)   between host and device or within the device, by address
+    copy_between(target, source, nbytes, index, origin)     to one device from another
     launcher(kernel, index, grid)               call(*words), which runs a kernel on `grid` blocks of `THREADS`
     synchronize(index)                          wait for what the device was told to do
     memory_info(index), processors(index)       (free, all) bytes; (multiprocessors, threads of a warp)
     reaches(index, other)                       whether a device reads another's memory
+    begin_capture(index), end_capture(capture)  between them launches are noted and not made (capture.py)
 
 and for streams, which are handles: `new_stream(index, priority)`, `first_stream(index)`, `current(index)` in this thread and
-`use(index, stream)`, `finish(stream)`; `record(stream, timing, blocking)` gives an event, `wait(stream, event)`, `reached(event)`,
-`await_event(event)`, `milliseconds(event, event)`.
+`use(index, stream)`, `finish(stream)`, `idle(stream)`; `record(stream, timing, blocking)` gives an event, `wait(stream, event)`,
+`reached(event)`, `await_event(event)`, `milliseconds(event, event)`.
 
 What a stream is told, it does in that order; launches, copies and memory go to the current one. `copy` returns when the host's side
-of it may be used again. `allocate` raises MemoryError.
+of it may be used again, unless it is told not to wait. `allocate` raises MemoryError.
 """
 from __future__ import annotations
 

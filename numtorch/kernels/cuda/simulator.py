@@ -9,16 +9,18 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import sys
 import threading
 import time
 import weakref
-from typing import NamedTuple
 
 import numpy as np
 
 from ..pointers import Pointer
-from .capture import capturable, keep
+from .caching import CachingAllocator
+from .capture import Capture, active, capturable, keep
 from .environment import THREADS
+from .handles import Handle
 
 ALIGNMENT = 256                                          # as the driver's allocator has it
 DEVICES, MEMORY = 2, 1 << 30                             # how many there are, and the bytes of each
@@ -82,15 +84,6 @@ TWINS = {"offset": _offset, "moved": _moved, "as_pointer": _as_pointer, "local_a
 _running: list = [None, 0]                               # the simulator and the device that a kernel runs on
 
 
-class Handle(NamedTuple):
-    """A stream of the simulator's."""
-    device: int
-    number: int
-
-    def __int__(self):
-        return self.number
-
-
 class _Streams(threading.local):
     """A thread's current streams by device."""
 
@@ -107,18 +100,37 @@ class Simulator:
         self.streams, self.made = _Streams(), itertools.count(1)
         self.one_at_a_time = threading.Lock()            # Numba's simulator has one grid
         self.memory = [weakref.WeakValueDictionary() for _ in range(self.count)]     # (start, end) -> block, by device
+        self.segments: list[dict] = [{} for _ in range(self.count + 1)]              # address -> array, by device; then the host's
+        self.allocators = [self._allocator(index, MEMORY) for index in range(self.count)]
+        self.pinned = self._allocator(self.count, sys.maxsize)
 
     def describe(self, index):
         return "Numba CUDA simulator", (0, 0)
 
+    def _allocator(self, index, limit):
+        segments = self.segments[index]
+
+        def obtain(nbytes):
+            if nbytes > limit - sum(len(array) - ALIGNMENT for array in segments.values()):
+                raise MemoryError
+            array = np.empty(nbytes + ALIGNMENT, np.uint8)
+            start = array.ctypes.data + -array.ctypes.data % ALIGNMENT
+            segments[start] = array
+            return start
+        return CachingAllocator(obtain, segments.pop, lambda stream: self.record(stream, False, False), self.reached)
+
+    def allocator(self, index):
+        return self.allocators[index]
+
     def allocate(self, nbytes, index):
-        if nbytes > self.memory_info(index)[0]:
-            raise MemoryError
-        block = np.empty(nbytes + ALIGNMENT, np.uint8)
-        start = block.ctypes.data + -block.ctypes.data % ALIGNMENT
-        self.memory[index][start, start + nbytes] = block
-        keep(block)
-        return block, start
+        held = self.allocators[index].allocate(nbytes, self.current(index))
+        self.memory[index][held.address, held.address + nbytes] = held
+        keep(held)
+        return held, held.address
+
+    def host_memory(self, nbytes):
+        held = self.pinned.allocate(nbytes, None)
+        return held, held.address
 
     def block_of(self, address, index):
         """Where the block that an address of a device lies in starts and ends. Raises IndexError for other memory."""
@@ -129,12 +141,15 @@ class Simulator:
                 return start, end
         raise IndexError(f"address {address:#x} is not in the memory of cuda:{index}")
 
-    def copy(self, target, source, nbytes, index):
+    def copy(self, target, source, nbytes, index, wait=True):
         inside = [(address, end) for blocks in self.memory for start, end in list(blocks) for address in (target, source)
                   if start <= address < end]
         if not inside or any(address + nbytes > end for address, end in inside):
             raise IndexError(f"a copy of {nbytes} bytes is not within the memory of a device")
         ctypes.memmove(target, source, nbytes)
+
+    def copy_between(self, target, source, nbytes, index, origin):
+        self.copy(target, source, nbytes, index)
 
     def launcher(self, kernel, index, grid):
         def call(*words):
@@ -149,10 +164,17 @@ class Simulator:
         """Kernels have run when their call returns."""
 
     def memory_info(self, index):
-        return MEMORY - sum(end - start for start, end in list(self.memory[index])), MEMORY
+        return MEMORY - self.allocators[index].reserved[0], MEMORY
 
     def processors(self, index):
         return 1, THREADS
+
+    def begin_capture(self, index):
+        active[0] = capture = Capture()
+        return capture
+
+    def end_capture(self, capture):
+        active[0] = None
 
     def reaches(self, index, other):
         return True
@@ -181,6 +203,9 @@ class Simulator:
 
     def finish(self, stream):
         """All has been done."""
+
+    def idle(self, stream):
+        return True
 
     def await_event(self, event):
         """It has been reached."""
