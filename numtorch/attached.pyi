@@ -667,7 +667,7 @@ class Attached:
     def is_nonzero(self) -> _bool:
         """Whether the one element of a tensor is not 0."""
     def is_pinned(self, device: _Device | None = None) -> _bool:
-        """Whether the memory is pinned: never, here."""
+        """Whether the memory is pinned."""
     @property
     def is_quantized(self) -> _bool:
         """False: there are no such tensors here."""
@@ -991,8 +991,8 @@ class Attached:
         """Which output of its node this tensor is."""
     def permute(self, *order: _Dims, dims: _Dims | None = None) -> Tensor:
         """Dimensions reordered: dimension `dims[i]` becomes dimension i."""
-    def pin_memory(self) -> Tensor:
-        """This tensor: there is no pinned memory."""
+    def pin_memory(self, device: _Device | None = None) -> Tensor:
+        """This tensor in pinned memory, from which copies to a GPU need not wait (`non_blocking=True`); itself where it is so, or"""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """`torch.linalg.pinv` under its older name."""
     def polygamma(self, n: _int) -> Tensor:
@@ -1038,6 +1038,8 @@ class Attached:
         """1 / input, elementwise: infinite for 0."""
     def reciprocal_(self) -> Tensor:
         """In-place form of `reciprocal`: writes the result into this tensor and returns it."""
+    def record_stream(self, stream: _Any) -> None:
+        """Say that a stream uses this tensor's memory beside the one it was made in: it is given to others only when the stream has"""
     def register_hook(self, hook: _Callable[..., _Any]) -> _Any:
         """Have `hook(grad)` called as soon as this tensor's gradient is known; it may return a replacement."""
     def register_post_accumulate_grad_hook(self, hook: _Callable[..., _Any]) -> _Any:

@@ -48,7 +48,7 @@ class _Allocator:
 
 
 @provide
-def transfer_meta(source, target) -> None:
+def transfer_meta(source, target, wait=True) -> None:
     """What is copied to a meta tensor is forgotten. Raises NotImplementedError for a copy of one elsewhere: it has no elements."""
     if target.layout.device.type != "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")

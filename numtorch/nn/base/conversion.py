@@ -38,7 +38,8 @@ class Conversion:
         Args:
             args: a dtype, a device, both, or a tensor to follow.
             dtype, device: the same by name.
-            non_blocking, memory_format: accepted; copies are complete when the call returns, and layouts stay.
+            non_blocking: do not wait for copies between a GPU and pinned memory.
+            memory_format: accepted; layouts stay.
 
         Returns:
             This module.
@@ -58,9 +59,12 @@ class Conversion:
                 dtype = value
             elif value is not None and not isinstance(value, bool):
                 device = as_device(value)
+            elif isinstance(value, bool):
+                non_blocking = value
         if dtype is not None and dtype.category < 2:
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
-        return self._apply(lambda t: t.to(device=device, dtype=dtype if t.layout.dtype.category >= 2 else None))
+        return self._apply(lambda t: t.to(device=device, dtype=dtype if t.layout.dtype.category >= 2 else None,
+                                          non_blocking=non_blocking))
 
     def share_memory(self) -> Self:
         """Move parameters, their gradients and buffers to memory that other processes can see (`numtorch.multiprocessing`). They

@@ -32,7 +32,7 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
 
     Args:
         src: a tensor or number, broadcast and cast to this tensor.
-        non_blocking: as in PyTorch; without a meaning.
+        non_blocking: do not wait for a copy between a GPU and pinned memory.
 
     Raises:
         RuntimeError: `src` does not broadcast to this shape, elements of this tensor share memory, or it is a leaf that
@@ -49,10 +49,10 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
     except AttributeError:                               # a number
         prepared = None
     if prepared is None:
-        return _write(self, as_operand("copy_", src))
+        return _write(self, as_operand("copy_", src), not non_blocking)
     storage = self.memory
     if self.node is not None or src.node is not None or src.memory is storage or storage.watched:
-        return _write(self, src)
+        return _write(self, src, not non_blocking)
     mark_written(storage, "copy_")
     prepared.call(src.address, self.address, prepared.descriptor)
     return self
@@ -63,7 +63,7 @@ def written_back(x, function, *args, **kwargs):
     return copy_(x, function(clone(x) if recording(x) else x, *args, **kwargs))
 
 
-def _write(self, source):
+def _write(self, source, wait=True):
     """`copy_` of what may be recorded, of another device, or of the very memory that is written."""
     if source is self:
         if modes.grad and self.node is not None:
@@ -72,7 +72,7 @@ def _write(self, source):
         return self
     graph = recording(self, source)
     if source.layout.device is not self.layout.device:
-        source = to_device(source if graph else source.detach(), self.layout.device)
+        source = to_device(source if graph or source.node is None else source.detach(), self.layout.device, wait)
     if overlap_partly(source, self):
         source = clone(source)
     return _write_recorded(self, source)

@@ -23,7 +23,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     Args:
         args: a dtype, a device, a device and a dtype, or a tensor to follow; then `non_blocking` and `copy`.
         dtype, device: the same by name.
-        non_blocking: as in PyTorch; without a meaning.
+        non_blocking: do not wait for copies between a GPU and pinned memory.
         copy: make a new tensor even when nothing changes.
         memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
 
@@ -41,7 +41,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     if flags:
         if args[0] is flags[0]:
             raise TypeError("to(): argument 'device' (position 1) must be torch.device, not bool")
-        copy = flags[1] if len(flags) > 1 else copy      # non_blocking, which means nothing here, and copy
+        non_blocking, copy = flags[0], flags[1] if len(flags) > 1 else copy
     for value in args:
         if isinstance(value, memory_format_class):
             memory_format = value
@@ -55,7 +55,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
             device = value
     out = self
     if device is not None:
-        out = copy_to_device(out, placed(device))
+        out = copy_to_device(out, placed(device), not non_blocking)
     if dtype is not None:
         out = to_dtype(out, as_dtype(dtype))
     if memory_format is not None and memory_format != "preserve_format":
@@ -158,7 +158,7 @@ def _to_cuda(self, device=None, non_blocking: bool = False, memory_format=None) 
 
     Args:
         device: which, as a number, a name or a `torch.device`; the current one when None.
-        non_blocking: as in PyTorch; without a meaning.
+        non_blocking: do not wait for copies from pinned memory.
         memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
 
     Raises:
@@ -168,7 +168,7 @@ def _to_cuda(self, device=None, non_blocking: bool = False, memory_format=None) 
         >>> torch.zeros(2).cuda().device                 # doctest: +SKIP
         device(type='cuda', index=0)
     """
-    return to(self, "cuda" if device is None else device, memory_format=memory_format)
+    return to(self, "cuda" if device is None else device, non_blocking=non_blocking, memory_format=memory_format)
 
 
 method(_to_cuda, "cuda")

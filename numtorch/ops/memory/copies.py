@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes
+from ...devices import cpu
 from ...dtypes import dtype as dtype_class
 from ...kernels.binding import ScalarBody
 from ...kernels.threads import NOTHING
@@ -53,10 +54,10 @@ def copy_elements(source: Tensor, target: Tensor) -> None:
 _COPY_ELEMENTS.execute = lambda prepared, target, source: copy_elements(source, target)
 
 
-def _transfer(source: Tensor, target: Tensor) -> None:
+def _transfer(source: Tensor, target: Tensor, wait: bool) -> None:
     """Write a tensor into one of the same layout on another device."""
     mover = source if source.layout.device.type != "cpu" else target
-    later[f"transfer_{mover.layout.device.type}"](source, target)
+    later[f"transfer_{mover.layout.device.type}"](source, target, wait)
 
 
 # ---------------------------------------------------------------- dtype and device
@@ -106,10 +107,11 @@ def to_dtype(x: Tensor, dtype: dtype_class) -> Tensor:
     return x if x.layout.dtype is dtype else cast(x, dtype)
 
 
-def _moved(x, device):
+def _moved(x, device, wait=True):
     source = x.contiguous()
-    out = empty(Layout.of(source.layout.dtype, source.layout.shape, None, device, source.layout.weak))
-    _transfer(source, out)
+    layout = Layout.of(source.layout.dtype, source.layout.shape, None, device, source.layout.weak)
+    out = later["pinned"](layout) if not wait and device is cpu and x.layout.device.type == "cuda" else empty(layout)
+    _transfer(source, out, wait)
     return out
 
 
@@ -122,13 +124,13 @@ def _number_on(x, device):
     return found
 
 
-def to_device(x: Tensor, device) -> Tensor:
-    """x on another device; x itself when it is there."""
+def to_device(x: Tensor, device, wait: bool = True) -> Tensor:
+    """x on another device; x itself when it is there. Without `wait` the host goes on where its memory is pinned."""
     if x.layout.device is device:
         return x
     if x.layout.weak:
         return _number_on(x, device)
-    out = _moved(x, device)
+    out = _moved(x, device, wait)
     if recording(x):
         out.node = GraphNode(_TO_DEVICE, (x.node,), (), x.layout.device)
     return out

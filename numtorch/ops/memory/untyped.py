@@ -18,6 +18,7 @@ from ...storage import Storage, leave_ring, move, new_storage, resizable
 from ...tensor import Tensor, wrap
 from ..core.backends import placed
 from ..core.operands import method
+from .pinned import is_pinned_storage
 
 _sizes: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()          # bytes of those made smaller than their memory
 _handles: weakref.WeakValueDictionary = weakref.WeakValueDictionary()    # of memory, by its identity
@@ -87,12 +88,13 @@ class StorageBase:
         return resizable(self.memory) and not self.is_shared()
 
     def is_pinned(self, device=None) -> bool:
-        """Whether the memory is pinned: never, here."""
-        return False
+        """Whether the memory is pinned."""
+        return is_pinned_storage(self.memory)
 
     def pin_memory(self, device=None):
-        """Itself: memory need not be pinned here."""
-        return self
+        """One in pinned memory; itself where it is so, or where there is no GPU."""
+        moved = self._elements().pin_memory()
+        return self if moved.memory is self.memory else self._over(moved)
 
     def is_shared(self) -> bool:
         """Whether other processes can see the memory."""

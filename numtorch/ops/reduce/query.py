@@ -293,20 +293,6 @@ def is_set_to(self, tensor) -> bool:
     return same_layout and self.memory is tensor.memory and self.address == tensor.address
 
 
-def is_pinned(self, device=None) -> bool:
-    """Whether the memory is pinned: never, here.
-
-    Args:
-        device: as in PyTorch; without a meaning.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.zeros(1).is_pinned()
-        False
-    """
-    return False
-
-
 def is_shared(self) -> bool:
     """Whether the memory can be seen by other processes (`numtorch.multiprocessing`).
 
@@ -375,9 +361,8 @@ def _itself(name, doc):
     return function
 
 
-for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, share_memory_, is_neg,
-                  _itself("resolve_neg", "This tensor, which never stands for its negative."),
-                  _itself("pin_memory", "This tensor: there is no pinned memory.")):
+for _function in (is_nonzero, is_same_size, is_set_to, is_shared, share_memory_, is_neg,
+                  _itself("resolve_neg", "This tensor, which never stands for its negative.")):
     method(_function)
 Tensor.share_memory = share_memory_                      # what modules call it
 
