@@ -2,9 +2,9 @@
 
 Memory comes from the driver in segments of whole megabytes, which are cut into blocks. A block that is freed belongs to its
 stream again at once: whatever that stream is told from then on comes after what it was told before. A block that other streams were
-told to use (`use_on`) waits until they have got there. The driver gets memory back only by `release`, or when it has no more, as that
-waits for the device. Sizes are PyTorch's: blocks of whole 512 bytes, small ones in segments of 2 MiB, middling ones in segments
-of 20 MiB, large ones in their own.
+told to use (`use_on`) waits until they have got there. The driver gets memory back only by `release`, or when it has no more: that
+waits for the device. Sizes are PyTorch's: blocks of whole 512 bytes, small ones in segments of 2 MiB, middling ones in segments of
+20 MiB, large ones in their own.
 """
 from __future__ import annotations
 
