@@ -35,8 +35,13 @@ def formula_of(calls: tuple, results: tuple, count: int):
     return formula([(i, *call) for i, call in enumerate(calls)], [("x", i) for i in range(count)], [("v", i) for i in results])
 
 
-def _check(calls, results, outs, count):
-    """Raise where attributes, which a file may have said, are none of this op."""
+def check(calls: tuple, results: tuple, outs: tuple, count: int) -> None:
+    """Raise ValueError where attributes, which a file may have said, are none of this op.
+
+    Args:
+        calls, results, outs: them.
+        count: how many tensors there are.
+    """
     if not outs or len(outs) != len(results) or any(
             not isinstance(out, Layout) or out.dtype is not outs[0].dtype or out.dtype not in (float32, float64) for out in outs):
         raise ValueError(f"fused: expected a layout of one floating-point dtype for each of the results {results!r}, got {outs!r}")
@@ -54,7 +59,7 @@ def _check(calls, results, outs, count):
 @FUSED.planned
 def _plan(*key):
     *layouts, calls, results, outs = key
-    _check(calls, results, outs, len(layouts))
+    check(calls, results, outs, len(layouts))
     compute, shape = outs[0].dtype, broadcast_shapes(*[l.shape for l in layouts])
     if any(op in ALONG for op, *_ in calls):
         return _plan_rows(layouts, calls, results, outs, shape)
@@ -103,6 +108,20 @@ def _execute(plan, *arguments):
 FUSED.execute = _execute
 
 
+def run_calls(calls: tuple, operands: list) -> list:
+    """What each of the calls gives, by its op.
+
+    Args:
+        calls: as the op's attributes have them.
+        operands: tensors.
+    """
+    found: list = []
+    for op, *inputs in calls:
+        given = [(operands if i[0] == "x" else found)[i[1]] if isinstance(i, tuple) else i for i in inputs]
+        found.append((ALONG.get(op) or registry[op].function)(*given))
+    return found
+
+
 @FUSED.derivative
 def _vjp(node, grad):
     """The gradients by the ops that were put together."""
@@ -112,10 +131,7 @@ def _vjp(node, grad):
     create = modes.grad
     with enable_grad():
         operands = tensors if create else [detach(t).requires_grad_(node.needs(i)) for i, t in enumerate(tensors)]
-        found: list = []
-        for op, *inputs in calls:
-            given = [(operands if i[0] == "x" else found)[i[1]] if isinstance(i, tuple) else i for i in inputs]
-            found.append((ALONG.get(op) or registry[op].function)(*given))
+        found = run_calls(calls, operands)
         wanted = [t for i, t in enumerate(operands) if node.needs(i)]
         pairs = [(found[i], g) for i, g in zip(results, grads) if g is not None and found[i].node is not None]
         slopes = iter(gradients_of([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create, allow_unused=True))

@@ -12,6 +12,7 @@ from ..ops.pointwise.pointwise import PointwiseOp
 from ..ops.reduce.query import CHECK_PROBABILITIES
 from ..tensor import Tensor
 from ..tree import flatten
+from .epilogue import EPILOGUE, apart
 from .fused import FUSED
 from .gradients import PREFIX, is_gradient, run_gradient
 
@@ -55,7 +56,7 @@ def is_known(op: str) -> bool:
     Args:
         op: its name.
     """
-    return op in OTHERS or op in registry or op in (CONSTANT, FUSED.name) or is_gradient(op)
+    return op in OTHERS or op in registry or op in (CONSTANT, FUSED.name, EPILOGUE.name) or is_gradient(op)
 
 
 def tensors_of(result: Any) -> list[Tensor]:
@@ -80,6 +81,8 @@ def run_op(op: str, inputs: list, attributes: tuple, writes: tuple, in_place=fro
         inputs[i] = detach(inputs[i]) if i in in_place else clone(inputs[i])
     if op.startswith(PREFIX):
         return run_gradient(op, inputs, attributes)
+    if op == EPILOGUE.name and any(t is not None and t.layout.handler is not None for t in inputs):
+        return apart(inputs, attributes)
     if op in OTHERS:
         result = OTHERS[op](*inputs, *attributes)
     else:

@@ -1,11 +1,11 @@
-"""Biases and relu as part of products and convolutions: what is taken in, what is left, and that it computes the same."""
+"""Biases, relu and other elementwise calls as part of products and convolutions: what is taken in, what is left, and that it computes the same."""
 import pytest
 from replays import kind_of
 from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
 from test_passes import ops, traced
 
 import numtorch as torch
-from numtorch.jit import Interpreter, parse
+from numtorch.jit import Interpreter, epilogue, parse
 from numtorch.jit.passes import optimized
 from numtorch.kernels.debugmemory import MODE
 
@@ -25,14 +25,25 @@ ROWS = {                                                 # the program, shapes o
     "conv1d": (lambda x, w, b: F.conv1d(x, w, b).relu(), [(2, 3, 20), (4, 3, 5), (4,)], [CONV], 1),
     "conv3d": (lambda x, w, b: F.conv3d(x, w, b).relu(), [(1, 2, 5, 6, 7), (3, 2, 2, 3, 3), (3,)], [CONV], 1),
 }
+BEHIND = {                                               # elementwise calls on each block, whatever they are: programs, shapes, calls
+    "gelu": (lambda x, w, b: F.gelu(F.linear(x, w, b)), [(6, 5), (7, 5), (7,)], 1),
+    "tanh of a product": (lambda x, w, b: torch.tanh(x @ w) - b, [(6, 5), (5, 7), (7,)], 2),
+    "scale, sigmoid, bias": (lambda x, w, b: torch.sigmoid(F.linear(x, w) * 0.5) + b, [(2, 9, 5), (7, 5), (7,)], 3),
+    "silu, residual, relu6": (lambda x, w, r: F.relu6(F.silu(F.linear(x, w)) + r), [(300, 16), (24, 16), (300, 24)], 3),
+    "leaky relu of images": (lambda x, w, b: F.leaky_relu(F.conv2d(x, w, b, padding=1)), [(2, 3, 8, 9), (4, 3, 3, 3), (4,)], 1),
+    "the end of a residual block": (lambda x, w, r: F.relu(F.conv2d(x, w) + r), [(3, 8, 6, 7), (16, 8, 1, 1), (3, 16, 6, 7)], 2),
+    "hardtanh of volumes": (lambda x, w, b: F.hardtanh(F.conv3d(x, w, b)), [(1, 2, 5, 6, 7), (3, 2, 2, 3, 3), (3,)], 1),
+    "dropout's mask": (lambda x, w, m: torch.where(m > 0, torch.tanh(F.linear(x, w)) * 2, m), [(40, 5), (7, 5), (40, 7)], 4),
+    "a column": (lambda x, w, b: x @ w + b, [(7, 5), (5, 7), (7, 1)], 1),
+    "a second bias": (lambda x, w, b: F.linear(x, w, b) + b, [(6, 5), (7, 5), (7,)], 1),
+    "a row of pixels": (lambda x, w, b: F.conv2d(x, w) + b, [(2, 3, 6, 6), (4, 3, 3, 3), (4,)], 1),
+    "used twice": (lambda x, w, b: (lambda y: y.relu() * y)(F.linear(x, w, b)), [(6, 5), (7, 5), (7,)], 2),
+    "kept": (lambda x, w, b: (lambda y: y.tanh() @ y.t())(F.linear(x, w, b)), [(6, 5), (7, 5), (7,)], 1),
+}
 LEFT = {                                                 # what is no epilogue
-    "used twice": (lambda x, w, b: (lambda y: y.relu() * y)(F.linear(x, w, b)), [(6, 5), (7, 5), (7,)]),
-    "a result": (lambda x, w, b: (lambda y: (y, y.relu()))(F.linear(x, w, b)), [(6, 5), (7, 5), (7,)]),
-    "a column": (lambda x, w, b: x @ w + b, [(7, 5), (5, 7), (7, 1)]), "a matrix": (lambda x, w, b: x @ w + b, [(7, 5), (5, 7), (7, 7)]),
-    "a second bias": (lambda x, w, b: F.linear(x, w, b) + b, [(6, 5), (7, 5), (7,)]),
-    "a row of pixels": (lambda x, w, b: F.conv2d(x, w) + b, [(2, 3, 6, 6), (4, 3, 3, 3), (4,)]),
-    "another activation": (lambda x, w, b: F.linear(x, w, b).tanh(), [(6, 5), (7, 5), (7,)]),
     "16 bits": (lambda x, w, b: F.linear(x.bfloat16(), w.bfloat16(), b.bfloat16()).relu(), [(6, 5), (7, 5), (7,)]),
+    "another shape": (lambda x, w, b: F.linear(x, w, b) + torch.ones(2, 6, 7), [(6, 5), (7, 5), (7,)]),
+    "no elements": (lambda x, w, b: F.linear(x, w, b).tanh(), [(0, 5), (7, 5), (7,)]),
 }
 
 
@@ -66,6 +77,34 @@ def test_what_follows_is_part_of_the_product(name):
     compare(graph, fewer, given, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", BEHIND)
+def test_elementwise_calls_are_part_of_the_product(name):
+    program, shapes, count = BEHIND[name]
+    given = arguments(shapes)
+    graph = traced(program, *given)
+    fewer, did = optimized(graph)
+    assert did["epilogues"] == count and ops(fewer).count("epilogue") == 1, fewer
+    assert not {"fused", "linear", "mm", "convolution"} & set(ops(fewer)) or name == "kept"
+    compare(graph, fewer, given, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("program, shapes", [
+    (lambda x, w, r, s: F.silu(F.linear(x, w)) * s + r, [(None, 16), (40, 16), (None, 40), (None, 1)]),
+    (lambda x, w, r, s: torch.tanh(F.conv2d(x, w, padding=1) * s) + r, [(None, 3, 9, 10), (4, 3, 3, 3), (None, 4, 9, 10), (4, 1, 1)])])
+def test_blocks_of_all_sizes(program, shapes, monkeypatch):
+    """Rows and images around the size of a block, in all memory orders; the last block is the smaller one."""
+    monkeypatch.setattr(epilogue, "second_level_bytes", lambda: 1 << 12)
+    monkeypatch.setattr(epilogue, "_least", lambda blocks: 4)
+    for count in (1, 7, 8, 9, 12, 23, 61):
+        given = arguments([tuple(count if n is None else n for n in shape) for shape in shapes])
+        wanted = program(*given)
+        fewer, _ = optimized(traced(program, *given))
+        assert ops(fewer) == ["epilogue"]
+        for change in (lambda t: t, lambda t: t.transpose(-1, -2).contiguous().transpose(-1, -2), lambda t: t.flip(0).contiguous().flip(0)):
+            found = Interpreter(fewer).run(*[change(t) for t in given])
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_no_epilogue_is_left(name):
     program, shapes = LEFT[name]
@@ -84,8 +123,12 @@ def test_images_of_other_orders_and_doubles():
         assert Interpreter(fewer).run(*given).stride() == program(*given).stride()
 
 
-def test_samples_of_vmap():
-    program, shapes, _, _ = ROWS["conv2d"]
+@pytest.mark.parametrize("change", [lambda y: y.relu(), lambda y: F.silu(y) * 2])
+def test_samples_of_vmap(change):
+    shapes = ROWS["conv2d"][1]
+
+    def program(x, w, b):
+        return change(F.conv2d(x, w, b, padding=1))
     fewer, _ = optimized(traced(program, *arguments(shapes)))
     x, w, b = arguments([(3, *shapes[0]), *shapes[1:]])
     found = torch.func.vmap(Interpreter(fewer).run, (0, None, None))(x, w, b)

@@ -7,7 +7,7 @@ constants       what depends on constants alone
 algebra         what is equal to something simpler
 convnorm        batch norms behind convolutions and linear maps
 checkpointing   what is computed again instead of being kept, for a budget of memory
-epilogues       biases and relu as part of products and convolutions
+epilogues       biases and elementwise calls as part of products and convolutions
 groups          calls that can be one: what the two fusions below have in common
 keptdims        reductions of rows keep their dimension, for the next
 rowfusion       sums, means, extremes, norms and softmax of rows, with the elementwise calls around them
@@ -27,7 +27,7 @@ from .checkpointing import recompute
 from .constants import fold_constants
 from .convnorm import fold_norms
 from .deadcode import dead_code
-from .epilogues import fuse_epilogues
+from .epilogues import fuse_biases, fuse_epilogues
 from .fusion import fuse
 from .rowfusion import fuse_rows
 from .subexpressions import merge_subexpressions
@@ -58,9 +58,10 @@ def optimized(graph: Graph, frozen: Mapping[str, Any] | None = None, fusing: boo
     if memory_budget < 1:
         done["computed again"] = recompute(graph, memory_budget)
     if fusing:
-        done["epilogues"] = fuse_epilogues(graph)
+        biases = fuse_biases(graph)
         done["rows"] = fuse_rows(graph)
         done["fusion"] = fuse(graph)
+        done["epilogues"] = biases + fuse_epilogues(graph)
         dead_code(graph)
     graph.verify()
     return graph, {name: count for name, count in done.items() if count}
