@@ -122,6 +122,18 @@ def test_rooms_say_what_lives_in_them(package):
         assert not missing, f"{package}.{room} says nothing of {missing}"
 
 
+MAPPED = ("amp", "autograd", "data", "exchange", "func", "kernels", "kernels/vectormath", "nn", "nn/base", "nn/modules", "nn/utils", "optim",
+          "serialization", "sparse", "utils")
+
+
+@pytest.mark.parametrize("folder", MAPPED)
+def test_other_folders_have_maps(folder):
+    """A docstring that says where everything in a folder is."""
+    page = ast.get_docstring(ast.parse((PACKAGE / folder / "__init__.py").read_text()))
+    missing = [p.stem for p in (PACKAGE / folder).glob("*.py") if p.stem != "__init__" and not re.search(rf"\b{p.stem}\b", page)]
+    assert not missing, f"{folder} says nothing of {missing}"
+
+
 def test_the_page_draws_these_floors():
     """Every module at the top of the package stands on the page, from the top floor down."""
     drawing = (PACKAGE.parent / "docs" / "architecture.md").read_text().split("```")[1].split()

@@ -1,4 +1,17 @@
-"""The tape: recording, backward, custom functions and gradient checks."""
+"""The tape: recording, backward, custom functions and gradient checks. In import order:
+
+modes       whether to record, one set of switches per thread
+hooks       tables of hooks, and their handles
+graph       what the tape records: leaves, nodes, what nodes save
+writes      what is noted of writes in place
+ownership   whether a gradient may be kept or added to in place
+engine      backward
+api         `backward`, `grad`, and the gradient side of Tensor
+function    operations whose gradient the user writes
+graphtools  what `torch.autograd.graph` has for users
+functional  Jacobians, Hessians, products with vectors
+gradcheck   gradients against finite differences
+"""
 import importlib as _importlib
 
 from . import functional, graph, graphtools

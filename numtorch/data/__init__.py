@@ -1,4 +1,12 @@
-"""Datasets, the order their examples come in, and batches; and a small set of real images to try things on."""
+"""Datasets, the order their examples come in, and batches; and a small set of real images to try things on.
+
+dataset      examples by number, or one after another
+sampler      in which order they come; distributed, for one of several processes
+loader       batches of them
+workers      processes that make batches; workerinfo, what one knows of itself
+notes        what stands under the message of an error in a dataset
+handwritten  the images
+"""
 from .dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split
 from .distributed import DistributedSampler
 from .handwritten import digits, digits_split

@@ -1,4 +1,20 @@
 """How everything is computed: kernels that know addresses, sizes and scalars, and the compiler that makes them.
 
-`cpu/` and `cuda/` hold one file a family under the same names. Nothing here knows of layouts, tensors or the tape.
+`cpu/` and `cuda/` hold one file a family under the same names, `families/` what both mean. Nothing here knows of layouts, tensors
+or the tape. Beside them:
+
+compiler      from a Python function to machine code; ahead, in forked children
+binding       a function with its names filled in, and its fingerprint
+intrinsics    what Python cannot say; pointers, its typed pointers
+lowering      the LLVM IR of intrinsics, and complexdivision; moduletext, that around a kernel; frontend, Numba's part
+elementtypes  what kernels are bound to for each dtype; conversions, between dtypes
+entries       kernels as Python calls them
+store         compiled kernels on disk; installed and processor, for what they are right; elsewhere, kernels for other architectures
+progress      what is said while kernels are compiled
+threads       `prepare`: parts of a call; pool, who runs them; forks, locks and children
+program       lists of launches
+loopnest      how several operands are walked at once
+planning      planners for other memory than the host's
+debugmemory   blocks that find wrong uses: poison, guardpages
+vectormath/   exp, sin and their like
 """

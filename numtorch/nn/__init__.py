@@ -1,4 +1,13 @@
-"""Neural networks: layers (`modules/`), the same as functions (`functional`), first values (`init`)."""
+"""Neural networks.
+
+parameter    parameters and buffers: tensors that modules count as their own
+init         a layer's first values
+functional   layers as functions; some in files of their own: activations, losses, softmax, ranking (of pairs), linear_loss
+base/        what `Module` is made of
+modules/     layers
+utils/       helpers around layers
+parallel/    replicas on several devices
+"""
 import importlib as _importlib
 
 from . import functional, init, modules, parameter, utils

@@ -1,4 +1,16 @@
-"""Optimisers, and schedules for their learning rates."""
+"""Optimisers, and schedules for their learning rates. In import order:
+
+check                what they refuse
+optimizer            what all share: parameter groups, state, hooks, files
+rule                 those whose step is a formula for one element; rows, on sparse gradients
+sgd, adam, adagrad   such rules, by family; sparse_adam
+matrixwise           steps that look at whole matrices
+lbfgs, linesearch    the quasi-Newton method, and how far it goes
+schedule             what all schedules share; combined, those made of others
+cycles, plateau      schedules in cycles, and by a metric
+lr_scheduler         all of them under PyTorch's path
+swa_utils            averaged weights
+"""
 import importlib as _importlib
 
 from . import lr_scheduler, swa_utils

@@ -1,4 +1,11 @@
-"""PyTorch's `torch.utils`: checkpointing, loading data and training, each loaded when it is first asked for."""
+"""PyTorch's `torch.utils`, each loaded when it is first asked for.
+
+checkpoint    a part's inputs kept instead of its results; selective, but for those of chosen ops
+data          `numtorch.data`
+modelsummary  a model's layers, shapes and memory
+tensorboard   logs for TensorBoard; eventfiles, how they are written; modelgraph, a model in them
+trainer/      one loop, and plugins
+"""
 import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

@@ -1,7 +1,14 @@
 """Elementary functions of floats that LLVM vectorises: exp, log, tanh, sin, erf, pow, and so on.
 
 Each is an `Elementary`: call it on a Python number, or name it in a kernel or an op's formula and the compiler puts
-`scalar(compute)` there. elementary.py has what they are made of; each other file a theme.
+`scalar(compute)` there.
+
+elementary                           what they are made of: one source for both precisions
+exponential, trigonometric, power    by theme; special, bessel, rounding, and quotient of integers
+complex, complexinverse              of complex numbers
+tabled, angles, roots                forms for AVX-512; instructions and avx512, what these take of it
+settled, lowering                    vector forms where they reach, and beyond; ranges says how far that is
+coefficients, entries                polynomials and tables, which tools/minimax.py writes; pieces32, pieces64, by pieces
 """
 from . import complex as _complex
 from . import complexinverse as _complexinverse

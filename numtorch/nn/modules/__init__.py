@@ -1,4 +1,16 @@
-"""Layers, one family a file."""
+"""Layers, one family a file, most of them PyTorch's.
+
+module                               `Module`, of what is in base/
+linear, conv, embedding, flatten     maps and changes of shape; padding and upsampling of images
+activation, softmax, dropout
+pooling, adaptivepooling             windows that are alike, and that follow from the size of the result
+normalization, responsenorm
+rnn, rnncell                         over sequences, and one step
+attention, transformer
+loss, marginloss, distance           losses of terms, of pairs; adaptive and linear_cross_entropy, of many classes
+container, parametercontainer        modules and parameters in lists and dicts
+lazy, tuples                         sizes that are seen first, and sizes as tuples
+"""
 import importlib as _importlib
 
 from .activation import (

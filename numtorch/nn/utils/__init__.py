@@ -1,5 +1,10 @@
-"""Helpers around layers: gradient clipping, parameters as one vector (parameters.py), sequences of different lengths (rnn.py),
-norms of weights (parametrizations.py, and by hooks normhooks.py), layers fused (fusion.py)."""
+"""Helpers around layers.
+
+parameters        gradient clipping, parameters as one vector
+rnn               sequences of different lengths
+parametrize       parameters that are computed from others; parametrizations, norms of weights so, and normhooks by hooks
+fusion            layers fused
+"""
 import importlib as _importlib
 
 from . import parametrizations, parametrize, rnn
