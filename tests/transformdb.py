@@ -352,6 +352,7 @@ KNOWN = {                                                # by (entry, aspect), o
     **dict.fromkeys(("linspace.tensor_overload", "logspace.tensor_overload"), _READ),
     **dict.fromkeys(("resize_", "resize_as_"), "a sample's memory cannot grow"),
     "_upsample_bilinear2d_aa": "factors that do not give the size beside them are refused",
+    "max_pool2d_with_indices_backward": "what does not depend on the input's values records no gradient for it",
     ("nn.functional.ctc_loss", "vmap"): "lengths are numbers of Python",
     ("nn.functional.ctc_loss", "nested"): "lengths are numbers of Python",
     ("nn.functional.embedding_bag", "vmap"): "how many indices are no padding depends on the sample",

@@ -13,9 +13,11 @@ import pytest
 import numtorch
 from numtorch.interposition import operations
 from numtorch.kernels.binding import DISABLE_JIT
+from numtorch.kernels.debugmemory import MODE
 from numtorch.profiler.table import COLUMNS
 
 machine_code = pytest.mark.skipif(DISABLE_JIT, reason="kernels that run as Python are ops' own time")
+unwatched = pytest.mark.skipif(bool(MODE), reason="blocks that are watched with NUMTORCH_DEBUG_MEMORY are not counted")
 
 
 def step(torch, model=None):
@@ -112,6 +114,7 @@ def test_optimisers_and_modules():
     assert ["nn.Module: Sequential", "nn.Module: Linear", "linear"] in paths and ["Optimizer.step#SGD.step"] in paths
 
 
+@unwatched
 def test_memory():
     with numtorch.profiler.profile(profile_memory=True) as profile:
         a = numtorch.ones(1000)
@@ -287,6 +290,7 @@ def test_misuse():
 
 
 # ---------------------------------------------------------------- files
+@unwatched
 @pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
 def test_chrome_traces(tmp_path, name):
     with numtorch.profiler.profile(record_shapes=True, profile_memory=True, with_stack=True) as profile:
