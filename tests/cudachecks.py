@@ -326,3 +326,14 @@ def graphs(torch):
 def captured(torch, x):
     with torch.cuda.graph(torch.cuda.CUDAGraph()):
         return x.sum().item()
+
+
+@check
+def bad_indices_leave_everything(torch):
+    """They are looked at before anything is written, and said as on the CPU."""
+    x, values = torch.zeros(4, 3, device="cuda"), torch.ones(2, 3, device="cuda")
+    bad = torch.tensor([1, 7], device="cuda")
+    raises(IndexError, "index 7 is out of bounds", lambda: x.index_put_((bad,), values, accumulate=True))
+    raises(RuntimeError, "out of bounds", lambda: x.scatter_add_(0, bad.reshape(2, 1), values))
+    raises(IndexError, "out of range", lambda: torch.nn.functional.embedding(bad, x))
+    assert not x.any().item()

@@ -32,7 +32,7 @@ def in_order(torch, values, order, dtype, device):
         wide = torch.zeros((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype, device=device)
         wide[..., ::2] = tensor
         tensor = wide[..., ::2]
-    return tensor.detach().requires_grad_()
+    return tensor.detach().requires_grad_(tensor.is_floating_point())
 
 
 def variants():
@@ -56,7 +56,8 @@ def run(torch, function, shapes, order, dtype, device):
     found = found if isinstance(found, tuple) else (found,)
     kept = [t for t in found if t.requires_grad]
     slopes = [torch.tensor(rng.uniform(-1, 1, tuple(t.shape))).to(t.dtype).to(device) for t in kept]
-    given = torch.autograd.grad(kept, tensors, slopes, allow_unused=True) if kept else []
+    leaves = [t for t in tensors if t.requires_grad]
+    given = torch.autograd.grad(kept, leaves, slopes, allow_unused=True) if kept else []
     assert all(t.device.type == device for t in (*found, *[g for g in given if g is not None])), "a result is elsewhere"
     return [None if t is None else np.array(t.detach().cpu().double().tolist()) for t in (*found, *given)]
 
@@ -125,6 +126,98 @@ def batch_norm(torch, device, x, weight, bias):
 @rows_of(((3, 5), (5,), (5,)), ((4, 3, 2), (3,), (3,)))
 def batch_norm_in_evaluation(torch, device, x, weight, bias):
     return batch_norm_of(torch, device, x, weight, bias, False)
+
+
+# ---------------------------------------------------------------- indices
+def places(torch, device, high, *shape):
+    return torch.tensor(np.random.default_rng(2).integers(0, high, shape), device=device)
+
+
+@rows_of(((5, 3),), ((2, 9),))
+def embedding(torch, device, weight):
+    index = places(torch, device, weight.shape[0], 2, 3)
+    return torch.nn.functional.embedding(index, weight), torch.nn.functional.embedding(index, weight, padding_idx=1)
+
+
+@rows_of(((5, 3),), ((3, 4, 2),))
+def selected(torch, device, x):
+    return x.index_select(1, places(torch, device, x.shape[1], 4)), x[:, places(torch, device, x.shape[1], 2) - x.shape[1]]
+
+
+@rows_of(((4, 3),), ((3, 4, 2),))
+def by_two_indices(torch, device, x):
+    return x[places(torch, device, x.shape[0], 2, 3), places(torch, device, x.shape[1], 3)]
+
+
+@rows_of(((4, 3), (4, 2)), ((3, 4, 2), (3, 2, 2)), dtypes=("float32", "float64", "bfloat16", "float16"))
+def gathered_and_added(torch, device, x, values):
+    index = places(torch, device, x.shape[1], *values.shape)
+    return x.gather(1, index), x.scatter_add(1, index, values)
+
+
+@rows_of(((4, 3), (6, 3)), dtypes=("float32", "bfloat16"))
+def added_rows(torch, device, x, values):
+    index = places(torch, device, 4, 6)
+    return x.index_add(0, index, values), x.index_put((index,), values, accumulate=True)
+
+
+@rows_of(((4, 3), (4, 5)), dtypes=("float32", "int32", "int64", "uint8", "float64"))
+def reduced_where_they_meet(torch, device, x, values):
+    x, values, index = x.detach().contiguous(), values.detach().contiguous(), places(torch, device, 3, 4, 5)
+    return tuple(x.scatter_reduce(1, index, values, kind) for kind in ("sum", "prod", "amax", "amin"))
+
+
+@rows_of(((5, 3), (3, 3)))
+def written_rows(torch, device, x, values):
+    index = torch.tensor([4, 0, 2], device=device)
+    return x.index_copy(0, index, values), x.index_fill(1, index[1:], 2.0), x.index_put((index, index.flip(0) // 2), values[0])
+
+
+# ---------------------------------------------------------------- windows
+@rows_of(((2, 3, 5, 4),), ((1, 1, 2, 2),), dtypes=("float32", "float64", "bfloat16", "float16"))
+def max_pooled(torch, device, x):
+    overlapping, where = torch.nn.functional.max_pool2d(x, 2, 1, 1, return_indices=True)
+    return overlapping, where, torch.nn.functional.max_pool2d(x, 2), torch.nn.functional.max_pool1d(x[0], 2, 1)
+
+
+@rows_of(((2, 2, 5, 4),), ((1, 1, 2, 2),))
+def mean_pooled(torch, device, x):
+    pool = torch.nn.functional.avg_pool2d
+    return pool(x, 2), pool(x, (2, 1), 1, (1, 0), count_include_pad=False), pool(x, 2, 2, 1, ceil_mode=True), pool(x, 2, divisor_override=3)
+
+
+# ---------------------------------------------------------------- scans: tiles of 8 elements, chunks of 16
+@rows_of(((3, 9),), ((1, 33),), ((2, 5, 3),), ((4, 1),), dtypes=("float32", "bfloat16", "int32"))
+def running(torch, device, x):
+    return x.cumsum(1), x.flip(1).cumsum(1), (x * 0.5).cumprod(1)
+
+
+@rows_of(((2, 3, 5),), ((2, 9),), ((1, 33),), dtypes=("float32",))
+def running_log_sums(torch, device, x):
+    low = x.detach().clone()
+    low[0] = -float("inf")
+    return x.logcumsumexp(1), low.logcumsumexp(-1)
+
+
+@rows_of(((2, 4, 3),), ((3, 9),), ((1, 33),), dtypes=("float32", "int32"))
+def running_extremes(torch, device, x):
+    ties = x.detach().round().contiguous()
+    if x.is_floating_point():
+        ties[0, 2] = float("nan")
+    return tuple(found for each in (x.cummax(1), x.cummin(1), ties.cummax(1), ties.cummin(1)) for found in each)
+
+
+# ---------------------------------------------------------------- draws: chunks of 128 elements, or 64 of 64 bits
+@rows_of(((5, 27),), ((2, 3),))
+def dropped(torch, device, x):
+    return torch.nn.functional.dropout(x, 0.4), torch.nn.functional.alpha_dropout(x, 0.3)
+
+
+@rows_of(((130,),), ((63,),), dtypes=("float32", "float64", "float16"))
+def drawn(torch, device, x):
+    p = x.detach().contiguous().sigmoid()
+    return (torch.rand_like(p), torch.randn_like(p), torch.empty_like(p).exponential_(2.0), torch.empty_like(p).uniform_(-3, 5),
+            torch.randint(-5, 1 << 40, (70,), device=device), torch.empty_like(p).bernoulli_(0.3), torch.bernoulli(p))
 
 
 # ---------------------------------------------------------------- optimisers: chunks of 8 elements in the simulator

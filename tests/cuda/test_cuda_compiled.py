@@ -13,8 +13,10 @@ from cudacalls import calls
 CAPABILITIES = [(8, 0), (9, 0)]
 PARTS = 16                                               # of the planners' table, of which one is compiled each day; all with NUMTORCH_TEST_ALL=1
 LOCAL_BYTES = 48 << 10                                   # a thread's memory of its own that no kernel exceeds
-STACK_BYTES = 0                                          # the same of kernels written for GPUs
-OWN = ("softmax.softmax", "softmax.cross_entropy", "norm.norm", "norm.channel_norm", "optim")
+STACK_BYTES = 32                                         # the same of kernels written for GPUs: libdevice's sine of huge angles takes 28
+READ_OR_HUGE = r"\.reg|ld\.|cvt\.rn\.f32\.f64|cvt\.rn\.f64\.s64|0d3BF921FB54442D19"        # or libdevice's, of huge angles
+OWN = ("softmax.softmax", "softmax.cross_entropy", "norm.norm", "norm.channel_norm", "optim", "index.gather", "pool.window",
+       "random.philox", "random.dropout", "scan.scan.cum", "scan.scan.log")
 FLOAT32_OPS = ["add", "div", "exp", "sigmoid", "log", "tanh", "erf", "pow", "fmod", "where", "maximum", "gelu"]
 
 
@@ -175,14 +177,14 @@ def stack_bytes(code):
 
 @pytest.mark.parametrize("name", todays(sorted(name for name in calls() if name.startswith(OWN)), parts=4))
 def test_kernels_of_their_own(name, planned):
-    """Nothing outside of registers in the machine code of any architecture, and no float64 in kernels of float32 but where a number
-    of the host's is read."""
+    """Next to nothing outside of registers in the machine code of any architecture, and no float64 in kernels of float32 but where a number
+    of the host's is read, and where libdevice takes huge angles."""
     family, planner, arguments, options = calls()[name]
     for kernel in dict.fromkeys(planned(family, planner, *arguments, **options)):
         text = kernel.ptx((9, 0))
-        assert not local_bytes(text)
+        assert local_bytes(text) <= STACK_BYTES
         if "float32" in arguments:
-            wide = [line for line in text.splitlines() if ".f64" in line and not re.search(r"\.reg|ld\.|cvt\.rn\.f32\.f64", line)]
+            wide = [line for line in text.splitlines() if ".f64" in line and not re.search(READ_OR_HUGE, line)]
             assert not wide, wide[:4]
         for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
             assert stack_bytes(kernel.cubin(capability, variant)) <= STACK_BYTES, (kernel, capability, variant)

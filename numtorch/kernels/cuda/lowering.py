@@ -204,3 +204,41 @@ def local_array(typing_context, dtype, count):
         return None
     kind = dtype.instance_type
     return types.CPointer(kind)(dtype, count), lambda c, b, s, a: _local(b, c.get_data_type(kind), count.literal_value)
+
+
+# ---------------------------------------------------------------- atomics
+def _bits(builder, value):
+    """A number as an integer of its size."""
+    if isinstance(value.type, (ir.FloatType, ir.DoubleType)):
+        return builder.bitcast(value, I32 if value.type == FLOAT else I64)
+    return value
+
+
+@intrinsic
+def add_at(typing_context, target, value):
+    """Of float32, float64, int32 and int64."""
+    element = target.dtype
+
+    def codegen(context, b, signature, a):
+        value = context.cast(b, a[1], signature.args[1], element)
+        kind = {FLOAT: ("f32", "f"), DOUBLE: ("f64", "d"), I32: ("u32", "r"), I64: ("u64", "l")}[value.type]
+        call = ir.FunctionType(value.type, [I64, value.type])
+        text, constraints = f"atom.add.{kind[0]} $0, [$1], $2;", f"={kind[1]},l,{kind[1]},~{{memory}}"
+        b.asm(call, text, constraints, [b.ptrtoint(a[0], I64), value], True)
+        return context.get_dummy_value()
+    return types.void(target, value), codegen
+
+
+@intrinsic
+def replaced(typing_context, target, old, new):
+    element = target.dtype
+
+    def codegen(context, b, signature, a):
+        before, after = (_bits(b, context.cast(b, v, s, element)) for v, s in zip(a[1:], signature.args[1:]))
+        width = before.type.width
+        letter = {16: "h", 32: "r", 64: "l"}[width]
+        call = ir.FunctionType(before.type, [I64, before.type, before.type])
+        found = b.asm(call, f"atom.cas.b{width} $0, [$1], $2, $3;", f"={letter},l,{letter},{letter},~{{memory}}",
+                      [b.ptrtoint(a[0], I64), before, after], True)
+        return b.icmp_unsigned("==", found, before)
+    return types.boolean(target, old, new), codegen

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..planning import Elsewhere, planning_for
-from ..pointers import element_type
-from .compiler import compile_kernel, prepare
-from .environment import THREADS
+from .compiler import compile_kernel
 from .serial import given, staged
+from .shared.elements import in_turn, integer_of, launch, scalar_bits
 
 
 class Form(NamedTuple):
@@ -26,19 +25,15 @@ class Form(NamedTuple):
     Attributes:
         function: the kernel, which takes what the host's takes.
         threads: how many threads have work, of the descriptor.
-        names: what else it binds, of the descriptor.
+        names: what else it binds, of the descriptor and of what the host's kernel binds.
         scalars: places of the descriptor with floats, as bits of float64 there and of the compute type (`lines.scalar`) here.
+        first: a form whose kernel runs before this one, with the same addresses.
     """
     function: Callable
     threads: Callable
-    names: Callable = lambda row: {}
+    names: Callable = lambda row, bound: {}
     scalars: tuple = ()
-
-
-def scalar_bits(value: float, compute: str) -> int:
-    """A float as the integer that `lines.scalar` reads in kernels of this compute type."""
-    wide = compute == "float64"
-    return struct.unpack("<q" if wide else "<i", struct.pack("<d" if wide else "<f", value))[0]
+    first: Form | None = None
 
 
 def float_from(word: int) -> float:
@@ -59,21 +54,22 @@ class Parallel(Elsewhere):
         self.device, self.forms, self.host, self.read = device, forms, host, read
 
     def prepare(self, kernel, descriptors, offsets, workspace):
-        function, names, compute, meant = kernel.recipe
+        function, bound, compute, meant = kernel.recipe
+        names = dict(bound)
         form, row = self.forms[function], descriptors[0].tolist()
-        compute = compute or element_type(names["T"]).name
+        kind = np.dtype(names["T"]).name
         for place in form.scalars:
-            row[place] = scalar_bits(float_from(row[place]), compute)
-        names = {**names, "INT": integer_of(compute), **form.names(row)}
-        made = compile_kernel(form.function, kernel.signature, names, compute, meant)
-        plan = prepare(made, row, -(-form.threads(row) // THREADS), self.device)
+            row[place] = scalar_bits(float_from(row[place]), kind)
+        names["INT"] = integer_of(kind)
+        plans = [self._planned(each, kernel, row, names, compute, meant) for each in (form.first, form) if each is not None]
+        places = tuple(range(len(kernel.signature) - 1))
+        plan = plans[0] if len(plans) == 1 else in_turn(*[(each, places) for each in plans])
         plan = staged(plan, self.host, self.device) if self.host else plan
         return given(plan, self.read, self.device) if self.read else plan
 
-
-def integer_of(compute: str):
-    """What bits of a compute type's floats are kept as."""
-    return np.int64 if compute in ("float64", "complex128") else np.int32
+    def _planned(self, form, kernel, row, names, compute, meant):
+        made = compile_kernel(form.function, kernel.signature, {**names, **form.names(row, names)}, compute, meant)
+        return launch(made, row, form.threads(row), self.device)
 
 
 def in_parallel(planner, forms, host=None, read=None):

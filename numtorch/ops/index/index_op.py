@@ -120,7 +120,7 @@ def run_through(prepared, tensors, index, bounds, complaint):
 def _first_bad(indices, bounds):
     """The first index out of bounds, its position, and the dimension and size it does not fit."""
     for index, (dim, size, least) in zip(indices, bounds):
-        values = index.numpy().ravel()
+        values = index.cpu().numpy().ravel()
         wrong = ((values < least) | (values >= size)).nonzero()[0]
         if wrong.size:
             return int(values[wrong[0]]), int(wrong[0]), dim, size

@@ -144,10 +144,9 @@ def bernoulli32(values, words, descriptor):
         values[i] = int64(words[i] < limit)
 
 
-def high_product(words, i, span):
-    """floor(word * span / 2^64) for a word of 64 random bits: a number below span, off uniform by at most span / 2^64."""
-    high = words[i]
-    low = words[64 + i]
+def high_product(high, low, span):
+    """floor(word * span / 2^64) for a word of 64 random bits in two halves: a number below span, off uniform by at most span /
+    2^64."""
     span_high = span >> uint64(32)
     span_low = span & LOW
     a = high * span_low
@@ -159,7 +158,7 @@ def high_product(words, i, span):
 def integers64(values, words, descriptor):
     span = uint64(descriptor[3])
     for i in range(64):
-        values[i] = descriptor[2] + int64(high_product(words, i, span))
+        values[i] = descriptor[2] + int64(high_product(words[i], words[64 + i], span))
 
 
 # ---------------------------------------------------------------- kernels
@@ -219,7 +218,7 @@ def shuffle(out, state, descriptor):
             philox(words, state[0], counter)
             counter += PHILOX_LANES
             used = int64(0)
-        j = int64(high_product(words, used, uint64(left)))
+        j = int64(high_product(words[used], words[64 + used], uint64(left)))
         used += 1
         kept = out[left - 1]
         out[left - 1] = out[j]

@@ -225,7 +225,7 @@ def _group_lanes(row):
 
 
 plan_group_norm = in_parallel(host.plan_group_norm, {host.group_norm_groups: Form(
-    group_norm_lines, lambda row: row[0] * _group_lanes(row), lambda row: dict(LANES=_group_lanes(row)), (3,))})
+    group_norm_lines, lambda row: row[0] * _group_lanes(row), lambda row, bound: dict(LANES=_group_lanes(row)), (3,))})
 
 
 def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, size: int, weighted: bool, wants_x: bool,
@@ -251,7 +251,7 @@ def _channel_threads(row):
     return -(-row[1] // _columns(row)["COLUMNS"]) * THREADS
 
 
-def _columns(row):
+def _columns(row, bound=()):
     return dict(COLUMNS=1 if row[2] > 1 else WIDE)
 
 

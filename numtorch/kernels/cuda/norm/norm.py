@@ -164,7 +164,7 @@ def merge_columns(sums, grad_weight, grad_bias, descriptor):
 
 # ---------------------------------------------------------------- planners
 plan_row_norm = in_parallel(host.plan_row_norm, {host.norm_rows: Form(
-    norm_lines, lambda row: row[0] * lanes_for(row[1], 1), lambda row: dict(LANES=lanes_for(row[1], 1)), (2,))})
+    norm_lines, lambda row: row[0] * lanes_for(row[1], 1), lambda row, bound: dict(LANES=lanes_for(row[1], 1)), (2,))})
 
 
 def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: bool, wants_x: bool, wants_sums: bool,

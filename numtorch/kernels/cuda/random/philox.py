@@ -1,16 +1,165 @@
-"""Random draws on a GPU: the host's kernels, a thread a part (../serial.py). The streams are the host's, so the numbers are."""
+"""Random draws on a GPU: a thread for each counter of the stream, which gives four words, and so four elements or two of 64 bits.
+
+The streams are the host's (kernels/cpu/random/philox.py): element e of a fill has the words that it has there, so the numbers are
+the same. What draws in order (permutations, draws in proportion to weights) is the host's kernel in a thread.
+"""
 from __future__ import annotations
 
+from numpy import float32, int32, int64, uint32, uint64
+
 from ...cpu.random import philox as host
-from ..serial import STATE, on_device
+from ...cpu.random.philox import PHILOX_LANES, TWO_PI, block, high_product
+from ...elementtypes import same
+from ...intrinsics import ceil
+from ...pointers import element_type
+from ...vectormath import cos, log, sin, sqrt
+from ..compiler import cuda
+from ..environment import THREADS
+from ..parallel import Form, in_parallel
+from ..serial import STATE, on_device, staged
+from ..shared.elements import launch, typed
+from ..shared.lines import scalar
+
+T, INT = float32, int32
+P = float32                                              # of probabilities
+load = store = same
+
+
+# ---------------------------------------------------------------- the values of one counter's words, in the order of their elements
+def fraction32(word):
+    """A multiple of 2^-24 in [0, 1)."""
+    return T(uint32(word >> uint64(8))) * T(5.9604644775390625e-08)
+
+
+def fraction64(high, low):
+    """A multiple of 2^-53 in [0, 1)."""
+    return T((high << uint64(21)) ^ (low >> uint64(11))) * T(1.1102230246251565e-16)
+
+
+def positive32(word):
+    """A uniform number in (0, 1], down to 2^-32."""
+    return (T(uint32(word)) + T(1)) * T(2.3283064365386963e-10)
+
+
+def uniform32(a, b, c, d, descriptor):
+    low = scalar(descriptor, 2)
+    width = scalar(descriptor, 3) - low
+    return low + fraction32(a) * width, low + fraction32(b) * width, low + fraction32(c) * width, low + fraction32(d) * width
+
+
+def uniform64(a, b, c, d, descriptor):
+    low = scalar(descriptor, 2)
+    width = scalar(descriptor, 3) - low
+    return low + fraction64(a, c) * width, low + fraction64(b, d) * width
+
+
+def normal32(a, b, c, d, descriptor):
+    """Box and Muller (1958): a word for the radius, one for the angle."""
+    mean, deviation = scalar(descriptor, 2), scalar(descriptor, 3)
+    first, second = deviation * sqrt(T(-2) * log(positive32(a))), deviation * sqrt(T(-2) * log(positive32(b)))
+    angle = T(uint32(c)) * T(TWO_PI * 2.3283064365386963e-10)
+    other = T(uint32(d)) * T(TWO_PI * 2.3283064365386963e-10)
+    return mean + first * cos(angle), mean + second * cos(other), mean + first * sin(angle), mean + second * sin(other)
+
+
+def normal64(a, b, c, d, descriptor):
+    mean, deviation = scalar(descriptor, 2), scalar(descriptor, 3)
+    radius, angle = deviation * sqrt(T(-2) * log(T(1) - fraction64(a, c))), T(TWO_PI) * fraction64(b, d)
+    return mean + radius * cos(angle), mean + radius * sin(angle)
+
+
+def exponential32(a, b, c, d, descriptor):
+    scale = T(-1) / scalar(descriptor, 2)
+    return scale * log(positive32(a)), scale * log(positive32(b)), scale * log(positive32(c)), scale * log(positive32(d))
+
+
+def exponential64(a, b, c, d, descriptor):
+    scale = T(-1) / scalar(descriptor, 2)
+    return scale * log(T(1) - fraction64(a, c)), scale * log(T(1) - fraction64(b, d))
+
+
+def bernoulli32(a, b, c, d, descriptor):
+    limit = uint64(descriptor[2])
+    return int64(a < limit), int64(b < limit), int64(c < limit), int64(d < limit)
+
+
+def integers64(a, b, c, d, descriptor):
+    span = uint64(descriptor[3])
+    return descriptor[2] + int64(high_product(a, c, span)), descriptor[2] + int64(high_product(b, d, span))
+
+
+counter_values, WIDTH, BELOW = uniform32, 128, False
+
+
+def fill_counters(out, state, descriptor):
+    """BELOW: the result must stay below descriptor[3] even after it is rounded to the element's type."""
+    n = descriptor[0]
+    number = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while number < (n + WIDTH - 1) // WIDTH * PHILOX_LANES:
+        a, b, c, d = block(state[0], uint64(state[1] + number), 0)
+        i = number // PHILOX_LANES * WIDTH + number % PHILOX_LANES
+        for value in counter_values(a, b, c, d, descriptor):
+            if i < n:
+                out[i] = store(T(value))
+                if BELOW and load(out[i]) >= scalar(descriptor, 3):
+                    out[i] = store(scalar(descriptor, 2))
+            i += PHILOX_LANES
+        number += int64(cuda.gridDim.x) * THREADS
+
+
+def bernoulli_counters(probabilities, out, state, descriptor):
+    """out[i] = 1 with probability probabilities[i]; status 1 where one is not in [0, 1]."""
+    n = descriptor[0]
+    number = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while number < (n + 127) // 128 * PHILOX_LANES:
+        i = number // PHILOX_LANES * 128 + number % PHILOX_LANES
+        for word in block(state[0], uint64(state[1] + number), 0):
+            if i < n:
+                p = probabilities[i]
+                good = p >= P(0) and p <= P(1)
+                if not good:
+                    state[2] = 1
+                # word / 2^32 < p, of integers: no type loses bits of either
+                out[i] = store(T(good and word < uint64(ceil(p * P(4294967296)))))
+            i += PHILOX_LANES
+        number += int64(cuda.gridDim.x) * THREADS
+
+
+# ---------------------------------------------------------------- planners
+_values = {host.uniform32: uniform32, host.uniform64: uniform64, host.normal32: normal32, host.normal64: normal64,
+           host.exponential32: exponential32, host.exponential64: exponential64, host.bernoulli32: bernoulli32,
+           host.integers64: integers64}
+
+
+def counters_of(n, width):
+    """The counters that a fill of n elements takes, of which 32 give `width` of them."""
+    return -(-n // width) * PHILOX_LANES
+
+
+def _chosen(row, bound):
+    return dict(counter_values=_values[bound["chunk_values"]])
+
+
+def _filled(planner, scalars=()):
+    form = Form(fill_counters, lambda row: counters_of(row[0], 64), _chosen, scalars)
+    return in_parallel(planner, {host.fill: form}, read={1: STATE})
+
 
 counters_used = host.counters_used
-plan_uniform = on_device(host.plan_uniform, {1: STATE})
-plan_normal = on_device(host.plan_normal, {1: STATE})
-plan_exponential = on_device(host.plan_exponential, {1: STATE})
-plan_bernoulli = on_device(host.plan_bernoulli, {1: STATE})
-plan_randint = on_device(host.plan_randint, {1: STATE})
+plan_uniform = _filled(host.plan_uniform, (2, 3))
+plan_normal = _filled(host.plan_normal, (2, 3))
+plan_exponential = _filled(host.plan_exponential, (2, 3))
+plan_bernoulli = _filled(host.plan_bernoulli)
+plan_randint = _filled(host.plan_randint)
+
+
+def plan_bernoulli_each(probability_dtype: str, dtype: str, n: int, device: int = 0):
+    """As the CPU's `plan_bernoulli_each`."""
+    names: dict = dict(P=element_type(probability_dtype).type)
+    kernel = typed(bernoulli_counters, dtype, (probability_dtype + "*", "element*", "int64*", "int64*"), **names)
+    return staged(launch(kernel, [n], counters_of(n, 128), device), {2: STATE}, device)
+
+
 plan_randperm = on_device(host.plan_randperm, {1: STATE})
 plan_philox = on_device(host.plan_philox, {1: STATE})
-plan_bernoulli_each = on_device(host.plan_bernoulli_each, {2: STATE})
 plan_multinomial = on_device(host.plan_multinomial, {2: STATE})

@@ -1,12 +1,290 @@
-"""Running sums, products and extremes on a GPU: the host's kernels, a thread a part (../serial.py)."""
+"""Running sums, products, log-sums and extremes on a GPU.
+
+A line is gone through in tiles: each thread joins its few elements, the threads' totals are joined in shared memory by doubling
+distances (Hillis and Steele 1986), and each thread goes through its elements again with what is before them. Few long lines are cut
+into chunks that blocks share: one launch leaves the chunks' totals, one makes running totals of these, and one scans the chunks.
+Where lines are side by side in memory, each has a thread.
+
+What is joined is a number of the compute type, or for extremes the place of the last largest, since the number is found there. The
+recurrence behind the gradient of running products is the host's kernel, a thread a part (../serial.py).
+"""
 from __future__ import annotations
 
-from ...cpu.scan import scan as host
-from ..serial import on_device
+import math
 
-plan_cumsum = on_device(host.plan_cumsum)
-plan_cumprod = on_device(host.plan_cumprod)
+import numpy as np
+from numpy import float32, int64
+
+from ...cpu.scan import scan as host
+from ...cpu.scan.scan import log_of_sum, not_above, not_below
+from ...elementtypes import compute_type, same
+from ...intrinsics import fmax, fmin, offset
+from ...threads import NOTHING, Prepared
+from ...vectormath import exp, log1p
+from ..compiler import cuda
+from ..environment import SIMULATED, THREADS
+from ..runtime import runtime
+from ..serial import on_device
+from ..shared.elements import launch, typed
+from ..warps import barrier
+
+T = A = float32
+load = store = same
+ITEMS = 2 if SIMULATED else 4                            # elements of a tile that a thread has
+CHUNK = (2 if SIMULATED else 8) * ITEMS * THREADS        # least elements of a chunk
+FILLED = 3 if SIMULATED else 512                         # blocks beyond which lines are not cut
+
+
+# ---------------------------------------------------------------- what is joined: step(x, stride, before, after)
+def plus(x, stride, before, after):
+    return A(before + after)
+
+
+def times(x, stride, before, after):
+    return A(before * after)
+
+
+def log_plus(x, stride, before, after):
+    """log(exp(before) + exp(after))"""
+    larger = fmax(before, after)
+    if larger == larger and larger - larger == T(0):
+        return larger + log1p(exp(fmin(before, after) - larger))
+    return larger
+
+
+def log_plus_complex(x, stride, before, after):
+    return A(log_of_sum(before, after))
+
+
+reaches = not_below
+
+
+def later_extreme(x, stride, before, after):
+    """The place of the extreme of two; the later of equal ones, and a NaN before all."""
+    if before < 0 or after < 0:
+        return max(before, after)
+    value = T(load(x[after * stride]))
+    return after if value != value or reaches(value, T(load(x[before * stride]))) else before
+
+
+def element_of(x, stride, r):
+    return A(load(x[r * stride]))
+
+
+def number_of(x, stride, r):
+    return r
+
+
+def put_total(x, out, places, stride, r, total):
+    out[r * stride] = store(T(total))
+
+
+def put_extreme(x, out, places, stride, r, total):
+    out[r * stride] = x[total * stride]
+    places[r * stride] = total
+
+
+step, element, put, START = plus, element_of, put_total, 0
+
+
+# ---------------------------------------------------------------- kernels
+# descriptor: lines, n, inner, chunks of a line, elements of a chunk, whether from the end. `totals` is of A.
+def place_of(r, n, reverse):
+    return n - 1 - r if reverse != 0 else r
+
+
+def before_and_total(x, cells, value, me):
+    """What the threads before this one have, joined, and what all have."""
+    cells[me] = value
+    gap = int64(1)
+    while gap < THREADS:
+        barrier()
+        joined = cells[me]
+        if me >= gap:
+            joined = step(x, int64(1), cells[me - gap], joined)
+        barrier()
+        cells[me] = joined
+        gap *= 2
+    barrier()
+    before, total = A(START), cells[THREADS - 1]
+    if me > 0:
+        before = cells[me - 1]
+    barrier()
+    return before, total
+
+
+def own_of_tile(x, first, stop, n, reverse, me):
+    """What a thread has of a tile, joined."""
+    mine = A(START)
+    for r in range(first + me * ITEMS, min(first + me * ITEMS + ITEMS, stop)):
+        mine = step(x, int64(1), mine, element(x, int64(1), place_of(r, n, reverse)))
+    return mine
+
+
+def chunk_totals(x, totals, descriptor):
+    cells = cuda.shared.array(THREADS, A)
+    n, chunks, span = descriptor[1], descriptor[3], descriptor[4]
+    me = int64(cuda.threadIdx.x)
+    task = int64(cuda.blockIdx.x)
+    while task < descriptor[0] * chunks:
+        line = task // chunks
+        first = (task - line * chunks) * span
+        stop, a, running = min(first + span, n), offset(x, line * n), A(START)
+        while first < stop:
+            _, total = before_and_total(a, cells, own_of_tile(a, first, stop, n, descriptor[5], me), me)
+            running = step(a, int64(1), running, total)
+            first += THREADS * ITEMS
+        if me == 0:
+            totals[task] = running
+        task += cuda.gridDim.x
+
+
+def running_totals(x, totals, descriptor):
+    """A thread a line: of its chunks' totals the running ones."""
+    n, chunks = descriptor[1], descriptor[3]
+    line = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while line < descriptor[0]:
+        a, running = offset(x, line * n), A(START)
+        for chunk in range(line * chunks, (line + 1) * chunks):
+            running = step(a, int64(1), running, totals[chunk])
+            totals[chunk] = running
+        line += int64(cuda.gridDim.x) * THREADS
+
+
+def scan_chunks(x, out, places, totals, descriptor):
+    cells = cuda.shared.array(THREADS, A)
+    n, chunks, span, reverse = descriptor[1], descriptor[3], descriptor[4], descriptor[5]
+    me = int64(cuda.threadIdx.x)
+    task = int64(cuda.blockIdx.x)
+    while task < descriptor[0] * chunks:
+        line = task // chunks
+        first = (task - line * chunks) * span
+        stop, a, running = min(first + span, n), offset(x, line * n), A(START)
+        if first > 0:
+            running = totals[task - 1]
+        while first < stop:
+            before, total = before_and_total(a, cells, own_of_tile(a, first, stop, n, reverse, me), me)
+            mine = step(a, int64(1), running, before)
+            for r in range(first + me * ITEMS, min(first + me * ITEMS + ITEMS, stop)):
+                at = place_of(r, n, reverse)
+                mine = step(a, int64(1), mine, element(a, int64(1), at))
+                put(a, offset(out, line * n), offset(places, line * n), int64(1), at, mine)
+            running = step(a, int64(1), running, total)
+            first += THREADS * ITEMS
+        task += cuda.gridDim.x
+
+
+def scan_columns(x, out, places, descriptor):
+    """A thread a line."""
+    n, inner, reverse = descriptor[1], descriptor[2], descriptor[5]
+    line = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while line < descriptor[0] * inner:
+        start = line // inner * n * inner + line % inner
+        a, b, c, running = offset(x, start), offset(out, start), offset(places, start), A(START)
+        for r in range(n):
+            at = place_of(r, n, reverse)
+            running = step(a, inner, running, element(a, inner, at))
+            put(a, b, c, inner, at, running)
+        line += int64(cuda.gridDim.x) * THREADS
+
+
+# ---------------------------------------------------------------- planners
+class _Chunks:
+    """The three launches for few long lines, with memory for the totals of this call's own."""
+
+    __slots__ = ("device", "launches", "nbytes")
+
+    def __init__(self, launches, nbytes, device):
+        self.launches, self.nbytes, self.device = launches, nbytes, device
+
+    def __call__(self, x, out, places, descriptor):
+        owner, scratch = runtime().allocate(self.nbytes, self.device)
+        first, second, last = self.launches
+        first.call(x, scratch, first.descriptor)
+        second.call(x, scratch, second.descriptor)
+        last.call(x, out, places, scratch, last.descriptor)    # the owner gives the memory back after this in stream order
+
+
+class _OneResult:
+    """A call without places, for which the result stands."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, x, out, descriptor):
+        self.call(x, out, out, descriptor)
+
+
+class _OneChunk(_OneResult):
+    """A scan of whole lines, which have no totals."""
+
+    __slots__ = ()
+
+    def __call__(self, x, out, places, descriptor):
+        self.call(x, out, places, 0, descriptor)
+
+
+def _plan(dtype, outer, n, inner, reverse, device, places, total, **names):
+    """`places` and `total`: the types of what is written beside the result, and of what is joined."""
+    if not outer * n * inner:
+        return NOTHING
+    kept = total + "*"
+    names = dict(names, A=np.dtype(total).type)
+    if inner > 1:
+        kernel = typed(scan_columns, dtype, ("element*", "element*", places, "int64*"), **names)
+        return launch(kernel, [outer, n, inner, 1, n, int(reverse)], outer * inner, device)
+    chunks = max(1, min(FILLED // outer, n // CHUNK))
+    span = -(-n // (chunks * ITEMS * THREADS)) * ITEMS * THREADS
+    chunks = -(-n // span)
+    row = [outer, n, 1, chunks, span, int(reverse)]
+    whole = typed(scan_chunks, dtype, ("element*", "element*", places, kept, "int64*"), **names)
+    last = launch(whole, row, outer * chunks * THREADS, device)
+    if chunks == 1:
+        return Prepared(_OneChunk(last.call), last.descriptor, 0, last)
+    first = launch(typed(chunk_totals, dtype, ("element*", kept, "int64*"), **names), row, outer * chunks * THREADS, device)
+    second = launch(typed(running_totals, dtype, ("element*", kept, "int64*"), **names), row, outer, device)
+    launches = first, second, last
+    return Prepared(_Chunks(launches, outer * chunks * np.dtype(total).itemsize, device), 0, 0, launches)
+
+
+def _plan_running(dtype, outer, n, inner, reverse, device, function, start):
+    compute = compute_type(dtype)
+    total = compute if np.dtype(compute).kind in "fc" else "int64"
+    made = _plan(dtype, outer, n, inner, reverse, device, "element*", total, step=function, START=start)
+    return Prepared(_OneResult(made.call), made.descriptor, 0, made) if made is not NOTHING else made
+
+
+def _plan_extreme(dtype, outer, n, inner, device, test):
+    return _plan(dtype, outer, n, inner, False, device, "int64*", "int64", step=later_extreme, element=number_of, put=put_extreme,
+                 reaches=test, START=-1)
+
+
+def plan_cumsum(dtype: str, outer: int, R: int, inner: int, reverse: bool = False, device: int = 0):
+    """Running sums over R of contiguous (outer, R, inner), from the end if `reverse`. Addresses: x, out (may be x)."""
+    return _plan_running(dtype, outer, R, inner, reverse, device, plus, 0)
+
+
+def plan_cumprod(dtype: str, outer: int, R: int, inner: int, reverse: bool = False, device: int = 0):
+    """Running products over R of contiguous (outer, R, inner), from the end if `reverse`. Addresses: x, out (may be x)."""
+    return _plan_running(dtype, outer, R, inner, reverse, device, times, 1)
+
+
+def plan_logcumsumexp(dtype: str, outer: int, R: int, inner: int, reverse: bool = False, device: int = 0):
+    """log of the running sums of exponentials. Addresses: x, out (may be x)."""
+    function = log_plus_complex if dtype.startswith("complex") else log_plus
+    return _plan_running(dtype, outer, R, inner, reverse, device, function, -math.inf)
+
+
+def plan_cummax(dtype: str, outer: int, R: int, inner: int, device: int = 0):
+    """Running maxima and their last places over R of contiguous (outer, R, inner). Addresses: x, values, indices (int64)."""
+    return _plan_extreme(dtype, outer, R, inner, device, not_below)
+
+
+def plan_cummin(dtype: str, outer: int, R: int, inner: int, device: int = 0):
+    """Running minima and their last places over R of contiguous (outer, R, inner). Addresses: x, values, indices (int64)."""
+    return _plan_extreme(dtype, outer, R, inner, device, not_above)
+
+
 plan_recurrence = on_device(host.plan_recurrence)
-plan_logcumsumexp = on_device(host.plan_logcumsumexp)
-plan_cummax = on_device(host.plan_cummax)
-plan_cummin = on_device(host.plan_cummin)

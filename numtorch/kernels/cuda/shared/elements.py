@@ -2,12 +2,25 @@
 from __future__ import annotations
 
 import functools
+import struct
+
+import numpy as np
 
 from ...elementtypes import bindings, compute_type
 from ...threads import NOTHING, Prepared
 from ..compiler import compile_kernel, prepare
 from ..environment import THREADS
-from ..parallel import integer_of
+
+
+def integer_of(compute: str):
+    """What bits of a compute type's floats are kept as."""
+    return np.int64 if compute in ("float64", "complex128") else np.int32
+
+
+def scalar_bits(value: float, compute: str) -> int:
+    """A float as the integer that `lines.scalar` reads in kernels of this compute type."""
+    wide = compute == "float64"
+    return struct.unpack("<q" if wide else "<i", struct.pack("<d" if wide else "<f", value))[0]
 
 
 @functools.cache

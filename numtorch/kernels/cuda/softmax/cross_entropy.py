@@ -202,15 +202,15 @@ def loss_total_block(losses, weights, total, divisor, descriptor):
 
 
 # ---------------------------------------------------------------- planners
-def _lanes(row):
+def _lanes(row, bound):
     return dict(LANES=lanes_for(row[1], row[2]))
 
 
-def _whole_block(row):
+def _whole_block(row, bound):
     return dict(LANES=THREADS)
 
 
-def _row_lanes(row):
+def _row_lanes(row, bound):
     return dict(LANES=lanes_for(row[1], 1))
 
 

@@ -1,0 +1,35 @@
+"""What one thread does with a word of memory that others may write at the same time.
+
+Intrinsics: PTX in ../lowering.py, and Python twins for the simulator, one thread at a time.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+
+import numpy as np
+
+from ...intrinsics import Intrinsic
+
+_instruction = functools.partial(Intrinsic, module="numtorch.kernels.cuda.lowering")
+_one_at_a_time = threading.Lock()
+
+NATIVE = ("float32", "float64", "int32", "int64")        # elements that are added by one instruction
+
+
+@_instruction
+def add_at(target, value):
+    """target[0] += value, of a NATIVE type."""
+    with _one_at_a_time:
+        target[0] = target[0] + value
+
+
+@_instruction
+def replaced(target, old, new):
+    """Put `new` where `old` is, of a word of 16, 32 or 64 bits; whether it was, bit by bit."""
+    with _one_at_a_time:
+        found = target[0]
+        if found.tobytes() == np.asarray(old).astype(found.dtype).tobytes():
+            target[0] = new
+            return True
+    return False
