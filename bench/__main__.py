@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+from .device.command import main as device
 from .runner import compare, readme, report, tables
 from .runner.case import ProcessCase
 from .runner.session import OURS, Session, available_threads
@@ -24,7 +25,8 @@ def arguments(words=None):
     parser = argparse.ArgumentParser(
         prog=f"python -m {__package__}",
         description="Measure numtorch, beside PyTorch and NumPy where they are installed.",
-        epilog="The exit status is 1 where a result is wrong, a case fails, or --compare finds a regression.")
+        epilog="`cuda` measures a GPU's kernels, `cuda --model` estimates them. The "
+               "exit status is 1 where a result is wrong, a case fails, or --compare finds a regression.")
     several = lambda kind, known=None: (lambda text: [_one_of(kind(word), known) for word in text.split(",") if word])
     parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"what to measure, of {', '.join(FAMILIES)} (default: all)")
     parser.add_argument("--family", type=several(str, FAMILIES), default=[], metavar="A,B", help="the same as an option")
@@ -176,6 +178,9 @@ def say(text):
 
 # ---------------------------------------------------------------- what to do with a result
 def main(words=None) -> int:
+    words = sys.argv[1:] if words is None else words
+    if words[:1] == ["cuda"]:
+        return device(words[1:])
     options = arguments(words)
     if options.plot and importlib.util.find_spec("matplotlib") is None:       # said before minutes of measuring, not after
         say('--plot needs matplotlib, which is not installed: pip install "numtorch[bench]"')

@@ -1,0 +1,7 @@
+"""Kernels on a GPU: `python -m bench cuda` measures them on one, `python -m bench cuda --model` estimates without.
+
+command    the command
+measured   rows on a device, beside PyTorch
+model      what a kernel's code and the machine's figures allow
+code       what is read from PTX and cubins: instructions of the busiest loop, registers, shared memory
+"""

@@ -1,0 +1,50 @@
+"""`python -m bench cuda`."""
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+
+def main(words) -> int:
+    """Measure on the GPU, or estimate with `--model`; 2 where that cannot be done here."""
+    parser = argparse.ArgumentParser(prog="python -m bench cuda", description="Kernels on a GPU.")
+    parser.add_argument("--model", action="store_true", help="estimate, from the compiled code and published figures")
+    parser.add_argument("--peers", default="torch", help="whom to measure beside numtorch ('' for none)")
+    options = parser.parse_args(words)
+    return estimate() if options.model else measure(options.peers)
+
+
+def estimate() -> int:
+    try:
+        for name in ("numba_cuda", "cuda.core"):
+            importlib.import_module(name)
+    except ImportError as error:
+        print(f"{error}: kernels are compiled with what numtorch[cuda] installs", file=sys.stderr)
+        return 2
+    from .model import estimates, table
+    print("Estimates, not measurements: a model of each kernel's code and of the GPU's published figures.\n")
+    print(*table(estimates()), sep="\n")
+    return 0
+
+
+def measure(peers) -> int:
+    import numtorch
+    from numtorch.kernels.cuda.environment import SIMULATED
+    if SIMULATED or not numtorch.cuda.is_available():
+        why = "the simulator measures nothing" if SIMULATED else "there is none here, or numtorch[cuda] is not installed"
+        print(f"bench cuda measures on a GPU, and {why}. Estimates without one: python -m bench cuda --model", file=sys.stderr)
+        return 2
+    other = None
+    if peers == "torch":
+        try:
+            other = importlib.import_module("torch")
+        except ImportError:
+            pass
+        other = other if other is not None and other.cuda.is_available() else None
+    from .measured import measure as rows
+    print(f"{numtorch.cuda.get_device_name()}\n")
+    for row in rows(numtorch, other):
+        beside = "" if row.theirs is None else f"{row.theirs:10.1f} µs {row.ours / row.theirs:6.2f}"
+        print(f"{row.name:50}{row.ours:10.1f} µs {row.rate:>14}{beside}")
+    return 0
