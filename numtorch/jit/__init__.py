@@ -4,6 +4,7 @@ Replayed launches:
 
 compiled     `numtorch.compile`: functions that are captured once and replayed
 calls        what tells calls of a function apart, and how one is captured
+splitting    a function split where it cannot be captured
 improving    what becomes of a replay: the graph of its call, in its place
 snapshots    what a call may change, kept and put back
 executor     a graph run in the place of a call

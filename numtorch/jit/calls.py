@@ -11,8 +11,9 @@ from ..kernels.threads import get_num_threads
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from .capture import Break, Watch
-from .reach import Reach, Unfollowed
+from .reach import Reach, Unfollowed, refused_names
 from .replay import Before, NotCaptured, Replay
+from .splitting import code_of
 
 
 def world():
@@ -47,7 +48,7 @@ def capture(function, args, kwargs, tensors, codes, reuse):
     Returns:
         What it returns, the replay or None, what kept it from being captured, and whose code ran.
     """
-    where = getattr(function, "__code__", None)
+    where = code_of(function)
     place = (where.co_filename, where.co_firstlineno) if where is not None else ("?", 0)
     try:
         given: list = []
@@ -60,10 +61,11 @@ def capture(function, args, kwargs, tensors, codes, reuse):
             raise Unfollowed("an argument shares memory with a tensor that the function reaches")
         if len({id(t.memory) for t in tensors}) < len(tensors):
             raise Unfollowed("arguments share memory")
-        watch = Watch()
+        watch = Watch(code=where)
     except Unfollowed as error:
-        watch = Watch(capturing=False)                   # what ran last time may be more, where kernels were planned
-        return watch.run(function, args, kwargs), None, [Break(str(error), *place)], watch.codes
+        watch = Watch(False, where, error.code)          # what ran last time may be more, where kernels were planned
+        result = watch.run(function, args, kwargs)
+        return result, None, [*_places(error, where, codes, place), *watch.breaks], watch.codes
     result = watch.run(function, args, kwargs)
     replay, breaks = None, watch.breaks
     if not breaks:
@@ -83,6 +85,15 @@ def capture(function, args, kwargs, tensors, codes, reuse):
             breaks = [Break(f"it could not be captured ({type(error).__name__}: {error})", *place)]
     watch.memory.close()
     return result, replay, breaks, watch.codes
+
+
+def _places(error, code, codes, place):
+    """The breaks of a function that names what none may refer to, or reaches what cannot be compared."""
+    if error.code is None:
+        return [Break(str(error), *place)]
+    found = [Break(str(error), error.code.co_filename, line) for _, line in refused_names(error.code, error.scope)[:1]]
+    own = refused_names(code, codes[code]) if code in codes else []
+    return found + [Break(f"{said} is used", code.co_filename, line, line) for said, line in own]
 
 
 def reason_before(tensors):

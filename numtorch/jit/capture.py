@@ -51,11 +51,13 @@ _one_at_a_time = survive_fork(threading.Lock())
 
 
 class Break(NamedTuple):
-    """What keeps a call from being replayed: what it is, and the user's file and line."""
+    """What keeps a call from being replayed: what it is, and the user's file and line; `outer` is the line of the captured function
+    itself, 0 where it is not known."""
 
     what: str
     file: str
     line: int
+    outer: int = 0
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.what}"
@@ -168,6 +170,8 @@ class Watch:
 
     Args:
         capturing: whether its launches are wanted, or only whose code runs.
+        code: the captured function's own code object.
+        suspect: one whose calls are breaks, wherever they are.
 
     Attributes:
         codes: the user's code objects that ran, with their globals.
@@ -176,8 +180,8 @@ class Watch:
         walked: the nodes whose graphs were walked backwards and let go.
     """
 
-    def __init__(self, capturing: bool = True) -> None:
-        self.capturing = capturing
+    def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None) -> None:
+        self.capturing, self.code, self.suspect = capturing, code, suspect
         self.codes: dict = {}
         self.breaks: list[Break] = []
         self.items: list = []
@@ -235,7 +239,11 @@ class Watch:
 
     def stop(self, what, frame) -> None:
         """Note what keeps the call from being replayed."""
-        found = Break(what, *users_line(frame))
+        outer = frame
+        while outer is not None and outer.f_code is not self.code:
+            outer = outer.f_back
+        file, line = users_line(frame)
+        found = Break(what, file, line, 0 if outer is None else outer.f_lineno)
         if found not in self.breaks:
             self.breaks.append(found)
 
@@ -265,6 +273,8 @@ class Watch:
             kind = kind_of(code, frame.f_globals)
             if kind == _USERS:
                 self.codes[code] = frame.f_globals
+                if code is self.suspect and code is not self.code:
+                    self.stop(f"{code.co_name} is called", frame)
             elif kind == _STANDARDS and frame.f_globals.get("__name__") not in MODULES and \
                     not str(frame.f_globals.get("__name__")).startswith("namedtuple_"):
                 self.stop(f"{frame.f_globals.get('__name__')}.{code.co_name} is called", frame)

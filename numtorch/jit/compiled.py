@@ -5,7 +5,7 @@ import functools
 import importlib
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..nn.modules.module import Module
 from ..storage import mode as memory_mode
@@ -14,6 +14,7 @@ from .capture import Break, Watch
 from .freezing import is_tracing
 from .improving import Improvement
 from .replay import Replay
+from .splitting import split
 
 KINDS = 16                                               # of arguments, by layouts and values, that a function has programs for
 PROGRAMS = 4                                             # of each kind, for what else is reached: another mode, another layer
@@ -35,6 +36,7 @@ class _Kind:
         self.codes: dict | None = None
         self.captures, self.attempts, self.reason, self.breaks = 0, 0, None, []
         self.objects: list = []                          # whose identity is part of the kind
+        self.split: Any = None                           # what is called instead, where it is split
 
     def use(self, replay) -> None:
         """Try a replay, or what has come in its place, first from now on."""
@@ -135,12 +137,15 @@ class Compiled:
             kind.breaks, kind.attempts = breaks, kind.attempts + 1
             if kind.attempts >= ATTEMPTS:
                 kind.reason = str(breaks[0])
+                if not self._options["fullgraph"]:
+                    kind.split = split(function, {each.outer for each in breaks if each.outer},
+                                       lambda piece: Compiled(piece, self._options))
         return result
 
     def _refuse(self, kind, args, kwargs):
         if self._options["fullgraph"]:
             raise Unsupported(f"compile(fullgraph=True): {kind.reason}")
-        return self._function(*args, **kwargs)
+        return (kind.split or self._function)(*args, **kwargs)
 
 
 IGNORED.append((Compiled, {"_kinds"}))
@@ -197,8 +202,9 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     """A function, module or training step that is captured at its second call and replayed from then on.
 
     A replay runs the kernels that the captured call launched, one after the other, without coming back to Python. What decides on
-    these is compared before: layouts, modes, and all that the function can reach. Where that has changed, or where a call does what
-    a replay cannot (reading a value, printing), it runs as it is. docs/compile.md tells what is captured.
+    these is compared before: layouts, modes, and all that the function can reach. Where that has changed it runs as it is, or is
+    captured anew; where a call does what a replay cannot (reading a value, printing), the function is split there, and what is
+    between is compiled. docs/compile.md tells what is captured.
 
     Args:
         model: what to compile; None for a decorator with options.
@@ -256,12 +262,22 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     return Compiled(model, settings)
 
 
+class Part(NamedTuple):
+    """A piece of a function that is split: where it begins, and how many kernels a replay of it launches."""
+
+    file: str
+    line: int
+    launches: int
+
+
 class Explanation:
     """What became of a call.
 
     Attributes:
         launches: how many kernels a replay launches; 0 where there is none.
         breaks: what keeps the call from being replayed, each with `what`, `file` and `line`.
+        pieces: what stands between these and is compiled of its own, where a compiled function is split at them: file, line and
+            launches of each, of which there are 0 as long as it is not replayed.
         bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it,
             `before` those of the program that passes had not gone over.
         passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
@@ -269,7 +285,8 @@ class Explanation:
         settled: whether nothing more becomes of the program, however often it is called.
     """
 
-    def __init__(self, breaks, replay=None) -> None:
+    def __init__(self, breaks, replay=None, pieces=()) -> None:
+        self.pieces = [Part(each.function.__code__.co_filename, each.line, each.launches()) for each in pieces]
         self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
         self.before = 0
         self.settled = replay is None or replay.better is None
@@ -284,7 +301,8 @@ class Explanation:
                      + (f", {self.before} before passes" if self.passes else "")]
             lines += [f"  {name}: {count}" for name, count in self.passes.items()]
             return "\n".join(lines + ([f"  launches stay: {self.stays}"] if self.stays else []))
-        return "not captured:\n" + "\n".join(f"  {each}" for each in self.breaks)
+        lines = ["split at:" if self.pieces else "not captured:", *[f"  {each}" for each in self.breaks]]
+        return "\n".join(lines + [f"  {each.file}:{each.line}: a piece of {each.launches} launches" for each in self.pieces])
 
     __repr__ = __str__
 
@@ -325,6 +343,8 @@ def explain(function) -> Callable:
                 with replay.lock:
                     if replay.fits(tensors):
                         return Explanation([], replay)
+            if kind is not None and kind.split is not None:
+                return Explanation(kind.breaks, pieces=kind.split.pieces)
         watch = Watch(capturing=False)
         watch.run(inner, args, kwargs)
         codes.update(watch.codes)

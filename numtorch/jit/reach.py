@@ -38,7 +38,16 @@ MISSING = object()
 
 
 class Unfollowed(Exception):
-    """Something that cannot be compared is reached."""
+    """Something that cannot be compared is reached.
+
+    Args:
+        what: it, in words.
+        code, scope: the code object that names it, with its globals, where one does.
+    """
+
+    def __init__(self, what: str, code: Any = None, scope: Any = None) -> None:
+        super().__init__(what)
+        self.code, self.scope = code, scope
 
 
 @functools.cache
@@ -51,6 +60,30 @@ def global_names(code) -> tuple:
         elif instruction.opname == "IMPORT_NAME":
             modules.add(instruction.argval)
     return tuple(sorted(names)), tuple(sorted(modules))
+
+
+def refused_names(code, scope) -> list:
+    """(what it is, line) of what a code object names that no function may refer to.
+
+    Args:
+        code: it, and those of the functions inside it.
+        scope: its globals.
+    """
+    found, line, value = [], code.co_firstlineno, None
+    for instruction in dis.get_instructions(code):
+        line = (instruction.positions and instruction.positions.lineno) or line
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            value = scope.get(instruction.argval, getattr(builtins, str(instruction.argval), None))
+        elif instruction.opname == "IMPORT_NAME":
+            value = sys.modules.get(instruction.argval)
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
+            value = vars(value).get(instruction.argval)
+        else:
+            value = None
+        said = is_allowed_name(value)
+        if said:
+            found.append((said, line))
+    return found + [each for inner in code.co_consts if isinstance(inner, types.CodeType) for each in refused_names(inner, scope)]
 
 
 def same(a, b) -> bool:
@@ -108,7 +141,7 @@ class Reach:
             actual = getattr(builtins, name, None) if value is MISSING else value
             said = is_allowed_name(actual)
             if said:
-                raise Unfollowed(f"{code.co_name} ({where}) uses {said}")
+                raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
             if isinstance(actual, types.ModuleType):
                 result += self._of_module(code, where, name, actual)
             elif value is not MISSING:
@@ -119,7 +152,7 @@ class Reach:
         """What a code object may read of a module."""
         said = is_allowed_name(module)
         if said:
-            raise Unfollowed(f"{code.co_name} ({where}) uses {said}")
+            raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
         if module is None or is_ours(module.__name__) or module.__name__ in MODULES:
             return []
         inside = [n for n in code.co_names if n in vars(module)]
@@ -128,7 +161,7 @@ class Reach:
         for n in inside:
             said = is_allowed_name(vars(module)[n])
             if said:
-                raise Unfollowed(f"{code.co_name} ({where}) uses {said}")
+                raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
         return [(f"{name}.{n}", vars(module)[n]) for n in inside if not isinstance(vars(module)[n], types.ModuleType)]
 
     def _hold(self, name, read, labels=None, words=None):

@@ -1,0 +1,220 @@
+"""Compiled functions that are split where a call cannot be captured: results, effects and their order are those of the function."""
+from __future__ import annotations
+
+import pytest
+from replays import batch, classes, perceptron, sgd
+from replays import same as same_bits
+
+import numtorch as torch
+from numtorch import nn
+from numtorch.kernels import compiler, debugmemory
+
+pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
+                                reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
+F = nn.functional
+log: list = []
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return same_bits(a, b)
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+def _kinds(function):
+    return list(getattr(function, "_compiled", function)._kinds.values())
+
+
+def _pieces(function):
+    return [each for kind in _kinds(function) if kind.split is not None for each in kind.split.pieces]
+
+
+def _prints(x, y):
+    z = torch.sin(x) * y
+    print("sum", z.sum())
+    w = z + x
+    return w * w
+
+
+def _branches(x, y):
+    z = x * y + 1
+    if z.sum() > 0:
+        z = z * 2
+    else:
+        z = z - 1
+    return z.exp()
+
+
+def _ends_early(x, y):
+    z = x * y
+    if z.sum() > 1e6:
+        return z
+    total = (z + x).sum()
+    return total / y.sum().item()
+
+
+def _loops(x, y):
+    total = torch.zeros(3)
+    for i in range(3):
+        part = x * y + i
+        total = total + part
+        log.append(part.sum().item())
+    return total
+
+
+def _carries(x, y):
+    for i in range(3):
+        if i:
+            last = last * 2 + x                          # noqa: F821
+        else:
+            last = x
+        print(i)
+    return last * y
+
+
+def _reads_numbers(x, y):
+    scale = float((x * x).sum())
+    count = 0
+    count += int((y > 0).sum())
+    return x * scale + count
+
+
+def _keeps_a_list(x, y):
+    found = log
+    z = x + y
+    found.append(z.sum().item())
+    z = z * 2
+    return z
+
+
+def _with(x, y):
+    with torch.no_grad():
+        z = x * 2
+        log.append(z.tolist())
+        w = z + y
+    return w
+
+
+def _writes(x, y, *more, scale=2.0, **options):
+    x = x.clone()
+    x.add_(y)
+    if not (x == x).all():
+        raise ValueError(f"found {x}")
+    x.mul_(scale)
+    return x, more, options
+
+
+def _deletes(x, y):
+    z = x * y
+    print(z)
+    del z
+    z = y * 2
+    return z
+
+
+PROGRAMS = [_prints, _branches, _ends_early, _loops, _carries, _reads_numbers, _keeps_a_list, _with, _writes, _deletes]
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=[f.__name__ for f in PROGRAMS])
+def test_a_split_function_does_what_the_function_does(f, capsys):
+    function = torch.compile(f, mode="replay")
+    for i in range(10):
+        x, y = torch.tensor([i - 3.5, 2.0, -1.5 * i]), torch.tensor([1.0, -2.0, i + 0.5])
+        log.clear()
+        capsys.readouterr()
+        wanted, said, noted = f(x, y), capsys.readouterr().out, list(log)
+        log.clear()
+        found = function(x, y)
+        assert same(found, wanted) and capsys.readouterr().out == said and log == noted
+    assert any(each.launches() for each in _pieces(function)) is (f is not _carries)         # whose variable may not be there
+
+
+def _step(net, optimizer):
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        if loss > 1e4:
+            print("it grows")
+        return loss.item()
+    return step
+
+
+def test_a_step_that_reads_its_loss_is_replayed():
+    results = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        net = perceptron()
+        step = _step(net, sgd(net.parameters()))
+        run = torch.compile(step, mode="replay") if compiled else step
+        results.append(([run(batch(i), classes(i)) for i in range(30)], [p.detach().clone() for p in net.parameters()]))
+    assert same(*results)
+    first, *_ = _pieces(run)
+    assert first.launches() > 8
+    said = torch.compile.explain(run)(batch(0), classes(0))
+    assert said.pieces[0].launches == first.launches() and said.breaks and "split at:" in str(said)
+    lines = step.__code__.co_firstlineno
+    assert said.pieces[0].line == lines + 1 and {each.line - lines for each in said.breaks} == {5, 6, 7}
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        hidden = torch.relu(self.first(x))
+        size = hidden.abs().max().item()
+        return self.second(hidden) / (1 + size)
+
+
+def test_a_module_is_split_as_long_as_its_calls_are_plain():
+    net = Net()
+    compiled, x = torch.compile(net, mode="replay"), torch.randn(3, 4)
+    with torch.no_grad():
+        wanted = net(x)
+        assert all(same(compiled(x), wanted) for _ in range(10))
+        assert any(each.launches() for each in _pieces(compiled))
+        seen = []
+        handle = net.register_forward_hook(lambda module, args, result: seen.append(result.shape))
+        assert same(compiled(x), wanted) and len(seen) == 1
+        handle.remove()
+        net.forward = lambda x: x * 2
+        assert same(compiled(x), x * 2)
+
+
+def test_an_error_has_the_line_of_the_user():
+    def f(x, y):
+        z = x + 1
+        print("here")
+        return z @ y
+    function = torch.compile(f, mode="replay")
+    for _ in range(8):
+        function(torch.ones(2, 2), torch.ones(2, 2))
+    with pytest.raises(RuntimeError) as caught:
+        function(torch.ones(2, 2), torch.ones(3, 2))
+    frames = []
+    trace = caught.tb
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == __file__:
+            frames.append((trace.tb_frame.f_code.co_name, trace.tb_lineno))
+        trace = trace.tb_next
+    assert frames[-1] == ("f", f.__code__.co_firstlineno + 3)
+
+
+def test_what_keeps_variables_or_has_no_source_is_left_as_it_is():
+    def keeps(x):
+        z = x * 2
+        later = lambda: z + 1
+        print(z)
+        z = z * 2
+        return later()
+    scope: dict = {}
+    exec("def without(x):\n    y = x * 2\n    print(y)\n    return y + 1", scope)
+    for f in (keeps, scope["without"]):
+        function = torch.compile(f)
+        assert all(same(function(torch.ones(3)), f(torch.ones(3))) for _ in range(8))
+        assert all(kind.split is None for kind in _kinds(function))
