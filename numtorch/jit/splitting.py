@@ -318,7 +318,7 @@ class _Splitter:
             own |= _certain(statement)
         within = {id(node) for statement in run for node in ast.walk(statement)}
         elsewhere = [node for node in ast.walk(self.tree) if isinstance(node, ast.Name) and id(node) not in within]
-        read = {node.id for node in elsewhere if isinstance(node.ctx, ast.Load)} | {
+        read = {node.id for node in elsewhere if not isinstance(node.ctx, ast.Store)} | {
             node.target.id for node in ast.walk(self.tree) if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
         read |= {name for name in self.locals if name.startswith("_value_")}     # what reads them may not stand in the tree yet
         written = {node.id for node in elsewhere if isinstance(node.ctx, (ast.Store, ast.Del))}

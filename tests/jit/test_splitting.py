@@ -1,12 +1,16 @@
 """Compiled functions that are split where a call cannot be captured: results, effects and their order are those of the function."""
 from __future__ import annotations
 
+import contextlib
+
+import numpy as np
 import pytest
 from replays import batch, classes, perceptron, sgd
 from replays import same as same_bits
 
 import numtorch as torch
 from numtorch import nn
+from numtorch.jit import splitting
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
@@ -218,3 +222,74 @@ def test_what_keeps_variables_or_has_no_source_is_left_as_it_is():
         function = torch.compile(f)
         assert all(same(function(torch.ones(3)), f(torch.ones(3))) for _ in range(8))
         assert all(kind.split is None for kind in _kinds(function))
+
+
+def _random_program(rng, name):
+    """A function of numbers in which variables come and go, and what was done is noted in `log`."""
+    names = "abcd"
+
+    def value(depth=2):
+        kind = rng.integers(7)
+        if kind < 2 or not depth:
+            return rng.choice([*names, "x", "1", "2"])
+        if kind == 2:
+            return f"int({value(depth - 1)} > {value(depth - 1)})"
+        if kind == 3:
+            return f"sum([a * {rng.choice(list(names))} for a in (x, 2)])"
+        return f"({value(depth - 1)} {rng.choice(['+', '-', '*'])} {value(depth - 1)}) % 97"
+
+    def body(depth, looping, indent):
+        lines = []
+        for _ in range(rng.integers(1, 5)):
+            kind, target = rng.integers(14), rng.choice(list(names))
+            if kind < 5:
+                lines.append(f"{target} = {value()}")
+            elif kind == 5:
+                lines.append(f"{target} += {value()}")
+            elif kind == 6:
+                lines.append(f"{target} = int({value()})")
+            elif kind == 7:
+                lines.append(f"log.append({value()})")
+            elif kind == 8:
+                lines.append(f"del {target}")
+            elif kind == 9 and depth:
+                lines += [f"if {value()} > {value()}:", *body(depth - 1, looping, "    "), "else:", *body(depth - 1, looping, "    ")]
+            elif kind == 10 and depth:
+                lines += [f"for {target} in range({rng.integers(1, 4)}):", *body(depth - 1, True, "    ")]
+            elif kind == 11 and depth:
+                lines += ["with context():", *body(depth - 1, looping, "    ")]
+            elif kind == 12 and looping:
+                lines += [f"if {value()} > 5:", f"    {rng.choice(['break', 'continue'])}"]
+            elif kind == 13:
+                lines += [f"if {value()} > 40:", f"    return {value()}"]
+        return [indent + line for line in lines or ["pass"]]
+    start = [f"    {name} = x + {i}" for i, name in enumerate(names) if rng.random() < 0.7]
+    return "\n".join([f"def {name}(x):", *start, *body(3, False, "    "), f"    return {value()}"])
+
+
+def _outcome(f, x):
+    log.clear()
+    try:
+        return f(x), list(log)
+    except NameError:
+        return NameError, list(log)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_do_the_same_wherever_they_are_split(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    names = [f"f{i}" for i in range(12)]
+    file = tmp_path / "programs.py"
+    file.write_text("\n\n".join(_random_program(rng, name) for name in names))
+    scope = {"log": log, "context": contextlib.nullcontext}
+    exec(compile(file.read_text(), str(file), "exec"), scope)
+    made = 0
+    for name in names:
+        f = scope[name]
+        first, last = f.__code__.co_firstlineno, max(line for _, _, line in f.__code__.co_lines() if line)
+        for _ in range(4):
+            lines = rng.integers(first + 1, last + 1, rng.integers(1, 4)).tolist()
+            called = splitting.split(f, lines, lambda piece: piece)
+            made += 0 if called is None else len(called.pieces)
+            assert called is None or all(_outcome(called, x) == _outcome(f, x) for x in (0, 3, 60)), (name, lines)
+    assert made > 20
