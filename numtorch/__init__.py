@@ -179,6 +179,7 @@ _LATE = {name: place for place, names in {
     "backends": """are_deterministic_algorithms_enabled get_float32_matmul_precision
         is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision use_deterministic_algorithms""",
     "drawing": "Drawing draw",
+    "func": "vmap",
     "jit.compiled": "compile",
     "nn.functional": """batch_norm bilinear binary_cross_entropy_with_logits celu celu_ cosine_embedding_loss
         cosine_similarity hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance

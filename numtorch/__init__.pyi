@@ -1389,6 +1389,8 @@ def view_as_real(input: Tensor) -> Tensor:
     """A view of complex numbers as pairs of their real and imaginary parts."""
 def view_copy(input: Tensor, size: _Dims, *, out: Tensor | None = None) -> Tensor:
     """What `view` gives, in memory of its own."""
+def vmap(func: _Callable[..., _Any], in_dims: _Any = 0, out_dims: _Any = 0, randomness: _str = 'error', *, chunk_size: _int | None = None) -> _Callable[..., _Any]:
+    """A function that applies `func` to each sample of its arguments, all at once: products become batched products, nothing is a"""
 def vsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
     """Parts along dimension 0."""
 def vstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

@@ -63,7 +63,6 @@ ABSENT = {
     "utils.collect_env": "`python -m numtorch cache info` and numtorch.__config__.show() say what is here",
     "utils.cpp_extension": "new ops are written in Python, with numtorch.pointwise or autograd.Function",
     "utils.mobile_optimizer": _TRACE,
-    "vmap": "write the batch as a dimension: ops broadcast",
     "xpu": _OTHER,
 }
 

@@ -214,6 +214,8 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     if array.dtype.kind in "iu" and wanted.category == 1 and wanted is not int64 and array.size and type(data) in _PLAIN:
         for value in (int(array.min()), int(array.max())):
             check_fits(value, wanted)                    # NumPy would wrap it around
+    if wanted.category < 3 and natural.is_complex and not isinstance(data, (Tensor, np.ndarray)):
+        raise TypeError("must be real number, not complex")
     out = lasting(Layout.of(wanted, array.shape))
     if wanted is kind and source_words:
         raw_array(out)[...] = array

@@ -1,11 +1,15 @@
 """What people mistype: the class of the error is PyTorch's, and its words are, or they say more.
 
-The same table runs on PyTorch where that is installed.
+The same tables run on PyTorch where that is installed: the one below, of what takes some lines, and mistakes.tsv, of expressions.
 """
 from __future__ import annotations
 
+import copy
+import csv
 import operator
 import re
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -126,6 +130,31 @@ def test_mistakes(torch, name):
         typed(torch)
     error = caught.value
     assert torch.__name__ == "torch" or (error.__cause__ is None and (error.__context__ is None or error.__suppress_context__))
+
+
+with open(Path(__file__).with_name("mistakes.tsv"), newline="") as _file:
+    EXPRESSIONS = list(csv.DictReader(_file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def test_the_table_of_expressions_is_whole():
+    """At least as many as were typed beside PyTorch when this table was begun, each once, and most of them with PyTorch's words."""
+    assert len({row["expression"] for row in EXPRESSIONS}) == len(EXPRESSIONS) >= 368
+    assert sum(row["PyTorch has them"] == "yes" for row in EXPRESSIONS) > 300
+
+
+@pytest.mark.parametrize("section", dict.fromkeys(row["section"] for row in EXPRESSIONS))
+def test_mistaken_expressions(torch, section):
+    theirs, wrong = torch.__name__ == "torch", {}
+    for row in [row for row in EXPRESSIONS if row["section"] == section]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                wrong[row["expression"]] = eval(row["expression"], {"torch": torch, "numpy": np, "copy": copy})
+            except Exception as error:
+                words = row["words"] if not theirs or row["PyTorch has them"] == "yes" else ""
+                if type(error).__name__.lstrip("_") != row["class"] or words not in str(error):
+                    wrong[row["expression"]] = f"{type(error).__name__}: {error}"
+    assert wrong == {}
 
 
 @pytest.mark.parametrize("typed", [

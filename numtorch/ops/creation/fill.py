@@ -193,9 +193,9 @@ def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad:
     return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
 
 
-def like_layout(input, dtype, device, memory_format=None):
+def like_layout(input, dtype, device, memory_format=None, name="empty_like"):
     """The layout of a tensor like another: its shape and dense strides, and its dtype and device unless others are given."""
-    source = layout_of("empty_like", input)
+    source = layout_of(name, input)
     found = _likes.get((source, dtype))
     if found is None:
         found = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept_strides(source), source.device)
@@ -257,7 +257,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     """
     if layout is not None:
         check_strided("full_like", layout)
-    return finish_made(filled(like_layout(input, dtype, device, memory_format), fill_value), requires_grad)
+    return finish_made(filled(like_layout(input, dtype, device, memory_format, "full_like"), fill_value), requires_grad)
 
 
 @provide
@@ -280,7 +280,7 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
     if layout is not None and (sparse := sparse_layout("zeros_like", layout)) is not None:
         return zeros_like(input, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
     try:
-        found = like_layout(input, dtype, device, memory_format)
+        found = like_layout(input, dtype, device, memory_format, "zeros_like")
     except NotImplementedError:
         return _none_like(input, dtype, device, requires_grad)
     return finish_made(filled_from(found, ZERO), requires_grad)
@@ -303,7 +303,7 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: boo
     """
     if layout is not None:
         check_strided("ones_like", layout)
-    return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ONE), requires_grad)
+    return finish_made(filled_from(like_layout(input, dtype, device, memory_format, "ones_like"), ONE), requires_grad)
 
 
 def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -328,6 +328,9 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
     if layout is not None:
         check_strided("eye", layout)
     m = n if m is None else m
+    for position, (name, size) in enumerate((("n", n), ("m", m)), 1):
+        if not hasattr(size, "__index__"):
+            raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not {type(size).__name__}")
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")
     made = zeros(n, m, dtype=dtype, device=device)

@@ -89,6 +89,7 @@ def einsum(equation: str, *operands) -> Tensor:
 
     Raises:
         RuntimeError: an equation that does not fit the operands.
+        ValueError: an operand alone, or a number out of range.
 
     Example:
         >>> import numtorch as torch
@@ -99,6 +100,9 @@ def einsum(equation: str, *operands) -> Tensor:
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if isinstance(equation, Tensor):
+        if not operands:
+            raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+                             "subscripts list")
         equation, operands = _spelled((equation, *operands))
     wrong = [o for o in operands if not isinstance(o, Tensor)]
     if wrong or not isinstance(equation, str):

@@ -202,6 +202,8 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
         >>> torch.allclose(torch.tensor([1., 1000.]), torch.tensor([1., 1000.001]))
         True
     """
+    if not isinstance(other, Tensor):
+        raise not_a_tensor("allclose", other, "other", 2)
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 

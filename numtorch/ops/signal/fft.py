@@ -194,6 +194,8 @@ def _dims(name, x, s, dim, half=False):
 @functools.lru_cache(1024)
 def _dims_of(name, layout, s, dim, half):
     ndim = layout.ndim
+    if ndim == 0 and dim not in (None, ()):
+        raise IndexError(f"Dimension specified as {dim if isinstance(dim, int) else dim[0]} but tensor has no dimensions ({name})")
     if dim is None:
         dims = tuple(range(ndim)) if s is None else tuple(range(ndim - len(s), ndim))
     else:
