@@ -20,7 +20,7 @@ from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                              is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
 from .devices import device, get_default_device, set_default_device
-from .dtypes import (bfloat16, bool_ as bool, can_cast, complex64, complex128, dtype, finfo, float16, float32, float64,
+from .dtypes import (bfloat16, bool_ as bool, can_cast, complex32, complex64, complex128, dtype, finfo, float16, float32, float64,
                      get_default_dtype, iinfo, int8, int16, int32, int64, promote_types, set_default_dtype, uint8, uint16, uint32,
                      uint64)
 from .kernels.threads import get_num_threads, set_num_threads
@@ -152,7 +152,8 @@ _subclass_listeners.append(lambda cls: _importlib.import_module(f"{__name__}.tor
 
 __version__ = "0.1.0"
 
-half, float, double, short, int, long, cfloat, cdouble = float16, float32, float64, int16, int32, int64, complex64, complex128
+half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
+chalf, cfloat, cdouble = complex32, complex64, complex128
 subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, neg, abs
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, asin, atan, atan2, asinh, acosh, atanh, trunc, clamp

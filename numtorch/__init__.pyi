@@ -324,6 +324,7 @@ def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
 cfloat: _dtype
 def chain_matmul(*matrices: _Any, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, from the left; `linalg.multi_dot` looks for the best order."""
+chalf: _dtype
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels dealt out over groups in turn (Zhang et al. 2018)."""
 channels_last: _memory_format
@@ -363,6 +364,7 @@ def compile(model: _Callable[..., _Any] | None = None, *, fullgraph: _bool = Fal
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers of real and imaginary parts."""
 complex128: _dtype
+complex32: _dtype
 complex64: _dtype
 def concat(tensors: _Sequence[Tensor], dim: _int = 0, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """Tensors one after another along a dimension. Dtypes are promoted."""

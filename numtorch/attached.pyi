@@ -297,6 +297,8 @@ class Attached:
         """In-place form of `ceil`: writes the result into this tensor and returns it."""
     def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as complex64: itself where it is so, else a copy through which gradients pass."""
+    def chalf(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as complex32: itself where it is so, else a copy through which gradients pass."""
     def char(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as int8: itself where it is so, else a copy through which gradients pass."""
     def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:

@@ -1,6 +1,7 @@
 """Element types and PyTorch's promotion rules.
 
-A `dtype` says what an element means, how it is stored (`storage`, a NumPy dtype; float16 and bfloat16 are 16-bit words), and how
+A `dtype` says what an element means, how it is stored (`storage`, a NumPy dtype; float16 and bfloat16 are 16-bit words,
+and complex32 is one of 32 bits), and how
 kernels read, compute, add up and write it: this is the one table of that, from which `kernels/elementtypes.py` makes what kernels
 are bound to. Nothing here knows of memory, layouts or tensors.
 """
@@ -12,7 +13,8 @@ import numpy as np
 
 _CATEGORY = {"bool": 0, "int": 1, "float": 2, "complex": 3}
 _TITLES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
-           "int16": "Short", "int8": "Char", "uint8": "Byte", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+           "int16": "Short", "int8": "Char", "uint8": "Byte", "complex32": "ComplexHalf",
+           "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 
 
 class dtype:
@@ -22,7 +24,7 @@ class dtype:
         name: `"float32"`.
         itemsize: bytes an element takes.
         is_floating_point, is_complex, is_signed: what kind of number it is, from the `kind` and `signed` that it is made with.
-        numpy: the NumPy dtype of the same meaning (`None` for bfloat16, which NumPy lacks).
+        numpy: the NumPy dtype of the same meaning (`None` for bfloat16 and complex32, which NumPy lacks).
         storage: the NumPy dtype of the stored word.
         title: PyTorch's name for it in messages, such as `"Float"`.
         category: 0 bool, 1 integer, 2 floating point, 3 complex; promotion looks at it first.
@@ -46,7 +48,7 @@ class dtype:
         self.name, self.itemsize, self.category = name, itemsize, _CATEGORY[kind]
         self.is_floating_point, self.is_complex = kind == "float", kind == "complex"
         self.is_signed = signed
-        self.numpy = None if name == "bfloat16" else np.dtype(name)
+        self.numpy = None if name in ("bfloat16", "complex32") else np.dtype(name)
         self.storage = np.dtype(storage or name)
         self.kernel = name                               # the pointee's name in a kernel signature
         self.compute, self.load, self.store = compute or name, load, store
@@ -74,17 +76,17 @@ class dtype:
             >>> torch.complex64.to_real(), torch.int8.to_real()
             (torch.float32, torch.int8)
         """
-        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+        return {"complex32": float16, "complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """The complex dtype whose parts have this dtype; complex64 for all but float64 and complex128.
+        """The complex dtype whose parts have this dtype; complex64 for bfloat16 and integers.
 
         Example:
             >>> import numtorch as torch
             >>> torch.float64.to_complex()
             torch.complex128
         """
-        return complex128 if self.name in ("float64", "complex128") else complex64
+        return {float16: complex32, float64: complex128}.get(self.to_real(), complex64)
 
 
 def _by_name(name):
@@ -106,6 +108,8 @@ bfloat16 = dtype("bfloat16", "float", 2, storage="uint16", compute="float32", ac
                  load="bfloat16_to_float", store="float_to_bfloat16")
 float32 = dtype("float32", "float", 4, accumulate="float64")
 float64 = dtype("float64", "float", 8)
+complex32 = dtype("complex32", "complex", 4, storage="uint32", compute="complex64", accumulate="complex128",
+                  load="halves_to_complex", store="complex_to_halves")
 complex64 = dtype("complex64", "complex", 8, accumulate="complex128")
 complex128 = dtype("complex128", "complex", 16)
 
@@ -210,7 +214,7 @@ def _promote(a: dtype, b: dtype) -> dtype:
             return b
         return float32 if {a, b} == {float16, bfloat16} else b
     if b.category == 3 and a.category == 2:
-        return complex128 if a is float64 else b
+        return complex128 if a is float64 else complex64 if b is complex32 and a is not float16 else b
     return b
 
 

@@ -10,6 +10,7 @@ from . import (
     Tensor,
     as_tensor,
     bfloat16,
+    complex32,
     complex64,
     complex128,
     empty,
@@ -33,7 +34,7 @@ __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # dtype: (rtol, atol), as in PyTorch; others must be equal
 _TOLERANCES = {float16: (1e-3, 1e-5), bfloat16: (1.6e-2, 1e-5), float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7),
-               complex64: (1.3e-6, 1e-5), complex128: (1e-7, 1e-7)}
+               complex32: (1e-3, 1e-5), complex64: (1.3e-6, 1e-5), complex128: (1e-7, 1e-7)}
 
 
 def assert_close(actual, expected, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
@@ -241,7 +242,7 @@ def make_tensor(*shape, dtype, device="cpu", low: float | None = None, high: flo
     if requires_grad and not inexact:
         raise RuntimeError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}")
     if dtype.is_complex:
-        part = float32 if dtype is complex64 else float64
+        part = dtype.to_real()
         out = complex_of(*((rand(size, dtype=part, device=device) * (high - low) + low) for _ in range(2)))
     elif inexact:
         wide = dtype if dtype in (float32, float64) else float32

@@ -146,7 +146,8 @@ def array(value):
         return (value.float() if value.dtype is torch.bfloat16 else value.chalf().cfloat() if value.dtype is torch.complex32 else value).numpy()
     if isinstance(value, numtorch.Tensor):
         value = value.detach().to_dense()
-        return (value.float() if value.dtype is numtorch.bfloat16 else value).resolve_conj().resolve_neg().numpy()
+        value = value.float() if value.dtype is numtorch.bfloat16 else value.cfloat() if value.dtype is numtorch.complex32 else value
+        return value.resolve_conj().resolve_neg().numpy()
     return np.asarray(value)
 
 

@@ -59,13 +59,28 @@ class _StridedMemory(SharedMemory):
 
 
 def host_array(tensor):
-    """A NumPy array over the same memory. Raises TypeError for bfloat16."""
+    """A NumPy array over the same memory. Raises TypeError for bfloat16 and complex32."""
     return array_over(tensor, tensor.layout.dtype.numpy)
 
 
 def readable_array(tensor):
-    """Like `host_array`, with bfloat16 widened into a float32 copy: for printing and `tolist`."""
-    if tensor.layout.dtype.numpy is not None:
-        return host_array(tensor)
-    words = raw_array(tensor).astype(np.uint32) << 16
-    return words.view(np.float32)
+    """Like `host_array`, with what NumPy lacks widened into a copy: for printing and `tolist`."""
+    kind = tensor.layout.dtype
+    return host_array(tensor) if kind.numpy is not None else widened(raw_array(tensor), kind.is_complex)
+
+
+def widened(words, halves):
+    """Numbers of words of a dtype that NumPy lacks: of complex32, where they are `halves`, or of bfloat16."""
+    if not halves:
+        return (words.astype(np.uint32) << 16).view(np.float32)
+    parts = np.ascontiguousarray(words)[..., None].view(np.float16).astype(np.float32)
+    return parts.view(np.complex64).reshape(words.shape)
+
+
+def narrowed(values, halves):
+    """Such words of numbers, rounded to the nearest."""
+    if halves:
+        parts = np.ascontiguousarray(values, np.complex64)[..., None].view(np.float32).astype(np.float16)
+        return parts.view(np.uint32).reshape(np.shape(values))
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return np.where(np.isnan(values), 0x7FC0, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)

@@ -19,7 +19,7 @@ from ..layout import Layout, Size
 from ..storage import address_of, foreign_storage
 from ..tensor import Tensor, alias, fresh, lasting
 from ..tensor import wrap as tensor_over
-from .arrays import SharedMemory, host_array, raw_array, readable_array
+from .arrays import SharedMemory, host_array, narrowed, raw_array, readable_array, widened
 from .dlpack import Integers
 from .scalars import check_fits
 
@@ -131,11 +131,11 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
             result = from_numpy(np.from_dlpack(ext_tensor))
         except RuntimeError:                             # a dtype that NumPy has not
             integers = Integers(ext_tensor)
-            if not integers.found:
+            if integers.name is None:
                 raise
             array = np.from_dlpack(integers)
             first, stop = np.lib.array_utils.byte_bounds(array)
-            layout = Layout.of(dtype.by_name["bfloat16"], array.shape, tuple([step // 2 for step in array.strides]))
+            layout = Layout.of(dtype.by_name[integers.name], array.shape, tuple([step // array.itemsize for step in array.strides]))
             result = tensor_over(foreign_storage(first, stop - first, array), array.__array_interface__["data"][0], layout)
     if copy:
         result = make(result)
@@ -219,7 +219,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     out = lasting(Layout.of(wanted, array.shape))
     if wanted is kind and source_words:
         raw_array(out)[...] = array
-    elif wanted is dtypes.bfloat16 or (source_words and kind is dtypes.bfloat16):
+    elif wanted.numpy is None or (source_words and kind.numpy is None):
         raw_array(out)[...] = _convert_words(array, kind if source_words else dtypes.from_numpy(array.dtype), wanted)
     else:
         with np.errstate(all="ignore"):
@@ -287,15 +287,12 @@ def copy_of(array):
 
 def _convert_words(array, kind, wanted):
     """Words of one dtype as words of another where NumPy has no name for one of them."""
-    if kind is dtypes.bfloat16:
-        values = (array.astype(np.uint32) << 16).view(np.float32)
+    if kind.numpy is None:
+        values = widened(array, kind.is_complex)
     else:
         values = array.view(kind.numpy) if array.dtype != kind.numpy else array
-    if wanted is not dtypes.bfloat16:
-        return values.astype(wanted.numpy).view(wanted.storage)
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+    with np.errstate(all="ignore"):
+        return values.astype(wanted.numpy).view(wanted.storage) if wanted.numpy is not None else narrowed(values, wanted.is_complex)
 
 
 def _as_array(data):

@@ -31,7 +31,7 @@ def numpy(self, *, force: bool = False) -> ndarray:
         force: detach and copy to the CPU first where that is needed, instead of raising.
 
     Raises:
-        TypeError: the tensor is on another device, or its dtype is bfloat16, which NumPy lacks.
+        TypeError: the tensor is on another device, or its dtype is bfloat16 or complex32, which NumPy lacks.
         RuntimeError: the tensor requires grad.
 
     Example:
@@ -162,8 +162,9 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.layout.device is not cpu:
         raise BufferError(f"DLPack export is for CPU tensors; this one is on {self.layout.device}")
-    if self.layout.dtype.numpy is None:
-        return dlpack.as_bfloat16(self.view(dtype.by_name["int16"]).numpy().__dlpack__())
+    kind = self.layout.dtype
+    if kind.numpy is None:
+        return dlpack.as_elements(self.view(dtype.by_name[f"int{8 * kind.itemsize}"]).numpy().__dlpack__(), kind.name)
     return self.numpy().__dlpack__()
 
 

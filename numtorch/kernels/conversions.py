@@ -66,11 +66,14 @@ def _to_integer(dtype, source):
 
 
 # ---------------------------------------------------------------- source
+_WIDE = {name: "np_complex64" if is_complex(name) else "float32" for name in CONVERTED}      # what is rounded to their words
+
+
 def load_source(expression, dtype, compute):
     """Source that turns a stored word into a value of the compute type; of float32 rounded to 16 bits where that is said."""
     if compute in CONVERTED:
         load, store = CONVERSIONS[compute]
-        return f"{load.name}({store.name}(float32({expression})))"
+        return f"{load.name}({store.name}({_WIDE[compute]}({expression})))"
     if dtype in CONVERTED:
         expression = f"{CONVERSIONS[dtype][0].name}({expression})"
     if compute == "bool":
@@ -88,7 +91,7 @@ def store_source(expression, dtype, part, compute):
     if part and not dtype.startswith("complex") and dtype != "bool":     # a complex number is false where both parts are 0
         expression = f"({expression}){part}"
     if dtype in CONVERTED:
-        return f"{CONVERSIONS[dtype][1].name}(float32({expression}))"
+        return f"{CONVERSIONS[dtype][1].name}({_WIDE[dtype]}({expression}))"
     if dtype == "bool":
         return f"uint8(({expression}) != 0)"
     if "int" in dtype and not set(FLOATING).isdisjoint(compute):

@@ -24,7 +24,7 @@ def _intrinsic(name):
 
 
 CONVERSIONS = {name: (_intrinsic(kind.load), _intrinsic(kind.store)) for name, kind in _TYPES.items()}       # load and store
-CONVERTED = tuple(name for name, kind in _TYPES.items() if kind.load)          # whose words are something else: 16-bit floats
+CONVERTED = tuple(name for name, kind in _TYPES.items() if kind.load)          # whose words are something else: of 16-bit floats
 FLOATING = tuple(name for name, kind in _TYPES.items() if kind.category >= 2)
 
 

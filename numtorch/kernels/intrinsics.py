@@ -166,6 +166,19 @@ def float_to_bfloat16(x):
     return np.uint16(((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) & 0xFFFF)
 
 
+@intrinsic
+def halves_to_complex(word):
+    """A complex32, the real part in its lower half, as a complex64."""
+    real, imag = np.asarray(word, np.uint32).reshape(1).view(np.float16)
+    return np.complex64(complex(real, imag))
+
+
+@intrinsic
+def complex_to_halves(x):
+    with np.errstate(all="ignore"):
+        return np.array([x.real, x.imag], np.float16).view(np.uint32)[0]
+
+
 # ---------------------------------------------------------------- memory
 @intrinsic
 def as_pointer(address, like):

@@ -111,6 +111,25 @@ def float_to_bfloat16(typing_context, x):
     return types.uint16(types.float32), codegen
 
 
+@intrinsic
+def halves_to_complex(typing_context, word):
+    def codegen(context, b, signature, a):
+        out = cgutils.create_struct_proxy(types.complex64)(context, b)
+        out.real = b.fpext(b.bitcast(b.trunc(a[0], I16), F16), F32)
+        out.imag = b.fpext(b.bitcast(b.trunc(b.lshr(a[0], I32(16)), I16), F16), F32)
+        return out._getvalue()
+    return types.complex64(types.uint32), codegen
+
+
+@intrinsic
+def complex_to_halves(typing_context, x):
+    def codegen(context, b, signature, a):
+        given = cgutils.create_struct_proxy(types.complex64)(context, b, value=a[0])
+        real, imag = [b.zext(b.bitcast(b.fptrunc(part, F16), I16), I32) for part in (given.real, given.imag)]
+        return b.or_(real, b.shl(imag, I32(16)))
+    return types.uint32(types.complex64), codegen
+
+
 # ---------------------------------------------------------------- memory
 @intrinsic
 def as_pointer(typing_context, address, like):

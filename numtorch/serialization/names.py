@@ -25,4 +25,4 @@ UNTYPED = Named("torch.storage", "UntypedStorage")
 SIZE, DEVICE, TENSOR = Named("torch", "Size"), Named("torch", "device"), Named("torch", "Tensor")
 DTYPES = {kind: Named("torch", name) for name, kind in dtype.by_name.items()}
 STORAGES = {kind: Named("torch", f"{kind.title}Storage") for name, kind in dtype.by_name.items()
-             if name not in ("uint16", "uint32", "uint64")}
+             if name not in ("uint16", "uint32", "uint64", "complex32")}

@@ -75,7 +75,6 @@ DIFFERS = {
     "linalg_eig.default": "eigenvectors are determined to a factor, and stand in any order",
     "special_bessel_j0.default": "PyTorch is wrong from the sixth digit on between -5.6 and 5.6",
     "special_bessel_y1.default": "PyTorch is wrong from the fifth digit on beside 5.6",
-    "_to_copy.default": "of chalf, as there is no complex32",
 }
 
 

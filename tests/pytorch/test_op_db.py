@@ -36,7 +36,6 @@ OF_A_GPU = """
 """
 KNOWN = {
     **dict.fromkeys(OF_A_GPU.split(), "PyTorch has it on a GPU alone"),
-    "chalf": "there is no complex32",
     # PyTorch is wrong, or less exact
     "as_strided_scatter": "PyTorch's gradient is 0 where it should be passed on, and passed on where it should be 0",
     "cholesky_inverse": "PyTorch gives a gradient to the triangle that is not read",

@@ -9,8 +9,8 @@ from .recording import Assert, Call, Copy, Recorded, Run, Store
 from .words import INPUTS
 
 TYPES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
-         "uint8": "uint8_t", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "complex64": "float",
-         "complex128": "double", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
+         "uint8": "uint8_t", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "complex32": "uint16_t",
+         "complex64": "float", "complex128": "double", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
 ERRORS = (("OK", "done"), ("NULL", "a pointer is null"), ("WORKSPACE", "the workspace is too small"),
           ("THREADS", "the number of threads is not positive, or one could not be started"), ("INDEX", "an index is out of range"),
           ("BATCH", "the library is for another number of rows"))

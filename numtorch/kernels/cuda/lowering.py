@@ -163,6 +163,25 @@ def float_to_bfloat16(typing_context, x):
     return types.uint16(types.float32), codegen
 
 
+@intrinsic
+def halves_to_complex(typing_context, word):
+    def codegen(context, b, signature, a):
+        out = cgutils.create_struct_proxy(types.complex64)(context, b)
+        halves = b.trunc(a[0], I16), b.trunc(b.lshr(a[0], I32(16)), I16)
+        out.real, out.imag = [_assembly(b, "cvt.f32.f16 $0, $1;", "=f,h", FLOAT, [half]) for half in halves]
+        return out._getvalue()
+    return types.complex64(types.uint32), codegen
+
+
+@intrinsic
+def complex_to_halves(typing_context, x):
+    def codegen(context, b, signature, a):
+        given = cgutils.create_struct_proxy(types.complex64)(context, b, value=a[0])
+        real, imag = [b.zext(_assembly(b, "cvt.rn.f16.f32 $0, $1;", "=h,f", I16, [part]), I32) for part in (given.real, given.imag)]
+        return b.or_(real, b.shl(imag, I32(16)))
+    return types.uint32(types.complex64), codegen
+
+
 # ---------------------------------------------------------------- memory
 @intrinsic
 def offset(typing_context, pointer, elements):

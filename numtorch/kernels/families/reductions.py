@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from numpy import float32, float64
 
-from ..intrinsics import select
+from ..intrinsics import halves_to_complex, select
 from ..vectormath import pow
 
 T, W = float32, float64
@@ -29,6 +29,18 @@ def nonzero(x):
 
 def nonzero_half(word):
     return (word & 0x7FFF) != 0
+
+
+def real_half(word):
+    return halves_to_complex(word).real
+
+
+def modulus_of_halves(word):
+    return abs(halves_to_complex(word))
+
+
+def nonzero_halves(word):
+    return (word & 0x7FFF7FFF) != 0
 
 
 def unchanged(x, exponent):

@@ -48,7 +48,7 @@ def check(name, layout, square=False):
     if square and layout.shape[-1] != layout.shape[-2]:
         raise RuntimeError(f"linalg.{name}: A must be batches of square matrices, but they are {layout.shape[-2]} by "
                            f"{layout.shape[-1]} matrices")
-    if layout.dtype.category < 2 or layout.dtype.itemsize < 4:
+    if layout.dtype.category < 2 or layout.dtype.to_real().itemsize < 4:
         raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {layout.dtype.title}")
 
 

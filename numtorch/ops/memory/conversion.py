@@ -115,7 +115,8 @@ def _cast_method(name, target):
 
 CASTS = {name: dtype_class.by_name[kind] for name, kind in {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "int": "int32", "long": "int64",
-    "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128"}.items()}
+    "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "chalf": "complex32", "cfloat": "complex64",
+    "cdouble": "complex128"}.items()}
 for _name, _dtype in CASTS.items():
     _cast_method(_name, _dtype)
 

@@ -198,7 +198,7 @@ def _conversion(name, kind):
 
 
 for _name, _kind in CASTS.items():
-    _spelled = {"cfloat": "complex_float", "cdouble": "complex_double"}.get(_name, _name)
+    _spelled = {"chalf": "complex_half", "cfloat": "complex_float", "cdouble": "complex_double"}.get(_name, _name)
     setattr(StorageBase, _spelled, _conversion(_spelled, _kind))
 
 

@@ -90,7 +90,7 @@ def view_as_complex(input) -> Tensor:
     """A view of pairs of numbers as complex numbers.
 
     Args:
-        input: (*, 2), float32 or float64, the pairs next to each other.
+        input: (*, 2), float16, float32 or float64, the pairs next to each other.
 
     Returns:
         (*), over the same memory.
@@ -104,7 +104,7 @@ def view_as_complex(input) -> Tensor:
         tensor([1.+2.j, 3.+4.j])
     """
     layout = layout_of("view_as_complex", input)
-    if layout.dtype.name not in ("float32", "float64"):
+    if layout.dtype.name not in ("float16", "float32", "float64"):
         raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar "
                            f"type: {layout.dtype.title}")
     if not layout.ndim or layout.shape[-1] != 2:
@@ -191,7 +191,7 @@ Tensor.real, Tensor.imag = property(real, _set_part(real)), property(imag, _set_
 def _plan_joining(real, imag):
     """The layout of complex numbers of two parts, and the kernel that writes them."""
     for part in (real, imag):
-        if part.dtype.name not in ("float32", "float64"):
+        if part.dtype.name not in ("float16", "float32", "float64"):
             raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype.title} and "
                                f"{imag.dtype.title}")
     if real.dtype is not imag.dtype:
@@ -212,7 +212,7 @@ def complex(real, imag, *, out=None) -> Tensor:
     """Complex numbers of real and imaginary parts.
 
     Args:
-        real, imag: broadcast with each other; both float32 or both float64.
+        real, imag: broadcast with each other; both float16, float32 or float64.
         out: a tensor to write the result into.
 
     Raises:

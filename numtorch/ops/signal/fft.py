@@ -180,7 +180,7 @@ def transformed_input(name, x, complex_too=True):
         raise RuntimeError(f"{name} expects a real input tensor, but got {kind.title}")
     if kind.category < 2:
         return to_dtype(x, get_default_dtype())
-    if kind.itemsize < 4:
+    if kind.to_real().itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {kind.title} ({name})")
     return x
 

@@ -120,7 +120,7 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
     """
     check_truths("istft", center=center, normalized=normalized, return_complex=return_complex)
     n_fft = integer("istft", "n_fft", n_fft)
-    x = input if layout_of("istft", input).dtype.is_complex else view_as_complex(input.contiguous())
+    x = transformed_input("istft", input if layout_of("istft", input).dtype.is_complex else view_as_complex(input.contiguous()))
     single = x.layout.ndim == 2
     x = x.unsqueeze(0) if single else x
     hop = n_fft // 4 if hop_length is None else integer("istft", "hop_length", hop_length)

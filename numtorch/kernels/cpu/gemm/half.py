@@ -25,7 +25,7 @@ import os
 import numpy as np
 from numpy import float32, int16, int64
 
-from ...elementtypes import CONVERSIONS, CONVERTED, same
+from ...elementtypes import CONVERSIONS, CONVERTED, is_complex, same
 from ...intrinsics import Intrinsic, address_of, as_pointer, float_to_bfloat16, offset
 from ...pointers import Pointer
 from ...processor import name_and_features
@@ -101,7 +101,7 @@ def _vectors_of(word):
     return widen
 
 
-WIDEN_ROWS = {**{name: _micro(_vectors_of(CONVERSIONS[name][0]), f"widen_{name}") for name in CONVERTED},
+WIDEN_ROWS = {**{name: _micro(_vectors_of(CONVERSIONS[name][0]), f"widen_{name}") for name in CONVERTED if not is_complex(name)},
               **dict.fromkeys(BYTES, _micro(_vectors_of(int16), "widen_bytes"))}
 widen_row = _widen_each
 

@@ -90,6 +90,8 @@ class Problem:
 
     def __init__(self, sizes, dtype, a_strides, b_strides, c_strides, batch, batch_strides, bias, bias_stride, activation,
                  alpha, beta):
+        if dtype == "complex32":
+            raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'ComplexHalf'")
         self.m, self.n, self.k = sizes
         self.dtype, self.batch = dtype, batch
         self.item = itemsize(dtype)

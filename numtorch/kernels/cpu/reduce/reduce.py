@@ -26,9 +26,12 @@ from ...families.reductions import (
     larger,
     magnitude,
     modulus,
+    modulus_of_halves,
     multiply,
     nonzero,
     nonzero_half,
+    nonzero_halves,
+    real_half,
     real_part,
     smaller,
     squared,
@@ -337,9 +340,13 @@ class _Kernels:
         self.wide = self.compute if extreme else accumulate_type(self.compute)
         self.load = nonzero if dtype == "bool" else CONVERSIONS[dtype][0]
         if kind in _TESTS:
-            self.load = nonzero_half if dtype in CONVERTED else nonzero
+            self.load = nonzero_halves if dtype == "complex32" else nonzero_half if dtype in CONVERTED else nonzero
         elif dtype.startswith("complex") and not self.compute.startswith("complex"):
-            self.load = modulus if kind.startswith("norm") or kind == "sum_squares" else real_part
+            magnitudes = kind.startswith("norm") or kind == "sum_squares"
+            if dtype in CONVERTED:
+                self.load = modulus_of_halves if magnitudes else real_half
+            else:
+                self.load = modulus if magnitudes else real_part
         self.partial = itemsize(self.wide)
         self.found = {}
 
@@ -408,7 +415,7 @@ _COSTS = {"norm": 10.0}
 
 def _zero_as(dtype):
     """The element type that stands for all whose words are zero alike."""
-    return "uint8" if itemsize(dtype) == 1 else CONVERTED[0] if dtype in CONVERTED else dtype
+    return "uint8" if itemsize(dtype) == 1 else "float16" if itemsize(dtype) == 2 and dtype in CONVERTED else dtype
 
 
 def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,

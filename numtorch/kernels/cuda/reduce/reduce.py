@@ -17,7 +17,7 @@ from numpy import float32, float64, int64
 from ...cpu.reduce.moments import WRITES
 from ...cpu.reduce.reduce import BLOCK, _Kernels, value
 from ...cpu.reduce.traversal import HEADER, Nest, nest, position
-from ...elementtypes import same
+from ...elementtypes import real_type, same
 from ...families.reductions import NORMS, total
 from ...intrinsics import float_of, offset
 from ...threads import Prepared
@@ -152,7 +152,7 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
         descriptor, kernel = nest(shape, strides, axes, out_strides), moments_kernel(kind, dtype, out_dtype)
         return prepare(kernel, _row(descriptor, (float(correction), 0.0)), descriptor.outputs, device)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
-        part = "float32" if dtype == "complex64" else "float64"    # a complex sum is two sums of reals
+        part = real_type(dtype)                          # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
                            (*[2 * s for s in out_strides], 1), device=device)
     if out_dtype == "bool":
