@@ -6,7 +6,6 @@ import pytest
 
 import numtorch as torch
 from numtorch.kernels.binding import DISABLE_JIT
-from numtorch.kernels.cpu.pointwise.pointwise import HEIGHT, WIDTH
 from numtorch.kernels.loopnest import lengthened, merge, pattern_of, repeated, split, transposed
 
 SIZES = [1, 2, 7] if DISABLE_JIT else [1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 100, 257, 300]
@@ -111,32 +110,6 @@ def test_gradients_of_long_bodies_on_transposed_inputs():
     np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()), rtol=1e-14)
 
 
-TWO_GRADIENTS = {"mul": (torch.mul, 2), "div": (torch.div, 2), "maximum": (torch.maximum, 2), "pow": (torch.pow, 2),
-                 "where": (lambda x, y: torch.where(x > y, x * 2, y * 3), 2), "addcmul": (torch.addcmul, 3),
-                 "mse_loss": (torch.nn.functional.mse_loss, 2), "mul_": (lambda x, y: x.clone().mul_(y), 2)}
-
-
-@pytest.mark.parametrize("name", TWO_GRADIENTS)
-def test_gradients_of_operands_in_different_orders(name):
-    """Each is written in its operand's own order: on both sides of the least tile, of a block of 8 and of a whole tile."""
-    function, count = TWO_GRADIENTS[name]
-
-    def gradients(values, weights, flips):
-        leaves = [torch.tensor(np.ascontiguousarray(v.T) if flip else v, requires_grad=True) for v, flip in zip(values, flips)]
-        result = function(*[x.t() if flip else x for x, flip in zip(leaves, flips)])
-        (result * weights if result.ndim else result).sum().backward()
-        return [(x.grad.t() if flip else x.grad).numpy() for x, flip in zip(leaves, flips)]
-    for rows, columns in [(7, 9), (8, 8), (9, 17)] if DISABLE_JIT else [(WIDTH // 4 - 1, 9), (WIDTH // 4, WIDTH // 4), (9, 17),
-                                                                       (HEIGHT + 1, WIDTH + 1), (HEIGHT, 2 * WIDTH)]:
-        rng = np.random.default_rng(rows)
-        values = [rng.uniform(0.5, 2, (rows, columns)) for _ in range(count)]
-        weights = torch.tensor(rng.uniform(0.5, 2, (rows, columns)))
-        expected = gradients(values, weights, [False] * count)
-        for flips in itertools.product([False, True], repeat=count):
-            for got, wanted in zip(gradients(values, weights, flips), expected):
-                np.testing.assert_allclose(got, wanted, 1e-12, err_msg=f"{rows} x {columns} {flips}")
-
-
 def test_which_walks_are_tiled():
     def form(shape, *strides):
         extents, steps = merge(shape, [*strides])
@@ -191,7 +164,7 @@ def test_which_walks_repeat_a_row(rows, columns, strides, pattern):
     assert repeated(*merge((rows, columns), strides), len(strides) - 1, 64) == pattern
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool", "bfloat16", "complex64"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bfloat16", "complex64"])
 @pytest.mark.parametrize("rows, columns", [(900, 3)] if DISABLE_JIT else [(900, 3), (300, 10), (257, 16), (1000, 63), (33, 64), (40000, 5)])
 def test_one_row_beside_many_short_ones(dtype, rows, columns):
     """Bits as of rows written out, in new memory and in place, with the row first or last, contiguous or stepped."""
