@@ -245,6 +245,35 @@ def test_constants_properties_and_empty_containers_of_modules(theirs):
         print(script.shown)
 
 
+class Sizes:
+    WIDTH = 4
+    names = ("a", "b")
+
+
+class WithClassAttributes(torch.nn.Module):
+    factor = 3
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(2, 2)
+        self.known = ["a", "c"]
+
+    def forward(self, x, name: str = "a"):
+        assert name in Sizes.names, f"{name} is none of {len(Sizes.names)} names"
+        if name in self.known and isinstance(self.factor, int):
+            return self.inner(x) * self.factor + Sizes.WIDTH
+        return x
+
+
+def test_attributes_of_classes_are_constants_of_a_script():
+    net = WithClassAttributes()
+    script, x = torch.jit.script(net), torch.ones(1, 2)
+    for each in (script, through_file(script)):
+        assert torch.equal(each(x), net(x)) and torch.equal(each(x, "b"), x)
+        with pytest.raises(AssertionError, match="c is none of 2 names"):
+            each(x, "c")
+
+
 def test_modules_that_are_scripts_from_the_start(theirs):
     ours, other = programs.Early(2), theirs.Early(2)
     other.load_state_dict({name: reference.tensor(value.tolist()) for name, value in ours.state_dict().items()})
