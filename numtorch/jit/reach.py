@@ -70,8 +70,9 @@ def refused_names(code, scope) -> list:
         scope: its globals.
     """
     found, line, value = [], code.co_firstlineno, None
+    starts = dict(dis.findlinestarts(code))
     for instruction in dis.get_instructions(code):
-        line = (instruction.positions and instruction.positions.lineno) or line
+        line = starts.get(instruction.offset) or line
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             value = scope.get(instruction.argval, getattr(builtins, str(instruction.argval), None))
         elif instruction.opname == "IMPORT_NAME":

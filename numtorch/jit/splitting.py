@@ -361,7 +361,8 @@ class _Splitter:
     def _function(self, tree, more=None):
         cells = {**dict(zip(self.code.co_freevars, self.function.__closure__ or ())), **(more or {})}
         code = self._compiled(tree, list(cells))
-        code = code.replace(co_qualname=self.code.co_qualname)
+        if hasattr(code, "co_qualname"):                 # from Python 3.11 on
+            code = code.replace(co_qualname=self.code.co_qualname)
         return types.FunctionType(code, self.function.__globals__, self.function.__name__, None,
                                   tuple(cells[name] for name in code.co_freevars))
 
