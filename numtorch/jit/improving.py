@@ -4,7 +4,8 @@ Each stage is one call of the function, or several:
 
 1. It is replayed some times (`PATIENCE`): what runs rarely is not worth it.
 2. One call is traced (tracing.py), on the function's own tensors; then all is put back as it was, and the call is replayed.
-3. Passes run, and a thread runs the graph on copies, so that its kernels are compiled. Calls are replayed meanwhile.
+3. Passes run, and a thread runs the graph on copies, so that its kernels are compiled. Calls are replayed meanwhile. Where
+   convolutions could have channels last there are two graphs, and the faster goes on.
 4. The graph is run in the place of the call (executor.py) and captured as any call is. All is put back, the call is replayed,
    and the two are compared: results, gradients, and all memory that the function reaches. Where they differ by more than rounding
    (`snapshots.alike`), or in anything but numbers, the replay stays.
@@ -30,10 +31,11 @@ from .executor import Executor
 from .freezing import tracing
 from .graph import Graph
 from .interpreter import Interpreter
-from .passes import optimized
+from .passes import choices
 from .replay import Before, NotCaptured, Replay
 from .snapshots import Snapshot, alike, content, nudge
 from .steps import Draw
+from .timing import fastest
 from .tracing import Trace
 
 PATIENCE = 16                                            # replays before the call is traced
@@ -111,22 +113,25 @@ class Improvement:
             return self._stay(f"it is not traced: {error}")
         before.restore()
         try:
-            graph, self.passes = optimized(graph, memory_budget=self.memory_budget)
-            self.graph = graph
-            self.executor = Executor(graph, optimizers, dropped)
+            made = [(each, passes, Executor(each, optimizers, dropped))
+                    for each, passes in choices(graph, memory_budget=self.memory_budget)]
         except Exception as error:
             return self._stay(f"its graph does not run: {error}")
-        if not any(name not in ("dead code", "subexpressions") for name in self.passes):
+        self.graph, self.passes, self.executor = made[0]
+        if not any(name not in ("dead code", "subexpressions") for _, passes, _ in made for name in passes):
             return self._stay("there is nothing for passes to do")
         self.failure = None
-        self.thread = threading.Thread(target=self._compile, args=(warm_up(graph, tensors),), name="numtorch compiles")
+        runs = [warm_up(each, tensors) for each, _, _ in made]
+        self.thread = threading.Thread(target=self._compile, args=(made, runs), name="numtorch compiles")
         _compiling.add(self.thread)
         self.thread.start()
         self.stage = self._compiled
 
-    def _compile(self, run):
+    def _compile(self, made, runs):
         try:
-            run()
+            for run in runs:
+                run()
+            self.graph, self.passes, self.executor = made[fastest(runs)]
         except Exception as error:
             self.failure = error
         finally:

@@ -242,14 +242,14 @@ def test_a_call_that_is_not_traced_stays_replayed_and_has_had_no_effect(monkeypa
 
 def test_a_graph_that_gives_something_else_is_not_taken(monkeypatch):
     def wrong(graph, **options):
-        graph, done = optimized(graph, **options)
+        (graph, done), = choices(graph, **options)
         for node in graph.nodes:
             if node.op == "fused":
                 (op, first, second), *rest = node.attributes[0]
                 node.attributes = ((op, first, second * 1.01), *rest), *node.attributes[1:]
-        return graph, done
-    optimized = improving.optimized
-    monkeypatch.setattr(improving, "optimized", wrong)
+        return [(graph, done)]
+    choices = improving.choices
+    monkeypatch.setattr(improving, "choices", wrong)
     function = torch.compile(lambda x: (x * 2 + 1).exp())
     assert settled(function, torch.ones(3)).reason == "its graph gives something else"
     assert same(function(torch.ones(3)), (torch.ones(3) * 2 + 1).exp())
