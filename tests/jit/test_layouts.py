@@ -107,6 +107,32 @@ def test_the_faster_of_both_is_taken(monkeypatch, which):
     assert not which or "channels last: 2" in str(explained)
 
 
+def test_a_training_step(monkeypatch):
+    """Backward's convolutions are in the chain, and gradients lie as parameters do."""
+    monkeypatch.setattr(improving, "fastest", lambda runs: [run() for run in runs] and len(runs) - 1)
+    nets = [nn.Sequential(nn.Conv2d(16, 16, 1), nn.Tanh(), nn.Conv2d(16, 16, 1), nn.Sigmoid()) for _ in range(2)]
+    nets[1].load_state_dict(nets[0].state_dict())
+
+    def step_of(net):
+        def step(x):
+            net.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            return loss
+        return step
+    eager, compiled = step_of(nets[0]), torch.compile(step_of(nets[1]))
+    for _ in range(30):
+        x = torch.randn(2, 16, 8, 10)
+        close(compiled(x), eager(x))
+        for a, b in zip(nets[0].parameters(), nets[1].parameters()):
+            close(b.grad, a.grad)
+            assert a.grad.stride() == b.grad.stride()
+        for replay in kind_of(compiled).replays:
+            hurry(replay.better)
+    explained = torch.compile.explain(compiled)(x)
+    assert explained.passes.get("channels last") == 2, explained
+
+
 def test_the_fastest_by_the_clock(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])

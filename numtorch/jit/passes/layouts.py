@@ -15,12 +15,14 @@ from ...ops.core.backends import kernels
 from ...ops.core.primitive import registry
 from ...ops.pointwise.pointwise import PointwiseOp
 from ...tensor import empty
+from ..gradients import PREFIX
 from ..graph import Graph, Node, Value
 from ..operations import run_op
 
 FEWEST = 2                                               # convolutions that pay for the copies
 _FOLLOWING = {"batch_norm", "avg_pool2d", "adaptive_avg_pool2d", "max_pool2d_with_indices", "adaptive_max_pool2d"}
 _META = placed(device("meta"))
+_GRADIENT = PREFIX + "convolution"
 _ENDING = {"sum", "mean"}                                # which read images in any order
 
 
@@ -92,6 +94,9 @@ class _Chain:
         main = node.inputs[0] if node.inputs else None
         if op == "convolution":
             images = [main] if _suits(node) else []
+        elif op == _GRADIENT:                            # of the result, and what was convolved
+            images = [v for v in node.inputs[:2] if isinstance(v, Value) and is_image(v.layout)]
+            images = images if any(v in self.last for v in images) else []
         elif op in _FOLLOWING or op in _ENDING:
             images = [main] if main in self.last else []
         elif isinstance(registry.get(op), PointwiseOp):
