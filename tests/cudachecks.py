@@ -133,6 +133,71 @@ def the_simulator_checks_addresses(torch):
 
 
 @check
+def new_tensors_are_on_their_own_device(torch):
+    cuda = torch.cuda
+    last = cuda.device_count() - 1
+    x = torch.arange(4.0, device=f"cuda:{last}")
+    for made in (x.new(2, 3), x.new_zeros(2), x.new_tensor([1.0]), torch.zeros_like(x), x.new_full((2,), 3.0), x[:2].clone()):
+        assert made.get_device() == last and made.is_cuda
+    assert torch.zeros(1).get_device() == -1 and x.type() == "torch.cuda.FloatTensor"
+    raises(RuntimeError, "cuda", lambda: x + torch.zeros(4))
+
+
+@check
+def draws_are_the_cpus_and_seeded_by_either_name(torch):
+    cuda = torch.cuda
+    torch.manual_seed(5)
+    here, normal = torch.rand(6), torch.randn(6)
+    torch.manual_seed(5)
+    assert torch.rand(6, device="cuda").tolist() == here.tolist() and cuda.initial_seed() == 5
+    assert torch.allclose(torch.randn(6, device="cuda").cpu(), normal, atol=1e-5)
+    for seed in (cuda.manual_seed, cuda.manual_seed_all):
+        seed(5)
+        assert torch.rand(6, device="cuda").tolist() == here.tolist()
+    states = cuda.get_rng_state_all()
+    first = torch.rand(3, device="cuda").tolist()
+    cuda.set_rng_state_all(states)
+    assert torch.rand(3, device="cuda").tolist() == first and len(states) == cuda.device_count()
+    cuda.set_rng_state(cuda.get_rng_state())
+    cuda.seed(), cuda.seed_all()
+    assert torch.rand(3, device="cuda").tolist() != first
+
+
+@check
+def amp(torch):
+    """Listed ops in 16 bits, both of them; a scaler that skips what overflows and goes on."""
+    layer = torch.nn.Linear(3, 2).cuda()
+    x = numbers(torch, "cuda", 4, 3)
+    expected = layer(x)
+    for kind in (torch.float16, torch.bfloat16):
+        with torch.autocast("cuda", dtype=kind):
+            result = layer(x)
+            assert result.dtype is kind and result.exp().dtype is torch.float32 and torch.softmax(result, -1).dtype is torch.float32
+        assert (result.float() - expected).abs().max().item() < 0.05
+    optimizer, scaler = torch.optim.SGD(layer.parameters(), lr=0.5), torch.amp.GradScaler("cuda", init_scale=4.0)
+    before = layer.weight.detach().cpu()
+    for factor, moves in ((float("inf"), False), (1.0, True)):
+        optimizer.zero_grad()
+        with torch.autocast("cuda"):
+            loss = layer(x).float().square().mean() * factor
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert (not torch.equal(layer.weight.detach().cpu(), before)) == moves
+    assert scaler.get_scale() == 2.0
+
+
+@check
+def products_of_float32_are_exact_by_default(torch):
+    assert torch.get_float32_matmul_precision() == "highest" and not torch.backends.cuda.matmul.allow_tf32
+    x = torch.tensor([[1.0 + 2.0 ** -20]], device="cuda")
+    for precision in ("highest", "high", "medium"):
+        torch.set_float32_matmul_precision(precision)
+        assert (x @ torch.ones(1, 1, device="cuda")).item() == 1.0 + 2.0 ** -20
+    torch.set_float32_matmul_precision("highest")
+
+
+@check
 def pickles(torch):
     import pickle
     x = pickle.loads(pickle.dumps(torch.arange(3, device="cuda")))

@@ -9,6 +9,7 @@ memory     what tensors have of a device's memory
 streams    streams and events
 graphs     launches captured and made again
 comm       tensors between devices
+random     the default stream of random numbers
 nvtx       marks for profilers
 """
 from __future__ import annotations
@@ -29,8 +30,6 @@ from .devices import (
     is_available,
     is_bf16_supported,
     is_initialized,
-    manual_seed,
-    manual_seed_all,
     placed,  # noqa: F401 - which ops ask for by the device's name (ops/core/backends.py)
     set_device,
     synchronize,
@@ -50,16 +49,28 @@ from .memory import (
     reset_max_memory_cached,
     reset_peak_memory_stats,
 )
+from .random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
 __all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "can_device_access_peer", "comm",
            "current_device", "current_stream", "default_stream", "device", "device_count", "empty_cache",
-           "get_device_capability", "get_device_name", "get_device_properties", "graph", "graph_pool_handle", "init",
+           "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "graph",
+           "graph_pool_handle", "init", "initial_seed",
            "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "make_graphed_callables",
            "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
            "memory_allocated", "memory_reserved", "memory_stats", "memory_summary", "nvtx", "reset_accumulated_memory_stats",
-           "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "set_device", "set_stream",
-           "stream", "synchronize"]
+           "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed",
+           "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream", "stream", "synchronize"]
 
 
 def __getattr__(name):

@@ -135,22 +135,6 @@ def is_initialized() -> bool:
     return runtime.cache_info().currsize > 0
 
 
-def manual_seed(seed: int) -> None:
-    """Taken for PyTorch's sake, with or without CUDA: random numbers are drawn on the CPU, from what `torch.manual_seed` seeds.
-
-    Args:
-        seed: changes nothing.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.cuda.manual_seed(0)
-    """
-    int(seed)
-
-
-manual_seed_all = manual_seed
-
-
 def can_device_access_peer(device, peer_device) -> bool:
     """Whether one device reads another's memory without the host between them.
 

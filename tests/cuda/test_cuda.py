@@ -95,6 +95,30 @@ def test_in_cuda(name, on_cuda):
     assert on_cuda[name] == "fine", on_cuda[name]
 
 
+@pytest.mark.parametrize("visible, count", [("0", 1), ("1,0", 2), ("", 0), ("-1", 0), ("0,-1,1", 1)])
+def test_visible_devices(visible, count):
+    """As the driver reads the variable: up to the first device that there is not."""
+    code = "import numtorch as t; print(t.cuda.device_count(), t.cuda.is_available())"
+    assert script(["-c", code], NUMBA_ENABLE_CUDASIM="1", CUDA_VISIBLE_DEVICES=visible).split() == [str(count), str(count > 0)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_gets_an_error():
+    code = """
+import os, numtorch as torch
+torch.zeros(2).cuda()
+child = os.fork()
+if not child:
+    try:
+        torch.zeros(2, device="cuda")
+    except RuntimeError as error:
+        os._exit(0 if "Cannot re-initialize CUDA in forked subprocess" in str(error) else 2)
+    os._exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    script(["-c", code], NUMBA_ENABLE_CUDASIM="1")
+
+
 # ---------------------------------------------------------------- without the simulator
 def test_without_cuda():
     """What PyTorch raises, by whether the extra or only the GPU is missing, and nothing of CUDA is imported before."""

@@ -96,7 +96,9 @@ class Simulator:
 
     def __init__(self):
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        self.count = DEVICES if visible is None else min(DEVICES, len([d for d in visible.split(",") if d.strip()]))
+        there = {str(index) for index in range(DEVICES)}
+        named = list(itertools.takewhile(lambda d: d.strip() in there, (visible or "").split(",")))
+        self.count = DEVICES if visible is None else len(set(named))
         self.streams, self.made = _Streams(), itertools.count(1)
         self.one_at_a_time = threading.Lock()            # Numba's simulator has one grid
         self.memory = [weakref.WeakValueDictionary() for _ in range(self.count)]     # (start, end) -> block, by device
