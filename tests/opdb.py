@@ -99,6 +99,8 @@ def ours(value, memory=None):
             found = found.resolve_conj().resolve_neg().clone()
         if found.dtype is torch.bfloat16:
             return ours(found.view(torch.int16), memory).view(numtorch.bfloat16).requires_grad_(value.requires_grad)
+        if found.dtype is torch.complex32:
+            return ours(found.view(torch.int32), memory).view(numtorch.complex32).requires_grad_(value.requires_grad)
         place = found.untyped_storage().data_ptr(), found.dtype
         if place not in memory:
             memory[place] = numtorch.from_numpy(torch.empty(0, dtype=found.dtype).set_(found.untyped_storage().clone()).numpy())
