@@ -207,6 +207,24 @@ def running_extremes(torch, device, x):
     return tuple(found for each in (x.cummax(1), x.cummin(1), ties.cummax(1), ties.cummin(1)) for found in each)
 
 
+# ---------------------------------------------------------------- order: tiles of 8 words
+@rows_of(((2, 5, 3),), ((2, 8),), ((1, 17),), ((2, 1),), dtypes=("float32", "bfloat16", "int64"))
+def in_sorted_order(torch, device, x):
+    ties = x.detach().round().contiguous()
+    if x.is_floating_point():
+        ties[0, 0] = float("nan")
+    return (*x.sort(1), *ties.sort(1, descending=True, stable=True), *ties.sort(1, stable=True))
+
+
+@rows_of(((2, 3, 2),), ((1, 9),), dtypes=("float32", "int32"))
+def chosen(torch, device, x):
+    wide = x.detach().clone()
+    if x.is_floating_point():
+        wide[0, 1] = float("nan")
+    medians = (*wide.median(1), *wide.nanmedian(1)) if x.is_floating_point() else ()
+    return (*x.topk(2, 1), *x.topk(1, 1, largest=False), *x.kthvalue(2, 1), *x.median(1), *medians, x.detach().round().unique())
+
+
 # ---------------------------------------------------------------- draws: chunks of 128 elements, or 64 of 64 bits
 @rows_of(((5, 27),), ((2, 3),))
 def dropped(torch, device, x):
