@@ -173,6 +173,12 @@ def written_rows(torch, device, x, values):
     return x.index_copy(0, index, values), x.index_fill(1, index[1:], 2.0), x.index_put((index, index.flip(0) // 2), values[0])
 
 
+# ---------------------------------------------------------------- products: depths of 4 and more are cut
+@rows_of(((3, 12), (12, 2), (2,)), ((1, 16), (16, 1), (1,)), ((3, 9), (9, 5), (5,)), ((2, 7), (7, 2), (2,)))
+def products_in_pieces(torch, device, a, b, bias):
+    return torch.addmm(bias, a, b, beta=0.5, alpha=2.0), torch.nn.functional.linear(a, b.t(), bias).relu(), a @ b
+
+
 # ---------------------------------------------------------------- windows
 @rows_of(((2, 3, 5, 4),), ((1, 1, 2, 2),), dtypes=("float32", "float64", "bfloat16", "float16"))
 def max_pooled(torch, device, x):

@@ -148,6 +148,16 @@ def test_products_keep_their_sums_in_registers(dtype, sizes, planned):
     assert not local_bytes(text) and ".f64" not in text and "fma.rn.f32" in text
 
 
+def test_long_depths_are_cut(planned):
+    """Of a product with few tiles: pieces of the depth by tiles, then their sum."""
+    pieces, total = planned("gemm.gemm", "plan_gemm", 64, 64, 65536, "float32", (65536, 1), (64, 1), (64, 1), bias="column", beta=0.5)
+    assert (pieces.name, total.name) == ("product_tiles", "add_pieces")
+    for kernel in (pieces, total):
+        assert ".f64" not in kernel.ptx((9, 0))
+        for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
+            assert stack_bytes(kernel.cubin(capability, variant)) == 0
+
+
 @pytest.mark.parametrize("dtype, b_strides", [("bfloat16", (1, 64)), ("float16", (640, 1))])
 def test_products_of_16_bit_floats_are_by_tensor_cores(dtype, b_strides, planned):
     """Where lines are of whole 16 bytes; with tiles beside them for addresses that are not."""

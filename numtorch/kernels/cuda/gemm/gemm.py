@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from ...cpu.gemm.product import Problem
+from ...elementtypes import itemsize
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
-from . import tensorcores
+from ..shared.elements import launch
+from . import depth, tensorcores
 from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, load, tile_for, tile_kernel
 
 # What the elements' functions read: strides of A, B and C, along rows, columns and the batch.
@@ -53,8 +55,23 @@ def _strides(problem):
     return [*problem.a, a, *problem.b, b, *problem.c, c]
 
 
+def _in_pieces(problem, dtype, flags, alpha, beta, along, pieces, device):
+    """The product as `pieces` products of a part of the depth each, and their sum."""
+    m, n, span = problem.m, problem.n, problem.k // pieces
+    tile = tile_for(m, n, pieces)
+    row, tiles = header(m, n, span, pieces, tile)
+    row += [*problem.a, span * problem.a[1], *problem.b, span * problem.b[0], n, 1, m * n]
+    first = prepare(tile_kernel(dtype, tile, (strided_a, strided_b, strided_c), along), row, tiles, device)
+    row, _ = header(m, n, problem.k, 1, tile, flags, bits(alpha, dtype), bits(beta, dtype), problem.bias_stride)
+    last = launch(depth.adding_kernel(dtype, strided_c), row + [*_strides(problem), pieces], m * n, device)
+    return Prepared(depth.InPieces(first, last, pieces * m * n * itemsize(dtype), device), last.descriptor, 0, (first, last))
+
+
 def _in_tiles(problem, dtype, flags, alpha, beta, along, device):
     batch = problem.batch
+    pieces = depth.pieces_of(problem.m, problem.n, problem.k, batch, dtype)
+    if pieces > 1:
+        return _in_pieces(problem, dtype, flags, alpha, beta, along, pieces, device)
     work, tile = accumulator(dtype), tile_for(problem.m, problem.n, batch)
     row, tiles = header(problem.m, problem.n, problem.k, batch, tile, flags, bits(alpha, work), bits(beta, work),
                         problem.bias_stride)

@@ -230,13 +230,18 @@ def accumulator(dtype):
     return "int32" if is_small_integer(dtype) and dtype != "uint16" else compute_type(dtype)
 
 
+def integer_of(work):
+    """What the bits of a sum's parts are kept as."""
+    return INTEGERS.get(work, np.int64)
+
+
 @functools.cache
 def tile_kernel(dtype, tile, elements, along=(True, True)):
     """The kernel of a dtype, a tile and the functions (element_a, element_b, place_c, bias_row), the last where it is not the row's
     number; `along`: whether neighbouring threads load neighbours along the depth of A and of B."""
     work = np.dtype(accumulator(dtype))
     forms = dict(zip(("element_a", "element_b", "place_c", "bias_row"), elements))
-    names = dict(tile.names(), **bindings(dtype), W=work.type, INT=INTEGERS.get(work.name, np.int64), A_ALONG=along[0],
+    names = dict(tile.names(), **bindings(dtype), W=work.type, INT=integer_of(work.name), A_ALONG=along[0],
                  B_ALONG=along[1], scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), **forms)
     if work.kind == "c":
         names["rectify"] = same

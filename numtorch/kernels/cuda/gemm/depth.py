@@ -1,0 +1,65 @@
+"""A product's depth shared by blocks on a GPU: where C has too few tiles to keep the device at work and the depth is long, as for
+the gradients of weights, pieces of the depth are products of a batch into scratch memory, and a second launch adds them up and
+finishes C.
+"""
+from __future__ import annotations
+
+import functools
+
+from numpy import float32, int64
+
+from ...elementtypes import bindings
+from ..compiler import compile_kernel, cuda
+from ..environment import SIMULATED, THREADS
+from ..runtime import runtime
+from . import tiles
+from .tiles import ELEMENTS, SIZE_M, SIZE_N, put
+
+W = float32
+PIECES = ELEMENTS + 9                                    # behind the strides: how many pieces of the depth there are
+SHORTEST = 4 if SIMULATED else 256                       # depth of a piece
+WANTED = 4 if SIMULATED else 264                         # tiles that keep every multiprocessor of a large GPU at work, twice
+
+
+def pieces_of(m, n, k, batch, dtype) -> int:
+    """Into how many equal pieces the depth is cut."""
+    if batch != 1 or dtype not in ("float32", "float64"):
+        return 1
+    largest = tiles.TILES_OF[0]
+    count = -(-m // (largest.rows * largest.row_threads)) * -(-n // (largest.columns * largest.column_threads))
+    most = min(WANTED // count, k // SHORTEST)
+    return next((pieces for pieces in range(most, 1, -1) if k % pieces == 0), 1)
+
+
+def add_pieces(partial, c, bias, descriptor):
+    """A thread an element of C."""
+    m, n = descriptor[SIZE_M], descriptor[SIZE_N]
+    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while e < m * n:
+        total = W(0)
+        for piece in range(descriptor[PIECES]):
+            total += partial[piece * m * n + e]
+        put(total, c, bias, int64(0), e // n, e % n, descriptor)
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+@functools.cache
+def adding_kernel(dtype, place_c):
+    """The kernel that adds the pieces of a product of this dtype up, of which the epilogue is told as of tiles."""
+    meaning = bindings(dtype)
+    names = dict(meaning, W=meaning["T"], INT=tiles.integer_of(dtype), place_c=place_c, scalar=tiles.float_scalar)
+    return compile_kernel(add_pieces, (dtype + "*",) * 3 + ("int64*",), names, dtype)
+
+
+class InPieces:
+    """The two launches, with scratch memory of this call's own."""
+
+    __slots__ = ("device", "first", "last", "nbytes")
+
+    def __init__(self, first, last, nbytes, device):
+        self.first, self.last, self.nbytes, self.device = first, last, nbytes, device
+
+    def __call__(self, a, b, c, bias, descriptor):
+        owner, scratch = runtime().allocate(self.nbytes, self.device)
+        self.first.call(a, b, scratch, 0, self.first.descriptor)
+        self.last.call(scratch, c, bias, descriptor)     # the owner gives the memory back after this in stream order
