@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ACROSS = {"cpu"}                                         # rows that are about the host
+ACROSS = {"cpu", "pin_memory"}                                         # rows that are about the host
 PARTS = 4                                                # of the elementwise table, of which one runs each day; all with NUMTORCH_TEST_ALL=1
 
 
