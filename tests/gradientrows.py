@@ -73,8 +73,9 @@ ROWS = {
     "cumulative_trapezoid": row(lambda x: a.cumulative_trapezoid(x), M), "sort": row(lambda x: x.sort(1)[0], M),
     "msort": row(lambda x: a.msort(x), M), "topk": row(lambda x: x.topk(2, 1)[0], M),
     # products
-    "mm": row(lambda x, y: x.mm(y), M, S), "bmm": row(lambda x, y: x.bmm(y), (2, 2, 3), (2, 3, 2)),
-    "matmul": row(lambda x, y: x @ y, (2, 2, 3), (3, 2)), "mv": row(lambda x, y: x.mv(y), M, V),
+    "mm": row(lambda x, y: (x.mm(y), x[:, :1].mm(y[:1])), M, S),
+    "bmm": row(lambda x, y: (x.bmm(y), x[..., :1].bmm(y[:, :1])), (2, 2, 3), (2, 3, 2)),
+    "matmul": row(lambda x, y: (x @ y, x[..., :1] @ y[:1]), (2, 2, 3), (3, 2)), "mv": row(lambda x, y: x.mv(y), M, V),
     "inner": row(lambda x, y: x.inner(y), M, S), "vdot": row(lambda x, y: x.vdot(y), V, V), "kron": row(lambda x, y: x.kron(y), M, V),
     "cross": row(lambda x, y: x.cross(y, 1), M, M), "vander": row(lambda x: a.vander(x, 3), V),
     "combinations": row(lambda x: a.combinations(x), V),

@@ -30,6 +30,7 @@ from ..kernels.forks import survive_fork
 from ..nn.utils import parameters
 from ..ops.core import status
 from ..ops.core.generator import Generator
+from ..ops.core.primitive import Dropped
 from ..ops.index import index_op
 from ..ops.reduce.query import CHECK_PROBABILITIES
 from ..ops.shape import join
@@ -188,6 +189,7 @@ class Watch:
         self.walked: list = []
         self.memory = Memory()
         self.memory.items = self.items
+        self.dropped = Dropped()
         self.claimed: dict = {}
         self.kept: list = []
         self.updates: list[Update] = []

@@ -13,6 +13,7 @@ from gradientrows import ROWS, nodes_of, points, values
 import numtorch as torch
 import numtorch.nn.functional as F
 from numtorch.autograd import gradcheck, gradgradcheck
+from numtorch.kernels.planning import without_memory
 from numtorch.kernels.threads import Prepared
 from numtorch.layout import Layout
 from numtorch.ops.core import primitive
@@ -32,13 +33,13 @@ WITHOUT_GRADIENT = frozenset("""detach_copy empty_permuted hash_tensor to_device
     make one_hot legacy_reduction paired_loss reduced reduced_terms wrap_dim
     backward bool byte char cuda int long short data_ptr dim element_size get_device is_conj is_contiguous is_inference is_signed item ndimension nelement new_empty
     new_full new_ones new_tensor new_zeros numpy register_hook register_post_accumulate_grad_hook retain_grad size storage_offset stride tolist
-    share_memory storage storage_type untyped_storage geqrf btrifact_with_info matrix_rank
+    share_memory record_stream storage storage_type untyped_storage geqrf btrifact_with_info matrix_rank
 """.split())
 
 # What random ones keep is drawn anew by each call: the tests of dropout compare with the mask. Casts to fewer digits are `to`'s row.
 UNTRIED = frozenset("""
     alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout feature_dropout gumbel_softmax multi_head_attention_forward
-    float half bfloat16 cfloat
+    float half bfloat16 cfloat chalf
 """.split())
 
 
@@ -95,15 +96,40 @@ def _wipe(kept):
 
 @pytest.mark.filterwarnings("ignore:.nn.functional.upsample")
 def test_plans_keep_what_they_run(monkeypatch):
-    """Where tables hold one plan, and a descriptor is wiped as soon as nothing keeps it, results are what they were."""
+    """Where tables hold one plan, and a descriptor is wiped as soon as nothing keeps it, results are what they were; and so they are
+    where the plans of one table are dropped, on which those of another were made."""
     expected = {name: _outcome(*given[:2]) for name, given in ROWS.items()}
+
+    def check(name, when):
+        found = _outcome(*ROWS[name][:2])
+        assert all(np.array_equal(f, e, equal_nan=True) for f, e in zip(found, expected[name], strict=True)), (name, when)
     monkeypatch.setattr(primitive, "PLAN_LIMIT", 1)
     monkeypatch.setattr(Prepared, "__del__", lambda self: _wipe(self._keep), raising=False)
     primitive.forget_plans()
-    for name, (function, shapes, _) in ROWS.items():
-        for _ in range(2):
-            found = _outcome(function, shapes)
-            assert all(np.array_equal(f, e, equal_nan=True) for f, e in zip(found, expected[name], strict=True)), name
+    for name in ROWS:
+        check(name, "first")
+        check(name, "second")
+    monkeypatch.setattr(primitive, "PLAN_LIMIT", 100)
+    for name in ROWS:
+        primitive.forget_plans()
+        check(name, "planned")
+        for table in [table for table in primitive._tables if table]:
+            table.empty()
+            check(name, table.place)
+
+
+def test_what_is_planned_without_memory_is_not_found_by_calls():
+    """Its kernels do nothing."""
+    a, b, bias = torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)
+    calls = {"mm": (a, b), "linear": (a, b.t(), bias), "add": (a, a), "exp": (a,), "softmax": (a, -1)}
+    primitive.forget_plans()
+    with without_memory():
+        for name, given in calls.items():
+            registry[name].planned_for([t.layout for t in given if hasattr(t, "layout")],
+                                                 tuple(t for t in given if not hasattr(t, "layout")))
+    assert a.mm(b).tolist() == [[3.0] * 4] * 2 and F.linear(a, b.t(), bias).tolist() == [[4.0] * 4] * 2
+    assert (a + a).tolist() == [[2.0] * 3] * 2 and torch.zeros(2, 3).exp().tolist() == a.tolist()
+    assert a[:, :2].contiguous().softmax(-1).tolist() == [[0.5] * 2] * 2
 
 
 # what the rows do not record: random masks and draws, copies between devices, writes in place, refusals, and

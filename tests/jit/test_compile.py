@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 
 import numtorch as torch
 from numtorch import nn
+from numtorch.jit.capture import Watch
 from numtorch.kernels import compiler, debugmemory
-from numtorch.ops.core.primitive import forget_plans
+from numtorch.ops.core.primitive import forget_plans, registry
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
                                 reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
@@ -425,3 +427,23 @@ def test_several_steps_are_captured_and_explained_after_their_replays():
         assert not torch.compile.explain(each)(x).breaks
     assert all(kind.replays for each in steps for kind in each._kinds.values())
     assert not torch.compile.explain(step)(x).breaks
+
+
+def test_what_ran_in_a_call_stays_while_the_call_is_captured():
+    """Kernels' descriptions are known by their addresses: another one must not come to lie where one was that has run."""
+    x, watch = torch.ones(7), Watch()
+    forget_plans()
+
+    def call():
+        y = x + 1
+        forget_plans()
+        return y * 2
+    ADD = registry["add"]
+    x + 1
+    described = weakref.ref(next(iter(ADD.plans.values())).prepared)
+    watch.run(call, (), {})
+    gc.collect()
+    assert not ADD.plans and described() is not None
+    watch = None
+    gc.collect()
+    assert described() is None

@@ -11,7 +11,7 @@ from numtorch.ops.core.primitive import registry
 F = torch.nn.functional
 
 # What must look at elements.
-READS = gradients.SPARSE | set("masked_scatter masked_select __getitem__ cpu".split())
+READS = gradients.SPARSE | set("masked_scatter masked_select __getitem__ cpu pin_memory".split())
 
 
 def outline(result):

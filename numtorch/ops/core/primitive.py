@@ -21,11 +21,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 
 from ...autograd.graph import Recorded
 from ...devices import on_default_device_change
 from ...dtypes import on_default_dtype_change
 from ...kernels import ahead
+from ...kernels.planning import planning
 from ...kernels.threads import on_thread_count_change
 from ...layout import Layout
 from ...tensor import Tensor, ring_of
@@ -92,13 +94,34 @@ class PlanTable(dict):
         return self.keep_again(key, plan)
 
     def keep_again(self, key, plan):
-        """Keep a plan that another table keeps, and so counts, too."""
+        """Keep a plan that another table keeps, and so counts, too. What is planned without memory does nothing: calls must not
+        find it."""
+        if planning.without_memory:
+            return plan
         if len(self) >= PLAN_LIMIT:
-            self.clear()
+            self.empty()
         self[key] = plan
         return plan
 
+    def empty(self):
+        for dropped in _dropped:
+            dropped.append(list(self.values()))
+        self.clear()
 
+
+class Dropped(list):
+    """The plans that tables drop while this is there. A capture has one: it knows kernels' descriptions by their addresses, where
+    there must not be others meanwhile."""
+
+    __slots__ = ("__weakref__",)
+    __hash__ = object.__hash__
+
+    def __init__(self):
+        super().__init__()
+        _dropped.add(self)
+
+
+_dropped: weakref.WeakSet = weakref.WeakSet()
 _tables: list = []
 _kept = [0]                                              # plans that tables have been given since all were emptied
 
@@ -114,7 +137,7 @@ def forget_plans() -> None:
     """Drop every plan. They are made again when needed."""
     _kept[0] = 0
     for table in _tables:
-        table.clear()
+        table.empty()
 
 
 on_thread_count_change(forget_plans)

@@ -58,10 +58,10 @@ def run(self, a, b, bias=None):
 class Outer:
     """A planned product of depth 1, whose every element is one product: elementwise, in an eighth of a matrix product's time."""
 
-    __slots__ = ("out", "ring", "call", "descriptor")
+    __slots__ = ("out", "ring", "call", "descriptor", "prepared")
 
     def __init__(self, plan):
-        self.out, self.call, self.descriptor = plan.out, plan.call, plan.descriptor
+        self.out, self.call, self.descriptor, self.prepared = plan.out, plan.call, plan.descriptor, plan.prepared
         self.ring = ring_for(plan.out.nbytes, plan.out.device)
 
     run = make(f"""
