@@ -289,10 +289,24 @@ class Trace(Level):
         if not isinstance(target.layout, Traced):
             self.adopt(target)
             inner[0] = self.inside(target)
+        packed, self.packed = self.packed, []
         op.inplace(*inner)
+        for saved in self.packed:
+            self._know_copy(saved.tensor, inner, values)
+        self.packed = packed
         value, = self.emit(op.name, values, (), [inner[0].layout], writes=() if plain else (0,))
         self.store(inner[0], value)
         return target
+
+    def _know_copy(self, tensor, inner, values):
+        """Have a copy of what an operand held, which the tape made before that was written to, be the operand's value."""
+        if tensor.layout.weak or id(tensor.memory) in self.cells:
+            return
+        held = {value for t, value in zip(inner, values)
+                if isinstance(t, Tensor) and t.layout is tensor.layout and t.memory is inner[0].memory}
+        if len(held) != 1:
+            raise NotImplementedError("trace: a call in place keeps what it writes to in another order")
+        self._cell_of(tensor, held.pop())
 
     def store(self, inside: Tensor, value: Value) -> None:
         """Note that the memory of a tensor holds another value.
@@ -384,8 +398,10 @@ class Trace(Level):
             return saved
         tensor, version = saved
         cell = self.cells.get(id(tensor.memory))
-        if cell is None or self.over or tensor.layout.weak:
+        if self.over or tensor.layout.weak:
             return tensor
+        if cell is None:                                 # as a constant it would be what it is now for ever
+            raise NotImplementedError("trace: a call keeps for its derivative what is neither its arguments nor its results")
         if not cell.version and cell.first is not None and not self._is_live(cell):
             return tensor                                # a constant is as it is
         if tensor.memory.version != version:

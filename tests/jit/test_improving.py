@@ -66,6 +66,23 @@ def test_a_chain_of_elementwise_ops_becomes_one_launch():
     assert "fusion: 1" in str(torch.compile.explain(function)(x, y))
 
 
+def test_what_is_kept_of_an_operand_that_is_written_is_no_constant():
+    """The tape keeps a copy of it, which the graph must not have as it was in the call that was traced."""
+    torch.manual_seed(0)
+    weight = torch.randn(3).requires_grad_()
+
+    def step(x):
+        weight.grad = None
+        y = weight * x
+        (y * 1).mul_(y).sigmoid_().sum().backward()
+        return weight.grad * 1
+    function, x = torch.compile(step), torch.randn(3)
+    settled(function, x)                                 # of equal data, so that comparing results tells nothing
+    for _ in range(3):
+        x = torch.randn(3)
+        close(function(x), step(x))
+
+
 def test_replay_mode_stays_launches():
     function = torch.compile(lambda x: (x * 2 + 1).exp(), mode="replay")
     for _ in range(30):
