@@ -5,6 +5,7 @@ Replayed launches:
 compiled     `numtorch.compile`: functions that are captured once and replayed
 calls        what tells calls of a function apart, and how one is captured
 splitting    a function split where it cannot be captured
+recorded     a call whose results have a graph: a program of forward, and one that the tape runs in backward
 improving    what becomes of a replay: the graph of its call, in its place
 snapshots    what a call may change, kept and put back
 executor     a graph run in the place of a call
@@ -30,6 +31,7 @@ listing      a graph as Python, for people to read
 programs     functions and modules that run a graph
 updates      steps of optimisers as calls
 gradients    derivatives of primitives as calls
+joint        the graph of a call and of its derivative, divided into forward and backward
 traces       `jit.trace`
 fused        elementwise ops in one kernel
 passes/      from graphs to cheaper graphs

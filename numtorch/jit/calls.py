@@ -107,8 +107,10 @@ def reason_before(tensors):
     if modes.inference or modes.anomaly or modes.saved_hooks:
         return "inference mode, anomaly mode and saved-tensor hooks are not captured"
     for tensor in tensors:
-        if type(tensor) is not Tensor or tensor.node is not None:
-            return "an argument requires grad or is of a class of its own"
+        if type(tensor) is not Tensor:
+            return "an argument is of a class of its own"
+        if tensor.node is not None and not modes.recording:
+            return "an argument requires grad where nothing is recorded"
         if tensor.layout.device.type != "cpu" or tensor.layout.handler is not None:
             return "an argument is on another device or of a special layout"
     return None

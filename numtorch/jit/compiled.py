@@ -13,7 +13,8 @@ from .calls import IGNORED, capture, key_of, reach_of, reason_before, world
 from .capture import Break, Watch
 from .freezing import is_tracing
 from .improving import Improvement
-from .replay import Replay
+from .recorded import Recording
+from .replay import HAS_GRAPH, Replay
 from .splitting import split
 
 KINDS = 16                                               # of arguments, by layouts and values, that a function has programs for
@@ -37,6 +38,7 @@ class _Kind:
         self.captures, self.attempts, self.reason, self.breaks = 0, 0, None, []
         self.objects: list = []                          # whose identity is part of the kind
         self.split: Any = None                           # what is called instead, where it is split
+        self.recording: Recording | None = None          # where its results have a graph
 
     def use(self, replay) -> None:
         """Try a replay, or what has come in its place, first from now on."""
@@ -82,6 +84,10 @@ class Compiled:
                         if number or replay.successor is not None:
                             kind.use(replay)
                         return result[0]
+        if kind.recording is not None and kind.reason is None and not is_tracing():
+            result = kind.recording.call(tensors, args, kwargs)
+            kind.reason = kind.recording.reason
+            return result
         return self._first_calls(kind, tensors, args, kwargs)
 
     def __get__(self, instance, owner=None):
@@ -125,7 +131,9 @@ class Compiled:
             kind.codes = watch.codes
             return result
         result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"])
-        if replay is not None:
+        if breaks and breaks[0].what == HAS_GRAPH:
+            kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"])
+        elif replay is not None and all(tensor.node is None for tensor in tensors):
             if self._options["passes"]:
                 replay.better = Improvement(replay, functools.partial(_reached, function, kind.codes), function, replay.reuse,
                                             self._options["memory_budget"])
@@ -134,9 +142,9 @@ class Compiled:
             if kind.captures >= CAPTURES:
                 kind.reason, kind.replays = "what it does changes from call to call", []
         else:
-            kind.breaks, kind.attempts = breaks, kind.attempts + 1
+            kind.breaks, kind.attempts = breaks or [Break("an argument requires grad", "?", 0)], kind.attempts + 1
             if kind.attempts >= ATTEMPTS:
-                kind.reason = str(breaks[0])
+                kind.reason = str(kind.breaks[0])
                 if not self._options["fullgraph"]:
                     kind.split = split(function, {each.outer for each in breaks if each.outer},
                                        lambda piece: Compiled(piece, self._options))
@@ -275,6 +283,7 @@ class Explanation:
 
     Attributes:
         launches: how many kernels a replay launches; 0 where there is none.
+        backward: how many of these are launched when the tape comes back to the call, where its results have a graph.
         breaks: what keeps the call from being replayed, each with `what`, `file` and `line`.
         pieces: what stands between these and is compiled of its own, where a compiled function is split at them: file, line and
             launches of each, of which there are 0 as long as it is not replayed.
@@ -285,7 +294,7 @@ class Explanation:
         settled: whether nothing more becomes of the program, however often it is called.
     """
 
-    def __init__(self, breaks, replay=None, pieces=()) -> None:
+    def __init__(self, breaks, replay=None, pieces=(), backward=None) -> None:
         self.pieces = [Part(each.function.__code__.co_filename, each.line, each.launches()) for each in pieces]
         self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
         self.before = 0
@@ -294,11 +303,14 @@ class Explanation:
             self.launches, self.bytes, self.captured = replay.launches, replay.memory.nbytes, replay.memory.captured
             self.passes, self.stays = replay.passes, replay.stays
             self.before = replay.memory.before or self.bytes
+        self.backward = 0 if backward is None else backward.launches
+        self.launches += self.backward
 
     def __str__(self) -> str:
         if not self.breaks:
             lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own, packed of {self.captured}"
                      + (f", {self.before} before passes" if self.passes else "")]
+            lines += [f"  {self.backward} of these launches in backward"] if self.backward else []
             lines += [f"  {name}: {count}" for name, count in self.passes.items()]
             return "\n".join(lines + ([f"  launches stay: {self.stays}"] if self.stays else []))
         lines = ["split at:" if self.pieces else "not captured:", *[f"  {each}" for each in self.breaks]]
@@ -343,6 +355,8 @@ def explain(function) -> Callable:
                 with replay.lock:
                     if replay.fits(tensors):
                         return Explanation([], replay)
+            if kind is not None and kind.recording is not None and kind.recording.programs:
+                return _explained(kind.recording.programs[0])
             if kind is not None and kind.split is not None:
                 return Explanation(kind.breaks, pieces=kind.split.pieces)
         watch = Watch(capturing=False)
@@ -352,8 +366,21 @@ def explain(function) -> Callable:
             _, replay, breaks, codes = capture(inner, args, kwargs, tensors, codes, False)
             if replay is not None:
                 return Explanation([], replay)
+        if breaks[0].what == HAS_GRAPH:
+            recording = Recording(inner, codes, False)
+            while recording.reason is None and not recording.programs:
+                recording.call(tensors, args, kwargs)
+            if recording.programs:
+                return _explained(recording.programs[0])
+            breaks = [breaks[0]._replace(what=f"{HAS_GRAPH}, and {recording.reason}")]
         return Explanation(breaks)
     return explained
+
+
+def _explained(program):
+    explanation = Explanation([], program.forward.replay, backward=program.backward.replay)
+    explanation.passes = program.passes
+    return explanation
 
 
 compile.explain = explain  # type: ignore[attr-defined]

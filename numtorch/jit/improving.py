@@ -40,13 +40,13 @@ from .tracing import Trace
 
 PATIENCE = 16                                            # replays before the call is traced
 TURNS = 12                                               # calls that two programs take turns in, after verification
-_compiling: set = set()                                  # the threads that do
+compiling: set = set()                                  # the threads that do
 _WITHOUT_TENSORS = {"tqdm", "rich", "tensorboard", "ipykernel", "IPython", "zmq", "tornado"}    # whose threads draw, log and listen
 
 
-def _onlookers() -> list:
+def onlookers() -> list:
     """The other threads of Python that could use tensors."""
-    return [thread for thread in threading.enumerate() if thread is not threading.current_thread() and thread not in _compiling
+    return [thread for thread in threading.enumerate() if thread is not threading.current_thread() and thread not in compiling
             and not {type(thread).__module__.partition(".")[0],
                      str(getattr(getattr(thread, "_target", None), "__module__", "")).partition(".")[0]} & _WITHOUT_TENSORS]
 
@@ -93,7 +93,7 @@ class Improvement:
             self._stay("its arguments come in another order")
         elif self.calls >= PATIENCE:
             reach = self.begin(args, kwargs, tensors)
-            if not reach.tensors or not _onlookers():
+            if not reach.tensors or not onlookers():
                 self._trace(tensors, args, kwargs, reach)
         return self.replay.run(tensors)
 
@@ -123,7 +123,7 @@ class Improvement:
         self.failure = None
         runs = [warm_up(each, tensors) for each, _, _ in made]
         self.thread = threading.Thread(target=self._compile, args=(made, runs), name="numtorch compiles")
-        _compiling.add(self.thread)
+        compiling.add(self.thread)
         self.thread.start()
         self.stage = self._compiled
 
@@ -135,7 +135,7 @@ class Improvement:
         except Exception as error:
             self.failure = error
         finally:
-            _compiling.discard(threading.current_thread())
+            compiling.discard(threading.current_thread())
 
     def _compiled(self, tensors, args, kwargs):
         if not self.thread.is_alive():
@@ -147,7 +147,7 @@ class Improvement:
 
     def _verify(self, tensors, args, kwargs):
         reach = self.begin(args, kwargs, tensors)
-        before, watch = self._snapshot(tensors, reach), Watch()
+        before, watch, result = self._snapshot(tensors, reach), Watch(), None
         leaves = [leaf for leaf, _ in before.gradients]
         held = [*tensors, *[t for _, t in reach.tensors.values()]]
         candidate: Any = None
@@ -158,6 +158,12 @@ class Improvement:
         try:
             beginning = Before(tensors, reach)
             result = watch.run(lambda: self.executor.run(*tensors), (), {})
+            if watch.breaks:                             # where a plan is made again that was dropped: the next time it is there
+                result = None
+                watch.memory.close()
+                before.restore()
+                watch, beginning = Watch(), Before(tensors, reach)
+                result = watch.run(lambda: self.executor.run(*tensors), (), {})
             if watch.breaks:
                 raise NotCaptured(str(watch.breaks[0]))
             candidate = Replay(watch, beginning, result, self.reuse)

@@ -23,6 +23,7 @@ from .reach import difference_of
 from .steps import Draw, Update
 
 SMALL_INTEGER = 1 << 16                                  # no address is as small
+HAS_GRAPH = "it returns a tensor that has a graph"
 LOOKS = 50                                               # times that words of memory are read anew, of each kind
 _HOLE = object()                                         # where a result has a tensor
 
@@ -99,7 +100,7 @@ class Replay:
                 self.results.append(("object", tensor, 0, None, None))
                 continue
             if tensor.node is not None and tensor.node not in walked:
-                raise NotCaptured("it returns a tensor that has a graph: call it under no_grad, or put backward() into it")
+                raise NotCaptured(HAS_GRAPH)
             if not isinstance(tensor.memory, CapturedStorage) or id(tensor.memory) not in watch.memory.alive:
                 raise NotCaptured("it returns a view of an argument or of a tensor that is there already")
             if tensor.memory not in self.exported:
@@ -116,10 +117,9 @@ class Replay:
                 after = grad                             # another tensor in its place, as zero_grad(set_to_none=False) makes
             self.leaves.append((leaf, grad, after))
             if after is not None and after is not grad:
-                if not isinstance(after.memory, CapturedStorage) or id(after.memory) not in watch.memory.alive:
-                    raise NotCaptured("a gradient is in memory that was there before")
-                if after.node is not None:
-                    raise NotCaptured("a gradient has a graph")
+                own = isinstance(after.memory, CapturedStorage) and id(after.memory) in watch.memory.alive
+                if not own or after.node is not None:
+                    raise NotCaptured("a gradient is in memory that was there before, or has a graph")
                 if after.memory in self.exported:
                     raise NotCaptured("it returns a gradient that parameters keep too")
 

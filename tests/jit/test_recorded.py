@@ -1,0 +1,286 @@
+"""Compiled calls whose results have a graph: forward and backward are programs of their own, and give what eager calls give."""
+import copy
+import pickle
+import threading
+
+import pytest
+from replays import kind_of, same
+
+import numtorch as torch
+from numtorch import nn
+from numtorch.jit.recorded import ATTEMPTS
+from numtorch.kernels import compiler, debugmemory
+
+pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
+                                reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
+F = nn.functional
+
+
+def recording_of(compiled):
+    return kind_of(getattr(compiled, "_compiled", compiled)).recording
+
+
+def settle(call, compiled, most=40):
+    """Call until there are programs, or it is known that there are none."""
+    for _ in range(most):
+        call()
+        kinds = list(getattr(compiled, "_compiled", compiled)._kinds.values())
+        pending = [k.recording.pending for k in kinds if k.recording is not None and k.recording.pending is not None]
+        for _, thread in pending:
+            if thread is not None:
+                thread.join()
+        if kinds and all(k.reason or (k.recording is not None and k.recording.programs) for k in kinds):
+            return
+
+
+class Attending(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(11, 16), nn.Parameter(torch.randn(6, 16) * 0.1)
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        self.norm, self.head = nn.LayerNorm(16), nn.Linear(16, 11, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, x):
+        return self.head(self.norm(self.layer(self.words(x) + self.places)))
+
+
+class Reading(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.lstm, self.head = nn.Embedding(11, 8), nn.LSTM(8, 12, batch_first=True), nn.Linear(12, 11)
+
+    def forward(self, x):
+        out, (h, c) = self.lstm(self.words(x))
+        return self.head(out)
+
+
+NETWORKS = {
+    "perceptron": (lambda: nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.2), nn.BatchNorm1d(16), nn.Linear(16, 11)),
+                   lambda: torch.randn(32, 8), 32),
+    "convolutions": (lambda: nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
+                                           nn.Conv2d(4, 6, 3), nn.GELU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(24, 11)),
+                     lambda: torch.randn(4, 1, 12, 12), 4),
+    "attention": (Attending, lambda: torch.randint(0, 11, (3, 6)), 18),
+    "recurrent": (Reading, lambda: torch.randint(0, 11, (3, 6)), 18),
+}
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_usual_loop_trains_a_compiled_network(name, mode):
+    """To rounding; in bits where nothing is put together otherwise, running statistics and dropout included."""
+    make, draw, count = NETWORKS[name]
+    torch.manual_seed(0)
+    net = make()
+    nets = net, copy.deepcopy(net)
+    models = net, torch.compile(nets[1], mode=mode)
+    optimizers = [torch.optim.Adam(each.parameters(), 0.01) for each in nets]
+    for step in range(14):
+        losses = []
+        torch.manual_seed(step)
+        x, y = draw(), torch.randint(0, 11, (count,))
+        for model, optimizer in zip(models, optimizers):
+            torch.manual_seed(step)
+            optimizer.zero_grad(set_to_none=step % 3 != 0)
+            loss = F.cross_entropy(model(x).reshape(-1, 11), y)
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            losses.append(loss.detach())
+        torch.testing.assert_close(*losses, rtol=1e-3, atol=1e-4)
+        pending = recording_of(models[1]) and recording_of(models[1]).pending
+        if pending and pending[1] is not None:
+            pending[1].join()
+    recording = recording_of(models[1])
+    assert recording.programs and recording.reason is None, recording.reason
+    if (name, mode) == ("perceptron", "replay"):
+        assert all(same(a, b) for a, b in zip(nets[0].state_dict().values(), nets[1].state_dict().values()))
+    assert bool(recording.programs[0].passes) == (mode == "default" and name != "recurrent")
+
+
+def gradients_of(function, *shapes, seed=0):
+    torch.manual_seed(seed)
+    leaves = [torch.randn(shape).requires_grad_() for shape in shapes]
+    results = function(*[x * 1 for x in leaves])         # arguments with a history
+    parts = list(results.values() if isinstance(results, dict) else results if isinstance(results, tuple) else (results,))
+    total = sum([(r * torch.arange(r.numel()).reshape(r.shape).cos()).sum() for r in parts if r.requires_grad])
+    return [p.detach().clone() for p in parts], torch.autograd.grad(total, leaves, allow_unused=True)
+
+
+INDEX = torch.tensor([0, 2, 0])
+FUNCTIONS = {
+    "one": (lambda x, y: (x @ y).tanh() * x.sum(), [(3, 3), (3, 3)]),
+    "several": (lambda x, y: (x * y, (x + y).sum(0), x.argmax(1)), [(3, 4), (3, 4)]),
+    "a dict": (lambda x: {"a": x.exp(), "b": x.sum()}, [(4,)]),
+    "passed on": (lambda x, y: x + y, [(2, 3), (2, 3)]),
+    "passed on otherwise": (lambda x, y: x.t() + y.sum(), [(2, 3), (2, 3)]),
+    "a sum": (lambda x: x.sum(), [(2, 3)]),
+    "not used": (lambda x, y: x * 2, [(2, 3), (2, 3)]),
+    "views of results": (lambda x: (lambda y: y.t() * 3)(x.sin()), [(2, 3)]),
+    "equal results": (lambda x: (x * 2, x * 2), [(2, 3)]),
+    "written within": (lambda x: (x * 1).mul_(x).add_(1), [(3,)]),
+    "indices": (lambda x: x[INDEX].softmax(-1), [(3, 4)]),
+    "a number": (lambda x: (x * 2, 7)[0], [(3,)]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_arguments_with_graphs(name):
+    function, shapes = FUNCTIONS[name]
+    compiled = torch.compile(function, mode="replay")
+    for seed in range(8):
+        (outs, grads), (wanted, expected) = (gradients_of(f, *shapes, seed=seed) for f in (compiled, function))
+        torch.testing.assert_close((outs, [g for g in grads if g is not None]), (wanted, [g for g in expected if g is not None]))
+        assert [g is None for g in grads] == [g is None for g in expected]
+    assert recording_of(compiled).programs, recording_of(compiled).reason
+
+
+def test_what_eager_calls_allow():
+    """Several calls before one backward, backward twice, gradients that add up, switching to eval, other shapes, no_grad."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    nets = net, copy.deepcopy(net)
+    models = net, torch.compile(nets[1], mode="replay")
+    for number in range(24):
+        found = []
+        for model, each in zip(models, nets):
+            torch.manual_seed(number)
+            model.train(number % 4 != 3)
+            a, b = model(torch.randn(5, 4)), model(torch.randn(5 + number % 2, 4))
+            loss = a.mean() - b.square().mean()
+            loss.backward(retain_graph=True)
+            loss.backward()
+            with torch.no_grad():
+                c = model(torch.randn(5, 4))
+            if number == 15:
+                each[0].weight.requires_grad_(False)
+            found.append([a, b, c, *[p.grad for p in each.parameters()], *each.buffers()])
+        for a, b in zip(*found, strict=True):
+            assert (a is None) == (b is None)
+            if a is not None:
+                torch.testing.assert_close(a, b)
+    assert any(kind.recording and kind.recording.programs for kind in models[1]._compiled._kinds.values())
+
+
+def test_gradients_of_gradients():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.Softplus(), nn.Linear(8, 1))
+    compiled = torch.compile(net, mode="replay")
+
+    def penalty(model, x):
+        x = x.clone().requires_grad_()
+        slope, = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+        return torch.autograd.grad((slope.norm(dim=1) - 1).square().mean(), list(net.parameters())[:3])
+    for _ in range(8):
+        x = torch.randn(5, 4)
+        torch.testing.assert_close(penalty(compiled, x), penalty(net, x))
+    assert recording_of(compiled).programs
+    drawing = torch.compile(lambda x: F.dropout(x * x, 0.5), mode="replay")
+    for _ in range(6):
+        x = torch.randn(3).requires_grad_()
+        out = drawing(x).sum()
+    assert recording_of(drawing).programs
+    with pytest.raises(RuntimeError, match="call the function without compile"):
+        torch.autograd.grad(out, x, create_graph=True)
+
+
+def test_what_is_written_in_between_is_noticed():
+    weight = torch.randn(3, 3).requires_grad_()
+    compiled = torch.compile(lambda x: (x @ weight).exp(), mode="replay")
+    settle(lambda: compiled(torch.ones(2, 3)).sum().backward(), compiled)
+    assert recording_of(compiled).programs
+    y = torch.ones(2, 3).requires_grad_()
+    settle(lambda: compiled(y).sum().backward(), compiled)
+    for change in (lambda out: weight.detach().add_(1), lambda out: out.detach().mul_(2), lambda out: y.detach().mul_(2)):
+        out = compiled(y)
+        change(out)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            out.sum().backward()
+
+
+def test_hooks_are_called():
+    """A hook is Python: backward runs as it is where there is one, also one that comes later."""
+    torch.manual_seed(0)
+    net = nn.Linear(3, 2)
+    compiled = torch.compile(net, mode="replay")
+    settle(lambda: compiled(torch.ones(2, 3)).sum().backward(), compiled)
+    assert recording_of(compiled).programs
+    calls = []
+    handle = net.weight.register_hook(lambda g: (calls.append(1), g * 10)[1])
+    for _ in range(ATTEMPTS + 3):
+        net.zero_grad()
+        compiled(torch.ones(2, 3)).sum().backward()
+        assert net.weight.grad[0, 0].item() == 20
+    assert len(calls) == ATTEMPTS + 3
+    handle.remove()
+
+    class Doubling(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            calls.append(2)
+            return g * 2
+    own = torch.compile(lambda x: Doubling.apply(x) + 1)
+    x = torch.ones(3).requires_grad_()
+    for _ in range(ATTEMPTS + 4):
+        own(x).sum().backward()
+    assert calls.count(2) == ATTEMPTS + 4 and kind_of(own).reason
+
+
+def test_calls_that_stay_as_they_are():
+    """Views of arguments and results in one memory stay what they are; backward within, too."""
+    x = torch.randn(2, 3).requires_grad_()
+    for function in (lambda a: a.t(), lambda a: a, lambda a: (lambda y: (y, y.t()))(a * 2)):
+        compiled = torch.compile(function)
+        for _ in range(10):
+            found, wanted = compiled(x), function(x)
+            for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (found, wanted)]):
+                assert same(a, b)
+        assert kind_of(compiled).reason
+    leaf = torch.ones(3).requires_grad_()
+
+    def inner(y):
+        (y * 2).sum().backward()
+        return y * 3
+    compiled = torch.compile(inner)
+    for i in range(8):
+        compiled(leaf)
+        assert leaf.grad.tolist() == [2.0 * (i + 1)] * 3
+
+
+def test_threads_and_pickles():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid(), nn.Linear(4, 2))
+    compiled = torch.compile(net, mode="replay")
+    settle(lambda: compiled(torch.ones(3, 4)).sum().backward(), compiled)
+    failed = []
+
+    def work(number):
+        for i in range(40):
+            x = torch.full((3, 4), float(number + i), requires_grad=True)
+            y = x.detach().requires_grad_()
+            compiled(x.detach()).sum()
+            a, = torch.autograd.grad(compiled(x).square().sum(), x)
+            b, = torch.autograd.grad(net(y).square().sum(), y)
+            if not same(a, b):
+                failed.append((number, i))
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert same(pickle.loads(pickle.dumps(compiled))(torch.ones(3, 4)), net(torch.ones(3, 4)))
+
+
+def test_fullgraph_and_explain():
+    net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    compiled = torch.compile(net, fullgraph=True, mode="replay")
+    settle(lambda: compiled(torch.ones(3, 4)).sum().backward(), compiled)
+    for model in (compiled, net):
+        explanation = torch.compile.explain(model)(torch.ones(3, 4))
+        assert not explanation.breaks and explanation.launches >= 3 and "backward" in str(explanation)
