@@ -1,7 +1,7 @@
 """The standard's elementwise functions, made from two tables: of one array, and of two."""
 from __future__ import annotations
 
-from ..ops.creation.fill import full
+from ..ops.creation.fill import full, zeros_like
 from ..ops.memory.conversion import to_dtype
 from ..ops.memory.copies import clone
 from ..ops.pointwise import arithmetic, comparison, complexparts, elementary, floats, functions, power, real_functions, rounding
@@ -10,17 +10,17 @@ from ..ops.reduce.query import broadcast_tensors
 from ..tensor import Tensor
 from .promotion import arrays, isdtype
 
-__all__ = ["clip", "floor_divide", "round", "sign"]
+__all__ = ["clip", "expm1", "floor_divide", "round", "sign", "tanh"]
 
 _OF_ONE = {
     "abs": arithmetic.abs, "acos": elementary.acos, "acosh": elementary.acosh, "asin": elementary.asin, "asinh": elementary.asinh,
     "atan": elementary.atan, "atanh": elementary.atanh, "bitwise_invert": comparison.bitwise_not, "conj": functions.conj,
-    "cos": elementary.cos, "cosh": elementary.cosh, "exp": elementary.exp, "expm1": elementary.expm1,
+    "cos": elementary.cos, "cosh": elementary.cosh, "exp": elementary.exp,
     "isfinite": comparison.isfinite, "isinf": comparison.isinf, "isnan": comparison.isnan, "log": elementary.log,
     "log1p": elementary.log1p, "log2": elementary.log2, "log10": elementary.log10, "logical_not": comparison.logical_not,
     "negative": arithmetic.neg, "positive": functions.positive, "reciprocal": arithmetic.reciprocal,
     "signbit": comparison.signbit, "sin": elementary.sin, "sinh": elementary.sinh, "square": arithmetic.square,
-    "sqrt": elementary.sqrt, "tan": elementary.tan, "tanh": elementary.tanh, "real": complexparts.real, "imag": complexparts.imag,
+    "sqrt": elementary.sqrt, "tan": elementary.tan, "real": complexparts.real, "imag": complexparts.imag,
 }
 _OF_INTEGERS_ITSELF = {"ceil": rounding.ceil, "floor": rounding.floor, "trunc": rounding.trunc}
 _OF_TWO = {
@@ -87,10 +87,29 @@ def _of_parts(function, x) -> Tensor:
     return complexparts.complex(function(complexparts.real(x)), function(complexparts.imag(x)))
 
 
+def expm1(x, /) -> Tensor:
+    """exp(x) - 1; of a complex number with an infinite real part as exp has it, where PyTorch's is NaN."""
+    result = elementary.expm1(x)
+    if not isdtype(x.dtype, "complex floating"):
+        return result
+    return functions.where(comparison.isinf(complexparts.real(x)), functions.sub(elementary.exp(x), 1), result)
+
+
+def tanh(x, /) -> Tensor:
+    """The hyperbolic tangent; beside an infinite real part the imaginary one is a zero of its own sign."""
+    result = elementary.tanh(x)
+    if not isdtype(x.dtype, "complex floating"):
+        return result
+    real, imag = complexparts.real(x), complexparts.imag(x)
+    far = comparison.logical_and(comparison.isinf(real), comparison.isfinite(imag))
+    limit = complexparts.complex(complexparts.real(result), elementary.copysign(zeros_like(imag), imag))
+    return functions.where(far, limit, result)
+
+
 def sign(x, /) -> Tensor:
     """-1, 0 or 1; of a complex number x / |x|; NaN of NaN."""
     if isdtype(x.dtype, "complex floating"):
-        return arithmetic.sgn(x)
+        return functions.where(comparison.eq(x, 0), zeros_like(x), arithmetic.sgn(x))       # without the signs of a zero's parts
     result = arithmetic.sign(x)
     return functions.where(comparison.isnan(x), x, result) if x.dtype.category == 2 else result
 

@@ -221,6 +221,25 @@ def test_where_numpy_does_not_follow():
     assert xp.argsort(xp.asarray([2, 3, 1]), descending=True).tolist() == [1, 0, 2]
 
 
+INFINITE, NOT = float("inf"), float("nan")
+SPECIAL = [("expm1", (-INFINITE, INFINITE), (-1, 0)), ("expm1", (-INFINITE, NOT), (-1, 0)), ("expm1", (INFINITE, INFINITE), (INFINITE, NOT)),
+           ("expm1", (INFINITE, NOT), (INFINITE, NOT)), ("expm1", (INFINITE, 0.0), (INFINITE, 0)), ("expm1", (0.5, 1.0), None),
+           ("tanh", (INFINITE, 2.0), (1, 0.0)), ("tanh", (-INFINITE, -2.0), (-1, -0.0)), ("tanh", (INFINITE, INFINITE), (1, 0)), ("tanh", (0.5, 1.0), None),
+           ("sign", (-0.0, -0.0), (0.0, 0.0)), ("sign", (3.0, -4.0), (0.6, -0.8)), ("sign", (NOT, 1.0), (NOT, NOT))]
+
+
+@pytest.mark.parametrize("name, given, wanted", SPECIAL)
+def test_special_values_of_complex_numbers(name, given, wanted):
+    """The standard's table; where it leaves a sign open, the absolute value."""
+    found = getattr(xp, name)(xp.asarray([complex(*given)]))[0].item()
+    wanted = wanted or getattr(np, name)(complex(*given))
+    if not isinstance(wanted, tuple):
+        wanted = wanted.real, wanted.imag
+    for part, other in zip((found.real, found.imag), wanted):
+        np.testing.assert_allclose(abs(part), abs(other), 1e-14)
+        assert (isinstance(other, int) and other == 0) or np.isnan(other) or np.signbit(part) == np.signbit(other)
+
+
 REFUSALS = [("xp.squeeze(X, axis=0)", ValueError), ("xp.take(X, xp.asarray([0]))", ValueError), ("xp.cumulative_sum(X)", ValueError),
             ("xp.nonzero(xp.asarray(1))", ValueError), ("xp.reshape(xp.permute_dims(X, (1, 0)), (6,), copy=False)", ValueError),
             ("xp.astype(Z, xp.float64)", TypeError), ("xp.asarray([1], copy=False)", ValueError), ("xp.abs(x=X)", TypeError),
