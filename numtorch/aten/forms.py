@@ -5,6 +5,8 @@ import builtins
 
 import numtorch
 
+from ..ops.nn.softmax import log_softmax_grad, softmax_grad
+from ..ops.spatial.resample import interpolated
 from ..tensor import Tensor
 
 _F = numtorch.nn.functional
@@ -52,7 +54,7 @@ def mH(self):
 
 
 def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    planes = self.new_zeros(self.shape).flatten(-2)
+    planes = self.masked_fill(numtorch.ones((), dtype=numtorch.bool), 0).flatten(-2)    # the gradient of self is 0
     return planes.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
 
 
@@ -72,11 +74,11 @@ def _safe_softmax(self, dim, dtype=None):
 
 
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
-    return (output * (grad_output - (grad_output * output).sum(dim, True))).to(input_dtype)
+    return softmax_grad(grad_output, output, dim).to(input_dtype)
 
 
 def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
-    return (grad_output - output.exp() * grad_output.sum(dim, True)).to(input_dtype)
+    return log_softmax_grad(grad_output, output, dim).to(input_dtype)
 
 
 # ---------------------------------------------------------------- activations
@@ -132,14 +134,10 @@ def _padding(mode):
 
 
 def _resized(x, mode, output_size, factors, align_corners=None, antialias=False):
-    """By the factors where all of them are given, else to the size."""
-    by = {"size": tuple(output_size)} if factors is None or None in factors else {"scale_factor": tuple(factors)}
-    if "scale_factor" in by and output_size is not None:
-        given = tuple([int(n * factor) for n, factor in zip(x.shape[2:], factors)])
-        if given != tuple(output_size):
-            raise NotImplementedError(f"upsample: expected factors that give {tuple(output_size)}, got {tuple(factors)}, which "
-                                      f"give {given}")
-    return _F.interpolate(x, **by, mode=mode, align_corners=align_corners, antialias=antialias)
+    """To the size where one is given; positions are by the factors, whatever size they give."""
+    if output_size is None or factors is None:
+        return _F.interpolate(x, output_size, factors, mode, align_corners, antialias=antialias)
+    return interpolated(x, "smooth " + mode if antialias else mode, tuple(output_size), tuple(factors), bool(align_corners))
 
 
 def _smooth(mode, antialias=False):

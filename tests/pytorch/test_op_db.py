@@ -42,9 +42,6 @@ KNOWN = {
     "cholesky_solve": "PyTorch gives a gradient to the triangle that is not read",
     "special.bessel_j0": "PyTorch is wrong from the sixth digit on between -5.6 and 5.6",
     "special.bessel_y1": "PyTorch is wrong from the fifth digit on beside 5.6",
-    # numtorch differs
-    "_upsample_bilinear2d_aa": "factors that do not give the size beside them are refused",
-    "max_pool2d_with_indices_backward": "what does not depend on the input's values records no gradient for it",
 }
 
 

@@ -212,7 +212,8 @@ def _smooth(inputs, outputs, scale, name):
         centre = scale * (i + 0.5)
         first, stop = max(int(centre - reach * wide + 0.5), 0), min(int(centre + reach * wide + 0.5), inputs)
         weights = [weigh((j - centre + 0.5) / wide) for j in range(first, stop)]
-        rows.append([(j, w / sum(weights)) for j, w in enumerate(weights, first)])
+        total = sum(weights) or 1.0
+        rows.append([(j, w / total) for j, w in enumerate(weights, first)] or [(inputs - 1, 0.0)])       # nothing lies beyond
     return rows
 
 
@@ -263,6 +264,16 @@ def _interpolation(mode, extents, sizes, factors, align_corners):
     return maps_of(kind, tuple((n, o, s, extra) for n, o, s in zip(extents, sizes, scales)))
 
 
+def interpolated(input, mode, sizes, factors, aligned) -> Tensor:
+    """Images of the extents `sizes`, at positions by `factors`, or by the extents where a factor is None."""
+    if min(sizes) < (mode != "area") or min(input.layout.shape[2 if mode == "area" else 1:]) <= 0:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (spatial "
+                           f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
+    if mode == "area":
+        return apply(input, region_maps(input.layout.shape[2:], sizes))
+    return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, aligned))
+
+
 def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None,
                 antialias: bool = False) -> Tensor:
     """Images made larger or smaller.
@@ -307,11 +318,5 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
-    if min(sizes) < (mode != "area") or min(input.layout.shape[2 if mode == "area" else 1:]) <= 0:
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (spatial "
-                           f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
-    if mode == "area":
-        return apply(input, region_maps(input.layout.shape[2:], sizes))
-    mode = "smooth " + mode if antialias else mode
     aligned = align_corners is not None and truth("interpolate", "align_corners", align_corners)
-    return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, aligned))
+    return interpolated(input, "smooth " + mode if antialias else mode, sizes, factors, aligned)
