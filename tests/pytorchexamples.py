@@ -25,7 +25,7 @@ import numpy as np
 from PIL import Image
 
 HERE = Path(__file__).parent
-LOSS = re.compile(r"(loss\w*[ :=\t]*|total: |episode )-?\d", re.IGNORECASE)
+LOSS = re.compile(r"(loss\w*[ :=\t]*|(?<!time )total: |episode )-?\d", re.IGNORECASE)
 ARGUMENTS = {
     "dcgan/main.py": "--dataset fake --dry-run --workers 0", "imagenet/main.py": "--dummy -a resnet18 --epochs 1 -b 4 -j 0",
     "mnist/main.py": "--epochs 1 --dry-run", "mnist_rnn/main.py": "--epochs 1 --dry-run",
