@@ -7,6 +7,7 @@ the i-th call gave, and numbers are themselves; then which of them are results, 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 from ..autograd.api import grad as gradients_of
 from ..autograd.graph import GraphNode, attach_outputs
@@ -108,14 +109,15 @@ def _execute(plan, *arguments):
 FUSED.execute = _execute
 
 
-def run_calls(calls: tuple, operands: list) -> list:
+def run_calls(calls: tuple, operands: list, before: Iterable = ()) -> list:
     """What each of the calls gives, by its op.
 
     Args:
         calls: as the op's attributes have them.
         operands: tensors.
+        before: what calls before these gave, with which the result begins.
     """
-    found: list = []
+    found = list(before)
     for op, *inputs in calls:
         given = [(operands if i[0] == "x" else found)[i[1]] if isinstance(i, tuple) else i for i in inputs]
         found.append((ALONG.get(op) or registry[op].function)(*given))

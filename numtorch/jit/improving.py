@@ -27,9 +27,10 @@ from ..ops.memory.detach import detach
 from ..tensor import empty
 from ..tree import map_tensors, tensors_in
 from .capture import Watch
+from .epilogue import EPILOGUE
 from .executor import Executor
 from .freezing import tracing
-from .graph import Graph
+from .graph import Graph, Value
 from .interpreter import Interpreter
 from .passes import choices
 from .replay import Before, NotCaptured, Replay
@@ -275,7 +276,9 @@ def warm_up(graph: Graph, tensors):
 
     class Warming(Interpreter):
         def call(self, node, inputs):
-            if node.draws:                               # the stream must not move on; its kernels are there
+            if node.draws:                               # the stream must not move on
+                if node.op == EPILOGUE.name:             # the kernels of others are there
+                    EPILOGUE.planned_for([v.layout if isinstance(v, Value) else v for v in node.inputs], node.attributes)
                 return [empty(value.layout).zero_() for value in node.outputs]
             return super().call(node, inputs)
 

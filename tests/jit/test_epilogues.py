@@ -1,6 +1,6 @@
 """Biases, relu and other elementwise calls as part of products and convolutions: what is taken in, what is left, and that it computes the same."""
 import pytest
-from replays import kind_of
+from replays import Pair, batch, classes, kind_of, sgd, states, training
 from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
 from test_passes import ops, traced
 
@@ -8,6 +8,7 @@ import numtorch as torch
 from numtorch.jit import Interpreter, epilogue, parse
 from numtorch.jit.passes import optimized
 from numtorch.kernels.debugmemory import MODE
+from numtorch.ops.core.primitive import forget_plans
 
 F = torch.nn.functional
 CONV = "convolution_relu"
@@ -103,6 +104,100 @@ def test_blocks_of_all_sizes(program, shapes, monkeypatch):
         for change in (lambda t: t, lambda t: t.transpose(-1, -2).contiguous().transpose(-1, -2), lambda t: t.flip(0).contiguous().flip(0)):
             found = Interpreter(fewer).run(*[change(t) for t in given])
             torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+DROPOUTS = {                                             # programs, shapes, how many calls were taken in
+    "product, bias, activation, dropout, residual": (lambda x, w, b, r: F.dropout(F.gelu(x @ w + b), 0.3) + r,
+                                                     [(300, 50), (50, 40), (40,), (300, 40)], 4),
+    "relu in the product": (lambda x, w, b, r: F.dropout(F.relu(F.linear(x, w, b)), 0.5) * r,
+                            [(301, 9), (24, 9), (24,), (24,)], 3),
+    "by itself": (lambda x, w, b, r: F.dropout(F.linear(x, w, b), 0.1), [(70, 9), (5, 9), (5,), (1,)], 1),
+    "all values are used": (lambda x, w, b, r: (lambda y: (lambda a: (lambda d: d * r + a + y)(F.dropout(a, 0.3)))(torch.tanh(y)))
+                            (F.linear(x, w, b)), [(300, 9), (24, 9), (24,), (24,)], 5),
+    "images": (lambda x, w, b, r: F.dropout(F.silu(F.conv2d(x, w, b)), 0.4) + r, [(9, 3, 9, 9), (4, 3, 3, 3), (4,), (9, 4, 7, 7)], 3),
+    "alpha dropout": (lambda x, w, b, r: F.alpha_dropout(F.selu(F.linear(x, w, b)), 0.2, True), [(130, 9), (24, 9), (24,), (1,)], 2),
+    "two draws": (lambda x, w, b, r: F.dropout(F.dropout(F.linear(x, w, b), 0.2) + r, 0.3), [(130, 9), (24, 9), (24,), (24,)], 2),
+    "all dropped": (lambda x, w, b, r: F.dropout(F.linear(x, w, b), 1.0) + r, [(130, 9), (24, 9), (24,), (24,)], 2),
+}
+
+
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_dropout_is_part_of_the_product(name, monkeypatch):
+    """Of blocks of all sizes, the last being smaller: what is drawn are the numbers that dropout by itself draws."""
+    program, shapes, count = DROPOUTS[name]
+    given = arguments(shapes)
+    torch.manual_seed(7)
+    program(*given)
+    after = torch.get_rng_state()
+    for least in (256, 4):
+        monkeypatch.setattr(epilogue, "_least", lambda blocks, least=least: least)
+        monkeypatch.setattr(epilogue, "second_level_bytes", lambda least=least: 1 << 8 if least == 4 else 1 << 20)
+        forget_plans()
+        graph = traced(program, *given)
+        fewer, did = optimized(graph)
+        assert did["epilogues"] == count and ops(fewer).count("epilogue") == 1, fewer
+        wanted = None
+        for each in (graph, fewer, parse(str(fewer), fewer.constants)):
+            found = []
+            for leaves in (given, [t.detach().requires_grad_() for t in given]):
+                torch.manual_seed(7)
+                out = Interpreter(each).run(*leaves)
+                assert torch.equal(torch.get_rng_state(), after)
+                found.append(out.detach())
+            grads = torch.autograd.grad((out * out).sum(), leaves, allow_unused=True)
+            found += [torch.zeros(1) if g is None else g for g in grads]
+            wanted = wanted or found
+            for a, b in zip(found, wanted):
+                torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+                assert torch.equal(a == 0, b == 0) or name == "all values are used"
+
+
+def test_draws_keep_their_order():
+    """A sum of two dropouts, of which either could go on with the other's product."""
+    def program(x, w, y, v):
+        a = F.dropout(F.linear(x, w), 0.5)
+        return F.dropout(F.linear(y, v), 0.5) + a, a
+    given = arguments([(40, 5), (7, 5), (40, 6), (7, 6)])
+    fewer, _ = optimized(traced(program, *given))
+    torch.manual_seed(2)
+    wanted = program(*given)
+    torch.manual_seed(2)
+    for a, b in zip(Interpreter(fewer).run(*given), wanted):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("calls", ["('dropout', ('x', 0), 2.0)", "('dropout', ('x', 0), True)", "('dropout', ('v', 5), 0.5)",
+                                   "('dropout', ('x', 0)), ('dropout', ('x', 0), 0.5), ('dropout', ('v', 0), 0.5)"])
+def test_text_that_says_another_dropout_is_refused(calls):
+    text = f"""graph(%x: float32[4, 5], %w: float32[7, 5]):
+      %a: float32[4, 7], %m: bool[4, 7] = epilogue['mm', (), 2, ({calls},), (0,), False](%x, %w, draws=True)
+      return %a"""
+    with pytest.raises(ValueError):
+        Interpreter(parse(text)).run(torch.ones(4, 5), torch.ones(5, 7))
+
+
+@pytest.mark.skipif(bool(MODE), reason="nothing is captured with NUMTORCH_DEBUG_MEMORY")
+def test_a_training_step_with_dropout_draws_as_an_eager_one():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(8, 32), torch.nn.Linear(32, 8)
+
+        def forward(self, x):
+            return F.dropout(self.b(F.dropout(F.gelu(self.a(x)), 0.5)), 0.25) + x
+    pair = Pair(Net, training(sgd, loss=lambda out, y: (out - y.unsqueeze(1)).square().mean()), mode=None)
+    for _ in range(30):
+        torch.manual_seed(5)
+        wanted, state = pair.eager(batch(1), classes(1)), torch.get_rng_state()
+        torch.manual_seed(5)
+        close(pair.compiled(batch(1), classes(1)), wanted)
+        assert torch.equal(torch.get_rng_state(), state)
+        for replay in kind_of(pair.compiled).replays:
+            hurry(replay.better)
+    explained = torch.compile.explain(pair.compiled)(batch(1), classes(1))
+    assert explained.passes.get("epilogues", 0) >= 4, explained
+    for (_, a), (_, b) in zip(states(pair.nets[0]), states(pair.nets[1])):
+        close(a, b)
 
 
 @pytest.mark.parametrize("name", LEFT)

@@ -1,10 +1,12 @@
 """What follows products and convolutions as part of them: the sum with a bias and relu, before a result is stored, and other
-elementwise calls (activations, residuals, scales, masks of dropout) on each block of it while it is in the cache.
+elementwise calls (activations, residuals, scales, dropout) on each block of it while it is in the cache.
 
 The bias comes first: `relu(x @ w + b)` is one call. Elementwise calls come after they were put together (fusion.py), whatever they
 are. A product that something else uses too is a result of the call.
 """
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from ...dtypes import float32, float64
 from ...kernels.planning import without_memory
@@ -13,7 +15,7 @@ from ...ops.core.primitive import registry
 from ...ops.nn.linear_relu import LINEAR_RELU
 from ...ops.spatial.conv_relu import CONVOLUTION_RELU
 from ...viewalgebra import transpose
-from ..epilogue import EPILOGUE, PRODUCTS
+from ..epilogue import DRAWS, EPILOGUE, PRODUCTS, drawn
 from ..fused import FUSED
 from ..graph import Graph, Node, Value
 from ..rowwise import ALONG
@@ -117,58 +119,128 @@ def _with_bias(graph, node, place, product):
 _TAKING = ("mm", "linear", "convolution")
 
 
-# ---------------------------------------------------------------- elementwise calls
+# ---------------------------------------------------------------- elementwise calls and dropout
+class _Chain(NamedTuple):
+    """A product, and what follows it in one call so far.
+
+    Attributes:
+        node: the call.
+        product, attributes, own: the product's op, attributes and inputs.
+        others: the other operands of the calls.
+        calls: as EPILOGUE has them.
+        outs: where each of its values comes from: ("x", 0) is the product's, ("v", i) that of the i-th call.
+        mask: of dropout among the calls.
+    """
+
+    node: Node
+    product: str
+    attributes: tuple
+    own: list
+    others: list
+    calls: tuple
+    outs: dict
+    mask: Value | None
+
+
+def _chain(node):
+    if node.op in PRODUCTS and not node.writes and not node.keeps:
+        return _Chain(node, node.op, node.attributes, node.inputs, [], (), {node.outputs[0]: ("x", 0)}, None)
+    if node.op != EPILOGUE.name:
+        return None
+    product, attributes, count, calls, results, keeps = node.attributes
+    outs = dict(zip(node.outputs, [*([("x", 0)] if keeps else []), *[("v", i) for i in results]]))
+    mask = node.outputs[-1] if drawn(calls) is not None else None
+    return _Chain(node, product, attributes, node.inputs[:count], node.inputs[count:], calls, outs, mask)
+
+
 def _blocks(graph):
     users, ends, count = graph.users(), set(graph.ends()), 0
     places = {node: place for place, node in enumerate(graph.nodes)}
     for node in list(graph.nodes):
         if node.op == FUSED.name:
             calls, results, layouts = node.attributes
+        elif node.op in DRAWS and not node.writes and node.outputs[0].layout.contiguous:
+            calls, results, layouts = ((node.op, ("x", 0), *node.attributes),), (0,), [node.outputs[0].layout]
         elif kind_of(node) == "value":
             (calls, results, _), layouts = as_one(graph, [node])[0].attributes, [node.outputs[0].layout]
         else:
             continue
-        found = [v for v in node.values() if _is_product(v, layouts) and all(places[u] >= places[node] for u in users[v])]
-        if not found or any(op in ALONG for op, *_ in calls):
+        if any(op in ALONG for op, *_ in calls):
             continue
-        value = found[0]                                 # others that use it come later, as its backward does
-        product, operands = value.node, list(dict.fromkeys(node.values()))
-        if places[node] - places[product] > 1 and _held(graph, product, places[node]) > value.layout.nbytes:
+        chains = [(v, c) for v in dict.fromkeys(node.values()) if (c := _before(v, layouts)) is not None
+                  and all(places[u] >= places[node] for out in c.node.outputs for u in users[out])]
+        if not chains:
             continue
-        if operands.count(value) != 1:
+        value, chain = chains[0]                         # others that use it come later, as its backward does
+        if chain.mask is not None and (node.op in DRAWS or chain.mask in node.values() or
+                                       any(each.draws for each in graph.nodes[places[chain.node] + 1:places[node]])):
+            continue                                     # draws keep their order
+        if places[node] - places[chain.node] > 1 and _held(graph, chain.node, places[node]) > value.layout.nbytes:
             continue
-        order = [value, *[v for v in operands if v is not value]]
-        number = {operands.index(v): i for i, v in enumerate(order)}
-
-        def moved(operand, number=number):
-            return ("x", number[operand[1]]) if isinstance(operand, tuple) and operand[0] == "x" else operand
-        calls = tuple([(op, *map(moved, given)) for op, *given in calls])
-        keeps = len(users[value]) > 1 or value in ends
-        own = product.inputs
-        attributes = product.op, product.attributes, len(own), calls, results, keeps
-        try:
-            with without_memory():
-                plan = EPILOGUE.plan(*[v.layout if isinstance(v, Value) else v for v in (*own, *order[1:])], *attributes)
-        except ValueError:
+        wanted = {v for v in chain.outs if v in ends or any(u is not node for u in users[v])}
+        call = _longer(graph, chain, node, calls, results, wanted)
+        if call is None:
             continue
-        if plan.prepared is None:
-            continue
-        call = Node(EPILOGUE.name, [*own, *order[1:]], attributes)
-        call.outputs = [*([value] if keeps else []), *node.outputs]
-        for out in call.outputs:
-            out.node = call
         graph.nodes[graph.nodes.index(node)] = call
-        graph.nodes = [each for each in graph.nodes if each is not node and each is not product]
+        graph.nodes = [each for each in graph.nodes if each is not node and each is not chain.node]
         users, places = graph.users(), {each: number for number, each in enumerate(graph.nodes)}
         count += len(calls)
     return count
 
 
-def _is_product(value, layouts):
-    node = value.node
-    if node is None or node.op not in PRODUCTS or node.writes or node.keeps or value.layout.device.type != "cpu":
-        return False
-    return value.layout.dtype in (float32, float64) and value.layout.numel > 0 and all(l is value.layout for l in layouts)
+def _before(value, layouts):
+    """What gives a value and can go on with calls whose results lie so; None where nothing does."""
+    if value.node is None or value.layout.device.type != "cpu" or value.layout.dtype not in (float32, float64) or \
+            not value.layout.numel or any(l is not value.layout for l in layouts):
+        return None
+    return _chain(value.node)
+
+
+def _longer(graph, chain, node, calls, results, wanted):
+    """A chain with a call behind it as one call; None where there is no plan for it.
+
+    Args:
+        graph: it stays as it is but for a mask that nobody had asked for.
+        chain, node: them.
+        calls, results: the call's, over its tensors in order.
+        wanted: the values of the chain that something else uses.
+    """
+    operands, others, start = list(dict.fromkeys(node.values())), list(chain.others), len(chain.calls)
+
+    def moved(operand):
+        if not isinstance(operand, tuple):
+            return operand
+        if operand[0] == "v":
+            return "v", start + operand[1]
+        value = operands[operand[1]]
+        if value in chain.outs:
+            return chain.outs[value]
+        if value not in others:
+            others.append(value)
+        return "x", 1 + others.index(value)
+    behind = tuple([(op, *map(moved, given)) for op, *given in calls])
+    outs = {value: place for value, place in chain.outs.items() if value in wanted}
+    outs.update(zip(node.outputs, [("v", start + i) for i in results]))
+    inputs = [*chain.own, *others]
+    keeps = ("x", 0) in outs.values()
+    attributes = chain.product, chain.attributes, len(chain.own), (*chain.calls, *behind), \
+        tuple([number for kind, number in outs.values() if kind == "v"]), keeps
+    try:
+        with without_memory():
+            plan = EPILOGUE.plan(*[v.layout if isinstance(v, Value) else v for v in inputs], *attributes)
+    except ValueError:
+        return None
+    if plan.prepared is None:
+        return None
+    draws = node.draws or chain.node.draws
+    call = Node(EPILOGUE.name, inputs, attributes, draws=draws)
+    call.outputs = list(outs)
+    if draws:
+        mask = chain.mask or next(iter(node.outputs[1:]), None)
+        call.outputs.append(mask or Value(graph.name(), plan.extra.mask))
+    for out in call.outputs:
+        out.node = call
+    return call
 
 
 def _held(graph, product, place):

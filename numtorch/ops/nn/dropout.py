@@ -35,15 +35,19 @@ def _(grad, x, mask, scale):
     return grad * mask * scale, grad * x * scale
 
 
+def scaling(primitive, p):
+    """The scale and shift of what is kept, and what stands in the place of the rest."""
+    if p == 1.0:
+        return 0.0, 0.0, 0.0
+    if primitive is ALPHA_DROPOUT:
+        scale, shift = _alpha_affine(p)
+        return scale, shift, SELU_LIMIT * scale + shift
+    return 1.0 / (1.0 - p), 0.0, 0.0
+
+
 def _plan(primitive, layout, p):
     """The layouts of result and mask, the kernel, how far it moves the stream, and the kept elements' scale."""
-    if p == 1.0:
-        scale, shift, dropped = 0.0, 0.0, 0.0
-    elif primitive is ALPHA_DROPOUT:
-        scale, shift = _alpha_affine(p)
-        dropped = SELU_LIMIT * scale + shift
-    else:
-        scale, shift, dropped = 1.0 / (1.0 - p), 0.0, 0.0
+    scale, shift, dropped = scaling(primitive, p)
     prepared = kernels(layout.device, "random.dropout").plan_dropout(
         layout.dtype.kernel, layout.numel, 1.0 - p, scale, shift, dropped)
     mask = Layout.of(bool_, layout.shape, None, layout.device)

@@ -38,12 +38,14 @@ def dropout_elements(x, out, mask, state, descriptor):
         counter += PHILOX_LANES
 
 
-def plan_dropout(dtype: str, n: int, keep: float, scale: float, shift: float = 0.0, dropped: float = 0.0):
-    """x * scale + shift with probability `keep` (to 2^-32), else `dropped`.
+def plan_dropout(dtype: str, n: int, keep: float, scale: float, shift: float = 0.0, dropped: float = 0.0, first: int = 0):
+    """x * scale + shift with probability `keep` (to 2^-32), else `dropped`. Of more elements than these, they are those from the
+    chunk `first` on.
 
     Addresses: x (n), out (n), mask (n) of bool, state (philox.py). Moves the offset by `random.counters_used(n)`.
     """
     kernel = typed(dropout_elements, dtype, ("element*", "element*", "bool*", "int64*", "int64*"))
     parts, size = shares(n, n, GRAIN, multiple=128), itemsize(dtype)
-    rows = [(stop - start, start // 128, round(keep * 2**32), bits(scale), bits(shift), bits(dropped)) for start, stop in parts]
+    numbers = round(keep * 2**32), bits(scale), bits(shift), bits(dropped)
+    rows = [(stop - start, first + start // 128, *numbers) for start, stop in parts]
     return prepare_parts(kernel, rows, [(start * size, start * size, start, 0) for start, _ in parts], n)
