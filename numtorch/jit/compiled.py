@@ -290,7 +290,7 @@ class Explanation:
         bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it,
             `before` those of the program that passes had not gone over.
         passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
-        stays: why they are, where a graph was looked at.
+        stays: why they are, where a graph was looked at; of a call whose results have a graph, why it runs without its programs.
         settled: whether nothing more becomes of the program, however often it is called.
     """
 
@@ -312,7 +312,8 @@ class Explanation:
                      + (f", {self.before} before passes" if self.passes else "")]
             lines += [f"  {self.backward} of these launches in backward"] if self.backward else []
             lines += [f"  {name}: {count}" for name, count in self.passes.items()]
-            return "\n".join(lines + ([f"  launches stay: {self.stays}"] if self.stays else []))
+            what = "calls run without it" if self.backward else "launches stay"
+            return "\n".join(lines + ([f"  {what}: {self.stays}"] if self.stays else []))
         lines = ["split at:" if self.pieces else "not captured:", *[f"  {each}" for each in self.breaks]]
         return "\n".join(lines + [f"  {each.file}:{each.line}: a piece of {each.launches} launches" for each in self.pieces])
 
@@ -356,7 +357,7 @@ def explain(function) -> Callable:
                     if replay.fits(tensors):
                         return Explanation([], replay)
             if kind is not None and kind.recording is not None and kind.recording.programs:
-                return _explained(kind.recording.programs[0])
+                return _explained(kind.recording)
             if kind is not None and kind.split is not None:
                 return Explanation(kind.breaks, pieces=kind.split.pieces)
         watch = Watch(capturing=False)
@@ -371,15 +372,16 @@ def explain(function) -> Callable:
             while recording.reason is None and not recording.programs:
                 recording.call(tensors, args, kwargs)
             if recording.programs:
-                return _explained(recording.programs[0])
+                return _explained(recording)
             breaks = [breaks[0]._replace(what=f"{HAS_GRAPH}, and {recording.reason}")]
         return Explanation(breaks)
     return explained
 
 
-def _explained(program):
+def _explained(recording):
+    program = recording.programs[0]
     explanation = Explanation([], program.forward.replay, backward=program.backward.replay)
-    explanation.passes = program.passes
+    explanation.passes, explanation.stays = program.passes, recording.stays
     return explanation
 
 

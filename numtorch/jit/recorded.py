@@ -9,25 +9,26 @@
 3. Both are captured in the place of a call (replay.py), and compared with what the call and the tape give: results, gradients,
    and all memory that the function reaches. Where they differ by more than rounding, or something on the way did not hold, calls
    run as they are.
-4. From then on a call is a replay of forward, and one node of the tape.
+4. From then on a call is a replay of forward, and one node of the tape, where that takes less time than the call as it is.
 """
 from __future__ import annotations
 
 import functools
 import threading
+import time
 from typing import Any
 
 import numpy as np
 
 from ..autograd.api import grad
-from ..autograd.function import Function
-from ..autograd.graph import Leaf
-from ..autograd.modes import enable_grad, modes, no_grad
+from ..autograd.graph import Leaf, Node, attach_outputs, freed_error, restore
+from ..autograd.modes import enable_grad, no_grad
 from ..exchange.arrays import raw_array
 from ..ops.core.generator import Generator, default_generator
+from ..ops.creation.fill import zeros
 from ..ops.memory.copies import clone
 from ..ops.memory.detach import detach
-from ..tensor import Tensor, empty
+from ..tensor import Tensor, alias, empty
 from ..tree import flatten, tensors_in, unflatten
 from .calls import IGNORED, key_of, reach_of
 from .capture import Watch
@@ -43,6 +44,7 @@ from .snapshots import Snapshot, alike, content, nudge
 
 PROGRAMS = 4                                             # of each kind of calls, for what else is reached
 ATTEMPTS = 4                                             # in a row that may fail
+ROUNDS, SECONDS = 12, 0.3                                # that a program and the call as it is are timed
 
 
 class Half:
@@ -56,6 +58,7 @@ class Half:
     def __init__(self, graph: Graph, passed: int = 0) -> None:
         self.graph, self.passed, self.executor = graph, passed, Executor(graph, {}, [])
         self.replay: Any = None
+        self.takes = [value.layout for value in graph.inputs]
         self.layouts: list = []
 
     def capture(self, tensors: list, reach: Reach) -> None:
@@ -99,8 +102,9 @@ class Half:
             tensors: what it is given.
         """
         replay = self.replay
-        if any(tensor.layout is not layout for tensor, layout in zip(tensors, self.layouts)):
-            return None
+        for tensor, layout in zip(tensors, self.layouts):
+            if tensor.layout is not layout:
+                return None
         with replay.lock:
             if replay.running or not replay.fits(tensors):
                 return None
@@ -112,27 +116,53 @@ class Half:
         return found and found[0]
 
 
-class CompiledFunction(Function):
-    """A compiled call on the tape."""
+class CompiledFunctionBackward(Node):
+    """A compiled call on the tape.
 
-    @staticmethod
-    def forward(ctx, program, found, call, *leaves):
-        ctx.program, ctx.call = program, call
-        tensors, halves = call[0], program.halves
-        ctx.save_for_backward(*[found[i] for i in halves.own], *[tensors[i] for i in halves.arguments], *halves.reached)
-        outs = found[:len(program.kinds)]
-        ctx.mark_non_differentiable(*[out for out, kind in zip(outs, program.kinds) if not kind])
-        return tuple(outs)
+    Args:
+        program: what was run.
+        call: its arguments, as tensors and as they were given.
+        found: what forward's program gave.
 
-    @staticmethod
-    def backward(ctx, *grads):
-        program, saved = ctx.program, ctx.saved_tensors
-        begin = [g for g, kind in zip(grads, program.kinds) if kind]
-        if modes.grad:
-            found = program.again(ctx.call, begin)
+    Attributes:
+        layouts: of the results that have gradients.
+        versions: of the memory of what is kept.
+    """
+
+    __slots__ = ("program", "call", "layouts", "versions", "outputs")
+
+    def __init__(self, program, call, found) -> None:
+        tensors, halves, count = call[0], program.halves, len(program.kinds)
+        arguments = [tensors[i] for i in program.arguments]
+        self.program, self.call, self.extras = program, call, None
+        self.edges = tuple([tensor.node for tensor in (*arguments, *program.reached)])
+        self.saved = [alias(found[i]) if i < count else found[i] for i in halves.own]      # of a result, without its node
+        self.saved += [tensors[i] for i in halves.arguments]
+        self.saved += halves.reached
+        self.versions = [tensor.memory.version for tensor in self.saved]
+        results = [out for out, kind in zip(found, program.kinds) if kind]
+        self.outputs, self.layouts = len(results), [out.layout for out in results]
+        if self.outputs == 1:
+            results[0].node = self
         else:
-            found = program.differentiate([*saved, *begin])
-        return (None, None, None, *[None if i is None else found[i] for i in program.given])
+            attach_outputs(self, results)
+
+    def _begin(self, grad):
+        if self.saved is None:
+            raise freed_error()
+        return [zeros(layout) if each is None else each
+                for each, layout in zip(grad if self.outputs > 1 else (grad,), self.layouts)]
+
+    def _to_edges(self, found):
+        return tuple([None if edge is None or i is None else found[i] for edge, i in zip(self.edges, self.program.given)])
+
+    def backward(self, grad):
+        begin = self._begin(grad)
+        given = [restore(tensor, version, self) for tensor, version in zip(self.saved, self.versions)]
+        return self._to_edges(self.program.differentiate(given + begin))
+
+    def differentiable_backward(self, grad):
+        return self._to_edges(self.program.again(self.call, self._begin(grad)))
 
 
 class Recorded:
@@ -150,6 +180,7 @@ class Recorded:
         self.function, self.reach = function, reach
         self.halves = divide(joint, arguments)
         self.results, self.form = joint.results, joint.form
+        self.single = isinstance(unflatten(joint.results, joint.form), bool)
         self.kinds = [kind for kind in joint.results if type(kind) is bool]
         self.arguments, self.reached, self.given = joint.arguments, joint.reached, joint.given
         self.passes: dict[str, int] = {}
@@ -172,8 +203,10 @@ class Recorded:
         found = self.forward.run(tensors)
         if found is None:
             return None
-        leaves = [*[tensors[i] for i in self.arguments], *self.reached]
-        outs = iter(CompiledFunction.apply(self, found, (tensors, args, kwargs), *leaves))
+        CompiledFunctionBackward(self, (tensors, args, kwargs), found)
+        if self.single:
+            return found[0],
+        outs = iter(found)
         return unflatten([next(outs) if type(kind) is bool else kind for kind in self.results], self.form),
 
     def differentiate(self, given: list) -> list:
@@ -182,7 +215,8 @@ class Recorded:
         Args:
             given: what backward's program is given.
         """
-        given = [in_order(tensor, value.layout) for tensor, value in zip(given, self.backward.graph.inputs)]
+        given = [tensor if tensor.layout is layout else in_order(tensor, layout)
+                 for tensor, layout in zip(given, self.backward.takes)]
         found = self.backward.run(given)
         return self.backward.execute(given) if found is None else found
 
@@ -211,13 +245,14 @@ class Recording:
     Attributes:
         programs: those that there are, the one used last first.
         reason: why there are none, once that is known.
+        stays: why calls run as they are, though there are programs.
     """
 
     def __init__(self, function, codes: dict, passes: bool) -> None:
         self.function, self.codes, self.passes = function, dict(codes), passes
         self.programs: list[Recorded] = []
         self.pending: Any = None                         # a program, and the thread that compiles its kernels
-        self.attempts, self.made, self.reason = 0, 0, None
+        self.attempts, self.made, self.reason, self.stays = 0, 0, None, None
 
     def call(self, tensors: list, args, kwargs) -> Any:
         """What a call returns.
@@ -225,13 +260,14 @@ class Recording:
         Args:
             tensors, args, kwargs: its arguments, and those among them that are tensors.
         """
-        for program in self.programs:
+        for program in self.programs if self.stays is None else ():
             found = program.call(tensors, args, kwargs)
             if found is not None:
                 if program is not self.programs[0]:
                     self.programs = [program, *[each for each in self.programs if each is not program]]
                 return found[0]
-        if self.reason is not None or (self.pending is not None and self.pending[1] is not None and self.pending[1].is_alive()):
+        compiling_it = self.pending is not None and self.pending[1] is not None and self.pending[1].is_alive()
+        if self.stays is not None or self.reason is not None or compiling_it:
             return self.function(*args, **kwargs)
         stage = self._begin if self.pending is None else self._finish
         done, result = stage(tensors, args, kwargs)
@@ -315,14 +351,20 @@ class Recording:
             begin.append(empty(value.layout))
             raw_array(begin[-1])[...] = rng.standard_normal(value.layout.shape)
 
+        leaves = [*[tensors[i] for i in program.arguments], *program.reached]
+
         def contents(outs, grads):
             return [content(t) for t in (*outs, *grads, *tensors, *held)]
 
-        def eagerly():
-            result = self.function(*args, **kwargs)
+        def made_by(call):
+            """A call's result, its tensors, and its gradients."""
+            result = call(*args, **kwargs)
             outs = [x for x in flatten(result)[0] if isinstance(x, Tensor)]
-            leaves = [*[tensors[i] for i in program.arguments], *program.reached]
-            found = grad([x for x, kind in zip(outs, program.kinds) if kind], leaves, begin, retain_graph=True, allow_unused=True)
+            return result, outs, grad([x for x, kind in zip(outs, program.kinds) if kind], leaves, begin, retain_graph=True,
+                                      allow_unused=True)
+
+        def eagerly():
+            result, outs, found = made_by(self.function)
             return result, contents(outs, [g for g, place in zip(found, program.given) if place is not None])
         found = None
         try:
@@ -346,10 +388,35 @@ class Recording:
         finally:
             before.restore()
         result, wanted = eagerly()
-        if all(map(alike, found, wanted, nudged)):
-            self.programs = [program, *self.programs[:PROGRAMS - 1]]
-            self.pending, self.attempts, self.made = None, 0, self.made + 1
-        else:
+        if not all(map(alike, found, wanted, nudged)):
             self._failed("its programs give something else")
+            return True, result
+        self.programs = [program, *self.programs[:PROGRAMS - 1]]
+        self.pending, self.attempts, self.made = None, 0, self.made + 1
+        if self.passes:
+            after = self._snapshot(tensors, reach, args, kwargs)
+
+            def replayed(*args, **kwargs):
+                found = program.call(tensors, args, kwargs)
+                return self.function(*args, **kwargs) if found is None else found[0]
+            if not is_faster(lambda: made_by(replayed), lambda: made_by(self.function), after.restore):
+                self.stays = "as it is, it takes less time"
         return True, result
+
+
+def is_faster(one, other, restore) -> bool:
+    """Whether a call takes less time than another.
+
+    Args:
+        one, other: the calls.
+        restore: called after each, to put back what they change.
+    """
+    times: tuple[list, list] = [], []
+    while len(times[0]) < ROUNDS and sum(map(sum, times)) < SECONDS:
+        for call, mine in zip((one, other), times):
+            start = time.perf_counter()
+            call()
+            mine.append(time.perf_counter() - start)
+            restore()
+    return min(times[0]) < min(times[1])
 

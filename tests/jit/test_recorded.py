@@ -2,18 +2,27 @@
 import copy
 import pickle
 import threading
+import time
 
 import pytest
 from replays import kind_of, same
 
 import numtorch as torch
 from numtorch import nn
+from numtorch.jit import recorded
 from numtorch.jit.recorded import ATTEMPTS
+from numtorch.jit.recorded import is_faster as recorded_is_faster
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
                                 reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 F = nn.functional
+
+
+@pytest.fixture(autouse=True)
+def faster(monkeypatch):
+    """Programs are used, whatever the clock says."""
+    monkeypatch.setattr(recorded, "is_faster", lambda one, other, restore: True)
 
 
 def recording_of(compiled):
@@ -284,3 +293,45 @@ def test_fullgraph_and_explain():
     for model in (compiled, net):
         explanation = torch.compile.explain(model)(torch.ones(3, 4))
         assert not explanation.breaks and explanation.launches >= 3 and "backward" in str(explanation)
+
+
+def test_programs_are_used_where_they_are_faster(monkeypatch):
+    """What is timed leaves no trace: both networks are the same afterwards, and their next draws."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 2))
+    for wins in (False, True):
+        timed = []
+
+        def contest(one, other, restore, timed=timed, wins=wins):
+            for call in (one, other):
+                call()
+                restore()
+            timed.append(1)
+            return wins
+        monkeypatch.setattr(recorded, "is_faster", contest)
+        nets = copy.deepcopy(net), copy.deepcopy(net)
+        compiled = torch.compile(nets[1])
+        for number in range(12):
+            found = []
+            for model in (nets[0], compiled):
+                torch.manual_seed(number)
+                loss = model(torch.randn(8, 4)).square().sum()
+                model.zero_grad()
+                loss.backward()
+                found.append([loss, torch.rand(1), *[p.grad for p in model.parameters()], *model.buffers()])
+                pending = model is compiled and recording_of(compiled) and recording_of(compiled).pending
+                if pending:
+                    pending[1].join()
+            for a, b in zip(*found, strict=True):
+                torch.testing.assert_close(a, b)
+        assert timed == [1] and recording_of(compiled).programs
+        assert ("CompiledFunction" in compiled(torch.randn(8, 4)).grad_fn.name()) == wins
+        assert ("less time" in str(torch.compile.explain(compiled)(torch.randn(8, 4)))) == (not wins)
+
+
+def test_the_faster_call_is_found():
+    restored = []
+    slow, fast = (lambda: time.sleep(0.01)), (lambda: None)
+    assert recorded_is_faster(fast, slow, lambda: restored.append(1))
+    assert not recorded_is_faster(slow, fast, lambda: restored.append(1))
+    assert len(restored) > 8
