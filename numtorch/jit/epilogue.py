@@ -1,5 +1,5 @@
-"""The op that a product or convolution becomes with the elementwise calls behind it (passes/epilogues.py): block by block, of rows
-or of images, so that these find a block in the cache as the product left it.
+"""The op that a product or convolution becomes with the elementwise calls behind it (passes/epilogues.py): block by block, of
+rows, matrices or images, so that these find a block in the cache as the product left it.
 
 Its tensors are those of the product, then the other operands of the calls. Its attributes are the product's name and attributes,
 how many tensors that takes, the calls as `fused` has them, of which `("x", 0)` is what the product gives, which of them are
@@ -33,13 +33,13 @@ from .rowwise import ALONG
 
 EPILOGUE = Primitive("epilogue", "A product or convolution, and elementwise ops on its blocks.",
                      ("tensors", "product", "attributes", "count", "calls", "results", "keeps"))
-PRODUCTS = ("mm", "linear", "linear_relu", "convolution", "convolution_relu")
+PRODUCTS = ("mm", "linear", "linear_relu", "bmm", "matmul", "convolution", "convolution_relu")
 DRAWS = ("dropout", "alpha_dropout")
 CHUNK = 128                                              # elements that one block of random words is for (kernels/cpu/random)
 
 
 class _Blocks(NamedTuple):
-    """A product as so many blocks of `size` rows or images, and a smaller one.
+    """A product of `size` rows, matrices or images, which can be had in blocks.
 
     Attributes:
         of: what plans a block of some size. It is called with the product's three tensors, the result and scratch memory.
@@ -59,7 +59,7 @@ class _Blocks(NamedTuple):
 def layout_of(product, layouts, attributes) -> Layout:
     """What a product gives, whose tensors have these layouts."""
     plan = registry[product].planned_for(tuple(layouts), attributes)
-    if plan is None:
+    if not plan:
         raise ValueError(f"epilogue: {product} is not planned for {layouts}")
     return plan.result if _is_convolution(product) else plan.out
 
@@ -87,6 +87,24 @@ def _rows(product, layouts, out):
             activation="relu" if product == "linear_relu" else None,
             bias=None if bias is None else "column", bias_stride=1 if bias is None else bias.strides[0])
     return _Blocks(of, out.numel // features, (out.numel // features, features), (features, 1), (row * item, 0, 0), None)
+
+
+def _batches(layouts, out):
+    """Products of batches of matrices, by what the first dimension counts."""
+    a, b = layouts
+    batch = out.shape[:-2]
+    if not batch or a.shape[:-2] != batch or b.shape[:-2] != batch or out.numel == 0 or not out.contiguous:
+        return None
+    each = [_merged((*l.strides[:-2], 1), (*batch, 1)) for l in (a, b, out)]
+    if None in each or any(s < 0 for l in (a, b) for s in l.strides):
+        return None
+    item, inner = out.dtype.itemsize, math.prod(batch[1:])
+
+    def of(count):
+        return kernels(out.device, "gemm.gemm").plan_gemm(
+            *out.shape[-2:], a.shape[-1], out.dtype.kernel, a.strides[-2:], b.strides[-2:], out.strides[-2:], batch=count * inner,
+            batch_strides=tuple([step for step, _ in each]))
+    return _Blocks(of, batch[0], tuple(out.shape), out.strides, (a.strides[0] * item, b.strides[0] * item, 0), None)
 
 
 def _images(product, layouts, out, attributes):
@@ -189,7 +207,8 @@ def _plan(*key):
         raise ValueError(f"epilogue: expected elements in order for dropout, got {out!r}")
     plain = tuple([("neg", call[1]) if draw and i == draw.number else call for i, call in enumerate(calls)])     # of one operand
     check(plain, results, (out,) * len(results), 1 + len(others))
-    blocks = _images(product, own, out, attributes) if _is_convolution(product) else _rows(product, own, out)
+    blocks = _images(product, own, out, attributes) if _is_convolution(product) else \
+        _batches(own, out) if product in ("bmm", "matmul") else _rows(product, own, out)
     prepared, memory = (None, None) if blocks is None else _program(blocks, out, others, calls, draw, results, keeps)
     return Plan(EPILOGUE, layouts, out, prepared, memory)
 
@@ -303,8 +322,8 @@ def _elementwise(stage, blocks, count, out, others, strides, home):
 
 
 def _least(blocks):
-    """Rows, or images, that are worth a launch."""
-    return (256 if blocks.order is None else 1) * get_num_threads()
+    """Rows, or matrices or images, that are worth a launch."""
+    return (256 if len(blocks.shape) == 2 else 1) * get_num_threads()
 
 
 # ---------------------------------------------------------------- running
