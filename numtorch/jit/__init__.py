@@ -36,6 +36,7 @@ traces       `jit.trace`
 fused        elementwise ops in one kernel
 passes/      from graphs to cheaper graphs
 inference    `jit.freeze`, `jit.optimize_for_inference`
+graphmodules a graph as one of torch.fx
 
 Scripts:
 
@@ -53,12 +54,13 @@ _PUBLIC = {
     "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",
     "scripting.subclasses": "script_method", "scripting.reading": "annotate script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save", "native.exporting": "export_native",
+    "graphmodules": "to_fx",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
 __all__ = ["Attribute", "Final", "Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule", "TracerWarning",
            "UnsupportedNodeError", "annotate", "export", "export_native", "freeze", "ignore", "is_scripting", "is_tracing", "load",
-           "optimize_for_inference", "parse", "save", "script", "script_method", "trace", "trace_module", "unused"]
+           "optimize_for_inference", "parse", "save", "script", "script_method", "to_fx", "trace", "trace_module", "unused"]
 
 
 def is_scripting() -> bool:
