@@ -35,9 +35,10 @@ class Level:
     Attributes:
         rank: how many transforms it is in, itself included.
         over: whether it has ended: tensors of it mean nothing any more.
+        has_tangents: whether its tensors have a value and a tangent.
     """
 
-    rank, over = 0, False
+    rank, over, has_tangents = 0, False, False
 
     def __enter__(self):
         self.rank = len(_running.levels) + 1

@@ -77,6 +77,8 @@ def check_tangent(x: Tensor, tangent: Tensor) -> None:
 class DualLevel(Level):
     """One run of `jvp`, or a `dual_level`."""
 
+    has_tangents = True
+
     def split(self, tensors):
         """The tensors inside, and their tangents."""
         primals, tangents = [], []

@@ -92,9 +92,9 @@ def gradients(outputs, variables, grads, create_graph) -> list:
     """
     of_variables = levels_of(variables)
     for level in levels_of([*outputs, *variables, *grads]):
-        if not isinstance(level, BatchLevel):
+        if level.has_tangents:
             return _dual_gradients(level, outputs, variables, grads, create_graph)
-        if level in of_variables:
+        if isinstance(level, BatchLevel) and level in of_variables:
             outputs, variables, grads = [[without(x, level) for x in each] for each in (outputs, variables, grads)]
             return [within(g, level) for g in gradients(outputs, variables, grads, create_graph)]
     recorded = [(o, g) for o, g in zip(outputs, grads) if o.node is not None]

@@ -404,3 +404,20 @@ def test_what_is_made_of_constants_is_new_in_each_call(optimised):
     if not optimised:
         found[-1].data.fill_(2)
         assert torch.equal(run(x)[0], x * 2)
+
+
+TRANSFORMS = {
+    "grad": lambda x, y: torch.func.grad(lambda v: (v.exp() * y).sum())(x),
+    "grad of samples": lambda x, y: torch.func.vmap(torch.func.grad(lambda v, w: (v.exp() * w).sum()), (0, None))(x, y),
+    "jvp": lambda x, y: torch.func.jvp(lambda v: v.exp() * y, (x,), (x,))[1],
+    "vjp": lambda x, y: torch.func.vjp(lambda v: v.exp() * y, x)[1](x)[0],
+    "hessian": lambda x, y: torch.func.hessian(lambda v: (v.exp() * y).sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_of_functions_are_traced(name):
+    x, y = torch.randn(3, 4), torch.randn(4)
+    traced = torch.jit.trace(TRANSFORMS[name], (x, y))
+    x, y = torch.randn(3, 4), torch.randn(4)
+    torch.testing.assert_close(traced(x, y), TRANSFORMS[name](x, y))
