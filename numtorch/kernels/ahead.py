@@ -1,12 +1,16 @@
 """Compiling ahead: while this process compiles what it needs now, forked ones compile what is sure to come.
 
-Whoever knows of a call that will be made (`ops/core/ahead.py`, optimisers, layers) gives `expect` a function that makes it. A
-forked child has all that this process has, so it can simply make the call: what comes of it is the kernels, which it leaves in
-the store. It sees nobody and nobody sees it: it is in a session of its own, has none of this process's files and terminals open,
-and ends when its work is done or this process ends. Which process compiles a kernel is settled by the store (`store.compiling`): a
-child leaves out what another compiles, this process waits for it.
+Whoever knows of a call that will be made (`ops/core/ahead.py`, `nn/base/foreseen.py`, optimisers) gives `expect` a function
+that makes it. A forked child has all that this process has, so it can simply make the call: first without memory, which names
+its kernels, and then it compiles these one by one and leaves them in the store. It sees nobody and nobody sees it: it is in a
+session of its own, has none of this process's files and terminals open, and ends when its work is done or this process ends.
+Which process compiles a kernel is settled by the store (`store.compiling`): a child leaves out what another compiles, this
+process waits for it.
 
-Only where kernels are being compiled at all, there are processors to spare, and no other thread of Python could hold a lock during
+There is a child for each processor, since this process often waits. What the first one is at, a second one begins from the other
+end.
+
+Only where kernels are being compiled at all, there are several processors, and no other thread of Python could hold a lock during
 a fork; `NUMTORCH_COMPILE_AHEAD=0` turns it off.
 """
 from __future__ import annotations
@@ -27,13 +31,14 @@ from collections import deque
 
 from . import store
 from .binding import DISABLE_JIT
+from .planning import kernels_named
 from .progress import statistics
 
 MOST = 4                                                 # children at a time
 PATIENCE = 20.0                                          # seconds that this process waits for what another compiles
 
 _expected: deque = deque(maxlen=256)                     # what makes a call, until a child takes it over
-_children: dict = {}                                     # of each the pipe that it holds open, and the one that it watches
+_children: dict = {}                                     # of each the pipe that it holds open, the one that it watches, its calls
 _alive: int | None = None                                # in a child: the end of a pipe that closes with the process that forked it
 
 
@@ -58,7 +63,8 @@ def _most():
     if DISABLE_JIT or not sys.platform.startswith("linux") or os.environ.get("NUMTORCH_COMPILE_AHEAD", "1") in ("", "0") \
             or store.directory() is None:
         return 0
-    return min(len(os.sched_getaffinity(0)) - 1, MOST)
+    processors = len(os.sched_getaffinity(0))
+    return min(processors, MOST) if processors > 1 else 0
 
 
 def expect(call) -> None:
@@ -76,12 +82,14 @@ def start() -> None:
     """Give what is expected to a child, where one may be made."""
     if _children:
         for end in select.select(_children, (), (), 0)[0]:
-            os.close(_children.pop(end))
+            os.close(_children.pop(end)[0])
             os.close(end)
     if not _expected or len(_children) >= _most() or _alive is not None or threading.active_count() > 1 or _is_child():
         return
     calls = [*_expected]
     _expected.clear()
+    for _, others in _children.values():
+        calls[:0] = others
     with contextlib.suppress(OSError):                   # no more processes or files: then nothing is compiled ahead
         _fork(calls)
 
@@ -102,7 +110,7 @@ def _fork(calls):
         os.close(held)
         os.close(watched)
         os.waitpid(child, 0)
-        _children[living] = ours
+        _children[living] = ours, calls
         return
     try:
         if not os.fork():                                # a grandchild is nobody's to wait for
@@ -127,11 +135,30 @@ def _make(calls, held, watched):
     os.closerange(low + 1, high)
     os.closerange(high + 1, os.sysconf("SC_OPEN_MAX"))
     os.nice(10)
-    for each in calls:
-        call = each() if isinstance(each, weakref.WeakMethod) else each
-        if call is None:
-            continue
-        if select.select((watched,), (), (), 0)[0]:
-            return
-        with contextlib.suppress(Exception):             # whatever is wrong with a call, the process that makes it will say so
-            call()
+    kernels = _named(calls)
+    for kernel in reversed(kernels) if _children else kernels:
+        _end_with_parent()
+        with contextlib.suppress(Exception):             # another compiles it, or it cannot be compiled
+            kernel.make()
+
+
+def _end_with_parent():
+    if select.select((_alive,), (), (), 0)[0]:
+        os._exit(0)
+
+
+def _named(calls):
+    """The kernels of calls, in their order, and of those that are expected when they are made."""
+    results = []                                         # kept, since their backward is expected
+    _expected.clear()
+    with kernels_named() as kernels:
+        while calls:
+            for each in calls:
+                _end_with_parent()
+                call = each() if isinstance(each, weakref.WeakMethod) else each
+                if call is not None:
+                    with contextlib.suppress(Exception):  # whatever is wrong with a call, the process that makes it will say so
+                        results.append(call())
+            calls = [*_expected]
+            _expected.clear()
+    return [*kernels.values()]

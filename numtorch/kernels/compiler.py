@@ -365,15 +365,17 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
     recipe = (function, dict(names or {}), compute, meant)
     names, signature = Names(names or {}, meant), tuple(signature)
     if planning.without_memory or planning.elsewhere is not None:
-        return _Deferred(function.__name__, signature, nogil, recipe, lambda: compile_kernel(
+        deferred = _Deferred(function.__name__, signature, nogil, recipe, lambda: compile_kernel(
             function, signature, recipe[1], compute, nogil=nogil, fastmath=fastmath, meant=meant, interleave=interleave))
+        if planning.named is not None:
+            text = _text(function, names, compute, signature, nogil, fastmath, interleave)
+            planning.named.setdefault(_key(machine().toolchain, text), deferred)
+        return deferred
     before = statistics.compiled
     with _lock:
         if DISABLE_JIT:
             return _python_kernel(function, names, compute, signature, nogil, recipe)
-        text = "\n".join([fingerprint(function, names, compute, frozenset()), repr(signature), str(nogil), repr(sorted(fastmath)),
-                          *([f"interleave {interleave}"] if interleave else []),
-                          *(["complex division by selects"] if any(s.startswith("complex") for s in signature) else [])])
+        text = _text(function, names, compute, signature, nogil, fastmath, interleave)
         key = _key(machine().toolchain, text)
         kernel = _kernels.get(key)
         if kernel is not None:
@@ -392,6 +394,13 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
     if statistics.compiled > before:
         ahead.start()
     return kernel
+
+
+def _text(function, names, compute, signature, nogil, fastmath, interleave):
+    """All that shapes a kernel's machine code but what compiles it."""
+    return "\n".join([fingerprint(function, names, compute, frozenset()), repr(signature), str(nogil), repr(sorted(fastmath)),
+                      *([f"interleave {interleave}"] if interleave else []),
+                      *(["complex division by selects"] if any(s.startswith("complex") for s in signature) else [])])
 
 
 def _compiled_once(key, name, make):

@@ -9,6 +9,7 @@ class _Planning(threading.local):
     """What this thread plans for, where that is not the host: kernels are named then and not compiled."""
 
     without_memory = False
+    named: dict | None = None                            # where kernels are listed that would be compiled, by their keys
     elsewhere: Elsewhere | None = None
 
 
@@ -38,6 +39,18 @@ def without_memory():
         yield
     finally:
         planning.without_memory = before
+
+
+@contextlib.contextmanager
+def kernels_named():
+    """`without_memory`, which gives a table of the kernels that would be compiled inside, by their keys. Plans are kept, so this is
+    for a process that calls nothing afterwards."""
+    with without_memory():
+        planning.named = {}
+        try:
+            yield planning.named
+        finally:
+            planning.named = None
 
 
 @contextlib.contextmanager

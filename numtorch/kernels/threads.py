@@ -170,6 +170,14 @@ def _nothing(*words):
 
 
 NOTHING = Prepared(_nothing, 0, 0, (), compiler.Kernel("nothing", _nothing, 0, ()))
+_NOTHING_RELEASING = Prepared(_nothing, 0, 0, (), compiler.Kernel("nothing", _nothing, 0, (), nogil=True))
+
+
+def _named(kernel, launched):
+    """A plan that does nothing, and names the kernel that would launch it."""
+    if launched:
+        _launcher(len(kernel.signature))
+    return _NOTHING_RELEASING if launched or kernel.nogil else NOTHING
 
 
 def part_space(size) -> int:
@@ -201,7 +209,7 @@ def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> P
     except OverflowError:
         raise RuntimeError("integer overflow: a size, a stride or an offset of this call does not fit 64 bits") from None
     if planning.without_memory:
-        return NOTHING
+        return NOTHING if planning.named is None else _named(kernel, len(rows) > 1 or release_lock)
     if planning.elsewhere is not None:
         return planning.elsewhere.prepare(kernel, descriptors, offsets, workspace)
     parts, length = descriptors.shape

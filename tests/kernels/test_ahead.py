@@ -83,6 +83,75 @@ out = torch.sigmoid(out)
     assert len(processes) == 2 and len(set(processes)) == 1
 
 
+def test_modules_of_users_are_called_once(tmp_path):
+    """A class of the user's, a hook, a function among the attributes: nothing of these is called ahead, nor what holds them."""
+    calls = tmp_path / "calls"
+    step(tmp_path / "store", "1", SPARE, f"""
+def note(*ignored):
+    open({str(calls)!r}, "a").write(f"{{os.getpid()}} ")
+class Own(torch.nn.Linear):
+    def forward(self, x):
+        note()
+        return super().forward(x)
+def act(x):
+    note()
+    return torch.relu(x)
+hooked = torch.nn.Linear(24, 24)
+hooked.register_forward_hook(note)
+given = torch.nn.Linear(24, 24)
+given.activation = act
+for module in (Own(24, 24), torch.nn.Sequential(Own(24, 24)), hooked, given):
+    out = torch.sigmoid(module(out))
+""")
+    processes = calls.read_text().split()
+    assert len(processes) == 3 and len(set(processes)) == 1
+
+
+MODULES = {
+    "perceptron": ("nn.Sequential(nn.Linear(40, 24), nn.LayerNorm(24), nn.GELU(), nn.Linear(24, 5))", "torch.ones(32, 40)"),
+    "convolution": ("nn.Sequential(nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(864, 5))",
+                    "torch.ones(16, 1, 28, 28)"),
+    "LSTM": ("nn.LSTM(8, 12)", "torch.ones(6, 4, 8)"),
+    "embedding": ("nn.Embedding(9, 24)", "torch.ones(8, 6, dtype=torch.int64)"),
+}
+CALLED = """
+import os
+import numtorch as torch
+from numtorch import nn
+from numtorch.kernels import ahead, compiler
+class Stop(BaseException):
+    pass
+def stop(call):
+    calls.append(call)
+    raise Stop
+module, x, calls = {module}, {x}, []
+before = set(compiler._kernels)
+if {named}:
+    ahead.is_cold, ahead.start, expect, ahead.expect = lambda: True, lambda: None, ahead.expect, stop
+    try:
+        module(x)
+    except Stop:
+        ahead.expect, ahead._alive = expect, os.pipe()[0]
+    for kernel in ahead._named(calls):
+        kernel.make()
+else:
+    out = module(x)
+    out = out[0] if isinstance(out, tuple) else out
+    out.backward(out.detach())
+print(*(f"{{kernel.name}}:{{key}}" for key, kernel in compiler._kernels.items() if key not in before))
+"""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_modules_call_is_foreseen_whole(name):
+    """What a child names of the first call of a module is what the call and its backward then compile, but for the pool of threads."""
+    module, x = MODULES[name]
+    named, compiled = [set(subprocess.run([sys.executable, "-c", CALLED.format(module=module, x=x, named=named)], check=True, text=True,
+                                          capture_output=True, timeout=600).stdout.split()) for named in (True, False)]
+    missing = {kernel.partition(":")[0] for kernel in compiled - named}
+    assert compiled and not missing - {"launch_all", "work", "spin"}
+
+
 def test_a_child_ends_with_its_parent(tmp_path):
     """Its work lasts for ever; the process that forked it is killed."""
     source = f"""

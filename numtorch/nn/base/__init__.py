@@ -5,4 +5,5 @@ hooks       functions called before and after forward, and when backward passes
 state       state dicts, written and loaded
 conversion  all that is in a module brought to a dtype or a device
 notebook    how one looks in a notebook
+foreseen    calls that are known before they are made, compiled ahead
 """

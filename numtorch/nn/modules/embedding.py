@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from ...autograd.modes import no_grad
+from ...dtypes import int64
 from ...ops.creation import fill
 from .. import functional as F
 from .. import init
+from ..base.foreseen import expect_example
 from ..parameter import Parameter
 from .module import Module
 
@@ -58,6 +60,7 @@ class Embedding(Module):
         else:
             self.weight = Parameter(fill.empty(num_embeddings, embedding_dim, device=device, dtype=dtype),
                                     requires_grad=not _freeze)
+            expect_example(self, 64, dtype=int64)
             self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import math
 
-from ...devices import cpu
-from ...kernels import ahead
 from ...ops.creation import fill
 from ...ops.nn.linear import linear
 from .. import functional as F
 from .. import init
+from ..base.foreseen import expect_example
 from ..parameter import Parameter
 from .module import Module
 
@@ -61,15 +60,8 @@ class Linear(Module):
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(fill.empty(out_features, in_features, device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(fill.empty(out_features, device=device, dtype=dtype)) if bias else None)
-        if self.weight.layout.device is cpu and ahead.is_cold():
-            ahead.expect(self._call_once)
+        expect_example(self, 64, in_features)
         self.reset_parameters()
-
-    def _call_once(self):
-        """Compile what a batch needs, forward and backward."""
-        example = fill.empty(64, self.in_features, device=self.weight.device, dtype=self.weight.dtype, requires_grad=True)
-        out = self(example)
-        out.backward(out.detach())
 
     def reset_parameters(self) -> None:
         """Give all parameters first values anew."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...tensor import Tensor
 from ..base.conversion import Conversion
+from ..base.foreseen import calls_modules
 from ..base.hooks import (
     Hooks,
     everywhere,
@@ -75,6 +76,7 @@ class Module(Members, Conversion, Hooks, State):
             """
             raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
+    @calls_modules
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooks is None and not (_before or _after or _behind):
             if len(args) == 1 and not kwargs:            # by far the most common: 0.1 µs less

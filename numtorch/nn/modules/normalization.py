@@ -7,6 +7,7 @@ from ...dtypes import int64
 from ...ops.creation import fill
 from .. import functional as F
 from .. import init
+from ..base.foreseen import expect_example
 from ..parameter import Parameter
 from .module import Module
 
@@ -342,6 +343,8 @@ class LayerNorm(Module):
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
             self.register_parameter(name, Parameter(fill.empty(self.normalized_shape, device=device, dtype=dtype)) if wanted
                                     else None)
+        if elementwise_affine:
+            expect_example(self, 64, *self.normalized_shape)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

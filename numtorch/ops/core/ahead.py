@@ -1,15 +1,19 @@
-"""The backward of what was just recorded, compiled while the program goes on (see kernels/ahead.py)."""
+"""What a call is part of, and the backward of what was just recorded, compiled while the program goes on (see kernels/ahead.py)."""
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 
 from ...autograd.graph import GraphNode, Output
-from ...autograd.modes import modes
+from ...autograd.modes import no_grad
 from ...kernels import ahead
 from ...tensor import Tensor, lasting
+from .late import later
 
 MOST_BYTES = 64 << 20                                    # of a gradient that a child makes up
+
+_OURS = __name__.partition(".ops.")[0] + ".ops."
 
 _seen: weakref.WeakSet = weakref.WeakSet()
 
@@ -42,14 +46,22 @@ def expect_backward(result) -> None:
         ahead.expect(call)
 
 
+def expect_callers() -> None:
+    """Have what calls the caller's caller compiled ahead as a whole, where that is known."""
+    known = later.get("expect_modules")
+    if known is not None:
+        known(sys._getframe(2))
+
+
 def _is_ours(node):
     """Whether a node's backward is no function of a user's."""
-    return type(node) is GraphNode or hasattr(type(node), "recipe")
+    kind = type(node)
+    return kind is GraphNode or hasattr(kind, "recipe") or (issubclass(kind, GraphNode) and kind.__module__.startswith(_OURS))
 
 
 def _backward(reference, layouts):
     node = reference()
     if node is not None:
-        modes.switch(False)
         grads = [lasting(layout.dense(layout.dtype)) for layout in layouts]
-        node.backward(grads if node.outputs > 1 else grads[0])
+        with no_grad():
+            node.backward(grads if node.outputs > 1 else grads[0])

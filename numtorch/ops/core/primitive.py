@@ -31,7 +31,7 @@ from ...kernels.planning import planning
 from ...kernels.threads import on_thread_count_change
 from ...layout import Layout
 from ...tensor import Tensor, ring_of
-from .ahead import expect_backward
+from .ahead import expect_backward, expect_callers
 from .arguments import CHECKS
 from .generate import make
 
@@ -95,8 +95,8 @@ class PlanTable(dict):
 
     def keep_again(self, key, plan):
         """Keep a plan that another table keeps, and so counts, too. What is planned without memory does nothing: calls must not
-        find it."""
-        if planning.without_memory:
+        find it, but those that only name kernels."""
+        if planning.without_memory and planning.named is None:
             return plan
         if len(self) >= PLAN_LIMIT:
             self.empty()
@@ -357,6 +357,8 @@ def miss(primitive, tensors, attributes=()):
         if not isinstance(tensor, Tensor) and (tensor is not None or place in primitive.required):
             raise not_a_tensor(primitive.name, tensor, primitive.parameters[place], place + 1)
     attributes = primitive.checked(attributes)
+    if ahead.is_cold():
+        expect_callers()
     plan = primitive.planned_for([None if t is None else t.layout for t in tensors], attributes)
     result = primitive.execute(plan, *tensors, *attributes)
     if ahead.is_cold():
