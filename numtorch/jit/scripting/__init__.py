@@ -2,11 +2,13 @@
 
 problems     errors at the user's line
 kinds        the types of a script
+classes      users' classes as such types
 vocabulary   the functions and methods that a script may call
 grammar      the statements and expressions of a script, and what to write instead of others
 reading      a Python function as a tree of that grammar, in which no name of the user's is left
 checking     a tree, checked and made again of what was looked at
 expressions  of what type each expression is
+objects      attributes and methods of objects, as checking has them
 calling      calls and attributes, as checking has them
 units        the functions and methods that belong together
 listing      a script as a graph with blocks, for people to read

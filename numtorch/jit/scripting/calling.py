@@ -30,6 +30,7 @@ from .kinds import (
     tuple_of,
     unnamed,
 )
+from .objects import Objects
 
 _PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\d*(?::[^{}]*)?\})*")
 _CONTAINERS = (Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict)
@@ -57,22 +58,11 @@ _INDEX_KINDS = {
 }
 
 
-class Calling:
+class Calling(Objects):
     """What a checker knows of calls and attributes."""
 
-    source: Any
-    unit: Any
     locals: set
     env: dict
-
-    def refuse(self, node, message):
-        raise NotImplementedError
-
-    def bind(self, value) -> ast.Name:
-        raise NotImplementedError
-
-    def expression(self, node, hint=None) -> tuple[Any, Kind]:
-        raise NotImplementedError
 
     def element(self, kind, node) -> Kind:
         raise NotImplementedError
@@ -115,6 +105,8 @@ class Calling:
             return made, vocabulary.DTYPES[name]
         if kind.name == "NamedTuple" and name in (fields := dict(kind.of[0].arguments)):
             return made, fields[name]
+        if kind.name == "Object":
+            return self.object_attribute(node, owner, kind)
         if kind.name == "Module":
             return made, common([self.member(node, module, name) for module in kind.of])
         if kind.name in ("Any", "Tuple") and name in vocabulary.any_names() and not name.startswith("_"):
@@ -154,10 +146,12 @@ class Calling:
         )
 
     def has_member(self, node) -> bool:
-        """Whether the modules of `hasattr(module, "name")` have such an attribute."""
+        """Whether the modules or the object of `hasattr(module, "name")` have such an attribute."""
         kind = self.expression(node.args[0])[1]
+        if kind.name == "Object" and isinstance(node.args[1], ast.Constant):
+            return self.has_attribute(kind, str(node.args[1].value))
         if kind.name != "Module" or not isinstance(node.args[1], ast.Constant):
-            return self.refuse(node, "hasattr in a script is asked of modules, with a name")
+            return self.refuse(node, "hasattr in a script is asked of modules and objects of classes, with a name")
         name = str(node.args[1].value)
         return all(name in module._parameters or name in module._buffers or name in module._modules or
                    name in vars(module) or self.unit.method(module, name) is not None for module in kind.of)
@@ -310,6 +304,8 @@ class Calling:
         if name == "print" and any(each.arg not in ("sep", "end") for each in node.keywords):
             self.refuse(node, "print() in a script writes to the terminal")
         first = (kinds[0][0] if kinds and kinds[0] else ANY)
+        if name == "len" and first.name == "Object":
+            return self.special(node, "__len__", first, given, kinds)
         if name == "len" and unnamed(first).name not in ("Tensor", "List", "Dict", "Tuple", "str", "Any", "Module", "Iterator"):
             self.refuse(node, f"a {first} has no len()")
         return ast.Call(self.bind(vocabulary.BUILTINS[name]), given, keywords), self._builtin_kind(node, name, kinds, first)
@@ -338,6 +334,8 @@ class Calling:
 
     def _call_method(self, node, target, owner, kind):
         """A method of a value."""
+        if kind.name == "Object":
+            return self.call_object(node, target, owner, kind)
         name = target.attr
         given, keywords, _ = self._arguments(node)
         made = ast.Call(ast.copy_location(ast.Attribute(owner, name, ast.Load()), target), given, keywords)

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from . import vocabulary
+from .classes import ScriptClass
 from .expressions import Expressions
 from .grammar import check_form, function_of, refuse_node
 from .kinds import (
@@ -30,7 +31,7 @@ class Checker(Expressions):
         source: where the tree comes from.
         tree: it.
         unit: the functions that it may call as `__torch__.name`.
-        owner: the module that `self` is, or None.
+        owner: the module that `self` is, or the class that it is of, or None.
 
     Attributes:
         names: what the made tree's globals are.
@@ -81,7 +82,7 @@ class Checker(Expressions):
         made: dict[str, ast.expr] = {}
         for each in names:
             if each.arg == "self" and self.owner is not None:
-                self.env["self"] = Kind("Module", (self.owner,))
+                self.env["self"] = self.owner.result if isinstance(self.owner, ScriptClass) else Kind("Module", (self.owner,))
                 continue
             kind = None if each.annotation is None else self._kind(each.annotation)
             if each.arg in defaults:
@@ -173,14 +174,15 @@ class Checker(Expressions):
         return [made], False
 
     def _do_Assign(self, node):
-        hint = self.declared.get(node.targets[0].id) if isinstance(node.targets[0], ast.Name) else None
+        first = node.targets[0]
+        hint = self.declared.get(first.id) if isinstance(first, ast.Name) else self.declared_attribute(first)
         value, kind = self.expression(node.value, hint)
         return [ast.Assign([self.store(target, kind, node) for target in node.targets], value)], True
 
     def _do_AnnAssign(self, node):
         kind = self._kind(node.annotation)
         if not isinstance(node.target, ast.Name):
-            self.refuse(node, "only variables have types: annotate an attribute in its class")
+            return self._annotated_attribute(node, kind)
         self.declared[node.target.id] = kind
         if node.value is None:
             return [ast.Pass()], True
@@ -192,6 +194,16 @@ class Checker(Expressions):
         self.env.pop(node.target.id, None)
         self._set(node.target.id, kind if found == NONE or kind.name != "Optional" else found)
         return [ast.Assign([ast.copy_location(ast.Name(node.target.id, ast.Store()), node.target)], value)], True
+
+    def _annotated_attribute(self, node, kind):
+        owner = self.expression(node.target.value)[1] if isinstance(node.target, ast.Attribute) else ANY
+        if owner.name != "Object" or owner.of[0] is not self.owner or self.tree.name != "__init__":
+            self.refuse(node, "only variables have types: annotate an attribute in its class")
+        self.owner.declared[node.target.attr] = kind
+        if node.value is None:
+            return [ast.Pass()], True
+        value, found = self.expression(node.value, kind)
+        return [ast.Assign([self.store(node.target, found, node)], value)], True
 
     def _do_AugAssign(self, node):
         target = node.target
@@ -228,6 +240,8 @@ class Checker(Expressions):
             owner, owner_kind = self.expression(target.value)
             if owner_kind.name == "Module":
                 return ast.copy_location(self.store_member(target, owner, owner_kind, kind), target)
+            if owner_kind.name == "Object":
+                return ast.copy_location(self.store_attribute(target, owner, owner_kind, kind, node), target)
             if owner_kind == TENSOR and target.attr in ("data", "grad", "requires_grad"):
                 return ast.copy_location(ast.Attribute(owner, target.attr, ast.Store()), target)
             self.refuse(target, f"{target.attr} of a {owner_kind} cannot be assigned to")

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import vocabulary
 from .calling import Calling
+from .classes import OPERATORS
 from .grammar import refuse_node
 from .kinds import (
     ANY,
@@ -41,7 +42,7 @@ class Expressions(Calling):
     # ------------------------------------------------------------ conditions
     def condition(self, node):
         made, kind = self.expression(node)
-        if kind.name in ("Module", "Iterator", "NoneType"):
+        if kind.name in ("Module", "Iterator", "NoneType", "Object"):
             self.refuse(node, f"Could not cast value of type {kind} to bool")
         return made, kind
 
@@ -275,6 +276,8 @@ class Expressions(Calling):
     def _of_BinOp(self, node):
         left, one = self.expression(node.left)
         right, two = self.expression(node.right)
+        if one.name == "Object" and type(node.op) in OPERATORS:
+            return self.special(node, OPERATORS[type(node.op)], one, [left, right], ([one, two], {}))
         return ast.BinOp(left, node.op, right), self.operation(node, node.op, one, two)
 
     def operation(self, node, op, one, two) -> Kind:
@@ -302,6 +305,11 @@ class Expressions(Calling):
         parts = [self.expression(each) for each in (node.left, *node.comparators)]
         made = ast.Compare(parts[0][0], node.ops, [part for part, _ in parts[1:]])
         kinds = [kind for _, kind in parts]
+        if kinds[0].name == "Object" and len(node.ops) == 1 and type(node.ops[0]) in OPERATORS:
+            return self.special(node, OPERATORS[type(node.ops[0])], kinds[0], [part for part, _ in parts], (kinds, {}))
+        if kinds[-1].name == "Object" and isinstance(node.ops[0], (ast.In, ast.NotIn)) and len(node.ops) == 1:
+            made, kind = self.special(node, "__contains__", kinds[1], [parts[1][0], parts[0][0]], (kinds[::-1], {}))
+            return (made if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), made)), kind
         for op, one, two in zip(node.ops, kinds, kinds[1:]):
             if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
                 for kind in (one, two):
@@ -319,6 +327,8 @@ class Expressions(Calling):
         owner, kind = self.expression(node.value)
         index, index_kind = self.expression(node.slice)
         kind = unnamed(kind)
+        if kind.name == "Object":
+            return self.special(node, "__getitem__", kind, [owner, index], ([kind, index_kind], {}))
         made = ast.Subscript(owner, index, ast.Load())
         whole = isinstance(node.slice, ast.Slice)
         if kind.name == "Optional":

@@ -19,7 +19,8 @@ class Kind(typing.NamedTuple):
 
     Attributes:
         name: `Tensor`, `int`, `List` and so on; `Any` where nothing is known.
-        of: the types of elements; for `Module`, the modules that it may be; for `NamedTuple`, its `Fields`.
+        of: the types of elements; for `Module`, the modules that it may be; for `NamedTuple`, its `Fields`; for `Object`, its
+            `ScriptClass`.
     """
 
     name: str
@@ -28,7 +29,7 @@ class Kind(typing.NamedTuple):
     def __str__(self) -> str:
         if self.name == "NoneType":
             return "None"
-        if self.name == "NamedTuple":
+        if self.name in ("NamedTuple", "Object"):
             return f"{UNIT}.{self.of[0].name}"
         if not self.of or self.name == "Module":
             return self.name
@@ -202,6 +203,8 @@ def join(one: Kind, other: Kind) -> Kind | None:
         return None if inner is None else optional(inner)
     if one.name == other.name == "Module":
         return Kind("Module", (*one.of, *[each for each in other.of if all(each is not known for known in one.of)]))
+    if one.name == other.name and one.name in ("NamedTuple", "Object"):
+        return None
     if one.name == other.name and one.of and len(one.of) == len(other.of):
         parts = [join(a, b) for a, b in zip(one.of, other.of)]
         return None if None in parts else Kind(one.name, tuple(parts))
@@ -241,7 +244,7 @@ def fits(wanted: Kind, given: Kind) -> bool:
         return given.name == "Module"
     if wanted.name == "Tuple":
         given = unnamed(given)
-    if wanted.name != given.name or "NamedTuple" in (wanted.name, given.name):
+    if wanted.name != given.name or wanted.name in ("NamedTuple", "Object"):
         return False
     if not wanted.of or not given.of:
         return wanted.name != "Tuple"
@@ -268,6 +271,8 @@ def accepts(kind: Kind, value: Any) -> bool:
         fields = kind.of[0]
         return isinstance(value, tuple) and getattr(value, "_fields", None) == tuple(fields.places) and \
             all(accepts(each, part) for (_, each), part in zip(fields.arguments, value))
+    if name == "Object":
+        return kind.of[0].accepts(value)
     if name == "float":
         return isinstance(value, (float, int)) and not isinstance(value, bool)
     if name == "int":

@@ -47,7 +47,7 @@ class Listing:
         self.lines: list[str] = []
         self.depth, self.count = 1, 0
         kinds = dict(script.arguments)
-        itself = vars(script.owner)["_original_name"] if script.owner is not None else ""
+        itself = "" if script.owner is None else vars(script.owner).get("_original_name", script.owner)
         given = [f"%{each.arg} : {kinds.get(each.arg, itself)}" for each in [*script.tree.args.args, *script.tree.args.kwonlyargs]]
         self.head = f"graph({', '.join(given)}):"
         self.block(script.tree.body)

@@ -11,6 +11,7 @@ from ...tensor import Tensor
 from .. import programs
 from ..programs import ScriptFunction, ScriptModule
 from . import vocabulary
+from .classes import SPECIAL, ScriptClass
 from .kinds import Fields, parse_text
 from .modules import LibraryModule, ScriptedFunction, ScriptedModule
 from .units import Script, Traced, Unit, Unused, parsed
@@ -56,14 +57,32 @@ def _all_ready(units):
         for each in unit.functions.values():
             if isinstance(each, Script):
                 each.ready()
+        unit.check_classes()
     return units
 
 
 def _unit(entries):
     unit = Unit()
     for name, entry in entries.items():                  # types before what they are types of
-        unit.functions[_name(name)] = _entry(unit, name, entry)
+        unit.functions[_name(name)] = ScriptClass(unit, name) if "methods" in entry else _entry(unit, name, entry)
+    for name, entry in entries.items():
+        if "methods" in entry:
+            _fill(unit.functions[name], entry)
     return unit
+
+
+def _fill(made, entry):
+    """Give a class what a file says of it."""
+    def named(name):
+        if _name(name).startswith("__") and name not in SPECIAL:
+            raise ValueError(f"{name} is no name of a method")
+        return name
+    made.methods = {named(name): _entry(made.unit, name, each, made) for name, each in entry["methods"].items()}
+    made.declared = {_name(name): parse_text(text, made.unit.named) for name, text in entry["declared"].items()}
+    made.shared = {named(name): _name(function) for name, function in entry["shared"].items()}
+    made.constants = dict(entry["constants"])
+    if not is_plain(made.constants):
+        raise ValueError(f"a constant of {made.name} is no value of a script")
 
 
 def _fields(unit, name, entry):

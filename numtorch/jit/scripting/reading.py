@@ -20,6 +20,7 @@ from ...tensor import Tensor
 from .. import is_scripting, programs
 from ..freezing import is_tracing
 from . import vocabulary
+from .classes import is_script_class
 from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node
 from .kinds import UNIT, Kind, is_named_tuple, parse_kind
 from .problems import NotSupportedError, Source, refuse
@@ -90,11 +91,12 @@ class Reader:
     Args:
         function: it.
         unit: is given each Python function that it calls and each class of named tuples.
-        method: whether its first argument is a module.
+        method: whether its first argument is a module, or an object.
+        names: what further names stand for, as that of a class that is being made.
     """
 
-    def __init__(self, function, unit, method=False) -> None:
-        self.function, self.unit, self.method = function, unit, method
+    def __init__(self, function, unit, method=False, names=None) -> None:
+        self.function, self.unit, self.method, self.names = function, unit, method, names or {}
         self.source, self.tree = source_of(function, function.__name__)
         code = function.__code__
         self.outer = dict(zip(code.co_freevars, function.__closure__ or ()))
@@ -152,9 +154,10 @@ class Reader:
             return refuse(self.source, node if hasattr(node, "lineno") else self.tree, str(error))
 
     def _named(self, node):
-        """The type of a named tuple of the user's, or None."""
+        """The type of a named tuple or of objects of the user's, or None."""
         value = self._named_object(node)
-        return self.unit.fields(value).result if is_named_tuple(value) else None
+        return self.unit.fields(value).result if is_named_tuple(value) else \
+            self.unit.script_class(value).result if is_script_class(value) else None
 
     # ------------------------------------------------------------ statements
     def _block(self, statements):
@@ -262,6 +265,8 @@ class Reader:
         if isinstance(node, ast.Attribute):
             return getattr(self._named_object(node.value), node.attr, None)
         name = getattr(node, "id", "")
+        if name in self.names:
+            return self.names[name]
         if name in self.outer:
             try:
                 return self.outer[name].cell_contents
@@ -272,6 +277,8 @@ class Reader:
     def _object(self, node):
         if isinstance(node, ast.Name):
             name = node.id
+            if name in self.names:
+                return self.names[name]
             if name in self.outer:
                 try:
                     return self.outer[name].cell_contents
@@ -301,6 +308,8 @@ class Reader:
             return ast.copy_location(dotted(f"{UNIT}.{self.unit.add(value)}"), node)
         if is_named_tuple(value):
             return ast.copy_location(dotted(str(self.unit.fields(value).result)), node)
+        if is_script_class(value):
+            return ast.copy_location(dotted(str(self.unit.script_class(value).result)), node)
         literal = self._literal(value, None)
         if literal is None:
             self._complain(value, node)

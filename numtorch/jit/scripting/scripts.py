@@ -6,6 +6,8 @@ from typing import Any
 
 from ...nn.modules.module import Module
 from ..programs import ScriptFunction, ScriptModule
+from .classes import is_script_class
+from .kinds import is_named_tuple
 from .modules import ScriptedFunction, convert
 from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
@@ -18,7 +20,8 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     say otherwise. What is not in the subset is refused at its line.
 
     Args:
-        obj: a function, or a module, whose `forward` is read with the methods that it calls and those under `@jit.export`.
+        obj: a function; or a module, whose `forward` is read with the methods that it calls and those under `@jit.export`; or a
+            class without bases, whose methods are read: it is given back as it is, for scripts to make objects of.
         optimize: taken for PyTorch's sake.
         _frames_up: taken for PyTorch's sake.
         _rcb: taken for PyTorch's sake.
@@ -46,19 +49,37 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
         return obj
     unit = Unit()
     if isinstance(obj, Module):
-        return convert(obj, unit)
+        made = convert(obj, unit)
+        unit.check_classes()
+        return made
     if isinstance(obj, types.MethodType):
         raise NotSupportedError(f"jit.script: {obj.__qualname__} is a method: script its module")
     if isinstance(obj, type):
-        raise NotSupportedError(
-            f"jit.script: objects of classes such as {obj.__name__} are not in a script: use modules, tuples or dicts"
-        )
+        return _class(obj, unit)
     if not isinstance(obj, types.FunctionType):
         raise TypeError(f"jit.script: expected a function or a module, got {type(obj).__name__}")
     found = unit.functions[unit.add(obj)]
     if not isinstance(found, Script):
         raise NotSupportedError(f"jit.script: {obj.__name__} is under @jit.{getattr(obj, MODIFIER)}")
-    return ScriptedFunction(found.ready())
+    found.ready()
+    unit.check_classes()
+    return ScriptedFunction(found)
+
+
+def _class(kind, unit):
+    """A class, once it was looked at."""
+    if issubclass(kind, Module):
+        raise RuntimeError(f"Type '{kind}' cannot be compiled since it inherits from nn.Module, consider passing an instance "
+                           f"instead")
+    if is_named_tuple(kind):
+        unit.fields(kind)
+    elif is_script_class(kind):
+        unit.script_class(kind)
+        unit.check_classes()
+    else:
+        raise NotSupportedError(f"jit.script: objects of class {kind.__name__} are not in a script, as it inherits from another "
+                                f"class or has no __init__ of its own: use modules, tuples or dicts")
+    return kind
 
 
 def _marked(function, what):

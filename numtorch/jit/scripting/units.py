@@ -9,6 +9,7 @@ from typing import Any
 from ...nn.modules.module import Module
 from ..programs import ScriptFunction, ScriptModule
 from .checking import Checker
+from .classes import ScriptClass, is_script_class
 from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind
 from .problems import NotSupportedError, Source, refuse
 from .reading import Reader, source_of
@@ -27,7 +28,7 @@ class Script:
         name: its own.
         source: where its tree is from.
         tree: it.
-        owner: the module that its `self` is.
+        owner: the module or class that its `self` is of.
 
     Attributes:
         function: what is run.
@@ -39,7 +40,7 @@ class Script:
     python: Any = None                                   # the user's function, where this was made of one
     is_property = False                                  # whether it is run where the attribute of its name is read
 
-    def __init__(self, unit: Unit, name: str, source: Source, tree: ast.FunctionDef, owner: Module | None = None) -> None:
+    def __init__(self, unit: Unit, name: str, source: Source, tree: ast.FunctionDef, owner: Any = None) -> None:
         self.unit, self.name, self.source, self.tree, self.owner = unit, name, source, tree, owner
         self.function: Any = None
         self.made: Any = None
@@ -202,6 +203,32 @@ class Unit:
         made = self.functions[name] = Fields(name, kind, arguments)
         return made
 
+    def script_class(self, kind: type) -> ScriptClass:
+        """A class of the user's, as a type of scripts.
+
+        Args:
+            kind: the class.
+
+        Raises:
+            NotSupportedError: the type of an attribute is none of a script.
+        """
+        if id(kind) in self.known:
+            return self.functions[self.known[id(kind)][1]]
+        name = self._free(kind.__name__)
+        self.known[id(kind)] = kind, name
+        made = self.functions[name] = ScriptClass(self, name, kind)
+        for attribute, said in vars(kind).get("__annotations__", {}).items():
+            if isinstance(said, str):                    # as names mean where its methods are
+                found: Any = Reader(vars(kind)["__init__"], self, True, {kind.__name__: kind}).kind(ast.Constant(said))
+            else:
+                found = self.fields(said).result if is_named_tuple(said) else \
+                    self.script_class(said).result if is_script_class(said) else said_kind(said)
+            if found is None:
+                raise NotSupportedError(f"jit.script: {kind.__name__}.{attribute} is annotated with {said!r}, which is no type of "
+                                        f"a script")
+            made.declared[attribute] = found
+        return made
+
     def named(self, node: ast.expr) -> Kind | None:
         """The type that `__torch__.name` is, or None.
 
@@ -209,7 +236,13 @@ class Unit:
             node: an annotation.
         """
         found = self.functions.get(getattr(node, "attr", "")) if getattr(getattr(node, "value", None), "id", "") == UNIT else None
-        return found.result if isinstance(found, Fields) else None
+        return found.result if isinstance(found, (Fields, ScriptClass)) else None
+
+    def check_classes(self) -> None:
+        """Check all methods of all classes."""
+        for each in list(self.functions.values()):
+            if isinstance(each, ScriptClass):
+                each.check()
 
     def _free(self, wanted):
         """A name that nothing of the unit has."""
@@ -227,8 +260,19 @@ class Unit:
         result = said_kind(function.__annotations__.get("return", "Tensor")) or TENSOR
         return Python(name, function, result) if mark == "ignore" else Unused(name, result)
 
+    def read_method(self, function: Any, name: str, owner: Any) -> Any:
+        """A method as a script, or as what its decorator says.
+
+        Args:
+            function: it.
+            name: its own.
+            owner: the module or class that it is a method of.
+        """
+        return self._marked(function, name) or self._read(function, name, owner)
+
     def _read(self, function, name, owner=None):
-        reader = Reader(function, self, owner is not None)
+        itself = owner.python if isinstance(owner, ScriptClass) else None
+        reader = Reader(function, self, owner is not None, {} if itself is None else {itself.__name__: itself})
         self.functions.setdefault(name, None) if owner is None else None
         tree = reader.read()
         tree.name = name
@@ -248,7 +292,7 @@ class Unit:
         if found is None:
             refuse(caller.source, node, f"there is no function {name}" if name not in self.functions else
                    f"{name} calls itself, which no script does: write a loop", NotSupportedError)
-        return found.ready(caller, node) if isinstance(found, Script) else found
+        return found.ready(caller, node) if isinstance(found, (Script, ScriptClass)) else found
 
     # ------------------------------------------------------------ methods
     def method(self, module: Module, name: str) -> Any:
@@ -269,19 +313,19 @@ class Unit:
             function = function.fget if isinstance(function, property) else function
             if not isinstance(function, types.FunctionType) or any(function is getattr(base, name, None) for base in _BASES):
                 return None
-            found = scripts[name] = self._marked(function, name) or self._read(function, name, module)
+            found = scripts[name] = self.read_method(function, name, module)
             found.is_property = is_property
         return found.ready() if isinstance(found, Script) else found
 
 
-def parsed(unit: Unit, text: str, file: str, owner: Module | None = None) -> Script:
+def parsed(unit: Unit, text: str, file: str, owner: Any = None) -> Script:
     """A script of a text.
 
     Args:
         unit: what it belongs to.
         text: as `Script.text` gives it.
         file: what to call it in errors.
-        owner: the module that its `self` is.
+        owner: the module or class that its `self` is of.
 
     Raises:
         ValueError: the text is not one function.

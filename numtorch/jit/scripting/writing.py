@@ -8,6 +8,7 @@ from ...nn.parameter import Parameter
 from ...tensor import Tensor
 from ..programs import ScriptModule
 from . import vocabulary
+from .classes import ScriptClass
 from .kinds import Fields
 from .units import Python, Script, Unit, Unused
 from .vocabulary import OWN, is_plain
@@ -49,6 +50,10 @@ class Writer:
     def entry(self, name, found):
         if isinstance(found, Script):
             return {"text": found.text, **({"property": True} if found.is_property else {})}
+        if isinstance(found, ScriptClass):
+            return {"methods": {each: self.entry(each, script) for each, script in found.methods.items()},
+                    "declared": {each: str(kind) for each, kind in found.declared.items()}, "shared": dict(found.shared),
+                    "constants": dict(found.constants)}
         if isinstance(found, Fields):
             return {"fields": [(field, str(kind)) for field, kind in found.arguments],
                     "defaults": [found.function._field_defaults[field] for field in found.places if field in found.with_default]}

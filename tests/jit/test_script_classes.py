@@ -1,0 +1,346 @@
+"""jit.script of classes: attributes, methods, operators; files; what is refused, at the user's line. Against PyTorch where it is installed."""
+from __future__ import annotations
+
+import io
+import pickle
+import re
+from typing import Dict, List, Optional  # noqa: UP035 (PyTorch's spelling)
+
+import pytest
+
+import numtorch as torch
+
+try:
+    import torch as reference
+except ImportError:
+    reference = None
+
+
+class Counter:
+    LIMIT = 100
+    seen: List[int]                                      # noqa: UP006
+
+    def __init__(self, value, count: int = 1):
+        self.value = value
+        self.count = count
+        self.seen = []
+        self.names: Dict[str, float] = {}                # noqa: UP006
+        self.last: Optional[torch.Tensor] = None         # noqa: UP045
+
+    def grow(self, by: int = 1) -> Counter:
+        self.count += by
+        self.seen.append(self.count)
+        if self.count > self.LIMIT:
+            raise ValueError(f"more than {self.LIMIT}: {self.count}")
+        return self
+
+    def total(self):
+        result = self.value * self.count
+        self.last = result
+        self.names["total"] = float(self.value.sum())
+        return result.sum()
+
+    @property
+    def double(self) -> int:
+        return 2 * self.count
+
+    @staticmethod
+    def twice(x):
+        return x * 2
+
+    def __add__(self, other: int) -> int:
+        return self.count + other
+
+    def __lt__(self, other: Counter) -> bool:
+        return self.count < other.count
+
+    def __len__(self) -> int:
+        return len(self.seen)
+
+    def __getitem__(self, index: int) -> int:
+        return self.seen[index]
+
+    def __contains__(self, value: int) -> bool:
+        return value in self.seen
+
+    def copied(self) -> Counter:
+        return Counter(self.value, self.count)
+
+    def __repr__(self):                                  # which scripts do not have
+        return eval("f'Counter of {self.count}'")
+
+
+class Holder:
+    def __init__(self, counter: Counter):
+        self.counter = counter
+        self.others: List[Counter] = [counter, Counter(counter.value + 1, count=5)]       # noqa: UP006
+
+    def put(self, by: int) -> int:
+        for each in self.others:
+            each.grow(by)
+        return self.counter.count
+
+
+def everything(x, n: int):
+    counter = Counter(x, n)
+    for i in range(3):
+        counter.grow(i)
+    holder = Holder(counter)
+    put = holder.put(2)
+    total = counter.total()
+    other = counter.copied().grow().grow(by=3)
+    largest = counter if other < counter else other
+    named = {"a": counter, "b": other}
+    found = 0
+    for name, each in named.items():
+        if name == "b" and isinstance(each, Counter):
+            found += each.double
+    has = hasattr(counter, "count") and not hasattr(counter, "nothing")
+    last = counter.last
+    assert last is not None
+    return (total, put, len(counter), counter[0], n in counter, 77 in counter, counter + 4, largest.count, found, has,
+            counter.names["total"], Counter.twice(last), counter.twice(x), holder.others[1].count)
+
+
+def of_objects(counter: Counter, other: Optional[Counter]):                               # noqa: UP045
+    if other is not None:
+        counter.count = other.count
+    return counter.total()
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+
+    def forward(self, x, n: int):
+        counter = Counter(self.linear(x), n)
+        while counter.count < 6:
+            counter.grow()
+        return counter.total()
+
+
+def through_a_file(script):
+    file = io.BytesIO()
+    torch.jit.save(script, file)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+def test_a_script_with_classes_does_what_python_does():
+    script = torch.jit.script(everything)
+    for each in (script, through_a_file(script), through_a_file(through_a_file(script))):
+        for n in (1, 4):
+            x = torch.randn(3)
+            torch.testing.assert_close(each(x, n), everything(x, n))
+    with pytest.raises(ValueError, match="more than 100: 101"):
+        script(torch.ones(2), 100)
+
+
+def test_a_class_stays_as_it_is_and_objects_go_in_and_out():
+    assert torch.jit.script(Counter) is Counter
+    made = torch.jit.script(lambda_free)(torch.ones(2))
+    assert type(made) is Counter and made.count == 4 and repr(made) == "Counter of 4" and made.total() == 8
+    script = torch.jit.script(of_objects)
+    counter = Counter(torch.ones(2), 3)
+    assert script(counter, None) == 6 and script(counter, Counter(torch.ones(1), 9)) == 18 and counter.count == 9
+    with pytest.raises(RuntimeError, match=r"Expected a value of type '__torch__\.Counter' for argument 'counter'"):
+        script(torch.ones(2), None)
+    counter.count = "three"
+    with pytest.raises(RuntimeError, match=r"Expected a value of type '__torch__\.Counter'"):
+        script(counter, None)
+    loaded = through_a_file(torch.jit.script(lambda_free))(torch.ones(2))
+    assert type(loaded) is not Counter and type(loaded).__name__ == "Counter"
+    assert loaded.grow(2).count == 6 and loaded.double == 12 and len(loaded) == 2 and loaded.total() == 12
+    assert through_a_file(script)(loaded, None) == 12
+
+
+def lambda_free(x):
+    return Counter(x, 3).grow()
+
+
+def test_modules_use_classes_and_are_trained():
+    net = Net()
+    script = torch.jit.script(net)
+    x = torch.randn(3)
+    for each in (script, through_a_file(script)):
+        torch.testing.assert_close(each(x, 2), net(x, 2))
+        given = torch.autograd.grad(each(x, 4), list(each.parameters()))
+        for a, b in zip(given, torch.autograd.grad(net(x, 4), list(net.parameters()))):
+            torch.testing.assert_close(a, b)
+
+
+@pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
+def test_the_same_classes_in_pytorch(tmp_path, monkeypatch):
+    """In a file of its own, as both libraries read the source of what is scripted."""
+    text = """from typing import Dict, List, Optional
+@torch.jit.script
+class Pair:
+    def __init__(self, first, second: int):
+        self.first = first
+        self.second = second
+        self.seen: List[int] = []
+    def total(self):
+        self.seen.append(self.second)
+        return self.first.sum() + self.second
+    def grow(self, by: int = 1):
+        self.second += by
+    def __add__(self, other: int) -> int:
+        return self.second + other
+    def __len__(self) -> int:
+        return len(self.seen)
+    @staticmethod
+    def twice(x):
+        return x * 2
+@torch.jit.script
+class Holder:
+    def __init__(self, pair: Pair):
+        self.pair = pair
+        self.items: Dict[str, Pair] = {}
+    def put(self, name: str) -> int:
+        self.items[name] = self.pair
+        self.pair.grow(2)
+        return self.pair.second
+def f(x, n: int):
+    p = Pair(x, n)
+    for i in range(3):
+        p.grow(i)
+    h = Holder(p)
+    k = h.put("a")
+    t = p.total()
+    s = 0
+    for q in [p, Pair(x + 1, 7)]:
+        s += q.second
+    return t, p.second, k, s, p + 4, len(p), h.items["a"].seen, isinstance(p, Pair)
+def g(x):
+    return Pair(x, 3)
+"""
+    results = []
+    for number, library in enumerate((torch, reference)):
+        (tmp_path / f"classes{number}.py").write_text(f"import {library.__name__} as torch\n{text}")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        module = __import__(f"classes{number}")
+        assert isinstance(module.Pair, type) and module.Pair(library.ones(2), 2).total() == 4
+        out = library.jit.script(module.f)(library.ones(3), 2)
+        made = library.jit.script(module.g)(library.ones(2))
+        results.append([float(out[0]), *out[1:], type(made).__name__, made.second])
+    assert results[0] == results[1]
+
+
+class Base:
+    def __init__(self):
+        self.x = 1
+
+
+class Inherits(Base):
+    def __init__(self):
+        self.x = 1
+
+
+class InABlock:
+    def __init__(self, x, n: int):
+        if n > 0:
+            self.x = x                                   # here
+
+
+class Elsewhere:
+    def __init__(self, x):
+        self.x = x
+
+    def change(self):
+        self.y = 2                                       # here
+
+
+class OtherType:
+    def __init__(self, x):
+        self.x = x
+
+    def change(self):
+        self.x = 2                                       # here
+
+
+class Misread:
+    def __init__(self, x):
+        self.x = x
+
+    def f(self):
+        return self.nothing                              # here
+
+
+class Wrong:
+    def __init__(self, x: int):
+        self.x = x
+
+    def f(self):
+        return self.g("a")                               # here
+
+    def g(self, x: int):
+        return x
+
+
+class Generates:
+    def __init__(self, x):
+        self.x = x
+
+    def f(self):
+        yield self.x                                     # here
+
+
+class ManyArguments:
+    def __init__(self, *x):                              # here
+        self.x = 1
+
+
+class Adds:
+    def __init__(self, x):
+        self.x = x
+
+    def f(self):
+        return self + 1                                  # here
+
+
+class Recursive:
+    def __init__(self, x):
+        self.x = x
+
+    def f(self, n: int) -> int:
+        return self.f(n - 1)                             # here
+
+
+@pytest.mark.parametrize("kind, message", [
+    (InABlock, "set within a block"), (Elsewhere, "nonexistent attribute: y"), (OtherType, "x is of type Tensor and is assigned a int"),
+    (Misread, "no attribute 'nothing'"), (Wrong, "Expected a value of type 'int' for argument 'x'"), (Generates, "generators"),
+    (ManyArguments, "variable number of arguments"), (Adds, "does not define a __add__ method"), (Recursive, "calls itself")])
+def test_mistakes_are_refused_at_their_line(kind, message):
+    with pytest.raises(RuntimeError, match=message) as found:
+        torch.jit.script(kind)
+    lines = open(__file__).read().split("\n")
+    number = int(re.search(r"line (\d+), in", str(found.value)).group(1))
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"class {kind.__name__}:"))
+    assert number == next(i for i in range(start, len(lines)) if lines[i].endswith("# here")) + 1
+
+
+@pytest.mark.parametrize("kind", [Inherits, int, dict, Net, type("Empty", (), {})])
+def test_classes_that_are_none_of_scripts(kind):
+    with pytest.raises((RuntimeError, TypeError)):
+        torch.jit.script(kind)
+
+
+@pytest.mark.parametrize("change", [
+    lambda each: each["methods"].update(__del__=each["methods"]["grow"]), lambda each: each["methods"].pop("__init__"),
+    lambda each: each["methods"].update(other=each["methods"]["grow"]), lambda each: each["methods"]["grow"].update(text="import os"),
+    lambda each: each["declared"].update(seen="os"), lambda each: each["constants"].update(LIMIT=object),
+    lambda each: each["methods"]["grow"].update(text="def grow(self, by: int=1):\n    return self.__class__\n"),
+    lambda each: each["shared"].update(twice="nothing")])
+def test_files_that_say_something_else_are_refused(change):
+    content = torch.jit.script(everything).content()
+    content = pickle.loads(pickle.dumps(content))
+    change(content["units"][0]["Counter"])
+    file = io.BytesIO()
+    try:
+        torch.save(content, file)
+    except Exception:
+        return
+    file.seek(0)
+    with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+        torch.jit.load(file)
