@@ -121,6 +121,8 @@ class Improvement:
         self.graph, self.passes, self.executor = made[0]
         if not any(name not in ("dead code", "subexpressions") for _, passes, _ in made for name in passes):
             return self._stay("there is nothing for passes to do")
+        for _, passes, executor in made:
+            passes.update({"in place": count} if (count := sum(map(len, executor.in_place.values()))) else {})
         self.failure = None
         runs = [warm_up(each, tensors) for each, _, _ in made]
         self.thread = threading.Thread(target=self._compile, args=(made, runs), name="numtorch compiles")

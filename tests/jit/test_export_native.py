@@ -44,6 +44,12 @@ def looping(x):
     return x, x.sum(1)
 
 
+def until(x):
+    while bool(x.sum() < 100):
+        x = x * 2
+    return x
+
+
 class Exported:
     """A library with its example, compiled."""
 
@@ -189,6 +195,8 @@ def test_what_no_library_can_do_is_refused(tmp_path):
                             (lambda x: weight.add_(x), "writes to a tensor"), (lambda x: x.add_(1), "writes to its arguments")):
         with pytest.raises(RuntimeError, match=words):
             torch.jit.export_native(function, x, path)
+    with pytest.raises(RuntimeError, match=r"test_export_native.py:\d+: Python reads(.|\n)*Conditions, loops"):
+        torch.jit.export_native(torch.jit.script(until), x, path)
     with pytest.raises(ValueError, match="x86-64-v3"):
         torch.jit.export_native(torch.sin, x, path, target="pentium")
     with pytest.raises(ValueError, match="C functions"):

@@ -8,10 +8,12 @@ from test_trace import PROGRAMS, tensors
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
+from numtorch.jit.executor import Executor
 from numtorch.jit.passes import optimized
 from numtorch.jit.passes.algebra import simplify
 from numtorch.jit.passes.constants import fold_constants
 from numtorch.jit.passes.deadcode import dead_code
+from numtorch.jit.passes.inplace import writes_in_place
 from numtorch.jit.passes.memory import memory_plan
 from numtorch.jit.passes.subexpressions import merge_subexpressions
 from numtorch.jit.tracing import trace_graph
@@ -214,3 +216,36 @@ def test_norms_are_folded_and_a_frozen_module_is_saved(tmp_path):
     with torch.no_grad():
         net.conv1.weight.zero_()                         # what is frozen is a copy
     torch.testing.assert_close(frozen(x), expected, rtol=1e-4, atol=1e-5)
+
+
+# ---------------------------------------------------------------- writes in place
+def add_rows(x):
+    return x.index_add_(0, torch.tensor([1]), torch.ones(1, 3))
+
+
+IN_PLACE = {                                             # programs, how many writes there are, and how many need no copy
+    "a value of its own": (lambda x: add_rows(add_rows(x * 2)), 2, 2),
+    "what was made of it before": (lambda x: (lambda y, z: (add_rows(y), z)[1])(*(lambda y: (y, y * 2))(x * 2)), 1, 1),
+    "a view that is read afterwards": (lambda x: (lambda y: (lambda v: (add_rows(y), v.sum()))(y[1:]))(x * 2), 1, 1),
+    "an argument": (lambda x: add_rows(x) * 2, 1, 1),
+    "an argument that is copied before": (lambda x: (lambda before: (add_rows(x), before))(x.clone()), 1, 1),
+    "a part": (lambda x: (lambda y: (y[1:].mul_(2), y)[1])(x + 1), 1, 1),
+    "a part of an argument's copy": (lambda x: (lambda y: (y[1:].mul_(2), x)[0])(x.clone()), 1, 1),
+    "rows of itself": (lambda x: (lambda y: y.index_add_(0, torch.tensor([0]), y[1:2]))(x + 1), 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_writes_go_into_memory_that_nobody_reads_any_more(name):
+    program, writes, count = IN_PLACE[name]
+    graph = traced(program, torch.randn(4, 3))
+    executor = Executor(graph, {}, [])
+    x = torch.randn(4, 3)
+    a, b, c = x.clone(), x.clone(), x.clone()
+    wanted = program(a)
+    for found in (executor.run(b), Interpreter(graph).run(c)):
+        for one, other in zip(tensors(found), tensors(wanted), strict=True):
+            assert torch.equal(one, other)
+    assert torch.equal(a, b) and torch.equal(a, c)
+    places = writes_in_place(graph)
+    assert (len(places), sum(map(len, places.values()))) == (writes, count), graph

@@ -96,6 +96,7 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
     if watch.breaks:
         raise RuntimeError(
             "export_native: the function does what no library can:\n" + "\n".join(f"  {each}" for each in watch.breaks)
+            + _values(watch)
         )
     watch.memory.close()
     for tensor in args:
@@ -105,6 +106,13 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
         return _Reader(watch, args, list(tensors_in(result)), versions, data).read()
     except Unknown as error:
         raise RuntimeError(f"export_native: {error}") from None
+
+
+def _values(watch):
+    """What to know where elements come to Python."""
+    if not any("reads or writes elements" in each.what for each in watch.breaks):
+        return ""
+    return "\n  Conditions, loops and numbers that depend on the values of elements are decided in Python, which a library has not."
 
 
 class _Reader:
