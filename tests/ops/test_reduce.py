@@ -1,5 +1,7 @@
 """Reductions over any dimensions against NumPy: values, dtypes, NaN, empties, gradients, messages."""
+import copy
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -262,3 +264,11 @@ def test_the_variance_of_a_complex_number():
         assert torch.var(x, dim, keepdim=True, correction=0).shape == torch.std(x, dim).shape == ()
     with pytest.raises(IndexError, match="out of range"):
         torch.var(x, 1)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sort", "topk", "mode", "median", "kthvalue", "cummax"])
+def test_pairs_are_pickled_and_copied_under_their_names(name):
+    found = getattr(torch, name)(torch.randn(3, 4), *{"topk": (2,), "kthvalue": (2,), "cummax": (0,), "sort": ()}.get(name, (1,)))
+    for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found), copy.copy(found)):
+        assert type(again) is type(found) and repr(again) == repr(found)
+        assert torch.equal(again.values, found.values) and torch.equal(again.indices, found.indices)

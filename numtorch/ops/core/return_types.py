@@ -13,6 +13,14 @@ class Pair(NamedTuple):
     indices: Tensor
 
 
+_pairs: dict[str, type] = {}
+
+
+def _pair_of(name, parts):
+    return _pairs[name](*parts)
+
+
 def pair(name):
-    """The type of pairs that one op returns: they show its name."""
-    return type(name, (Pair,), {"__slots__": ()})
+    """The type of pairs that one op returns: they show its name, by which they are pickled."""
+    made = _pairs[name] = type(name, (Pair,), {"__slots__": (), "__reduce__": lambda self: (_pair_of, (name, tuple(self)))})
+    return made
