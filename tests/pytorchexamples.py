@@ -36,11 +36,22 @@ ARGUMENTS = {
     "word_language_model/main.py": "--epochs 1 --log-interval 1", "gcn/main.py": "--epochs 10", "gat/main.py": "--epochs 10",
     "fast_neural_style/neural_style/neural_style.py": "train --dataset . --style-image style.jpg --save-model-dir . --epochs 1 "
                                                       "--image-size 64 --log-interval 1 --batch-size 2",
+    "super_resolution/super_resolve.py": "--input_image dataset/BSDS300/images/test/0.jpg --model model.pth --output_filename out.png",
+    "word_language_model/generate.py": "--words 40 --log-interval 10", "cpp/dcgan/display_samples.py": "-i samples.pt",
+}
+# What other programs of the folder would have saved.
+SAVED = {
+    "super_resolution": "from model import Net; torch.save(Net(3), 'model.pth')",
+    "word_language_model": "from model import RNNModel; torch.save(RNNModel('LSTM', 201, 32, 32, 2), 'model.pt')",
+    "cpp/dcgan": "torch.jit.script(torch.nn.Conv2d(1, 9, 28)).save('samples.pt')",
 }
 
 
 def prepare(folder: Path) -> None:
-    """Put small random data where the scripts would have downloaded theirs."""
+    """Put small random data where the scripts would have downloaded theirs, and models where others would have saved them."""
+    for name, line in SAVED.items():
+        subprocess.run([sys.executable, "-c", f"import numtorch.alias; numtorch.alias.install(); import torch; {line}"],
+                       cwd=folder / name, env={**os.environ, "PYTHONPATH": str(HERE.parent)}, check=True)
     random = np.random.default_rng(0)
     words = folder / "word_language_model/data/wikitext-2"
     words.mkdir(parents=True, exist_ok=True)

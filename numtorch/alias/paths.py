@@ -36,6 +36,8 @@ PATHS = {
     "cuda.amp": "amp.autocast_mode autocast=amp.devices.CudaAutocast GradScaler=amp.devices.CudaGradScaler "
                 "custom_fwd=amp.devices.custom_fwd custom_bwd=amp.devices.custom_bwd",
     "ops.aten": "aten",
+    "ops.profiler": _names("profiler.recording.", "_record_function_enter _record_function_exit") +
+                    " _record_function_enter_new=profiler.recording._record_function_enter",
     "fx._symbolic_trace": "fx.tracer",
     # layers
     "nn.common_types": _SIZES,

@@ -25,6 +25,7 @@ from ..kernels.entries import CAPACITY, Launches, names_of_entries
 from ..nn.modules.module import Module
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
+from ..torchfunction import handle_torch_function, has_torch_function
 
 # What asks a tensor what it is: nothing is computed, and the question takes less time than the note of it.
 QUESTIONS = frozenset("""
@@ -286,3 +287,15 @@ class record_function:
             with record_function(self.name, self.args):
                 return function(*args, **kwargs)
         return ranged
+
+
+def _record_function_enter(name: str, args: str | None = None) -> record_function:
+    """The beginning of a range, as a function for graphs of calls (`torch.ops.profiler`); `_record_function_exit` ends it."""
+    return record_function(name, args).__enter__()
+
+
+def _record_function_exit(opened: record_function) -> None:
+    """The end of a range that `_record_function_enter` began."""
+    if has_torch_function((opened,)):                    # while a graph is made, what stands for the range
+        return handle_torch_function(_record_function_exit, (opened,), opened)
+    opened.__exit__()

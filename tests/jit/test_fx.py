@@ -207,3 +207,19 @@ def test_arguments_of_any_kind():
         return a + args[0] * b + kwargs["c"]
     traced = fx.symbolic_trace(f)
     assert traced(torch.tensor(1.0), torch.tensor(2.0), b=3.0, c=4.0).item() == 11.0
+
+
+def test_ranges_of_a_profile_are_nodes():
+    """`torch.ops.profiler` has the ends of a range as functions, for tracers that put them into graphs."""
+    ops = torch.ops.profiler
+    graph = fx.Graph()
+    x = fx.Proxy(graph.placeholder("x"))
+    opened = fx.Proxy(graph.create_node("call_function", ops._record_function_enter, ("mine",)))
+    y = x.relu()
+    ops._record_function_exit(opened)
+    graph.output(y.node)
+    module = fx.GraphModule(torch.nn.Module(), graph)
+    given = torch.ones(2)
+    with torch.profiler.profile() as profile:
+        module(given)
+    assert [event.name for event in profile.events() if event.cpu_parent is None] == ["mine"]

@@ -163,7 +163,7 @@ def test_pytorch_has_these_lines(line):
 
 
 OF_2016 = frozenset(path for path in PATHS if path.startswith("utils.trainer"))
-ASKED = frozenset(("ops.aten",))                         # what PyTorch makes when it is asked for, and no import line finds
+ASKED = frozenset(("ops.aten", "ops.profiler"))         # what PyTorch makes when it is asked for, and no import line finds
 FUNCTIONS = frozenset(("nn.utils.spectral_norm", "nn.utils.weight_norm"))        # beside which a module of their name has no place here
 
 
