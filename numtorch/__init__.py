@@ -19,7 +19,7 @@ from .ops.pointwise.describe import describe_waiting as _describe_waiting
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                              is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
-from .devices import device, get_default_device, set_default_device
+from .devices import OutOfMemoryError, device, get_default_device, set_default_device
 from .dtypes import (bfloat16, bool_ as bool, can_cast, complex32, complex64, complex128, dtype, finfo, float16, float32, float64,
                      get_default_dtype, iinfo, int8, int16, int32, int64, promote_types, set_default_dtype, uint8, uint16, uint32,
                      uint64)
@@ -177,8 +177,9 @@ _LATE = {name: place for place, names in {
         get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
         is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype
         set_autocast_enabled set_autocast_gpu_dtype""",
-    "backends": """are_deterministic_algorithms_enabled get_float32_matmul_precision
-        is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision use_deterministic_algorithms""",
+    "backends": """are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision
+        get_num_interop_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode
+        set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always use_deterministic_algorithms""",
     "drawing": "Drawing draw",
     "func": "vmap",
     "jit.compiled": "compile",
@@ -186,6 +187,7 @@ _LATE = {name: place for place, names in {
         cosine_similarity hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance
         poisson_nll_loss prelu rrelu rrelu_ selu_ threshold_ triplet_margin_loss""",
     "serialization": "load save",
+    "torchfunction": "DisableTorchFunctionSubclass",
     "utils.modelsummary": "summary",
 }.items() for name in names.split()}
 # Methods that PyTorch has as functions too.

@@ -61,6 +61,7 @@ from numtorch.autograd.modes import enable_grad as enable_grad
 from numtorch.autograd.modes import inference_mode as inference_mode
 from numtorch.autograd.modes import no_grad as no_grad
 from numtorch.autograd.modes import set_grad_enabled as set_grad_enabled
+from numtorch.devices import OutOfMemoryError as OutOfMemoryError
 from numtorch.devices import device as _device
 from numtorch.devices import device as device
 from numtorch.dtypes import dtype as dtype
@@ -82,6 +83,7 @@ from numtorch.ops.memory.typed import LegacyStorage as _LegacyStorage
 from numtorch.ops.memory.typed import TypedStorage as TypedStorage
 from numtorch.ops.memory.untyped import UntypedStorage as UntypedStorage
 from numtorch.tensor import Tensor as Tensor
+from numtorch.torchfunction import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from numtorch.types import Device as _Device
 from numtorch.types import Dims as _Dims
 from numtorch.types import FileLike as _FileLike
@@ -598,10 +600,14 @@ def get_default_device() -> _device:
     """Where new tensors are made when no device is named."""
 def get_default_dtype() -> _dtype:
     """The dtype that floating-point literals become; float32 unless `set_default_dtype` changed it."""
+def get_deterministic_debug_mode() -> _int:
+    """0, 1 or 2, as `set_deterministic_debug_mode` was told."""
 def get_device(self: Tensor) -> _int:
     """The CUDA device's index; -1 on the CPU."""
 def get_float32_matmul_precision() -> _str:
     """What `set_float32_matmul_precision` was given."""
+def get_num_interop_threads() -> _int:
+    """What `set_num_interop_threads` was given; 1 before."""
 def get_num_threads() -> _int:
     """How many threads a large enough operation is split over: $NUMTORCH_NUM_THREADS, $OMP_NUM_THREADS, or all processors."""
 def get_rng_state() -> Tensor:
@@ -725,6 +731,8 @@ def is_storage(obj: _Any) -> _bool:
     """Whether an object is the memory of tensors."""
 def is_tensor(obj: _Any) -> _bool:
     """Whether an object is a Tensor."""
+def is_warn_always_enabled() -> _bool:
+    """What `set_warn_always` was given."""
 def isclose(input: Tensor, other: _Operand, rtol: _Scalar = 1e-05, atol: _Scalar = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves."""
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1162,14 +1170,22 @@ def set_default_dtype(d: _Any) -> None:
     """Make a dtype that which floating-point literals become, and integers in operations that need floating point."""
 def set_default_tensor_type(t: _Any) -> None:
     """Make the dtype of a tensor type the default dtype."""
+def set_deterministic_debug_mode(debug_mode: _int | _str) -> None:
+    """`use_deterministic_algorithms` by a word or its number."""
 def set_float32_matmul_precision(precision: _str) -> None:
     """Say how precise products of float32 must be; they have float32's precision whatever it is."""
+def set_flush_denormal(mode: _bool) -> _bool:
+    """Ask that numbers below the least normal one be taken as 0. They never are."""
+def set_num_interop_threads(num: _int) -> None:
+    """Say how many ops may run beside one another; one does."""
 def set_num_threads(count: _int) -> None:
     """Split large operations over `count` threads from now on. A forked process has threads of its own when it has called this."""
 def set_printoptions(precision: _Any = None, threshold: _Scalar | None = None, edgeitems: _Any = None, linewidth: _Any = None, profile: _str | None = None, sci_mode: _Any = None) -> None:
     """How tensors are printed from now on. What is None stays as it is, but `sci_mode`, which None sets back to automatic."""
 def set_rng_state(state: Tensor) -> None:
     """Put the default stream back to where `get_rng_state` found it."""
+def set_warn_always(b: _bool) -> None:
+    """Ask for warnings at every occasion; Python's own filters decide here."""
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sign of real numbers, input / |input| of complex ones, elementwise; 0 for 0."""
 short: _dtype

@@ -7,11 +7,14 @@ were set to, and change nothing.
 from __future__ import annotations
 
 import contextlib
+import functools
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["are_deterministic_algorithms_enabled", "cpu", "cuda", "cudnn", "get_float32_matmul_precision",
-           "is_deterministic_algorithms_warn_only_enabled", "mkl", "mkldnn", "mps", "openmp", "set_float32_matmul_precision",
+__all__ = ["are_deterministic_algorithms_enabled", "cpu", "cuda", "cudnn", "get_deterministic_debug_mode",
+           "get_float32_matmul_precision", "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
+           "is_warn_always_enabled", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "set_deterministic_debug_mode",
+           "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_warn_always",
            "use_deterministic_algorithms"]
 
 
@@ -40,6 +43,11 @@ class Library(SimpleNamespace):
         return False
 
     is_built = is_available
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"numtorch.backends has no {name}: PyTorch's libraries are not here; there is one way of computing")
 
     @staticmethod
     def version() -> None:
@@ -76,12 +84,33 @@ class Library(SimpleNamespace):
 cudnn = Library(enabled=True, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none")
 cuda = Library(matmul=SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
                                       allow_bf16_reduced_precision_reduction=True, fp32_precision="none"))
-mps, mkl, openmp, cpu = Library(), Library(), Library(), Library()
+
+
+@contextlib.contextmanager
+def _sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True):
+    """A choice of kernels of attention inside, which changes nothing."""
+    before = dict(_kernels_of_attention)
+    _kernels_of_attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    try:
+        yield {}
+    finally:
+        _kernels_of_attention.update(before)
+
+
+cuda.sdp_kernel = _sdp_kernel
+_kernels_of_attention = dict.fromkeys(("flash", "mem_efficient", "math", "cudnn"), True)
+for _kernel in _kernels_of_attention:
+    setattr(cuda, f"enable_{_kernel}_sdp", functools.partial(_kernels_of_attention.__setitem__, _kernel))
+    setattr(cuda, f"{_kernel}_sdp_enabled", functools.partial(_kernels_of_attention.get, _kernel))
+cuda.is_flash_attention_available = cuda.is_available
+mps, mkl, openmp, cpu, nnpack = Library(), Library(), Library(), Library(), Library()
+opt_einsum = Library(enabled=True, strategy="auto")
 mkldnn = Library(enabled=True, deterministic=False, allow_tf32=True)
 
 __path__: list = []                                      # so that cudnn and its like can be imported as modules
 _PRECISIONS = ("highest", "high", "medium")
-_program = SimpleNamespace(deterministic=False, warn_only=False, precision="highest")
+_program = SimpleNamespace(deterministic=False, warn_only=False, precision="highest", warn_always=False, interop_threads=1)
+_DEBUG_MODES = ("default", "warn", "error")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -153,3 +182,98 @@ def get_float32_matmul_precision() -> str:
         'highest'
     """
     return _program.precision
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """`use_deterministic_algorithms` by a word or its number.
+
+    Args:
+        debug_mode: "default" or 0, "warn" or 1, "error" or 2.
+
+    Raises:
+        RuntimeError: another one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_deterministic_debug_mode("warn")
+        >>> torch.get_deterministic_debug_mode()
+        1
+        >>> torch.set_deterministic_debug_mode(0)
+    """
+    level = _DEBUG_MODES.index(debug_mode) if debug_mode in _DEBUG_MODES else debug_mode
+    if level not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as `set_deterministic_debug_mode` was told.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.get_deterministic_debug_mode()
+        0
+    """
+    return (2 - _program.warn_only) * _program.deterministic
+
+
+def set_warn_always(b: bool) -> None:
+    """Ask for warnings at every occasion; Python's own filters decide here.
+
+    Args:
+        b: kept for `is_warn_always_enabled`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_warn_always(False)
+        >>> torch.is_warn_always_enabled()
+        False
+    """
+    _program.warn_always = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` was given."""
+    return _program.warn_always
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Ask that numbers below the least normal one be taken as 0. They never are.
+
+    Args:
+        mode: whether to.
+
+    Returns:
+        Whether it can be had: False.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_flush_denormal(True)
+        False
+    """
+    return False
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Say how many ops may run beside one another; one does.
+
+    Args:
+        num: kept for `get_num_interop_threads`.
+
+    Raises:
+        RuntimeError: none, or fewer.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_num_interop_threads(1)
+        >>> torch.get_num_interop_threads()
+        1
+    """
+    if num < 1:
+        raise RuntimeError("expected positive number of threads")
+    _program.interop_threads = int(num)
+
+
+def get_num_interop_threads() -> int:
+    """What `set_num_interop_threads` was given; 1 before."""
+    return _program.interop_threads

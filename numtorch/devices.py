@@ -111,3 +111,7 @@ def get_default_device() -> device:
 def on_default_device_change(listener) -> None:
     """Have `listener()` called whenever the default device changes."""
     _listeners.append(listener)
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device has no memory left for a tensor. The message says how much was asked for, and how much tensors have."""

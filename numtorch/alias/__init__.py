@@ -14,6 +14,7 @@ the one it was to fill. Nothing of the package is imported here but by name, whe
 """
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -114,7 +115,11 @@ def _no(name: str):
 
 # ---------------------------------------------------------------- attributes
 def _instead(path: str) -> str | None:
-    """Why something of PyTorch is not here and what to do: the row of its name, or of the module that it is in."""
+    """Why something of PyTorch is not here and what to do: the row of its name, or of the module that it is in, there or here."""
+    place, _, name = path.rpartition(".")
+    for theirs, sources in PATHS.items():
+        if sources.split()[0] == place and f"{theirs}.{name}" in ABSENT:
+            return ABSENT[f"{theirs}.{name}"]
     while path:
         if path in ABSENT:
             return ABSENT[path]
@@ -168,6 +173,9 @@ class _Loader(Loader):
         sys.modules[name] = found
         sys.modules.setdefault(f"{PACKAGE}.{path}" if path else PACKAGE, found)
         if root == NAME:
+            if type(found) is types.ModuleType and path:     # so that what is absent from it is told by name
+                vars(found).setdefault("__getattr__", functools.partial(attribute, f"{PACKAGE}.{path}"))
+                vars(found).setdefault("__path__", [])
             for row in PATHS:                            # a module named like a function beside it must not take its place
                 parent, _, child = row.rpartition(".")
                 if parent == path and callable(vars(found).get(child)):

@@ -31,7 +31,9 @@ PATHS = {
     "backends.mkl": "backends.mkl",
     "backends.mkldnn": "backends.mkldnn",
     "backends.mps": "backends.mps",
+    "backends.nnpack": "backends.nnpack",
     "backends.openmp": "backends.openmp",
+    "backends.opt_einsum": "backends.opt_einsum",
     "cpu.amp": "amp.autocast_mode autocast=amp.devices.CpuAutocast GradScaler=amp.devices.CpuGradScaler",
     "cuda.amp": "amp.autocast_mode autocast=amp.devices.CudaAutocast GradScaler=amp.devices.CudaGradScaler "
                 "custom_fwd=amp.devices.custom_fwd custom_bwd=amp.devices.custom_bwd",
@@ -39,6 +41,14 @@ PATHS = {
     "ops.profiler": _names("profiler.recording.", "_record_function_enter _record_function_exit") +
                     " _record_function_enter_new=profiler.recording._record_function_enter",
     "fx._symbolic_trace": "fx.tracer",
+    "multiprocessing.spawn": "multiprocessing.spawning",
+    "multiprocessing.queue": "multiprocessing.queues",
+    "torch_version": "__version__=__version__",
+    "cuda.amp.autocast_mode": "autocast=amp.devices.CudaAutocast custom_fwd=amp.devices.custom_fwd "
+                              "custom_bwd=amp.devices.custom_bwd",
+    "cuda.amp.grad_scaler": "GradScaler=amp.devices.CudaGradScaler",
+    "cpu.amp.autocast_mode": "autocast=amp.devices.CpuAutocast",
+    "cpu.amp.grad_scaler": "GradScaler=amp.devices.CpuGradScaler",
     # layers
     "nn.common_types": _SIZES,
     "nn.modules.activation": _names("nn.modules.", "LogSoftmax MultiheadAttention Softmax Softmax2d Softmin"),
@@ -63,8 +73,14 @@ PATHS = {
     "nn.modules.rnn": _names("nn.modules.rnncell.", "GRUCell LSTMCell RNNCell RNNCellBase"),
     "nn.modules.sparse": "nn.modules.embedding",
     "nn.modules.utils": "nn.modules.tuples",
+    "nn.parallel.data_parallel": "nn.parallel.dataparallel",
+    "nn.parallel.parallel_apply": "nn.parallel.replicas",
+    "nn.parallel.replicate": "nn.parallel.replicas",
+    "nn.parallel.scatter_gather": "nn.parallel.scattering",
+    "nn.parameter": _names("nn.modules.lazy.", "UninitializedParameter UninitializedBuffer is_lazy"),
     "nn.utils.clip_grad": "nn.utils.parameters",
     "nn.utils.convert_parameters": "nn.utils.parameters",
+    "nn.utils.init": "skip_init=nn.utils.skip_init",
     "nn.utils.spectral_norm": "nn.utils.normhooks",
     "nn.utils.stateless": "functional_call=func.functional_call",
     "nn.utils.weight_norm": "nn.utils.normhooks",
@@ -89,6 +105,8 @@ PATHS = {
     "utils.dlpack": "from_dlpack=from_dlpack to_dlpack=Tensor.__dlpack__",
     "utils.hooks": "RemovableHandle=autograd.hooks.RemovableHandle",
     "utils.model_zoo": "load_url=hub.load_state_dict_from_url",
+    "utils._pytree": "utils.pytree",
+    "utils.tensorboard.writer": "SummaryWriter=utils.tensorboard.SummaryWriter FileWriter=utils.tensorboard.FileWriter",
     # the trainer of 2016
     "utils.trainer.trainer": "Trainer=utils.trainer.Trainer",
     "utils.trainer.plugins.accuracy": "AccuracyMonitor=utils.trainer.plugins.AccuracyMonitor",

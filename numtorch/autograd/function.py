@@ -375,6 +375,10 @@ def _put_first(ctx, position, outputs):
                                              for values in (ctx.positions, ctx.edges, ctx.sources))
 
 
+class InplaceFunction(Function):
+    """A Function of PyTorch's first years, which old programs derive from; nothing else is special about it."""
+
+
 def once_differentiable(backward):
     """Decorator for a `backward` that cannot be differentiated: it runs unrecorded, and going through it again raises.
 

@@ -6,6 +6,7 @@ import gc
 import threading
 
 from .. import storage as _storage
+from ..devices import OutOfMemoryError
 from ..devices import device as _device
 from ..kernels.cuda.capture import refuse
 from ..kernels.cuda.environment import Unavailable
@@ -195,10 +196,6 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 def placed(device):
     """`device` with an index, the current one's unless it has one. Raises as `numtorch.ops.core.backends.placed` says."""
     return _device("cuda", _existing(_current.index if device.index is None else device.index))
-
-
-class OutOfMemoryError(RuntimeError):
-    """A device has no memory left for a tensor. The message says how much was asked for, and how much tensors have."""
 
 
 class Usage:

@@ -3,6 +3,7 @@
 parameter    parameters and buffers: tensors that modules count as their own
 init         a layer's first values
 functional   layers as functions; some in files of their own: activations, losses, softmax, ranking (of pairs), linear_loss
+attention    a choice among PyTorch's kernels of attention, which changes nothing
 base/        what `Module` is made of
 modules/     layers
 utils/       helpers around layers
@@ -16,6 +17,7 @@ from .parameter import Buffer, Parameter
 
 __all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]
 __all__ += modules.__all__
+_importlib.import_module("numtorch.alias").complete(__name__)
 
 
 def __getattr__(name):

@@ -16,6 +16,7 @@ from . import eventfiles, modelgraph
 from .eventfiles import host, proto
 
 __all__ = ["FileWriter", "SummaryWriter"]
+__path__: list = []                                      # so that PyTorch's `tensorboard.writer` is a module
 
 
 class FileWriter:

@@ -3,6 +3,7 @@ processes of its own."""
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -97,6 +98,22 @@ from torch.nn.modules.utils import _ntuple, _pair, _single, _triple, consume_pre
 from torch.nn.parameter import Buffer, Parameter
 from torch.nn.utils import clip_grad_norm_, spectral_norm, weight_norm
 from torch.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_
+from torch.autograd.function import InplaceFunction
+from torch.backends.cuda import enable_flash_sdp, flash_sdp_enabled
+from torch.backends.opt_einsum import is_available
+from torch.cuda import OutOfMemoryError
+from torch.cuda.amp.autocast_mode import autocast
+from torch.cuda.amp.grad_scaler import GradScaler
+from torch.multiprocessing.queue import Queue
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.init import _calculate_correct_fan, _calculate_fan_in_and_fan_out
+from torch.nn.parallel.data_parallel import DataParallel
+from torch.nn.parallel.parallel_apply import parallel_apply
+from torch.nn.parallel.replicate import replicate
+from torch.nn.parallel.scatter_gather import gather, scatter_kwargs
+from torch.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, is_lazy
+from torch.utils._pytree import tree_flatten, tree_map, tree_map_only, tree_unflatten
+from torch.utils.tensorboard.writer import SummaryWriter
 from torch.nn.utils.convert_parameters import parameters_to_vector
 from torch.nn.utils.parametrizations import weight_norm
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
@@ -164,7 +181,9 @@ def test_pytorch_has_these_lines(line):
 
 OF_2016 = frozenset(path for path in PATHS if path.startswith("utils.trainer"))
 ASKED = frozenset(("ops.aten", "ops.profiler"))         # what PyTorch makes when it is asked for, and no import line finds
-FUNCTIONS = frozenset(("nn.utils.spectral_norm", "nn.utils.weight_norm"))        # beside which a module of their name has no place here
+# Beside these functions, modules of their names have no place here.
+FUNCTIONS = frozenset(("nn.utils.spectral_norm", "nn.utils.weight_norm", "nn.parallel.data_parallel", "nn.parallel.parallel_apply",
+                       "nn.parallel.replicate", "multiprocessing.spawn"))
 
 
 def ours(path):
@@ -219,6 +238,58 @@ def test_rows_have_what_pytorch_has_there():
         missing = [n for n in getattr(theirs, "__all__", []) if not hasattr(place, n)
                    and any(not isinstance(vars(m).get(n, sys), ModuleType) for m in anywhere)]
         assert not missing, (path, missing)
+
+
+# PyTorch's modules for other devices and other programs, of which one row says all, and what no script asks for.
+ASIDE = """ao bin contrib distributed export fx.experimental fx.passes include lib mps mtia nn.quantized onnx package quantization testing.
+    utils.benchmark utils.hipify xpu backends.""".split()
+NAMES_OF_PYTORCH = f"""
+import contextlib, importlib, io, json, pkgutil, warnings
+from types import ModuleType
+warnings.simplefilter("ignore")
+import torch
+names = {{"": [n for n in torch.__all__ if not isinstance(getattr(torch, n), ModuleType)]}}
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    for found in pkgutil.walk_packages(torch.__path__, "torch.", onerror=lambda name: None):
+        path = found.name.removeprefix("torch.")
+        if path.startswith({tuple(ASIDE)!r}) or "._" in found.name:
+            continue
+        try:
+            module = importlib.import_module(found.name)
+        except Exception:
+            continue
+        if isinstance(module, ModuleType):               # the others are names of functions too
+            names[path] = [n for n in getattr(module, "__all__", ()) if not isinstance(getattr(module, n, None), ModuleType)]
+print(json.dumps(names))
+"""
+# Hidden by functions of their modules' names, which come first.
+HIDDEN = {"nn.utils.spectral_norm", "nn.utils.weight_norm", "nn.parallel.parallel_apply", "multiprocessing.spawn"}
+
+
+def test_every_public_name_is_here_or_says_what_to_do():
+    """Modules of PyTorch and the names in their `__all__`, by import lines: what fails says why by the name."""
+    pytest.importorskip("torch")
+    listed = python("-c", NAMES_OF_PYTORCH)
+    assert listed.returncode == 0, listed.stderr[-800:]
+    ran = after_install(f"""
+import json
+wrong, count = [], 0
+for path, names in json.loads({listed.stdout.strip()!r}).items():
+    place = f"torch.{{path}}".rstrip(".")
+    for line in (f"import {{place}}", *[f"from {{place}} import {{name}}" for name in names if not name.startswith("_") and name != "Tensor"]):
+        count += 1
+        try:
+            exec(line, {{}})
+        except ImportError as error:
+            if "numtorch has no torch." not in str(error):
+                wrong.append(f"{{line}}: {{error}}")
+            elif line.startswith("import"):
+                break                                    # one sentence for the whole module
+print(json.dumps([count, [line for line in wrong if line.split()[1].removeprefix("torch.") not in {HIDDEN!r}]]))
+""")
+    assert ran.returncode == 0, ran.stderr[-800:]
+    count, wrong = json.loads(ran.stdout)
+    assert not wrong and count > 2000, (count, wrong)
 
 
 def test_one_object_a_module():

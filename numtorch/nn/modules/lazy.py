@@ -95,6 +95,17 @@ class UninitializedBuffer(_Uninitialized, Buffer):
         pass
 
 
+def is_lazy(param) -> bool:
+    """Whether something is a parameter or buffer whose shape is not known yet.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.parameter.is_lazy(torch.nn.LazyLinear(2).weight)
+        True
+    """
+    return isinstance(param, _Uninitialized)
+
+
 class _Lazy(Module):
     """What all lazy layers share. `becomes` is the layer, `size` its attribute that is not known, `dims` the input's without
     batch and channels."""

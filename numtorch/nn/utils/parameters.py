@@ -1,6 +1,7 @@
 """What training loops do with all parameters or gradients at once."""
 from __future__ import annotations
 
+import inspect
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...ops.core.primitive import new_plan_table
 from ...ops.reduce import reductions
 from ...ops.shape.join import cat, stack
 from ...tensor import Tensor, empty
+from ..modules.module import Module
 
 
 def _gradients(parameters):
@@ -271,3 +273,26 @@ def vector_to_parameters(vec: Tensor, parameters) -> None:
         count = parameter.layout.numel
         parameter.copy_(vec[start:start + count].reshape(parameter.layout.shape))
         start += count
+
+
+def skip_init(module_cls, *args, **kwargs):
+    """A module whose parameters are not filled: it is made on the meta device, and given memory.
+
+    Args:
+        module_cls: a class of modules that takes `device`.
+        args, kwargs: of the class; `device` is where the memory is, the CPU by default.
+
+    Raises:
+        RuntimeError: no class of modules, or one without `device`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.utils.skip_init(torch.nn.Linear, 3, 2).weight.shape
+        torch.Size([2, 3])
+    """
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    device = kwargs.pop("device", "cpu")
+    return module_cls(*args, device="meta", **kwargs).to_empty(device=device)
