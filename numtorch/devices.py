@@ -114,4 +114,10 @@ def on_default_device_change(listener) -> None:
 
 
 class OutOfMemoryError(RuntimeError):
-    """A device has no memory left for a tensor. The message says how much was asked for, and how much tensors have."""
+    """A device has no memory left for a tensor. The message says how much was asked for, and how much tensors have.
+
+    Example:
+        >>> import numtorch as torch
+        >>> issubclass(torch.OutOfMemoryError, RuntimeError)
+        True
+    """

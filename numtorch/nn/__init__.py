@@ -11,11 +11,11 @@ parallel/    replicas on several devices
 """
 import importlib as _importlib
 
-from . import functional, init, modules, parameter, utils
+from . import attention, functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]
+__all__ = ["Buffer", "Parameter", "attention", "functional", "init", "modules", "parameter", "utils"]
 __all__ += modules.__all__
 _importlib.import_module("numtorch.alias").complete(__name__)
 

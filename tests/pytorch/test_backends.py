@@ -42,3 +42,45 @@ def test_results_are_the_same_in_every_run():
     a, b, index = numtorch.rand(4, 60_000), numtorch.rand(60_000, 4), numtorch.randint(0, 50, (60_000,))
     found = [(a @ b, a.sum(), numtorch.zeros(50, 4).index_add_(0, index, b)) for _ in range(10)]
     assert all(numtorch.equal(x, y) for run in found[1:] for x, y in zip(found[0], run))
+
+
+@pytest.mark.parametrize("torch", [numtorch, pytest.param("torch", id="reference")])
+def test_switches_that_are_kept(torch):
+    """What a program sets in its first lines it reads back, as in PyTorch."""
+    if torch == "torch":
+        torch = pytest.importorskip("torch")
+    for mode, level in (("warn", 1), ("error", 2), (0, 0)):
+        torch.set_deterministic_debug_mode(mode)
+        assert torch.get_deterministic_debug_mode() == level
+    with pytest.raises(RuntimeError, match="invalid value of debug_mode"):
+        torch.set_deterministic_debug_mode(5)
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    assert torch.is_warn_always_enabled()
+    torch.set_warn_always(before)
+    torch.backends.cuda.enable_flash_sdp(False)
+    assert not torch.backends.cuda.flash_sdp_enabled() and torch.backends.cuda.math_sdp_enabled()
+    torch.backends.cuda.enable_flash_sdp(True)
+    assert issubclass(torch.OutOfMemoryError, RuntimeError) and torch.OutOfMemoryError is torch.cuda.OutOfMemoryError
+    with torch.nn.attention.sdpa_kernel([torch.nn.attention.SDPBackend.MATH]):
+        assert torch.nn.functional.scaled_dot_product_attention(*[torch.ones(1, 2, 3)] * 3).shape == (1, 2, 3)
+    with pytest.raises(AssertionError, match="Backend must be"):
+        with torch.nn.attention.sdpa_kernel("math"):
+            pass
+    assert torch.nn.init._calculate_fan_in_and_fan_out(torch.ones(4, 3, 2, 2)) == (12, 16)
+    assert torch.nn.utils.skip_init(torch.nn.Linear, 3, 2).weight.shape == (2, 3)
+
+
+@pytest.mark.parametrize("torch", [numtorch, pytest.param("torch", id="reference")])
+def test_structures_are_taken_apart(torch):
+    pytree = pytest.importorskip("torch.utils._pytree") if torch == "torch" else torch.utils._pytree
+    given = {"a": (1, [2, None]), "b": 3}
+    leaves, spec = pytree.tree_flatten(given)
+    assert leaves == [1, 2, None, 3] and pytree.tree_unflatten(leaves, spec) == given and spec.num_leaves == 4
+    assert pytree.tree_structure({"a": (0, [0, 0]), "b": 0}) == spec != pytree.tree_structure([1])
+    assert pytree.tree_map(lambda a, b: [a, b], [1, (2,)], [3, (4,)]) == [[1, 3], ([2, 4],)]
+    assert pytree.tree_map_only(int, lambda n: n + 1, [1, "x"]) == [2, "x"] and pytree.tree_any(lambda n: n == 3, given)
+    with pytest.raises(ValueError):
+        pytree.tree_unflatten([1], spec)
+    with pytest.raises(ValueError):
+        pytree.tree_map(max, [1], [1, 2])
