@@ -80,11 +80,13 @@ def expect(call) -> None:
 
 def start() -> None:
     """Give what is expected to a child, where one may be made."""
+    if _alive is not None:                               # a child: what it was told of others is closed
+        return
     if _children:
         for end in select.select(_children, (), (), 0)[0]:
             os.close(_children.pop(end)[0])
             os.close(end)
-    if not _expected or len(_children) >= _most() or _alive is not None or threading.active_count() > 1 or _is_child():
+    if not _expected or len(_children) >= _most() or threading.active_count() > 1 or _is_child():
         return
     calls = [*_expected]
     _expected.clear()

@@ -152,6 +152,19 @@ def test_a_modules_call_is_foreseen_whole(name):
     assert compiled and not missing - {"launch_all", "work", "spin"}
 
 
+def test_a_second_child_looks_at_no_other(monkeypatch):
+    """It has the first one's pipes closed. What is expected in it comes after what it was given."""
+    from numtorch.kernels import ahead
+    made, (watched, held), (gone, _) = [], os.pipe(), os.pipe()
+    os.close(gone)
+    monkeypatch.setattr(ahead, "_expected", ahead._expected.copy())
+    monkeypatch.setattr(ahead, "_most", lambda: 2)
+    monkeypatch.setattr(ahead, "_children", {gone: (held, [])})
+    monkeypatch.setattr(ahead, "_alive", watched)
+    assert ahead._named([lambda: (ahead.expect(lambda: made.append("after")), made.append("given"))]) == []
+    assert made == ["given", "after"]
+
+
 def test_a_child_ends_with_its_parent(tmp_path):
     """Its work lasts for ever; the process that forked it is killed."""
     source = f"""
