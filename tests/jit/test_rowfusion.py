@@ -7,9 +7,12 @@ from test_passes import chain, ops, traced
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
-from numtorch.jit.passes import optimized
+from numtorch.jit.passes import optimized, rownorms
 from numtorch.kernels.compiler import DISABLE_JIT
 from numtorch.kernels.debugmemory import MODE
+from numtorch.tree import flatten
+
+F = torch.nn.functional
 
 
 def masked_softmax(x, y, weight, column):
@@ -267,3 +270,38 @@ def test_gradients_reach_arguments_of_another_order():
     results = [sum((out * out).sum() for out in run(*given)) for run in (rows_and_elements, Interpreter(fewer).run)]
     for a, b in zip(*[torch.autograd.grad(result, given) for result in results]):
         torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5)
+
+
+NORMS = {                                                # programs, and what is left
+    "residual and activation": (lambda x, y, w, b: F.gelu(F.layer_norm(x + y, w.shape, w, b)), ["fused"]),
+    "the residual is a result": (lambda x, y, w, b: (lambda z: (F.layer_norm(z, w.shape, w, b) * 2, z))(x + y), ["fused"]),
+    "without weights": (lambda x, y, w, b: F.layer_norm(x * y, w.shape), ["fused"]),
+    "root of mean squares": (lambda x, y, w, b: F.rms_norm(x, w.shape, w, 1e-6) * y.sigmoid(), ["fused"]),
+    "softmax of it": (lambda x, y, w, b: torch.softmax(F.layer_norm(x, w.shape, w) * b, -1), ["fused"]),
+    "by itself": (lambda x, y, w, b: F.layer_norm(x, w.shape, w, b), ["layer_norm"]),
+    "of several dimensions": (lambda x, y, w, b: F.layer_norm(x, x.shape[1:]) + y, ["layer_norm", "add"]),
+    "beside a product": (lambda x, y, w, b: F.layer_norm(x, w.shape) @ w, ["layer_norm", "matmul"]),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_are_one_with_what_is_beside_them(name, monkeypatch):
+    program, left = NORMS[name]
+    for n, least, dtype in ((100, 0, torch.float32), (64, 0, torch.float64), (100, 1 << 16, torch.float32)):
+        monkeypatch.setattr(rownorms, "LEAST", least)
+        torch.manual_seed(n)
+        given = [torch.randn(*shape, dtype=dtype) for shape in ((3, 5, n), (3, 5, n), (n,), (n,))]
+        graph = traced(program, *given)
+        fewer, _ = optimized(graph)
+        found = [op for op in ops(fewer) if not op.startswith("view.")]
+        if least:
+            assert "layer_norm" in found or "rms_norm" in found
+            continue
+        assert found == left or name == "beside a product", fewer
+        results = []
+        for each in (graph, fewer):
+            leaves = [t.detach().requires_grad_() for t in given]
+            out = flatten(Interpreter(each).run(*leaves))[0]
+            slopes = torch.autograd.grad(sum((o * o.detach().cos()).sum() for o in out), leaves, allow_unused=True)
+            results.append([*out, *[torch.zeros(1) if s is None else s for s in slopes], Interpreter(each).run(*given)])
+        torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)

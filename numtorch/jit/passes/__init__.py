@@ -11,6 +11,7 @@ layouts         convolutions, and what stands between them, with channels last
 epilogues       biases and elementwise calls as part of products and convolutions
 groups          calls that can be one: what the two fusions below have in common
 keptdims        reductions of rows keep their dimension, for the next
+rownorms        layer norms beside elementwise calls as what they are made of
 rowfusion       sums, means, extremes, norms and softmax of rows, with the elementwise calls around them
 fusion          elementwise calls as one
 memory          how long values live, and what memory that takes

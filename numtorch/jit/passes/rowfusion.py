@@ -15,6 +15,7 @@ from .algebra import simplify
 from .deadcode import dead_code
 from .groups import MOST_TENSORS, Group, as_one, groups_of, kind_of, put_together, takes
 from .keptdims import LONGEST, SHORTEST, keep_dims, reduces_rows
+from .rownorms import open_norms
 
 MOST_CALLS = 32
 
@@ -66,23 +67,38 @@ def fuse_rows(graph: Graph) -> int:
         graph: it is changed.
     """
     count = 0
+    _open_norms(graph)
     if keep_dims(graph):
         simplify(graph)
         dead_code(graph)
     for group in groups_of(graph, _Rows):
-        nodes = group.nodes
-        if len(nodes) < 2 or not any(map(_along, nodes)):
-            continue
-        made, outs = as_one(graph, nodes, _order)
-        calls, results, layouts = made.attributes
-        inputs = [value.layout for value in made.values()]
-        if not outs or len(outs) + len(inputs) > MOST_TENSORS:
-            continue
-        try:
-            with without_memory():
-                plan_rows(calls, results, inputs, layouts, broadcast_shapes(*[l.shape for l in inputs]))
-        except ValueError:                               # what lies otherwise, and what no such kernel does
-            continue
-        put_together(graph, nodes, made, outs)
-        count += 1
+        one = _as_one(graph, group)
+        if one is not None:
+            put_together(graph, group.nodes, *one)
+            count += 1
     return count
+
+
+def _as_one(graph, group):
+    """The call that a group becomes, and what it gives; None where it stays as it is."""
+    if len(group.nodes) < 2 or not any(map(_along, group.nodes)):
+        return None
+    made, outs = as_one(graph, group.nodes, _order)
+    calls, results, layouts = made.attributes
+    inputs = [value.layout for value in made.values()]
+    if not outs or len(outs) + len(inputs) > MOST_TENSORS:
+        return None
+    try:
+        with without_memory():
+            plan_rows(calls, results, inputs, layouts, broadcast_shapes(*[l.shape for l in inputs]))
+    except ValueError:                                   # what lies otherwise, and what no such kernel does
+        return None
+    return made, outs
+
+
+def _open_norms(graph):
+    """Have those norms be the calls that they are made of that are one with others then."""
+    trial = graph.copy()
+    opened = open_norms(trial)
+    whole = [set(group.nodes) for group in groups_of(trial, _Rows) if _as_one(trial, group) is not None] if opened else []
+    open_norms(graph, {name for name, nodes in opened.items() if any(set(nodes) < each for each in whole)})
