@@ -213,7 +213,7 @@ def as_strided_(self: Tensor, size: _Dims, stride: _Dims, storage_offset: _int |
     """See this tensor's memory under another shape and strides from now on; see `as_strided`."""
 def as_strided_copy(input: Tensor, size: _Dims, stride: _Dims, storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """What `as_strided` gives, in memory of its own."""
-def as_strided_scatter(input: Tensor, src: Tensor, size: _Dims, stride: _Dims, storage_offset: _int = 0) -> Tensor:
+def as_strided_scatter(input: Tensor, src: Tensor, size: _Dims, stride: _Dims, storage_offset: _int | None = None) -> Tensor:
     """A copy of `input` with `src` in the place of `input.as_strided(size, stride, storage_offset)`."""
 def as_tensor(data: _Any, dtype: _dtype | None = None, device: _Device | None = None) -> Tensor:
     """`data` as a tensor, sharing its memory where it can: a tensor is returned, a NumPy array wrapped, the rest copied."""

@@ -211,7 +211,7 @@ class Attached:
         """Any shape and strides over this tensor's storage."""
     def as_strided_(self, size: _Dims, stride: _Dims, storage_offset: _int | None = None) -> Tensor:
         """See this tensor's memory under another shape and strides from now on; see `as_strided`."""
-    def as_strided_scatter(self, src: Tensor, size: _Dims, stride: _Dims, storage_offset: _int = 0) -> Tensor:
+    def as_strided_scatter(self, src: Tensor, size: _Dims, stride: _Dims, storage_offset: _int | None = None) -> Tensor:
         """A copy of `input` with `src` in the place of `input.as_strided(size, stride, storage_offset)`."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse sine in radians, elementwise: between -pi/2 and pi/2, NaN outside [-1, 1]; within 2.5 ulp."""

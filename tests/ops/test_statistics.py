@@ -46,6 +46,11 @@ def test_replaced_views():
     np.fill_diagonal(expected, src[0, :4].detach().numpy())
     np.testing.assert_array_equal(x.diagonal_scatter(src[0, :4]).detach().numpy(), expected)
     assert torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,), 1).tolist() == [0, 1, 0, 1]
+    apart = torch.arange(24.0).reshape(4, 6).t()[1:5, ::2]           # strides count in its storage, from its first element
+    found = apart.as_strided_scatter(-torch.ones(2, 2), (2, 2), (2, 6))
+    assert found.tolist() == [[-1, 13], [2, 14], [-1, 15], [4, 16]] and found.stride() == (1, 12)
+    assert apart.as_strided_scatter(-torch.ones(1), (1,), (1,), 0).tolist() == apart.tolist()
+    assert gradcheck(lambda a, b: a.t().as_strided_scatter(b[:, 0], (2,), (3,), 1), (x, src[:2]))
     assert gradcheck(lambda a, b: a.slice_scatter(b, 0, 0, 4, 2), (x, src))
     with pytest.raises(RuntimeError, match="size equal to the slice"):
         x.slice_scatter(src, 0, 0, 1)

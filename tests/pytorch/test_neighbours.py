@@ -120,3 +120,23 @@ def test_bfloat16_through_dlpack():
     back = torch.from_dlpack(found)
     assert back.dtype is torch.bfloat16 and back.tolist() == x.tolist() and back.data_ptr() == x.data_ptr()
     assert numtorch.from_dlpack(torch.zeros(0, dtype=torch.bfloat16)).shape == (0,)
+
+
+IN_PLACE = ("a += t", "a -= t", "a *= t", "a /= t", "a **= t", "a @= t", "i += t", "a = a + t", "t += a", "a = t - a")
+
+
+@pytest.mark.parametrize("line", IN_PLACE)
+def test_arrays_beside_tensors(line):
+    """What Python makes of an operator between an array and a tensor: PyTorch's result and class, or its exception."""
+    reached = []
+    for library in (torch, numtorch):
+        names = {"a": np.full((2, 2), 3.0), "i": np.ones((2, 2), int), "t": library.full((2, 2), 2.0, dtype=library.float64)}
+        before = names["a"]
+        try:
+            exec(line, names)
+        except Exception as error:
+            reached.append(type(error))
+        else:
+            reached.append([type(names[n]).__name__ for n in "ait"] + [np.asarray(names[n]).tolist() for n in "ait"])
+        reached.append(before.tolist())
+    assert reached[:2] == reached[2:]

@@ -109,17 +109,17 @@ def diagonal_scatter(input, src, offset: int = 0, dim1: int = 0, dim2: int = 1) 
 
 
 @method
-def as_strided_scatter(input, src, size, stride, storage_offset: int = 0) -> Tensor:
+def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
     """A copy of `input` with `src` in the place of `input.as_strided(size, stride, storage_offset)`.
 
     Args:
-        input: the tensor to copy, contiguously.
+        input: the tensor to copy, with its strides, and what else lies in its storage, unless elements of it share memory.
         src: what is put in, of shape `size`.
-        size, stride: shape of the view and its steps in elements of the copy.
-        storage_offset: the element it begins at.
+        size, stride: shape of the view and its steps in elements of the storage.
+        storage_offset: the first element's place in the storage; that of `input` when None.
 
     Returns:
-        A contiguous tensor of the shape of `input`. Both `input` and `src` get gradients.
+        A tensor of the shape of `input`. Both `input` and `src` get gradients.
 
     Raises:
         RuntimeError: `src` has another shape, or the view leaves the tensor.
@@ -130,4 +130,10 @@ def as_strided_scatter(input, src, size, stride, storage_offset: int = 0) -> Ten
         tensor([[1., 0.],
                 [0., 2.]])
     """
-    return _replaced("slice", input, src, as_strided, size, stride, storage_offset)
+    layout = layout_of("as_strided", input)
+    own = input.storage_offset() if layout.handler is None else 0
+    if layout.handler is not None or layout.overlaps_itself() or (layout.contiguous and not own):
+        return _replaced("slice", input, src, as_strided, size, stride, storage_offset)
+    memory = as_strided(input, (input.memory.nbytes // layout.dtype.itemsize,), (1,), 0)
+    out = _replaced("slice", memory, src, as_strided, size, stride, own if storage_offset is None else storage_offset)
+    return as_strided(out, layout.shape, layout.strides, own)
