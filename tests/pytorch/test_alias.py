@@ -2,7 +2,7 @@
 processes of its own."""
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -145,11 +145,11 @@ from torch.utils.hooks import RemovableHandle
 """.strip().splitlines()
 
 
-def python(*arguments, folder=None, **options):
-    """Another Python, which finds this package and not what the tests of other processes set."""
+def python(*arguments, folder=None, more="", **options):
+    """Another Python, which finds this package and not what the tests of other processes set, and what is in `more`."""
     root = str(Path(numtorch.__file__).parent.parent)
     return subprocess.run([sys.executable, *arguments], cwd=folder, timeout=240, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": root}, **options)
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (root, more)))}, **options)
 
 
 def after_install(code, **options):
@@ -448,6 +448,49 @@ scheduler.step()
 assert isinstance(loss, torch.Tensor) and type(loss).__module__ == "numtorch.tensor"
 """)
     ran = python("-m", "numtorch", "run", "program.py", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+PACKAGES = {
+    "safetensors": """
+import safetensors.torch
+file = os.path.join(folder, "file.safetensors")
+safetensors.torch.save_file({"a": torch.arange(3.0), "b": torch.ones(2, dtype=torch.bfloat16)}, file)
+loaded = safetensors.torch.load_file(file)
+assert type(loaded["a"]) is torch.Tensor and loaded["a"].tolist() == [0, 1, 2] and loaded["b"].dtype is torch.bfloat16
+assert safetensors.torch.load(safetensors.torch.save({"c": torch.ones(2)}))["c"].sum() == 2
+""",
+    "tensorboard": """
+from torch.utils.tensorboard import SummaryWriter
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+with SummaryWriter(folder) as writer:
+    writer.add_scalar("loss", torch.tensor(0.5), 3)
+events = EventAccumulator(folder)
+events.Reload()
+assert [(e.step, e.value) for e in events.Scalars("loss")] == [(3, 0.5)]
+""",
+    "einops": """
+from einops import rearrange, reduce, repeat
+from einops.layers.torch import Rearrange
+x = torch.arange(24.0).reshape(2, 3, 4).requires_grad_()
+assert rearrange(x, "b c w -> c (b w)").shape == Rearrange("b c w -> c (b w)")(x).shape == (3, 8)
+reduce(repeat(x, "b c w -> b c w n", n=2), "b c w n -> b", "mean").sum().backward()
+assert x.grad.sum().isclose(torch.tensor(2.0))
+""",
+    "torchinfo": """
+import torchinfo
+found = torchinfo.summary(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()), input_size=(2, 3), verbose=0)
+assert found.total_params == 16 and found.summary_list[1].output_size == [2, 4]
+""",
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_that_look_for_torch_see_this_one(package, tmp_path):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    ran = python("-c", f"import numtorch.alias; numtorch.alias.install()\nimport os, torch\nfolder = {str(tmp_path)!r}\n{PACKAGES[package]}",
+                 more=os.environ.get("PYTHONPATH", ""))
     assert ran.returncode == 0, ran.stderr
 
 
