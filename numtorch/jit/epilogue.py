@@ -210,6 +210,8 @@ def _plan(*key):
     blocks = _images(product, own, out, attributes) if _is_convolution(product) else \
         _batches(own, out) if product in ("bmm", "matmul") else _rows(product, own, out)
     prepared, memory = (None, None) if blocks is None else _program(blocks, out, others, calls, draw, results, keeps)
+    if prepared is not None and prepared.workspace:
+        memory = memory._replace(scratch=ring_for(prepared.workspace, out.device))
     return Plan(EPILOGUE, layouts, out, prepared, memory)
 
 
@@ -221,6 +223,8 @@ class _Memory(NamedTuple):
         given: which of them are results.
         mask: of dropout, a layout or None; `counters` are those that it claims of the stream.
         order: of the images in memory.
+        scratch: the ring of its scratch memory, which lives as long as the plan: else other tensors get what a captured call has
+            written down.
     """
 
     made: int
@@ -228,6 +232,7 @@ class _Memory(NamedTuple):
     mask: Any
     counters: int
     order: Any
+    scratch: Any = None
 
 
 def _memory(stages, draw, results, keeps, out, order):
@@ -370,7 +375,7 @@ def _execute(plan, *arguments):
         orders = (*whole.orders, contiguous_format)
         own = [None if t is None else whole.operand(t, wanted) for t, wanted in zip(own, orders)]
     made = [empty(out) for _ in range(memory.made)]
-    workspace = take(ring_for(plan.prepared.workspace, out.device)) if plan.prepared.workspace else None
+    workspace = None if memory.scratch is None else take(memory.scratch)
     words = [0 if t is None else t.address for t in (*own, *[None] * (3 - count), workspace, *others, *made)]
     given = [made[i] for i in memory.given]
     if memory.mask is not None:

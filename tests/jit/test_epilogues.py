@@ -205,6 +205,27 @@ def test_a_training_step_with_dropout_draws_as_an_eager_one():
         close(a, b)
 
 
+@pytest.mark.skipif(bool(MODE), reason="nothing is captured with NUMTORCH_DEBUG_MEMORY")
+def test_scratch_memory_of_products_lives_as_long_as_their_plans():
+    """Else a step of which the graph was captured has words of memory that others have by then, and is not replaced."""
+    net = torch.nn.Sequential(torch.nn.Linear(32, 256), torch.nn.GELU(), torch.nn.Linear(256, 32))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+
+    @torch.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = (net(x) - x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+    x = torch.randn(1024, 32)
+    for _ in range(30):
+        step(x)
+        for replay in kind_of(step).replays:
+            hurry(replay.better)
+    assert kind_of(step).replays[0].passes.get("epilogues"), kind_of(step).replays[0].stays
+
+
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_no_epilogue_is_left(name):
     program, shapes = LEFT[name]
