@@ -60,7 +60,7 @@ ABSENT = {
     "nn.quantized": _QUANTIZED,
     "nn.utils.prune": _PRUNED,
     "onnx": _TRACE,
-    "ops": "of torch.ops, aten and profiler are here; the ops are functions of numtorch and methods of its tensors",
+    "ops": "of torch.ops, ATen's names are in torch.ops.aten; the ops are functions of numtorch and methods of its tensors",
     "package": _TRACE,
     "profiler.DeviceType": "events are of the processor alone, from which launches on other devices are made too",
     "profiler.ExecutionTraceObserver": "profiler.profile().export_chrome_trace(path) writes what ran",
