@@ -107,6 +107,22 @@ for module in (Own(24, 24), torch.nn.Sequential(Own(24, 24)), hooked, given):
     assert len(processes) == 3 and len(set(processes)) == 1
 
 
+def test_modules_without_a_hash_are_called():
+    import numtorch as torch
+    from numtorch.nn.base import foreseen
+
+    class Own(torch.nn.Module):
+        __hash__ = None
+
+        def __eq__(self, other):
+            return NotImplemented
+
+        def forward(self, x):
+            foreseen.expect_modules(sys._getframe())
+            return x
+    assert Own()(3) == 3
+
+
 MODULES = {
     "perceptron": ("nn.Sequential(nn.Linear(40, 24), nn.LayerNorm(24), nn.GELU(), nn.Linear(24, 5))", "torch.ones(32, 40)"),
     "convolution": ("nn.Sequential(nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(864, 5))",

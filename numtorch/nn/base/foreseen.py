@@ -57,10 +57,11 @@ def expect_modules(frame) -> None:
     while frame is not None:
         if frame.f_code in _calling:
             module = frame.f_locals["self"]
-            if module in _seen:
-                return
-            if _is_ours(module):
-                called = frame
+            if _is_class_of_ours(type(module)):          # others may have no hash
+                if module in _seen:
+                    return
+                if _is_ours(module):
+                    called = frame
         frame = frame.f_back
     if called is None:
         return
@@ -109,12 +110,16 @@ def _call(reference, args, kwargs):
     return result
 
 
+def _is_class_of_ours(kind):
+    return kind.__module__.startswith(_OURS)
+
+
 def _is_ours(module):
     """Whether a call of a module runs nothing of a user's, and writes nothing that other processes see."""
     if modes.recording == RARE or any(everywhere.values()):
         return False
     for each in module.modules():
-        if not type(each).__module__.startswith(_OURS) or each._hooks is not None:
+        if not _is_class_of_ours(type(each)) or each._hooks is not None:
             return False
         if any(callable(value) and not str(getattr(value, "__module__", "")).startswith(_OURS.partition(".")[0] + ".")
                for value in vars(each).values()):
