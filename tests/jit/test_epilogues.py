@@ -7,6 +7,7 @@ from test_passes import ops, traced
 import numtorch as torch
 from numtorch.jit import Interpreter, epilogue, parse
 from numtorch.jit.passes import optimized
+from numtorch.kernels.compiler import DISABLE_JIT
 from numtorch.kernels.debugmemory import MODE
 from numtorch.ops.core.primitive import forget_plans
 
@@ -181,7 +182,7 @@ def test_text_that_says_another_dropout_is_refused(calls):
         Interpreter(parse(text)).run(torch.ones(4, 5), torch.ones(5, 7))
 
 
-@pytest.mark.skipif(bool(MODE), reason="nothing is captured with NUMTORCH_DEBUG_MEMORY")
+@pytest.mark.skipif(DISABLE_JIT or bool(MODE), reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 def test_a_training_step_with_dropout_draws_as_an_eager_one():
     class Net(torch.nn.Module):
         def __init__(self):
@@ -205,7 +206,7 @@ def test_a_training_step_with_dropout_draws_as_an_eager_one():
         close(a, b)
 
 
-@pytest.mark.skipif(bool(MODE), reason="nothing is captured with NUMTORCH_DEBUG_MEMORY")
+@pytest.mark.skipif(DISABLE_JIT or bool(MODE), reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 def test_scratch_memory_of_products_lives_as_long_as_their_plans():
     """Else a step of which the graph was captured has words of memory that others have by then, and is not replaced."""
     net = torch.nn.Sequential(torch.nn.Linear(32, 256), torch.nn.GELU(), torch.nn.Linear(256, 32))
@@ -267,7 +268,7 @@ def test_inference_of_a_network_with_norms():
     torch.testing.assert_close(fast(x), net(x).detach(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.skipif(bool(MODE), reason="nothing is captured with NUMTORCH_DEBUG_MEMORY")
+@pytest.mark.skipif(DISABLE_JIT or bool(MODE), reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 def test_a_compiled_network_says_what_was_taken_in():
     net = torch.nn.Sequential(torch.nn.Linear(6, 50), torch.nn.ReLU(), torch.nn.Linear(50, 3))
 
