@@ -84,7 +84,8 @@ from .ops.linalg.lu import old_lu_solve as lu_solve
 from .ops.index.mask import argwhere, masked_fill, masked_scatter, masked_select, nonzero, nonzero_static
 from .ops.nn.softmax import log_softmax, logsumexp, softmax
 from .ops.core.operands import result_type
-from .ops.pointwise.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
+from .ops.pointwise.complexparts import (angle, complex, imag, polar, real, view_as_complex, view_as_complex_copy, view_as_real,
+                                         view_as_real_copy)
 from .ops.pointwise.functions import add, clamp, conj, conj_physical, div, positive, sub, where
 from .ops.sort.unique import isin, mode, unique, unique_consecutive
 from .ops.pointwise.real_functions import (deg2rad, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp, logaddexp,

@@ -1403,8 +1403,12 @@ def vdot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor
     """The sum of the products of two vectors, the first conjugated."""
 def view_as_complex(input: Tensor) -> Tensor:
     """A view of pairs of numbers as complex numbers."""
+def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `view_as_complex` gives, in memory of its own."""
 def view_as_real(input: Tensor) -> Tensor:
     """A view of complex numbers as pairs of their real and imaginary parts."""
+def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `view_as_real` gives, in memory of its own."""
 def view_copy(input: Tensor, size: _Dims, *, out: Tensor | None = None) -> Tensor:
     """What `view` gives, in memory of its own."""
 def vmap(func: _Callable[..., _Any], in_dims: _Any = 0, out_dims: _Any = 0, randomness: _str = 'error', *, chunk_size: _int | None = None) -> _Callable[..., _Any]:

@@ -257,8 +257,7 @@ ABSENT = {
         batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
         batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats"""),
     **_rows("call the method, and clone() what it gives", "", """
-        ccol_indices_copy col_indices_copy crow_indices_copy indices_copy row_indices_copy values_copy view_as_complex_copy
-        view_as_real_copy"""),
+        ccol_indices_copy col_indices_copy crow_indices_copy indices_copy row_indices_copy values_copy"""),
     **_rows("use torch.futures.Future", "", "Future"),
     **_rows("use UntypedStorage.from_file, and a tensor over it", "", "from_file"),
     **_rows("use RuntimeError, or torch.cuda.OutOfMemoryError", "", "AcceleratorError FatalError"),

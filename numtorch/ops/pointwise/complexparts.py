@@ -15,6 +15,7 @@ from ..core.primitive import Primitive
 from ..memory.assign import copy_
 from ..memory.resize import into
 from ..shape.slicing import select
+from ..shape.view_copies import copy_of
 from .arithmetic import where
 from .elementary import PI, atan2
 from .pointwise import pointwise
@@ -118,6 +119,10 @@ def view_as_complex(input) -> Tensor:
 @_VIEW_AS_COMPLEX.derivative
 def _view_as_complex_vjp(node, grad):
     return (view_as_real(grad),)
+
+
+view_as_real_copy = copy_of("view_as_real", view_as_real, "torch.tensor([1 + 2j])", "tensor([[1., 2.]])")
+view_as_complex_copy = copy_of("view_as_complex", view_as_complex, "torch.tensor([[1., 2.]])", "tensor([1.+2.j])")
 
 
 def _part(x, which):

@@ -40,8 +40,15 @@ def _viewed(input, size) -> Tensor:
     return views.view(input, size)
 
 
-def _copy_of(name, view, arguments, shown, several=False):
-    """A function that gives what a view op gives, copied."""
+def copy_of(name, view, arguments, shown, several=False):
+    """A function that gives what a view op gives, copied.
+
+    Args:
+        name: the op's.
+        view: it.
+        arguments, shown: of the example: what it is called with, and what that prints.
+        several: whether it gives several views.
+    """
     parameters = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in inspect.signature(view).parameters.values()]
     parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
 
@@ -72,21 +79,21 @@ def _copy_of(name, view, arguments, shown, several=False):
     return copy
 
 
-alias_copy = _copy_of("alias", _whole, "torch.tensor([1, 2])", "tensor([1, 2])")
-as_strided_copy = _copy_of("as_strided", slicing.as_strided, "torch.arange(4), (2,), (2,)", "tensor([0, 2])")
-detach_copy = _copy_of("detach", _detached, "torch.tensor([1, 2])", "tensor([1, 2])")
-diagonal_copy = _copy_of("diagonal", slicing.diagonal, "torch.tensor([[1, 2], [3, 4]])", "tensor([1, 4])")
-expand_copy = _copy_of("expand", _expanded, "torch.tensor([1, 2]), (2, 2)", "tensor([[1, 2],\n                [1, 2]])")
-permute_copy = _copy_of("permute", _permuted, "torch.tensor([[1, 2], [3, 4]]), (1, 0)", "tensor([[1, 3],\n                [2, 4]])")
-select_copy = _copy_of("select", slicing.select, "torch.tensor([[1, 2], [3, 4]]), 1, 0", "tensor([1, 3])")
-slice_copy = _copy_of("slice", _slice, "torch.arange(5), 0, 1, 4", "tensor([1, 2, 3])")
-split_copy = _copy_of("split", split.split, "torch.arange(3), 2", "(tensor([0, 1]), tensor([2]))", several=True)
-split_with_sizes_copy = _copy_of("split_with_sizes", split.split_with_sizes, "torch.arange(3), (1, 2)",
+alias_copy = copy_of("alias", _whole, "torch.tensor([1, 2])", "tensor([1, 2])")
+as_strided_copy = copy_of("as_strided", slicing.as_strided, "torch.arange(4), (2,), (2,)", "tensor([0, 2])")
+detach_copy = copy_of("detach", _detached, "torch.tensor([1, 2])", "tensor([1, 2])")
+diagonal_copy = copy_of("diagonal", slicing.diagonal, "torch.tensor([[1, 2], [3, 4]])", "tensor([1, 4])")
+expand_copy = copy_of("expand", _expanded, "torch.tensor([1, 2]), (2, 2)", "tensor([[1, 2],\n                [1, 2]])")
+permute_copy = copy_of("permute", _permuted, "torch.tensor([[1, 2], [3, 4]]), (1, 0)", "tensor([[1, 3],\n                [2, 4]])")
+select_copy = copy_of("select", slicing.select, "torch.tensor([[1, 2], [3, 4]]), 1, 0", "tensor([1, 3])")
+slice_copy = copy_of("slice", _slice, "torch.arange(5), 0, 1, 4", "tensor([1, 2, 3])")
+split_copy = copy_of("split", split.split, "torch.arange(3), 2", "(tensor([0, 1]), tensor([2]))", several=True)
+split_with_sizes_copy = copy_of("split_with_sizes", split.split_with_sizes, "torch.arange(3), (1, 2)",
                                  "(tensor([0]), tensor([1, 2]))", several=True)
-squeeze_copy = _copy_of("squeeze", views.squeeze, "torch.tensor([[1, 2]])", "tensor([1, 2])")
-t_copy = _copy_of("t", views.t, "torch.tensor([[1, 2]])", "tensor([[1],\n                [2]])")
-transpose_copy = _copy_of("transpose", views.transpose, "torch.tensor([[1, 2]]), 0, 1", "tensor([[1],\n                [2]])")
-unbind_copy = _copy_of("unbind", split.unbind, "torch.tensor([[1, 2], [3, 4]])", "(tensor([1, 2]), tensor([3, 4]))", several=True)
-unfold_copy = _copy_of("unfold", slicing.unfold, "torch.arange(4), 0, 2, 2", "tensor([[0, 1],\n                [2, 3]])")
-unsqueeze_copy = _copy_of("unsqueeze", views.unsqueeze, "torch.tensor([1, 2]), 0", "tensor([[1, 2]])")
-view_copy = _copy_of("view", _viewed, "torch.arange(4), (2, 2)", "tensor([[0, 1],\n                [2, 3]])")
+squeeze_copy = copy_of("squeeze", views.squeeze, "torch.tensor([[1, 2]])", "tensor([1, 2])")
+t_copy = copy_of("t", views.t, "torch.tensor([[1, 2]])", "tensor([[1],\n                [2]])")
+transpose_copy = copy_of("transpose", views.transpose, "torch.tensor([[1, 2]]), 0, 1", "tensor([[1],\n                [2]])")
+unbind_copy = copy_of("unbind", split.unbind, "torch.tensor([[1, 2], [3, 4]])", "(tensor([1, 2]), tensor([3, 4]))", several=True)
+unfold_copy = copy_of("unfold", slicing.unfold, "torch.arange(4), 0, 2, 2", "tensor([[0, 1],\n                [2, 3]])")
+unsqueeze_copy = copy_of("unsqueeze", views.unsqueeze, "torch.tensor([1, 2]), 0", "tensor([[1, 2]])")
+view_copy = copy_of("view", _viewed, "torch.arange(4), (2, 2)", "tensor([[0, 1],\n                [2, 3]])")
