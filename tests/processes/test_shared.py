@@ -76,11 +76,13 @@ def test_a_promise_lasts_until_the_child_has_its_lock(child, monkeypatch):
     assert not locks.promise(4) and locks.promise(5)
     pid = os.fork()
     if not pid:
-        if child == "begins":
-            locks.after_fork_in_child(5)
-        if child != "dies":
-            time.sleep(100)
-        os._exit(0)
+        try:
+            if child == "begins":
+                locks.after_fork_in_child(5)
+            if child != "dies":
+                time.sleep(100)
+        finally:                                         # else there would be a second pytest
+            os._exit(0)
     start = time.monotonic()
     locks.after_fork_in_parent()
     assert time.monotonic() - start < 10
@@ -95,13 +97,16 @@ def test_a_promise_lasts_until_the_child_has_its_lock(child, monkeypatch):
 
 def test_a_child_whose_number_was_taken_ends():
     """Its parent was killed, and what it held buried, before the child had its lock: it reads no memory that is another's now."""
+    torch.ones(1).share_memory_()                        # so that there is something that was another's
     read, write = os.pipe()
     pid = os.fork()
     if not pid:
-        heap().child_birth -= 1
-        os.dup2(write, 2)
-        heap()._begin()
-        os._exit(0)
+        try:
+            heap().child_birth -= 1
+            os.dup2(write, 2)
+            heap()._begin()
+        finally:                                         # else there would be a second pytest
+            os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
     os.close(write)
     with open(read) as said:
