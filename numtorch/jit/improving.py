@@ -150,7 +150,9 @@ class Improvement:
 
     def _verify(self, tensors, args, kwargs):
         reach = self.begin(args, kwargs, tensors)
-        before, watch, result = self._snapshot(tensors, reach), Watch(), None
+        if reach.tensors and onlookers():                # whose writes would be put back
+            return self.replay.run(tensors)
+        before, watch = self._snapshot(tensors, reach), Watch()
         leaves = [leaf for leaf, _ in before.gradients]
         held = [*tensors, *[t for _, t in reach.tensors.values()]]
         candidate: Any = None
@@ -159,14 +161,16 @@ class Improvement:
             result = program.run(tensors)
             return result, result and [content(t) for t in (*held, *tensors_in(result[0]), *[leaf.grad for leaf in leaves])]
         try:
-            beginning = Before(tensors, reach)
-            result = watch.run(lambda: self.executor.run(*tensors), (), {})
-            if watch.breaks:                             # where a plan is made again that was dropped: the next time it is there
+            for attempt in range(2):                     # a plan may have been dropped: the second time it is there
                 result = None
-                watch.memory.close()
-                before.restore()
-                watch, beginning = Watch(), Before(tensors, reach)
+                if attempt:
+                    watch.memory.close()
+                    before.restore()
+                    watch = Watch()
+                beginning = Before(tensors, reach)
                 result = watch.run(lambda: self.executor.run(*tensors), (), {})
+                if not watch.breaks:
+                    break
             if watch.breaks:
                 raise NotCaptured(str(watch.breaks[0]))
             candidate = Replay(watch, beginning, result, self.reuse)

@@ -215,8 +215,7 @@ class Recorded:
         Args:
             given: what backward's program is given.
         """
-        given = [tensor if tensor.layout is layout else in_order(tensor, layout)
-                 for tensor, layout in zip(given, self.backward.takes)]
+        given = list(map(in_order, given, self.backward.takes))
         found = self.backward.run(given)
         return self.backward.execute(given) if found is None else found
 
@@ -341,16 +340,17 @@ class Recording:
         """Capture a program's halves, and compare them with a call. Returns whether that has been made, and its result."""
         program, _ = self.pending
         reach, held = program.reach, [tensor for _, tensor in program.reach.tensors.values()]
+        if held and onlookers():                         # whose writes would be put back
+            return False, None
         if reach.difference() is not None:
             self._failed("what it reaches changes from call to call")
             return False, None
         before = self._snapshot(tensors, reach, args, kwargs)
         rng = np.random.default_rng(0)
         begin = []
-        for value in program.backward.graph.inputs[len(program.backward.graph.inputs) - sum(program.kinds):]:
-            begin.append(empty(value.layout))
-            raw_array(begin[-1])[...] = rng.standard_normal(value.layout.shape)
-
+        for layout in program.backward.takes[-sum(program.kinds):]:
+            begin.append(empty(layout))
+            raw_array(begin[-1])[...] = rng.standard_normal(layout.shape)
         leaves = [*[tensors[i] for i in program.arguments], *program.reached]
 
         def contents(outs, grads):
@@ -373,7 +373,7 @@ class Recording:
             made = program.forward.run(tensors)
             given = [*[made[i] for i in program.halves.own], *[tensors[i] for i in program.halves.arguments],
                      *program.halves.reached, *begin]
-            given = [in_order(t, value.layout) for t, value in zip(given, program.backward.graph.inputs)]
+            given = list(map(in_order, given, program.backward.takes))
             program.backward.capture(given, Reach([], {}, IGNORED))
             grads = program.backward.run(given)
             found = contents(made[:len(program.kinds)], [grads[i] for i in program.given if i is not None])

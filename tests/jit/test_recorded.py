@@ -335,3 +335,31 @@ def test_the_faster_call_is_found():
     assert recorded_is_faster(fast, slow, lambda: restored.append(1))
     assert not recorded_is_faster(slow, fast, lambda: restored.append(1))
     assert len(restored) > 8
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+def test_nothing_is_put_back_while_others_may_write(mode):
+    """Comparing programs with a call restores what both changed: another thread's steps would be undone."""
+    net = nn.Linear(4, 2)
+    compiled = torch.compile(net, mode=mode)
+
+    def call():
+        compiled(torch.ones(3, 4)).sum().backward()
+    call()
+    while recording_of(compiled) is None or recording_of(compiled).pending is None:
+        call()
+    recording = recording_of(compiled)
+    if recording.pending[1] is not None:
+        recording.pending[1].join()
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    try:
+        for _ in range(3):
+            call()
+            assert recording.pending is not None and not recording.programs
+    finally:
+        done.set()
+        other.join()
+    call()
+    assert recording.programs
