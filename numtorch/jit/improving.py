@@ -240,10 +240,7 @@ def traced_call(function, args, kwargs, reach, optimizers, fresh):
         fresh: the leaves of the tape that get another gradient; others' are added to where they lie.
     """
     counts = {id(state[name]) for o in optimizers for state in o.state.values() for name in o.counts if name in state}
-    held: dict[str, Any] = {}
-    for name, tensor in reach.tensors.values():
-        if id(tensor) not in counts:
-            held[f"{name} {len(held)}" if name in held else name] = tensor
+    held = {name: tensor for name, tensor in reach.named().items() if id(tensor) not in counts}
     leaves = {t.node: t.node.grad for t in held.values() if type(t.node) is Leaf}
     names = {id(tensor): name for name, tensor in held.items()}
     for name, tensor in list(held.items()):

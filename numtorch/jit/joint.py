@@ -80,9 +80,7 @@ def joint_graph(function, args: tuple, kwargs: dict, reach) -> Joint:
     Raises:
         NotDivided: backward runs Python of the user's, or there is nothing to differentiate.
     """
-    held: dict[str, Tensor] = {}
-    for name, tensor in reach.tensors.values():
-        held[f"{name} {len(held)}" if name in held else name] = tensor
+    held = reach.named()
     before = {tensor.node: tensor.node.grad for tensor in held.values() if type(tensor.node) is Leaf}
     trace = Trace({id(tensor): name for name, tensor in held.items()}, _refuse, final=True)
     with tracing(), trace:

@@ -127,6 +127,13 @@ class Reach:
                 raise Unfollowed(f"more than {MOST} objects are reached")
         self._check_followed()
 
+    def named(self) -> dict[str, Any]:
+        """The tensors that are reached, by how they are: what several are reached by is told apart by numbers."""
+        named: dict[str, Any] = {}
+        for name, tensor in self.tensors.values():
+            named[f"{name} {len(named)}" if name in named else name] = tensor
+        return named
+
     # ------------------------------------------------------------ following
     def _of_code(self, code, scope):
         names, modules = global_names(code)
