@@ -58,7 +58,8 @@ $(VENV)/python.stamp:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# Bytecode is made when a module is first imported: most of what is installed never is.
 $(VENV)/%.stamp: $(VENV)/python.stamp pyproject.toml
 	@echo "Installing numtorch and what '$*' needs, some 400 MB"
-	$(PIP) install --editable ".[$*]"
+	$(PIP) install --no-compile --editable ".[$*]"
 	@touch $@

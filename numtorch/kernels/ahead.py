@@ -11,7 +11,7 @@ There is a child for each processor, since this process often waits. What the fi
 end.
 
 Only where kernels are being compiled at all, there are several processors, and no other thread of Python could hold a lock during
-a fork; `NUMTORCH_COMPILE_AHEAD=0` turns it off.
+a fork: all others wait, as the thread does that watches tqdm's bars. `NUMTORCH_COMPILE_AHEAD=0` turns it off.
 """
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def start() -> None:
         for end in select.select(_children, (), (), 0)[0]:
             os.close(_children.pop(end)[0])
             os.close(end)
-    if not _expected or len(_children) >= _most() or threading.active_count() > 1 or _is_child():
+    if not _expected or len(_children) >= _most() or not _others_wait() or _is_child():
         return
     calls = [*_expected]
     _expected.clear()
@@ -94,6 +94,12 @@ def start() -> None:
         calls[:0] = others
     with contextlib.suppress(OSError):                   # no more processes or files: then nothing is compiled ahead
         _fork(calls)
+
+
+def _others_wait():
+    """Whether each other thread of Python waits in `threading`: for an event, a condition, the end of a thread."""
+    own = threading.get_ident()
+    return all(thread == own or frame.f_code.co_filename == threading.__file__ for thread, frame in sys._current_frames().items())
 
 
 def _is_child():

@@ -57,10 +57,27 @@ def test_a_step_gives_what_it_gives_alone(alone, tmp_path):
     assert loaded and compiled + loaded == alone[1]                          # what children left was taken, and nothing compiled twice
 
 
-def test_other_threads_keep_a_process_from_forking(alone, tmp_path):
-    waits = "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()"
-    values, compiled, loaded, children = step(tmp_path, "1", SPARE + "\n" + waits)
+WAITS = """import threading
+def wait(event):
+    event.wait()
+threading.Thread(target=wait, args=(threading.Event(),), daemon=True).start()"""
+WORKS = """import threading, time
+def work():
+    while True:
+        time.sleep(0.001)
+threading.Thread(target=work, daemon=True).start()"""
+
+
+def test_threads_that_work_keep_a_process_from_forking(alone, tmp_path):
+    values, compiled, loaded, children = step(tmp_path, "1", SPARE + "\n" + WORKS)
     assert (values, compiled, loaded, children) == (alone[0], alone[1], 0, 0)
+
+
+def test_threads_that_wait_do_not(alone, tmp_path):
+    """A thread that waits for an event, as the one does that watches progress bars."""
+    values, compiled, loaded, _ = step(tmp_path, "1", SPARE + "\n" + WAITS)
+    assert values == alone[0]
+    assert loaded and compiled + loaded == alone[1]
 
 
 def test_children_run_nothing_of_the_users(tmp_path):
