@@ -1,9 +1,10 @@
 """Reading and writing by index: gather, scatter, index_select, embedding, advanced indexing. Masks are in mask.py.
 
-All of them are one walk (traversal.py). With a single index array and runs of one element, which gather, scatter and
-`x[:, index]` are, it goes in one pass along the last dim. Where all rows share their indices, as in `x[:, index]`, these become
-offsets once, for 1024 columns at a time (with 256, x was read four times: 0.9 ms for 1024 x 1024, and 0.42 now). Where indices pick
-rows, a tile of columns is done for all of them before the next: what it touches of each row stays near.
+All of them are one walk (traversal.py), in one of four forms, each a kernel of its own, so that a program compiles what it uses.
+With a single index array and runs of one element, which gather and scatter are, it goes in one pass along the last dim (`elements`);
+where all rows share their indices, as in `x[:, index]`, these become offsets once, for 1024 columns at a time (`columns`); whole rows
+by one list of indices, as of an embedding, are copied one after another (`rows`); all else is `runs`. Where indices pick rows, a tile
+of columns is done for all of them before the next: what it touches of each row stays near.
 
 Every index is compared with the dim's size before it is used, a block at a time: to look at all of them first would read a large
 index array from memory twice, which took a third of a scatter_add. Only a write to few positions does that. At a bad index a call
@@ -64,16 +65,6 @@ def number_bad(index, count, stride, entry):
     return wrong
 
 
-def shared_rows(descriptor):
-    """Whether every row has the indices of the first."""
-    dims = descriptor[2]
-    strides = offset(descriptor, HEADER + 3 * dims + 3)
-    alike = True
-    for d in range(dims - 1):
-        alike = alike and strides[d] == 0
-    return alike and dims > 1
-
-
 def shared_indices_good(index, status, descriptor):
     """Whether the indices that all rows share are in range; the first position that is not goes to `status`."""
     dims = descriptor[2]
@@ -94,6 +85,22 @@ def block_good(c, rows, span, index_row, stride, entry):
     for r in range(rows):
         wrong += number_bad(offset(c, r * index_row), span, stride, entry)
     return wrong == 0
+
+
+def few_good(index, more, status, descriptor):
+    """Whether the indices of few positions are in range, which saves a call that looks at them before anything is written; of many
+    positions it says yes. The first that is not goes to `status`."""
+    if descriptor[1] - descriptor[0] > 2 * BLOCK:
+        return True
+    starts = local_array(int64, 256)
+    places = local_array(int64, 256)
+    for first in range(descriptor[0], descriptor[1], BLOCK):
+        count = min(int64(BLOCK), descriptor[1] - first)
+        good = block_starts(starts, places, index, more, first, count, descriptor)
+        if good < count:
+            status[0] = first + good + 1
+            return False
+    return True
 
 
 def take_block(a, b, c, rows, span, x_row, out_row, index_row, x_stride, out_stride, stride, entry):
@@ -145,8 +152,7 @@ def put_block(a, b, c, rows, span, x_row, value_row, index_row, x_stride, value_
 
 def walk_elements(x, index, other, status, descriptor):
     """`on_block` over the positions of this part, in blocks whose indices stay in L1; stops at the first that has a bad one.
-
-    Short rows are taken many at once: one at a time, a gather along the last dim of (64, 1000, 10) took 490 us, and so 260."""
+    Short rows are taken many at once."""
     dims = descriptor[2]
     sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
@@ -199,8 +205,10 @@ def column_offsets(places, index, first, width, descriptor):
         places[i] = (first + i) * x_stride + value * step
 
 
-def take_columns(x, index, out, descriptor):
-    """The rows that this part covers are whole; their indices are good."""
+def take_columns(x, index, more, out, status, descriptor):
+    """The rows that this part covers are whole."""
+    if not shared_indices_good(index, status, descriptor):
+        return
     dims = descriptor[2]
     sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
@@ -220,9 +228,8 @@ def take_columns(x, index, out, descriptor):
                     b[i * out_stride] = a[places[i]]
 
 
-def take_rows(x, index, out, status, descriptor):
-    """Whole rows by one list of indices, each looked at where it is used. By blocks of starts, 1024 rows of 512 bytes in the cache
-    take 9.8 us, and so 8.9; 20000 of 40 bytes, by vectors that overlap, 44 instead of 70."""
+def take_rows(x, index, more, out, status, descriptor):
+    """Whole rows by one list of indices, each looked at where it is used."""
     run, x_step, out_step = descriptor[4], descriptor[HEADER + 1], descriptor[HEADER + 2]
     entry = offset(descriptor, HEADER + 3)
     size, least, step, stride = entry[0], entry[1], entry[2], entry[3]
@@ -235,7 +242,9 @@ def take_rows(x, index, out, status, descriptor):
         move_alone(a, offset(out, i * out_step), run)
 
 
-def put_columns(x, index, values, descriptor):
+def put_columns(x, index, more, values, status, descriptor):
+    if not shared_indices_good(index, status, descriptor):
+        return
     dims = descriptor[2]
     sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
@@ -281,17 +290,17 @@ put_one, combine, on_block = overwrite, add, take_block
 REDUCTIONS = {"add": add, "multiply": multiply, "maximum": larger, "minimum": smaller}
 
 
-# ---------------------------------------------------------------- kernels
-def take(x, index, more, out, status, descriptor):
-    if descriptor[3] == 1 and descriptor[4] == 1:
-        if not shared_rows(descriptor):
-            walk_elements(x, index, out, status, descriptor)
-        elif shared_indices_good(index, status, descriptor):
-            take_columns(x, index, out, descriptor)
-        return
-    if descriptor[2] == 1 and descriptor[3] == 1 and descriptor[5] == 1 and descriptor[6] == 1:
-        take_rows(x, index, out, status, descriptor)
-        return
+# ---------------------------------------------------------------- any number of index arrays, runs of any length
+def take_elements(x, index, more, out, status, descriptor):
+    walk_elements(x, index, out, status, descriptor)
+
+
+def put_elements(x, index, more, values, status, descriptor):
+    if few_good(index, more, status, descriptor):
+        walk_elements(x, index, values, status, descriptor)
+
+
+def take_runs(x, index, more, out, status, descriptor):
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
     run, x_stride, out_stride = descriptor[4], descriptor[5], descriptor[6]
@@ -316,23 +325,12 @@ def take(x, index, more, out, status, descriptor):
                     b[j * out_stride] = a[j * x_stride]
 
 
-def put(x, index, more, values, status, descriptor):
-    """x[...] = put_one(x[...], values[...]). Few positions are all looked at first, which saves a call that does."""
+def put_runs(x, index, more, values, status, descriptor):
+    """x[...] = put_one(x[...], values[...])."""
+    if not few_good(index, more, status, descriptor):
+        return
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
-    if descriptor[1] - descriptor[0] <= 2 * BLOCK:
-        for first in range(descriptor[0], descriptor[1], BLOCK):
-            count = min(int64(BLOCK), descriptor[1] - first)
-            good = block_starts(starts, places, index, more, first, count, descriptor)
-            if good < count:
-                status[0] = first + good + 1
-                return
-    if descriptor[3] == 1 and descriptor[4] == 1:
-        if not shared_rows(descriptor):
-            walk_elements(x, index, values, status, descriptor)
-        elif shared_indices_good(index, status, descriptor):
-            put_columns(x, index, values, descriptor)
-        return
     run, x_stride, value_stride = descriptor[4], descriptor[5], descriptor[6]
     for first in range(descriptor[0], descriptor[1], BLOCK):
         count = min(int64(BLOCK), descriptor[1] - first)
@@ -352,31 +350,32 @@ def put(x, index, more, values, status, descriptor):
                     a[j * x_stride] = put_one(a[j * x_stride], b[j * value_stride])
 
 
-def _kernel(function, element, index_dtype, **names):
-    return typed(function, element, ("element*", index_dtype + "*", "int64*", "element*", "int64*", "int64*"), **names)
+READERS = {"elements": take_elements, "columns": take_columns, "rows": take_rows, "runs": take_runs}
+WRITERS = {"elements": put_elements, "columns": put_columns, "rows": put_runs, "runs": put_runs}
 
 
-def _copying(function, size, index_dtype):
-    names = dict(on_block=put_block)
-    if function is take:
-        names = dict(on_block=take_block, **vectors(size))
-    return _kernel(function, WORDS[min(size, 8)], index_dtype, **names), (2 if size == 16 else 1)
+def _kernels(functions, element, index_dtype, **names):
+    """What gives the kernel of a form."""
+    signature = ("element*", index_dtype + "*", "int64*", "element*", "int64*", "int64*")
+    return lambda form: typed(functions[form], element, signature, **names)
 
 
-def _reducing(dtype, reduce, index_dtype):
-    parts = is_complex(dtype)
-    if parts and reduce != "add":
-        raise ValueError(f"expected reduce='add' for {dtype}, got {reduce!r}")
-    kernel = _kernel(put, real_type(dtype), index_dtype, combine=REDUCTIONS[reduce], put_one=combine_stored,
-                     on_block=put_block)
-    return kernel, (2 if parts else 1)
+def _reader(size, index_dtype):
+    return _kernels(READERS, WORDS[min(size, 8)], index_dtype, on_block=take_block, **vectors(size)), (2 if size == 16 else 1)
 
 
 def _writer(dtype_or_size, reduce, index_dtype):
     if reduce is None:
         size = dtype_or_size if isinstance(dtype_or_size, int) else itemsize(dtype_or_size)
-        return _copying(put, size, index_dtype)
-    return _reducing(dtype_or_size, reduce, index_dtype)
+        return _kernels(WRITERS, WORDS[min(size, 8)], index_dtype, on_block=put_block), (2 if size == 16 else 1)
+    parts = is_complex(dtype_or_size)
+    if parts and reduce != "add":
+        raise ValueError(f"expected reduce='add' for {dtype_or_size}, got {reduce!r}")
+    return _reducers(real_type(dtype_or_size), reduce, index_dtype), (2 if parts else 1)
+
+
+def _reducers(dtype, reduce, index_dtype):
+    return _kernels(WRITERS, dtype, index_dtype, combine=REDUCTIONS[reduce], put_one=combine_stored, on_block=put_block)
 
 
 # ---------------------------------------------------------------- planners
@@ -394,8 +393,8 @@ def plan_index(size: int, index_shape, index_strides, sizes, steps, rest_shape, 
         out_index_strides, out_rest_strides: out's strides over the two.
         wrap: whether negative indices count from the end; else they are bad.
     """
-    kernel, words = _copying(take, size, index_dtype)
-    return _advanced(kernel, False, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides,
+    kernel_of, words = _reader(size, index_dtype)
+    return _advanced(kernel_of, False, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides,
                      out_index_strides, out_rest_strides, wrap)
 
 
@@ -406,12 +405,12 @@ def plan_index_put(dtype: str, index_shape, index_strides, sizes, steps, rest_sh
     Args: as for `plan_index`, with the values' strides (0 where they are broadcast) in place of out's.
         reduce: None, "add", "multiply", "maximum" or "minimum".
     """
-    kernel, words = _writer(dtype, reduce, index_dtype)
-    return _advanced(kernel, True, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides,
+    kernel_of, words = _writer(dtype, reduce, index_dtype)
+    return _advanced(kernel_of, True, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides,
                      value_index_strides, value_rest_strides, wrap)
 
 
-def _advanced(kernel, writes, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides, other_index,
+def _advanced(kernel_of, writes, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides, other_index,
               other_rest, wrap):
     rest, (rest_x, rest_other) = merged(rest_shape, [rest_strides, other_rest])
     if 0 in rest_shape:
@@ -419,7 +418,7 @@ def _advanced(kernel, writes, words, index_shape, index_strides, sizes, steps, r
     if rest_other[-1] != 1 and rest[-1] > 1 and index_shape and (other_index[-1] == 1 or other_index[-1] == 0 != rest_x[-1] - 1):
         inner = len(index_shape)                         # the index's dims are the inner ones of the other array, or it is a number
         indices = [(n, step, [*[0] * len(rest), *strides]) for n, step, strides in zip(sizes, steps, index_strides)]
-        return plan_walk(kernel, writes, [*rest, *index_shape], [*rest_x, *[0] * inner], [*rest_other, *other_index], (1, 1, 1),
+        return plan_walk(kernel_of, writes, [*rest, *index_shape], [*rest_x, *[0] * inner], [*rest_other, *other_index], (1, 1, 1),
                      indices, words, wrap)
     run = (rest[-1], rest_x[-1], rest_other[-1]) if rest[-1] != 1 else (1, 1, 1)
     # In the order of x's memory: a row of all matrices before the next takes half as long again.
@@ -431,11 +430,11 @@ def _advanced(kernel, writes, words, index_shape, index_strides, sizes, steps, r
 
     still = [0] * len(index_shape)
     indices = [(n, step, nested([0] * len(rest), strides)) for n, step, strides in zip(sizes, steps, index_strides)]
-    return plan_walk(kernel, writes, nested(rest, index_shape), nested(rest_x, still), nested(rest_other, other_index), run,
+    return plan_walk(kernel_of, writes, nested(rest, index_shape), nested(rest_x, still), nested(rest_other, other_index), run,
                      indices, words, wrap)
 
 
-def _along(kernel, writes, words, dim, x_shape, x_strides, count, index_stride, other_strides):
+def _along(kernel_of, writes, words, dim, x_shape, x_strides, count, index_stride, other_strides):
     """One 1-d index array along `dim`: the dims after it that can be joined are the run."""
     after, (after_x, after_other) = merged(x_shape[dim + 1:], [x_strides[dim + 1:], other_strides[dim + 1:]])
     if 0 in x_shape[dim + 1:]:
@@ -443,22 +442,22 @@ def _along(kernel, writes, words, dim, x_shape, x_strides, count, index_stride, 
     run = (after[-1], after_x[-1], after_other[-1]) if after[-1] != 1 else (1, 1, 1)
     positions = [*x_shape[:dim], count, *after[:-1]]
     index = (x_shape[dim], x_strides[dim], [*[0] * dim, index_stride, *[0] * (len(after) - 1)])
-    return plan_walk(kernel, writes, positions, [*x_strides[:dim], 0, *after_x[:-1]],
+    return plan_walk(kernel_of, writes, positions, [*x_strides[:dim], 0, *after_x[:-1]],
                  [*other_strides[:dim + 1], *after_other[:-1]], run, [index], words)
 
 
 def plan_index_select(size: int, dim: int, x_shape, x_strides, count: int, index_stride: int, out_strides,
                       index_dtype: str = "int64"):
     """out = x with `dim` replaced by x[..., index[i], ...] for `count` indices."""
-    kernel, words = _copying(take, size, index_dtype)
-    return _along(kernel, False, words, dim, x_shape, x_strides, count, index_stride, out_strides)
+    kernel_of, words = _reader(size, index_dtype)
+    return _along(kernel_of, False, words, dim, x_shape, x_strides, count, index_stride, out_strides)
 
 
 def plan_index_write(dtype: str, dim: int, x_shape, x_strides, count: int, index_stride: int, value_strides,
                      reduce: str | None = None, index_dtype: str = "int64"):
     """index_copy, index_add, index_fill (all strides 0): x[..., index[i], ...] = or combined with values[..., i, ...]."""
-    kernel, words = _writer(dtype, reduce, index_dtype)
-    return _along(kernel, True, words, dim, x_shape, x_strides, count, index_stride, value_strides)
+    kernel_of, words = _writer(dtype, reduce, index_dtype)
+    return _along(kernel_of, True, words, dim, x_shape, x_strides, count, index_stride, value_strides)
 
 
 def plan_embedding(size: int, rows: int, width: int, count: int, index_dtype: str = "int64"):
@@ -471,7 +470,7 @@ def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dty
 
     Addresses: grad_weight, index, 0, grad, status. The caller zeroes grad_weight first, and a padding row afterwards.
     """
-    kernel = _kernel(put, dtype, index_dtype, combine=add, put_one=combine_stored, on_block=put_block)
+    kernel = _reducers(dtype, "add", index_dtype)("runs")
     size, work = itemsize(dtype), count * width
     parts = shares(width, work, 20_000, multiple=32)      # columns: each thread sees all the indices
     header = [0, count, 1, 1]
@@ -482,8 +481,8 @@ def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dty
 
 def plan_gather(size: int, dim: int, x_shape, x_strides, index_shape, index_strides, out_strides, index_dtype="int64"):
     """out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on. 0-dim tensors come as shape (1,). Negative indices are bad."""
-    kernel, words = _copying(take, size, index_dtype)
-    return _gathered(kernel, False, words, dim, x_shape, x_strides, index_shape, index_strides, out_strides)
+    kernel_of, words = _reader(size, index_dtype)
+    return _gathered(kernel_of, False, words, dim, x_shape, x_strides, index_shape, index_strides, out_strides)
 
 
 def plan_scatter(dtype: str, dim: int, x_shape, x_strides, index_shape, index_strides, source_strides,
@@ -494,11 +493,11 @@ def plan_scatter(dtype: str, dim: int, x_shape, x_strides, index_shape, index_st
     Args:
         reduce: None, "add", "multiply", "maximum" or "minimum".
     """
-    kernel, words = _writer(dtype, reduce, index_dtype)
-    return _gathered(kernel, True, words, dim, x_shape, x_strides, index_shape, index_strides, source_strides)
+    kernel_of, words = _writer(dtype, reduce, index_dtype)
+    return _gathered(kernel_of, True, words, dim, x_shape, x_strides, index_shape, index_strides, source_strides)
 
 
-def _gathered(kernel, writes, words, dim, x_shape, x_strides, index_shape, index_strides, other_strides):
+def _gathered(kernel_of, writes, words, dim, x_shape, x_strides, index_shape, index_strides, other_strides):
     base = [0 if d == dim else stride for d, stride in enumerate(x_strides)]
     index = (x_shape[dim], x_strides[dim], list(index_strides))
-    return plan_walk(kernel, writes, index_shape, base, other_strides, (1, 1, 1), [index], words, wrap=False)
+    return plan_walk(kernel_of, writes, index_shape, base, other_strides, (1, 1, 1), [index], words, wrap=False)

@@ -109,9 +109,9 @@ def merged(sizes, columns):
     return [n for n, _ in merged], [list(column) for column in zip(*(strides for _, strides in merged))]
 
 
-def plan_walk(kernel, writes, sizes, x_strides, other_strides, run, indices, words, wrap=True):
-    """indices: (size, step, strides over `sizes`) an index array. run: (length, stride in x, stride in other).
-    wrap: whether negative indices count from the end."""
+def plan_walk(kernel_of, writes, sizes, x_strides, other_strides, run, indices, words, wrap=True):
+    """kernel_of: gives the kernel of a form. indices: (size, step, strides over `sizes`) an index array.
+    run: (length, stride in x, stride in other). wrap: whether negative indices count from the end."""
     sizes, x_strides, other_strides = list(sizes), list(x_strides), list(other_strides)
     if words == 2:                                       # the two words of an element are a dim of positions or the run
         x_strides, other_strides = [2 * s for s in x_strides], [2 * s for s in other_strides]
@@ -125,6 +125,7 @@ def plan_walk(kernel, writes, sizes, x_strides, other_strides, run, indices, wor
     total = prod(sizes)
     columns = [x_strides, other_strides, *(strides for _, _, strides in indices)]
     sizes, columns = merged(sizes, columns) if total else ([1], [[0]] * len(columns))
+    kernel = kernel_of(_form(sizes, run, columns[2:]))
     entries = []
     for (size, step, _), strides in zip(indices, columns[2:]):
         entries += [size, -size if wrap else 0, step, *strides]
@@ -154,6 +155,14 @@ def plan_walk(kernel, writes, sizes, x_strides, other_strides, run, indices, wor
     offsets = [(start * x_stride * element, start * index_stride * index, 0, start * other_stride * element, 0)
                for start, _ in parts]
     return prepare_parts(kernel, rows, offsets, work)
+
+
+def _form(sizes, run, index_strides):
+    """How the positions are walked: see gather.py."""
+    if len(index_strides) == 1 and run[0] == 1:
+        shared = len(sizes) > 1 and not any(index_strides[0][:-1])
+        return "columns" if shared else "elements"
+    return "rows" if len(index_strides) == len(sizes) == 1 and run[1:] == (1, 1) else "runs"
 
 
 def _axis_to_share(axes, work):
