@@ -113,18 +113,18 @@ class Names(dict):
 
 def _subscripts(code):
     """The global names that alone, or with a literal added, are a subscript: those of places in a descriptor."""
-    pending, found, between = None, set(), ("LOAD_CONST", "LOAD_SMALL_INT", "BINARY_ADD", "COPY", "DUP_TOP_TWO")
+    pending, names, between = None, set(), ("LOAD_CONST", "LOAD_SMALL_INT", "BINARY_ADD", "COPY", "DUP_TOP_TWO")
     for instruction in dis.get_instructions(code):
         what = instruction.opname
         if what == "LOAD_GLOBAL":
             pending = instruction.argval
         elif what in ("BINARY_SUBSCR", "STORE_SUBSCR") or (what == "BINARY_OP" and instruction.argrepr == "[]"):
             if pending is not None:
-                found.add(pending)
+                names.add(pending)
             pending = None
         elif what not in between and (what != "BINARY_OP" or instruction.argrepr != "+"):
             pending = None
-    return found
+    return names
 
 
 def _check_places(function, names):
@@ -203,7 +203,7 @@ HOST = Target()
 def bind(function, names, compute, literals=None, target=HOST):
     """`function` as Numba (or, without the JIT, Python) shall see it: a new function over transformed globals."""
     _check_places(function, names)
-    found, cells = _references(function, names)
+    referenced, cells = _references(function, names)
 
     def transform(value):
         if literals and type(value) in (int, float):     # a named constant is a literal too
@@ -224,7 +224,7 @@ def bind(function, names, compute, literals=None, target=HOST):
         return stand_in
 
     scope = {"__builtins__": __builtins__, "__name__": function.__module__ or "kernel"}
-    scope.update({name: transform(value) for name, value in found.items()})
+    scope.update({name: transform(value) for name, value in referenced.items()})
     code = function.__code__
     if literals:
         code = _with_typed_literals(code, compute, literals)
@@ -303,9 +303,9 @@ def fingerprint(function, names, compute, seen):
     if (function, compute) in seen:                      # recursion; two closures of one code are different functions
         return f"again {code.co_name}"
     seen = seen | {(function, compute)}
-    found, cells = _references(function, names)
+    referenced, cells = _references(function, names)
     parts = [_code_text(code), _text(function.__defaults__), *(["outlined"] if function in OUTLINED else [])]
-    parts += [f"{n}={_describe(v, names, compute, seen, code)}" for n, v in sorted({**found, **cells}.items())]
+    parts += [f"{n}={_describe(v, names, compute, seen, code)}" for n, v in sorted({**referenced, **cells}.items())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

@@ -85,8 +85,8 @@ class Calls:
     def _call(cls, definition, arguments, count):
         known = cls._entries.get(definition)
         if known is None:
-            found = _Definition.from_address(definition)
-            known = cls._entries[definition] = _ENTRY(found.entry), found.native
+            record = _Definition.from_address(definition)
+            known = cls._entries[definition] = _ENTRY(record.entry), record.native
         entry, native = known
         tell = cls._listening.get(threading.get_ident())
         if tell is not None:

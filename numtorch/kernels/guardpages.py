@@ -56,9 +56,9 @@ class _Pages:
     def damage(self):
         """Where something wrote outside of it, in words; None where nothing did."""
         for address, count, pattern in self.slack():
-            found = ctypes.string_at(address, count)
-            if found != pattern:
-                changed = [i for i in range(count) if found[i] != pattern[i]]
+            actual = ctypes.string_at(address, count)
+            if actual != pattern:
+                changed = [i for i in range(count) if actual[i] != pattern[i]]
                 nearest = address + (changed[0] if address >= self.address else changed[-1])
                 return f"{len(changed)} bytes were written outside, {_place(self, nearest)}"
         return None
@@ -173,9 +173,9 @@ def _tensors(pages):
 def report(address, access):
     """What is to be said of an access that faulted."""
     lines = ["numtorch: memory outside of a block was touched (NUMTORCH_DEBUG_MEMORY=guard)"]
-    found = [b for b in _in_use() if b.start - GUARD <= address < b.stop + GUARD]
+    near = [b for b in _in_use() if b.start - GUARD <= address < b.stop + GUARD]
     freed = [f for f in list(_freed) if f[2] <= address < f[3]]
-    where = _place(found[0], address) if found else \
+    where = _place(near[0], address) if near else \
         f"in a block of {freed[-1][1]} bytes at {freed[-1][0]:#x} that has been freed" if freed else "near no block"
     lines.append(f"  {access} at {address:#x}, {where}")
     frames = sys._current_frames()
@@ -183,7 +183,7 @@ def report(address, access):
         lines.append(f"  while running {_launched(kernel, words)} on")
         for i, word in enumerate(words[:-1]):
             inside = [b for b in _in_use() if b.address <= word <= b.address + b.nbytes]
-            marked = " <-" if found and found[0] in inside else ""
+            marked = " <-" if near and near[0] in inside else ""
             lines.append(f"    {i}: {word:#x}{', ' + _place(inside[0], word) if inside else ''}{marked}")
         if thread in frames:                             # faulthandler does not always find them for a fault in a worker
             lines += ["  called from", "".join(traceback.format_stack(frames[thread])).rstrip()]

@@ -13,10 +13,10 @@ def installed_version(package):
     start, end = re.sub(r"[-_.]+", "_", package) + "-", ".dist-info"
     for folder in sys.path:
         with contextlib.suppress(OSError):
-            found = [name for name in os.listdir(folder or ".") if name.startswith(start) and name.endswith(end)]
-            if len(found) == 1:
-                return found[0][len(start):-len(end)]
-            if found:
+            matching = [name for name in os.listdir(folder or ".") if name.startswith(start) and name.endswith(end)]
+            if len(matching) == 1:
+                return matching[0][len(start):-len(end)]
+            if matching:
                 break
     from importlib.metadata import PackageNotFoundError, version
     try:

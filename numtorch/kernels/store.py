@@ -270,8 +270,8 @@ def _packs(root: str) -> list[_Pack]:
 @functools.cache
 def _installed(baseline: str) -> _Pack | None:
     """The pack for a baseline of processors that an installed package has."""
-    found = importlib.util.find_spec("numtorch_kernels")
-    for folder in found.submodule_search_locations or () if found else ():
+    spec = importlib.util.find_spec("numtorch_kernels")
+    for folder in spec.submodule_search_locations or () if spec else ():
         path = os.path.join(folder, pack_name(baseline))
         if os.path.exists(path):
             return _Pack(path, None)
@@ -309,9 +309,9 @@ def pack(root: str | None = None) -> int:
         return 0
     _opened = None                                       # another process may have packed since
     old, loose = _packs(root), _loose(root)
-    found = [(key, each.get(key)) for each in old for key in each.index]
-    found += [(os.path.basename(os.path.dirname(path)) + os.path.basename(path)[:-4], _read(path, root)) for path in loose]
-    entries = {key: blob for key, blob in found if blob is not None and _unseal(blob) is not None}
+    stored = [(key, each.get(key)) for each in old for key in each.index]
+    stored += [(os.path.basename(os.path.dirname(path)) + os.path.basename(path)[:-4], _read(path, root)) for path in loose]
+    entries = {key: blob for key, blob in stored if blob is not None and _unseal(blob) is not None}
     if not entries:
         return 0
     index, blobs, position = {}, [], 0

@@ -51,13 +51,13 @@ _launchers: dict[int, compiler.Kernel] = {}
 
 def _launcher(count):
     """The kernel that launches one of `count` words: `launch(*addresses, record)`."""
-    found = _launchers.get(count)
-    if found is None:
+    launcher = _launchers.get(count)
+    if launcher is None:
         scope = dict(local_like=local_like, address_of=address_of, call_native=call_native, offset=offset)
         exec(_launcher_source(count), scope)
         signature = ("int64",) * (count - 1) + ("int64*",)
-        found = _launchers[count] = compiler.compile_kernel(scope["launch"], signature, nogil=True)
-    return found
+        launcher = _launchers[count] = compiler.compile_kernel(scope["launch"], signature, nogil=True)
+    return launcher
 
 
 @functools.cache

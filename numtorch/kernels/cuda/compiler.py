@@ -45,12 +45,12 @@ class _Compiled(Target):
 
     def intrinsic(self, value):
         from . import lowering
-        found = value.lower() if value.module.startswith("numtorch.kernels.cuda.") else getattr(lowering, value.name, None)
-        if found is None:                                # vectors of the host: a thread does what the Python twin says
-            found = self.bound.get(value)
-        if found is None:
-            found = self.bound[value] = self.helper(bind(value.twin, {}, None, target=self), False)
-        return found
+        lowered = value.lower() if value.module.startswith("numtorch.kernels.cuda.") else getattr(lowering, value.name, None)
+        if lowered is None:                              # vectors of the host: a thread does what the Python twin says
+            lowered = self.bound.get(value)
+        if lowered is None:
+            lowered = self.bound[value] = self.helper(bind(value.twin, {}, None, target=self), False)
+        return lowered
 
     def helper(self, function, scalar):
         return cuda.jit(device=True, forceinline=scalar, lto=False)(function)
@@ -68,12 +68,12 @@ def _compiling_for(capability):
     class Asked:
         compute_capability = capability
 
-    found = dispatcher.get_current_device
+    original = dispatcher.get_current_device
     dispatcher.get_current_device = lambda: Asked
     try:
         yield
     finally:
-        dispatcher.get_current_device = found
+        dispatcher.get_current_device = original
 
 
 def _type(name):
@@ -151,10 +151,10 @@ def compile_kernel(function, signature, names=None, compute=None, meant=()) -> K
     with _lock:
         text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r}"
         key = hashlib.sha256(text.encode()).hexdigest()
-        found = _kernels.get(key)
-        if found is None:
-            found = _kernels[key] = Kernel(function, signature, names, compute, key)
-        return found
+        kernel = _kernels.get(key)
+        if kernel is None:
+            kernel = _kernels[key] = Kernel(function, signature, names, compute, key)
+        return kernel
 
 
 # ---------------------------------------------------------------- launching

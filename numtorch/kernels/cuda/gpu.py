@@ -92,16 +92,16 @@ class Gpu:
 
     def at(self, index) -> _Device:
         """A device, made the calling thread's current one."""
-        found = self.devices.get(index)
-        if found is None:
+        device = self.devices.get(index)
+        if device is None:
             with self.lock:
-                found = self.devices.get(index)
-                if found is None:
+                device = self.devices.get(index)
+                if device is None:
                     memory = CachingAllocator(lambda nbytes: self._obtain(index, nbytes), lambda a: self._give_back(index, a),
                                               self._mark, self.reached)
-                    found = self.devices[index] = _Device(self.driver, index, memory)
-        self.driver.cuCtxSetCurrent(found.context)
-        return found
+                    device = self.devices[index] = _Device(self.driver, index, memory)
+        self.driver.cuCtxSetCurrent(device.context)
+        return device
 
     def describe(self, index):
         device, name = self.at(index), ctypes.create_string_buffer(256)
@@ -182,13 +182,13 @@ class Gpu:
 
     # ------------------------------------------------------------ launches
     def _loaded(self, device, kernel):
-        found = device.kernels.get(kernel)
-        if found is None:
+        loaded = device.kernels.get(kernel)
+        if loaded is None:
             code = kernel.cubin(device.capability)
             module = self.driver.value(ctypes.c_void_p, "cuModuleLoadData", ctypes.cast(ctypes.c_char_p(code), ctypes.c_void_p))
             symbol = kernel.symbol.encode()
-            found = device.kernels[kernel] = self.driver.value(ctypes.c_void_p, "cuModuleGetFunction", module, symbol)
-        return found
+            loaded = device.kernels[kernel] = self.driver.value(ctypes.c_void_p, "cuModuleGetFunction", module, symbol)
+        return loaded
 
     def launcher(self, kernel, index, grid):
         device = self.at(index)

@@ -257,7 +257,7 @@ def replaced(typing_context, target, old, new):
         width = before.type.width
         letter = {16: "h", 32: "r", 64: "l"}[width]
         call = ir.FunctionType(before.type, [I64, before.type, before.type])
-        found = b.asm(call, f"atom.cas.b{width} $0, [$1], $2, $3;", f"={letter},l,{letter},{letter},~{{memory}}",
-                      [b.ptrtoint(a[0], I64), before, after], True)
-        return b.icmp_unsigned("==", found, before)
+        previous = b.asm(call, f"atom.cas.b{width} $0, [$1], $2, $3;", f"={letter},l,{letter},{letter},~{{memory}}",
+                         [b.ptrtoint(a[0], I64), before, after], True)
+        return b.icmp_unsigned("==", previous, before)
     return types.boolean(target, old, new), codegen

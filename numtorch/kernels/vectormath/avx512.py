@@ -25,8 +25,8 @@ CURRENT_ROUNDING, ROUNDING_DOWN = I32(4), I32(9)
 
 
 def _declared(module, name, result, arguments):
-    found = module.globals.get(name)
-    return found or ir.Function(module, ir.FunctionType(result, arguments), name)
+    known = module.globals.get(name)
+    return known or ir.Function(module, ir.FunctionType(result, arguments), name)
 
 
 def _resized(builder, value, count):

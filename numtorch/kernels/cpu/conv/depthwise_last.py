@@ -199,12 +199,12 @@ def _padded(axis):
 def _kinds(axis):
     """Places of a class that find the same taps inside: (first place, how many, how far apart, the column of the source under the
     first tap of the class, step, the first tap, how many)."""
-    lines, apart, found = axis.lines(), len(axis.classes), []
+    lines, apart, kinds = axis.lines(), len(axis.classes), []
     for remainder in range(apart):
         for (tap, taps), places in groupby(range(remainder, axis.out, apart), lambda place: lines[place][1:]):
             first, *others = places
-            found.append((first, 1 + len(others), apart, lines[first][0], axis.step, tap, taps))
-    return found
+            kinds.append((first, 1 + len(others), apart, lines[first][0], axis.step, tap, taps))
+    return kinds
 
 
 class _Bands:

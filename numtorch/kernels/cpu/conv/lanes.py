@@ -133,9 +133,9 @@ def _kinds(sums, form):
             kinds.append((first, taps, number, start, 0, sums.columns))
             continue
         for tap in range(first, first + taps):
-            found = start + axis.shifts[tap]
-            kinds.append((tap, 1, number, start, max(-(found // axis.step), 0),
-                          min((axis.size - 1 - found) // axis.step + 1, sums.columns)))
+            shifted = start + axis.shifts[tap]
+            kinds.append((tap, 1, number, start, max(-(shifted // axis.step), 0),
+                          min((axis.size - 1 - shifted) // axis.step + 1, sums.columns)))
     return kinds
 
 

@@ -304,18 +304,18 @@ def plan_input_grad(dtype, shape, bias=False):
         return sequence(arguments, [(product, "grad_out, weight, grad_x, 0, workspace")], product.workspace)
 
     def launches(images, further):
-        step, found = P, []
+        step, gather = P, []
         if side > 1:
             step = pitch
-            found.append((planes(gather_planes, dtype, images, O, shape.out, shape.out, (1, 1, 1), pitch), "{grad_out}, {beside}"))
+            gather = [(planes(gather_planes, dtype, images, O, shape.out, shape.out, (1, 1, 1), pitch), "{grad_out}, {beside}")]
         grad = "{beside}" if side > 1 else "{grad_out}"
         if cuts_places(shape):
             product = gradient_product(dtype, depth, images * P, O, step, pitch, grad, bias)
             scatter = planes(scatter_planes, dtype, images, depth, shape.size, shape.out, shape.stride, pitch, bias)
-            return [*found, *product, (scatter, "{sums}, bias, {grad_x}")]
+            return [*gather, *product, (scatter, "{sums}, bias, {grad_x}")]
         product = plan_gemm(images * P, depth, O, dtype, (1, step), (depth, 1), (depth, 1))
         scatter = _patches(scatter_patches, dtype, shape, images, bias)
-        return [*found, (product, f"{grad}, weight, {{sums}}, 0, {{own}}"), (scatter, "{sums}, bias, {grad_x}")]
+        return [*gather, (product, f"{grad}, weight, {{sums}}, 0, {{own}}"), (scatter, "{sums}, bias, {grad_x}")]
     return _in_blocks(dtype, shape, side, arguments, dict(grad_out=O * P, grad_x=shape.channels * math.prod(shape.size)),
                       dict(beside=O * pitch if side > 1 else 0, sums=depth * pitch if cuts_places(shape) else side * P * depth,
                            transposed=depth * min(side * P, FEW_PLACES)),

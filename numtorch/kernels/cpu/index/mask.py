@@ -80,18 +80,18 @@ def true_columns(row, out, first, count, prefix, places, dims, left):
     else:
         for start in range(0, count, COLUMNS):
             width = min(count - start, int64(COLUMNS))
-            found = int64(0)
+            selected = int64(0)
             for j in range(width):
-                places[found] = first + start + j
-                found += int64(row[start + j] != 0)
+                places[selected] = first + start + j
+                selected += int64(row[start + j] != 0)
             for d in range(dims - 1):
                 place, value = offset(out, filled * dims + d), prefix[d]
-                for k in range(found):
+                for k in range(selected):
                     place[k * dims] = value
             place = offset(out, filled * dims + dims - 1)
-            for k in range(found):
+            for k in range(selected):
                 place[k * dims] = places[k]
-            filled += found
+            filled += selected
     return filled
 
 

@@ -43,9 +43,9 @@ def choose(x, k, n):
     """The row to exchange with, and how many rows the block has: 0 where the column is all zeros."""
     here, most, place = size(x[k * n + k]), size(T(0)), k
     for i in range(k + 1, n):
-        found = size(x[i * n + k])
-        if found > most:
-            most, place = found, i
+        magnitude = size(x[i * n + k])
+        if magnitude > most:
+            most, place = magnitude, i
     if max(here, most) == 0:
         return k, 0
     if here >= most * ALPHA:

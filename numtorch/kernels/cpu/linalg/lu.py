@@ -62,9 +62,9 @@ def factor(a, pivots, info, descriptor):
             for k in range(first, stop):
                 best, place = size(x[k * n + k]), k
                 for i in range(k + 1, m):
-                    found = size(x[i * n + k])
-                    if found > best:
-                        best, place = found, i
+                    magnitude = size(x[i * n + k])
+                    if magnitude > best:
+                        best, place = magnitude, i
                 chosen[k] = place + 1
                 if place != k:
                     swap_rows(x, k, place, n, n)
@@ -92,10 +92,10 @@ def factor(a, pivots, info, descriptor):
 
 
 # descriptor: matrices, rows, exchanges, back
-def order(pivots, found, status, descriptor):
+def order(pivots, permutation, status, descriptor):
     m, least = descriptor[1], descriptor[2]
     for matrix in range(descriptor[0]):
-        chosen, rows = offset(pivots, matrix * least), offset(found, matrix * m)
+        chosen, rows = offset(pivots, matrix * least), offset(permutation, matrix * m)
         for i in range(m):
             rows[i] = i
         for step in range(least):

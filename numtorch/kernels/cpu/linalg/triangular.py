@@ -16,7 +16,7 @@ from .lu import GRAIN, subtract
 T = float64
 
 
-def subtract_found(row, x, a, n, stride, column):
+def subtract_solved(row, x, a, n, stride, column):
     """row -= the sum of eight rows of x, `stride` apart, times eight elements of a, `column` apart."""
     f0, f1, f2, f3 = a[0], a[column], a[2 * column], a[3 * column]
     f4, f5, f6, f7 = a[4 * column], a[5 * column], a[6 * column], a[7 * column]
@@ -73,21 +73,21 @@ def substitute_one(m, x, n, row, column, upper, unit):
 def substitute(a, x, descriptor):
     n, k, row, column, stride = descriptor[1], descriptor[2], descriptor[4], descriptor[5], descriptor[7]
     for matrix in range(descriptor[0]):
-        m, found = offset(a, matrix * descriptor[3]), offset(x, matrix * descriptor[6])
+        m, solution = offset(a, matrix * descriptor[3]), offset(x, matrix * descriptor[6])
         if k == 1 and stride == 1:
-            substitute_one(m, found, n, row, column, descriptor[8], descriptor[9])
+            substitute_one(m, solution, n, row, column, descriptor[8], descriptor[9])
             continue
         for step in range(n):
             i, first, stop = step, 0, step
             if descriptor[8]:
                 i, first, stop = n - 1 - step, n - step, n
-            mine = offset(found, i * stride)
+            mine = offset(solution, i * stride)
             j = first
             while j + 8 <= stop:
-                subtract_found(mine, offset(found, j * stride), offset(m, i * row + j * column), k, stride, column)
+                subtract_solved(mine, offset(solution, j * stride), offset(m, i * row + j * column), k, stride, column)
                 j += 8
             while j < stop:
-                subtract(mine, offset(found, j * stride), m[i * row + j * column], k)
+                subtract(mine, offset(solution, j * stride), m[i * row + j * column], k)
                 j += 1
             if not descriptor[9]:
                 pivot = m[i * row + i * column]

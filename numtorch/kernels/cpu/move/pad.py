@@ -126,14 +126,14 @@ def pad_rows_grad(grad_out, grad_x, descriptor):
 def _dims(shape, strides, widths):
     """For each dimension, innermost first: its extent in the result, elements before, extent and stride in the source. Outer ones
     without padding that lie one after another become one, and there is one at least."""
-    found: list = []
+    dims: list = []
     for extent, stride, (before, after) in zip(reversed(shape), reversed(strides), reversed(widths)):
-        if len(found) > 1 and before == after == 0 and found[-1][0] == found[-1][2] and found[-1][1] == 0 \
-                and stride == found[-1][2] * found[-1][3]:
-            found[-1] = (extent * found[-1][0], 0, extent * found[-1][2], found[-1][3])
+        if len(dims) > 1 and before == after == 0 and dims[-1][0] == dims[-1][2] and dims[-1][1] == 0 \
+                and stride == dims[-1][2] * dims[-1][3]:
+            dims[-1] = (extent * dims[-1][0], 0, extent * dims[-1][2], dims[-1][3])
         else:
-            found.append((before + extent + after, before, extent, stride))
-    return found + [(1, 0, 1, 0)] * (2 - len(found))
+            dims.append((before + extent + after, before, extent, stride))
+    return dims + [(1, 0, 1, 0)] * (2 - len(dims))
 
 
 def _form(start, stop, words, mode, dims):

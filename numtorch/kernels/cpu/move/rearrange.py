@@ -138,11 +138,11 @@ def one_hot(classes, out, status, descriptor):
 
 def total_of(counts, total, descriptor):
     """The sum of counts, at most 2^60: more would come round to a size that is there. -1 where one is negative."""
-    found = negative = int64(0)
+    sum_of_counts = negative = int64(0)
     for i in range(descriptor[0]):
-        found = min(found + min(int64(counts[i]), int64(1 << 60)), int64(1 << 60))
+        sum_of_counts = min(sum_of_counts + min(int64(counts[i]), int64(1 << 60)), int64(1 << 60))
         negative += int64(int64(counts[i]) < 0)
-    total[0] = found if negative == 0 else int64(-1)
+    total[0] = sum_of_counts if negative == 0 else int64(-1)
 
 
 def repeated_positions(counts, out, descriptor):
@@ -178,7 +178,7 @@ def plan_join(size: int, pieces):
     abreast = len({(rows, out_step) for rows, _, _, _, out_step in pieces}) == 1 and pieces[0][0] >= len(spans)
     parts = []
     for start, stop in spans:
-        found, before = [], 0
+        part, before = [], 0
         for tensor, (rows, width, step, place, out_step) in enumerate(pieces):
             if abreast:                                  # each part takes rows of all: whole rows of `out` (1.2 times as fast)
                 first, last = rows * start // total, rows * stop // total
@@ -186,13 +186,13 @@ def plan_join(size: int, pieces):
                 first, last = (min(max(-(-(edge - before) // width), 0), rows) for edge in (start, stop))
             count, length = (last - first, width) if width > 1 else (1, last - first)
             if first < last:
-                found += [tensor, first * step * words, step * words, (place + first * out_step) * words, out_step * words, count,
-                          length * words]
+                part += [tensor, first * step * words, step * words, (place + first * out_step) * words, out_step * words, count,
+                         length * words]
             before += rows * width
-        parts.append(found)
-    longest = max(len(found) for found in parts)
-    walks = [[len(found) // PIECE, _rows_in_turns(found, lanes(size)) if abreast else 0, *found, *[0] * (longest - len(found))]
-             for found in parts]
+        parts.append(part)
+    longest = max(len(part) for part in parts)
+    walks = [[len(part) // PIECE, _rows_in_turns(part, lanes(size)) if abreast else 0, *part, *[0] * (longest - len(part))]
+             for part in parts]
     return prepare_parts(kernel, walks, [(0, 0)] * len(walks), total)
 
 

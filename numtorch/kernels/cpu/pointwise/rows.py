@@ -81,14 +81,14 @@ def _source(walks, inputs, single, results, buffers):
             lines += _loop(number, [operand(name) for name in operands], targets)
         if rest_targets:
             lines.append(f"        t = rest{number}({', '.join(map(operand, rest_operands))})")
-            many = len(rest_targets) > 1
-            for part, found in enumerate(rest_targets):
-                lines += [f"        {name + '_[0]' if name[0] == 'y' else name} = t{f'[{part}]' if many else ''}" for name in found]
+            for part, stored in enumerate(rest_targets):
+                value = f"t[{part}]" if len(rest_targets) > 1 else "t"
+                lines += [f"        {name + '_[0]' if name[0] == 'y' else name} = {value}" for name in stored]
     return "\n".join(lines) + "\n"
 
 
 def _loop(number, operands, targets):
-    folds = [fold for found in targets for fold in found if isinstance(fold, tuple)]
+    folds = [fold for outputs in targets for fold in outputs if isinstance(fold, tuple)]
     sums = [name for kind, name in folds if kind not in _EXTREMES]
     lines = [f"        m{name} = order_of(T(-inf))" for kind, name in folds if kind in _EXTREMES]
     lines += [f"        w{name} = W(0)" for name in sums]
@@ -98,9 +98,9 @@ def _loop(number, operands, targets):
         lines += [f"            p{name} = T(0)" for name in sums]
         begin, end, indent = "first", f"first + min(int64({PIECE}), n - first)", "            "
     lines += [f"{indent}for i in range({begin}, {end}):", f"{indent}    t = each{number}({', '.join(operands)})"]
-    for part, found in enumerate(targets):
+    for part, outputs in enumerate(targets):
         value = f"t[{part}]" if len(targets) > 1 else "t"
-        for target in found:
+        for target in outputs:
             if not isinstance(target, tuple):
                 lines.append(f"{indent}    {target}{'_' if target[0] == 'y' else ''}[i] = {value}")
             elif target[0] in _EXTREMES:
@@ -136,7 +136,7 @@ def plan_rows(walks: tuple, inputs: tuple, results: int, dtype: str, rows: int, 
     names = dict(_NAMES, T=scalar_type(dtype))
     for number, walk in enumerate(walks):
         names[f"each{number}"], names[f"rest{number}"] = walk.body, walk.rest
-    buffers = len({t for walk in walks for found in walk.targets for t in found if t[0] == "b"})
+    buffers = len({t for walk in walks for outputs in walk.targets for t in outputs if t[0] == "b"})
     scope = {name: value for name, value in names.items() if value is not None}
     shown = tuple([(w.operands, w.targets, w.rest_operands, w.rest_targets) for w in walks])
     source = _source(shown, inputs, single, results, buffers)

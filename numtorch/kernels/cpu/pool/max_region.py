@@ -52,12 +52,12 @@ def max_region(x, out, indices, descriptor):
                 begin, end = first_w[column], min(first_w[columns + column], low + span)
                 if begin < low:
                     begin += (low - begin + step_w - 1) // step_w * step_w
-                found, place = load(values[column]), places[column]
+                largest, place = load(values[column]), places[column]
                 for w in range(begin - low, end - low, step_w):
                     value, where = best[w], at[w]
-                    wins = is_before(value, where, found, place)
-                    found, place = select(wins, value, found), select(wins, where, place)
-                values[column], places[column] = store(found), place
+                    wins = is_before(value, where, largest, place)
+                    largest, place = select(wins, value, largest), select(wins, where, place)
+                values[column], places[column] = store(largest), place
 
 
 def plan_max_region(dtype, planes, sizes, regions, dilation=(1, 1, 1)):

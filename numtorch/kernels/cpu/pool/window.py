@@ -55,9 +55,9 @@ def look_down(best, at, image, start, count):
         best[i], at[i] = select(wins, value, best[i]), select(wins, start + i, at[i])
 
 
-def is_before(value, where, found, place):
+def is_before(value, where, largest, place):
     """Whether a maximum goes before another one: the larger, of equals the first, and the last NaN before all."""
-    return (value > found) | ((value == found) & (where < place)) | (isnan(value) & ((found == found) | (where > place)))
+    return (value > largest) | ((value == largest) & (where < place)) | (isnan(value) & ((largest == largest) | (where > place)))
 
 
 def _look_down_rows(best, at, image, rows, step, place, count):
@@ -73,16 +73,16 @@ def _look_down_rows(best, at, image, rows, step, place, count):
             best[i], at[i] = select(wins, value, best[i]), select(wins, I(place + I(i)), at[i])
 
 
-def _look_across(found, places, best, at, count):
+def _look_across(largest, places, best, at, count):
     for i in range(count):
         value, where = best[i], at[i]
-        wins = is_before(value, where, found[i], places[i])
-        found[i], places[i] = select(wins, value, found[i]), select(wins, where, places[i])
+        wins = is_before(value, where, largest[i], places[i])
+        largest[i], places[i] = select(wins, value, largest[i]), select(wins, where, places[i])
 
 
-def _write_maxima(out, indices, found, places, corner, count):
+def _write_maxima(out, indices, largest, places, corner, count):
     for i in range(count):
-        out[i] = store(found[i])
+        out[i] = store(largest[i])
         indices[i] = select(places[i] == BEYOND, NOWHERE, corner + int64(places[i]))
 
 
@@ -104,7 +104,7 @@ def max_pool(x, out, indices, descriptor):
     kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
     pad_h, pad_w, dilation_h, dilation_w = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
     best, at = local_array(T, READ), local_array(I, READ)
-    found, places = local_array(T, WRITTEN), local_array(I, WRITTEN)
+    largest, places = local_array(T, WRITTEN), local_array(I, WRITTEN)
     apart, apart_at = local_array(T, BLOCK), local_array(I, BLOCK)
     taps = min(kernel_w, (SPAN - 1) // dilation_w + 1)
     longest = min(int64(BLOCK), (SPAN - 1 - (taps - 1) * dilation_w) // stride_w + 1)
@@ -118,7 +118,7 @@ def max_pool(x, out, indices, descriptor):
             block = min(columns - begin, longest)
             count = (lines - 1) * pitch + block
             for i in range(whole_vectors(count)):
-                found[i], places[i] = T(-inf), BEYOND
+                largest[i], places[i] = T(-inf), BEYOND
             for tap in range(0, kernel_w, taps):
                 some = min(taps, kernel_w - tap)
                 left = begin * stride_w + tap * dilation_w - pad_w
@@ -160,11 +160,11 @@ def max_pool(x, out, indices, descriptor):
                         for i in range(count):
                             apart[i], apart_at[i] = values[i * stride_w], where[i * stride_w]
                         values, where = apart, apart_at
-                    _look_across(found, places, values, where, whole_vectors(count))
+                    _look_across(largest, places, values, where, whole_vectors(count))
             for line in range(lines):
                 done = (group + line) * columns + begin
                 corner = ((group + line) % rows * stride_h - pad_h) * width + begin * stride_w - pad_w
-                values, where = offset(found, line * pitch), offset(places, line * pitch)
+                values, where = offset(largest, line * pitch), offset(places, line * pitch)
                 if done + whole_vectors(block) <= planes * rows * columns:
                     _write_maxima(offset(out, done), offset(indices, done), values, where, corner, whole_vectors(block))
                 else:

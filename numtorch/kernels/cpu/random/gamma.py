@@ -86,12 +86,12 @@ def draw_each(shapes, out, state, descriptor):
     """descriptor: elements, the first one's number."""
     for i in range(descriptor[0]):
         shape = float64(shapes[i])
-        found = shape + np.nan
+        drawn = shape + np.nan
         if shape >= 0.0:
-            found = shape
+            drawn = shape
         if shape >= 0.0 and shape < np.inf:
-            found = draw(shape, state[0], state[1] + descriptor[1] + i)
-        out[i] = Element(SMALLEST if found < SMALLEST else found)
+            drawn = draw(shape, state[0], state[1] + descriptor[1] + i)
+        out[i] = Element(SMALLEST if drawn < SMALLEST else drawn)
 
 
 # ---------------------------------------------------------------- slopes

@@ -111,10 +111,10 @@ def poisson_each(rates, out, state, descriptor):
         if not rate >= 0.0:
             state[2] = 1
             return
-        found = rate
+        drawn = rate
         if rate < np.inf:
-            found = poisson_of(rate, state[0], state[1] + descriptor[1] + i)
-        out[i] = Element(found)
+            drawn = poisson_of(rate, state[0], state[1] + descriptor[1] + i)
+        out[i] = Element(drawn)
 
 
 def binomial_each(trials, chances, out, state, descriptor):
@@ -122,17 +122,17 @@ def binomial_each(trials, chances, out, state, descriptor):
     for i in range(descriptor[0]):
         count = floor(float64(trials[i]))
         chance = float64(chances[i])
-        found = float64(0)
+        drawn = float64(0)
         if not (count == count and chance == chance):
-            found = count + chance
+            drawn = count + chance
         elif count > 0.0 and chance >= 1.0:
-            found = count
+            drawn = count
         elif count > 0.0 and chance > 0.0:
             if chance <= 0.5:
-                found = binomial_of(count, chance, state[0], state[1] + descriptor[1] + i)
+                drawn = binomial_of(count, chance, state[0], state[1] + descriptor[1] + i)
             else:
-                found = count - binomial_of(count, 1.0 - chance, state[0], state[1] + descriptor[1] + i)
-        out[i] = Element(found)
+                drawn = count - binomial_of(count, 1.0 - chance, state[0], state[1] + descriptor[1] + i)
+        out[i] = Element(drawn)
 
 
 def von_mises_of(concentration, key, counter):
@@ -160,11 +160,11 @@ def von_mises_each(places, concentrations, out, state, descriptor):
     """Angles are in [-pi, pi). descriptor: elements, the first one's number."""
     for i in range(descriptor[0]):
         concentration = float64(concentrations[i])
-        found = concentration + np.nan
+        angle = concentration + np.nan
         if concentration > 0.0 and concentration < np.inf:
-            found = von_mises_of(concentration, state[0], state[1] + descriptor[1] + i)
-        found += float64(places[i])
-        out[i] = Element(found - 2.0 * PI * floor((found + PI) / (2.0 * PI)))
+            angle = von_mises_of(concentration, state[0], state[1] + descriptor[1] + i)
+        angle += float64(places[i])
+        out[i] = Element(angle - 2.0 * PI * floor((angle + PI) / (2.0 * PI)))
 
 
 # ---------------------------------------------------------------- planners

@@ -80,9 +80,9 @@ def first_extreme(x, descriptor):
         a = offset(x, position(r, descriptor, entry, reduced_dims, 2, 1))
         for i in range(0, n, BLOCK):
             if best == best:
-                found = block_extreme(offset(a, i * step), min(n - i, BLOCK), step)
-                if beats(found, best) or found != found:
-                    best, best_row, best_block = found, r, i
+                extreme = block_extreme(offset(a, i * step), min(n - i, BLOCK), step)
+                if beats(extreme, best) or extreme != extreme:
+                    best, best_row, best_block = extreme, r, i
     a = offset(x, position(best_row, descriptor, entry, reduced_dims, 2, 1) + best_block * step)
     return best_row * n + best_block + find(a, min(n - best_block, BLOCK), step, best)
 

@@ -105,11 +105,11 @@ class _Fold:
             r.add_incoming(after, body)
             places = [b.gep(x, [b.mul(b.add(r, I64(i)), step)]) for i in range(rows)]
             for j, (phi, first) in enumerate(zip(totals, sums)):
-                found = [self.load(b.gep(place, [I64(j * self.lanes)])) for place in places]
-                while len(found) > 1:
-                    found = [self.combine(*pair) for pair in zip(found[::2], found[1::2])]
+                partial = [self.load(b.gep(place, [I64(j * self.lanes)])) for place in places]
+                while len(partial) > 1:
+                    partial = [self.combine(*pair) for pair in zip(partial[::2], partial[1::2])]
                 phi.add_incoming(first, before)
-                phi.add_incoming(self.combine(phi, found[0]), body)
+                phi.add_incoming(self.combine(phi, partial[0]), body)
             b.branch(head)
             b.position_at_end(end)
             done, sums = r, totals

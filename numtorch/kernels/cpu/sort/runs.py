@@ -69,14 +69,14 @@ def longest_run(x, order, values, indices, descriptor):
 
 
 # ---------------------------------------------------------------- counting integers, and values in bins
-def limits(x, found, descriptor):
+def limits(x, extremes, descriptor):
     """The least and the greatest of integers. descriptor: elements, at least 1."""
     low = high = x[0]
     for i in range(descriptor[0]):
         low = min(low, x[i])
         high = max(high, x[i])
-    found[0] = int64(low)
-    found[1] = int64(high)
+    extremes[0] = int64(low)
+    extremes[1] = int64(high)
 
 
 def count_integers(x, counts, descriptor):

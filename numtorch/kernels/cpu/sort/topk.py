@@ -87,9 +87,9 @@ def kth_key(keys, spare, counts, n, k):
 def kth_position(keys, spare, counts, n, k):
     if n <= RANKED:
         return kth_by_rank(keys, n, k)
-    found, equal = kth_key(keys, spare, counts, n, k)
+    kth, equal = kth_key(keys, spare, counts, n, k)
     for i in range(n):
-        if keys[i] == found:
+        if keys[i] == kth:
             if equal == 0:
                 return int64(i)
             equal -= 1

@@ -20,7 +20,7 @@ def write_keys(indices, keys, unsorted, descriptor):
     """
     n, dims = descriptor[2], descriptor[3]
     before = int64(-1)
-    found = int64(0)
+    descends = int64(0)
     for i in range(max(descriptor[0] - 1, int64(0)), descriptor[1]):
         key = int64(0)
         for d in range(dims):
@@ -28,9 +28,9 @@ def write_keys(indices, keys, unsorted, descriptor):
         if i >= descriptor[0]:
             keys[i] = key
         if key <= before:
-            found = int64(1)
+            descends = int64(1)
         before = key
-    unsorted[descriptor[4]] = found
+    unsorted[descriptor[4]] = descends
 
 
 def sum_segments(x, order, starts, out, descriptor):

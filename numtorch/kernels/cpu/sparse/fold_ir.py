@@ -58,15 +58,15 @@ def _emit(b, element, values, columns, first, stop, table, step, target, vectors
         b.position_at_end(body)
         i.add_incoming(done, before)
         i.add_incoming(after, body)
-        found = list(totals)
+        updated = list(totals)
         for k in range(ahead):
             place = b.add(i, I64(k))
             factor = splat(b.load(b.gep(values, [place])))
             column = b.load(b.gep(columns, [place]))
             row = b.gep(table, [b.mul(column if column.type == I64 else b.sext(column, I64), step)])
             for j in range(len(sums)):
-                found[j] = b.call(multiply_add, [factor, read(b.gep(row, [I64(j * lanes)])), found[j]])
-        for phi, start, total in zip(totals, sums, found):
+                updated[j] = b.call(multiply_add, [factor, read(b.gep(row, [I64(j * lanes)])), updated[j]])
+        for phi, start, total in zip(totals, sums, updated):
             phi.add_incoming(start, before)
             phi.add_incoming(total, body)
         b.branch(head)

@@ -28,8 +28,8 @@ def add_at(target, value):
 def replaced(target, old, new):
     """Put `new` where `old` is, of a word of 16, 32 or 64 bits; whether it was, bit by bit."""
     with _one_at_a_time:
-        found = target[0]
-        if found.tobytes() == np.asarray(old).astype(found.dtype).tobytes():
+        current = target[0]
+        if current.tobytes() == np.asarray(old).astype(current.dtype).tobytes():
             target[0] = new
             return True
     return False
