@@ -28,17 +28,17 @@ _ones: dict = {}                                         # the gradient that bac
 
 def _root_gradient(tensor):
     """Ones for a scalar result. Kept, since every step asks for them; made anew should a hook have written to them."""
-    found = _ones.get(tensor.layout)
-    if found is None or found.memory.version:
+    ones = _ones.get(tensor.layout)
+    if ones is None or ones.memory.version:
         if len(_ones) >= 64:
             _ones.clear()
         layout = tensor.layout
-        found = lasting(layout.dense())                  # no ring's: captured programs share it
-        found.fill_(1)
-        found.memory.version = 0
+        ones = lasting(layout.dense())                   # no ring's: captured programs share it
+        ones.fill_(1)
+        ones.memory.version = 0
         if layout.handler is None:
-            _ones[layout] = found                        # last: from then on other threads take it
-    return found
+            _ones[layout] = ones                         # last: from then on other threads take it
+    return ones
 
 
 engine_arithmetic.ones_like = _root_gradient

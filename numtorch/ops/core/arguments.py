@@ -40,18 +40,18 @@ def integer(name, argument, value) -> int:
 
 def real(name, argument, value) -> float:
     """An argument as the real number that it is. Raises TypeError for what is none: a text, a complex number."""
-    found = _plain(value, 2)
-    if not isinstance(found, Real):
+    number = _plain(value, 2)
+    if not isinstance(number, Real):
         raise refusal(name, argument, "float", value)
-    return found  # type: ignore[return-value]
+    return number  # type: ignore[return-value]
 
 
 def scalar(name, argument, value) -> complex:
     """An argument as the number that it is. Raises TypeError for what is none."""
-    found = _plain(value, 3)
-    if not isinstance(found, Complex):
+    number = _plain(value, 3)
+    if not isinstance(number, Complex):
         raise refusal(name, argument, "Number", value)
-    return found  # type: ignore[return-value]
+    return number  # type: ignore[return-value]
 
 
 def truth(name, argument, value) -> bool:

@@ -154,16 +154,16 @@ def derive(op):
 
 def _in_order(expression):
     """All parts of an expression, each once, arguments before what is made of them."""
-    found, seen, stack = [], set(), [(expression, False)]
+    ordered, seen, stack = [], set(), [(expression, False)]
     while stack:
         value, done = stack.pop()
         if done:
-            found.append(value)
+            ordered.append(value)
         elif isinstance(value, Expression) and id(value) not in seen:
             seen.add(id(value))
             stack.append((value, True))
             stack += [(a, False) for a in getattr(value, "args", ())]
-    return found
+    return ordered
 
 
 def _through(value, grad, whole):

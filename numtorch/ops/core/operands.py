@@ -32,9 +32,9 @@ def result_dtype(layouts) -> dtype:
             dims = kind if dims is None else promote_types(dims, kind)
         else:
             zero_dim = kind if zero_dim is None else promote_types(zero_dim, kind)
-    found = [kind for kind in (dims, zero_dim, weak) if kind is not None]
-    result = found[0]
-    for kind in found[1:]:
+    dtypes = [kind for kind in (dims, zero_dim, weak) if kind is not None]
+    result = dtypes[0]
+    for kind in dtypes[1:]:
         if kind.category > result.category:
             result = result.to_complex() if kind.category == 3 and result.category == 2 and kind is not dims else kind
     return result

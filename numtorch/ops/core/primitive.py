@@ -263,12 +263,12 @@ def call({', '.join(names)}):
 
     def checked(self, attributes):
         """Attributes as plans are found by them. Raises TypeError for what is not of the annotated kind."""
-        found = [a if type(a) in _PLAIN or not hasattr(a, "__index__") or i in self.checks else a.__index__()
-                 for i, a in enumerate(attributes)]
+        values = [a if type(a) in _PLAIN or not hasattr(a, "__index__") or i in self.checks else a.__index__()
+                  for i, a in enumerate(attributes)]
         for i, (check, name, may_miss) in self.checks.items():
-            if found[i] is not None or not may_miss:
-                found[i] = check(self.name, name, found[i])
-        return tuple(found)
+            if values[i] is not None or not may_miss:
+                values[i] = check(self.name, name, values[i])
+        return tuple(values)
 
     def call(self, function):
         """Decorator: a call that is written by hand, `function(*tensors, *attributes)`, because it is hot.

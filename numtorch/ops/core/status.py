@@ -70,8 +70,8 @@ def run_marking(prepared, x, out) -> int:
     """Run a kernel that looks at what it is given, and return what it says of an element that is no good, or 0."""
     words, status = call_words.words
     prepared.call(x.address, out.address, status, prepared.descriptor)
-    found, words[0] = words[0], 0
-    return found
+    mark, words[0] = words[0], 0
+    return mark
 
 
 def run_finding(prepared, parts, *tensors) -> bool:

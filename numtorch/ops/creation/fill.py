@@ -196,14 +196,14 @@ def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad:
 def like_layout(input, dtype, device, memory_format=None, name="empty_like"):
     """The layout of a tensor like another: its shape and dense strides, and its dtype and device unless others are given."""
     source = layout_of(name, input)
-    found = _likes.get((source, dtype))
-    if found is None:
-        found = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept_strides(source), source.device)
+    layout = _likes.get((source, dtype))
+    if layout is None:
+        layout = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept_strides(source), source.device)
         if source.handler is None:
-            _likes.keep((source, dtype), found)
-    if device is not None and (device := placed(device)) is not found.device:
-        found = Layout.of(found.dtype, found.shape, found.strides, device)
-    return found if memory_format is None else formatted(found, memory_format)
+            _likes.keep((source, dtype), layout)
+    if device is not None and (device := placed(device)) is not layout.device:
+        layout = Layout.of(layout.dtype, layout.shape, layout.strides, device)
+    return layout if memory_format is None else formatted(layout, memory_format)
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
@@ -225,10 +225,10 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
     if layout is not None and (sparse := sparse_layout("empty_like", layout)) is not None:
         return zeros_like(input, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
     try:
-        found = like_layout(input, dtype, device, memory_format)
+        like = like_layout(input, dtype, device, memory_format)
     except NotImplementedError:
         return _none_like(input, dtype, device, requires_grad)
-    return finish_made(fresh(found), requires_grad)
+    return finish_made(fresh(like), requires_grad)
 
 
 def _none_like(input, dtype, device, requires_grad):
@@ -280,10 +280,10 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
     if layout is not None and (sparse := sparse_layout("zeros_like", layout)) is not None:
         return zeros_like(input, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
     try:
-        found = like_layout(input, dtype, device, memory_format, "zeros_like")
+        like = like_layout(input, dtype, device, memory_format, "zeros_like")
     except NotImplementedError:
         return _none_like(input, dtype, device, requires_grad)
-    return finish_made(filled_from(found, ZERO), requires_grad)
+    return finish_made(filled_from(like, ZERO), requires_grad)
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,

@@ -74,12 +74,12 @@ def getitem(self, index) -> Tensor:
             return index_values(self, tuple(range(index.layout.ndim)), nonzero(index, as_tuple=True))
     if index is None:
         return unsqueeze(self, 0)
-    found, dims, tensors = find_basic(layout, index)
+    basic, dims, tensors = find_basic(layout, index)
     if not tensors:
-        if found[0].numel == layout.numel:               # all of it, in its order: the gradient needs no place in zeros
-            return make_view(self, found, VIEW, layout.shape)
-        return make_view(self, found, SLICE)
-    part = basic_part(self, found, self.node is not None and modes.grad)
+        if basic[0].numel == layout.numel:               # all of it, in its order: the gradient needs no place in zeros
+            return make_view(self, basic, VIEW, layout.shape)
+        return make_view(self, basic, SLICE)
+    part = basic_part(self, basic, self.node is not None and modes.grad)
     mask = whole_mask(tensors, part.layout)
     if mask is not None:
         return select_true(part, mask)
@@ -129,14 +129,14 @@ def setitem(self, index, value) -> None:
     if kind is Tensor and is_plain_index(index, layout):
         put_values(self, (0,), (index,), _in_dtype(value, source, layout.dtype), False)
         return
-    found, dims, tensors = find_basic(layout, index)
+    basic, dims, tensors = find_basic(layout, index)
     if not tensors:
-        _assign(self, found, source)
+        _assign(self, basic, source)
         return
     if source.layout.device is not layout.device:
         source = source.to(layout.device)
     source = _in_dtype(value, source, layout.dtype)
-    part = basic_part(self, found, True)
+    part = basic_part(self, basic, True)
     mask = whole_mask(tensors, part.layout)
     if mask is None:
         put_values(part, dims, as_indices(tensors, layout.device), source, False)
@@ -155,12 +155,12 @@ def _in_dtype(value, source, dtype):
     if value is source or not source.layout.weak:
         return source
     key = (type(value), value if value else str(value), dtype)       # 0.0 equals -0.0
-    found = _constants.get(key)
-    if found is None:
+    constant = _constants.get(key)
+    if constant is None:
         if len(_constants) >= 256:
             _constants.clear()
-        found = _constants[key] = to_dtype(source, dtype)
-    return found
+        constant = _constants[key] = to_dtype(source, dtype)
+    return constant
 
 
 def _put_masked(part, mask, source):
@@ -173,19 +173,19 @@ def _put_masked(part, mask, source):
         masked_scatter_(part, mask, source)
 
 
-def _assign(x, found, source):
+def _assign(x, place, source):
     """Write to a view of x."""
-    layout, offset = found
+    layout, offset = place
     if source.layout.shape != layout.shape and source.layout.ndim > layout.ndim:
         source = _without_leading_ones(source, layout.shape)
     if layout.handler is not None or source.layout.handler is not None:
         if not getattr(layout.handler, "assignable", True):
             raise TypeError("Cannot assign to a sparse tensor")
-        copy_(make_view(x, found, SLICE), source)
+        copy_(make_view(x, place, SLICE), source)
         return
     if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
             or share_memory(source, x) or source.layout.device is not layout.device or x.layout.weak:
-        target = make_view(x, found, SLICE)
+        target = make_view(x, place, SLICE)
         itself = source.address == target.address and source.layout is layout and source.memory is x.memory
         if itself and _same_history(source, target):     # `x[i] += y` ends by assigning x[i] to itself
             mark_written(x.memory, "copy_")
@@ -214,14 +214,14 @@ def _without_leading_ones(source, shape):
 
 # ---------------------------------------------------------------- index_put
 def _put_indices(self, indices):
-    dims, found = [], []
+    dims, tensors = [], []
     for item in indices:
         if item is not None and not isinstance(item, Tensor):
             raise TypeError(f"index_put_(): expected a tuple of Tensors as indices, got {type(item).__name__}")
-    (_, _), dims, found = find_basic(self.layout, tuple([slice(None) if i is None else _with_dims(i) for i in indices]))
-    if not found:
+    (_, _), dims, tensors = find_basic(self.layout, tuple([slice(None) if i is None else _with_dims(i) for i in indices]))
+    if not tensors:
         raise IndexError("index_put_(): expected at least one index tensor")
-    return dims, as_indices(found, self.layout.device)
+    return dims, as_indices(tensors, self.layout.device)
 
 
 def _with_dims(index):
@@ -248,8 +248,8 @@ def index_put_(self, indices, values, accumulate: bool = False) -> Tensor:
         tensor([31.,  2.,  3.])
     """
     check_truths("index_put_", accumulate=accumulate)
-    dims, found = _put_indices(self, indices)
-    return put_values(self, dims, found, values, accumulate)
+    dims, tensors = _put_indices(self, indices)
+    return put_values(self, dims, tensors, values, accumulate)
 
 
 @method
@@ -329,8 +329,8 @@ def _unsafe_masked_index(input, mask, indices, fill) -> Tensor:
     """
     if not input.layout.numel:
         return input.new_full(mask.layout.shape, fill)
-    found = input[tuple([slice(None) if index is None else index for index in _within(input, indices)])]
-    return found.masked_fill(~mask, fill)
+    selected = input[tuple([slice(None) if index is None else index for index in _within(input, indices)])]
+    return selected.masked_fill(~mask, fill)
 
 
 def _unsafe_masked_index_put_accumulate(input, mask, indices, values) -> Tensor:

@@ -150,10 +150,10 @@ def nonzero_static(input, *, size: int, fill_value: int = -1) -> Tensor:
 
 @_NONZERO_STATIC.composed
 def _first_places(input: Tensor, size, fill_value):
-    found = nonzero(input)
-    out = filled(Layout.of(int64, (size, found.layout.shape[1]), None, found.layout.device), fill_value)
-    count = min(size, found.layout.shape[0])
-    copy_(narrow(out, 0, 0, count), narrow(found, 0, 0, count))
+    places = nonzero(input)
+    out = filled(Layout.of(int64, (size, places.layout.shape[1]), None, places.layout.device), fill_value)
+    count = min(size, places.layout.shape[0])
+    copy_(narrow(out, 0, 0, count), narrow(places, 0, 0, count))
     return out
 
 

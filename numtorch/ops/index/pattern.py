@@ -41,12 +41,12 @@ def rows(layout, count, step):
 
 def find_row(layout, index):
     """The layout and the offset of `x[index]` for an int."""
-    found = layout.views.get(_ROW)
-    if found is None:
+    known = layout.views.get(_ROW)
+    if known is None:
         if layout.handler is not None:
             return select(layout, 0, index)
-        found = row(layout)
-    below, extent, stride = found
+        known = row(layout)
+    below, extent, stride = known
     if 0 <= index < extent:
         return below, index * stride
     if -extent <= index < 0:
@@ -59,12 +59,12 @@ def find_rows(layout, index):
     if not layout.ndim:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     start, count, step = _range(index, layout.shape[0])
-    found = layout.views.get(("rows", count, step))
-    if found is None:
+    below = layout.views.get(("rows", count, step))
+    if below is None:
         if layout.handler is not None:
             return slice_dim(layout, 0, start, start + count * step, step)
-        found = rows(layout, count, step)
-    return found, start * layout.strides[0] if count else 0
+        below = rows(layout, count, step)
+    return below, start * layout.strides[0] if count else 0
 
 
 def _range(index, extent):
@@ -222,12 +222,12 @@ def _check_mask(mask, shape, first):
 def find_basic(layout, index):
     """The basic part of an index: ((layout, offset), dimensions of the index tensors and masks, these)."""
     pattern, numbers, tensors = _read(index if type(index) is tuple else _as_tuple(index))
-    found = layout.views.get(("basic", pattern))
-    if found is None:
+    known = layout.views.get(("basic", pattern))
+    if known is None:
         if layout.handler is not None:
             return *_step_by_step(layout, pattern, iter(numbers)), tensors
-        found = basic(layout, pattern)
-    below, offset, ints, advanced = found
+        known = basic(layout, pattern)
+    below, offset, ints, advanced = known
     for value, (dim, extent, stride) in zip(numbers, ints) if ints else ():
         if not 0 <= value < extent:
             if not -extent <= value < 0:
@@ -263,11 +263,11 @@ def _step_by_step(layout, pattern, numbers):
     return (layout, 0), tuple(advanced)
 
 
-def basic_part(x, found, tracked):
+def basic_part(x, place, tracked):
     """The view that the basic part makes: x itself when that is all of it."""
-    if found[0] is x.layout and not found[1]:
+    if place[0] is x.layout and not place[1]:
         return x
-    return make_view(x, found, SLICE) if tracked or x.layout.handler is not None else view_of(x, *found)
+    return make_view(x, place, SLICE) if tracked or x.layout.handler is not None else view_of(x, *place)
 
 
 def as_indices(tensors, device):

@@ -444,10 +444,10 @@ def _plan_blocks(*layouts):
 
 @_BLOCK_DIAG.derivative
 def _block_diag_vjp(node, grad):
-    (rows, width), found = grad.layout.shape, []
+    (rows, width), grads = grad.layout.shape, []
     for position, (kind, within, offset) in enumerate(node.attributes):
         height, columns = (1,) * (2 - within.ndim) + within.shape
         row, column = divmod(offset, width) if width else (0, 0)
         block = narrow(narrow(grad, 0, min(row, rows - height), height), 1, min(column, width - columns), columns)
-        found.append(cast_gradient(reshape(block, within.shape), kind) if node.needs(position) else None)
-    return found
+        grads.append(cast_gradient(reshape(block, within.shape), kind) if node.needs(position) else None)
+    return grads

@@ -395,11 +395,12 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None) -> Lstsq:
     if driver != "gelsy" and rows > columns and (not has_values(rank) or (rank == columns).all()):
         rest = norm(A @ solution - B, 2, -2)
         result = rest * rest
-    found = Lstsq(solution, result, rank.new_empty((0,)) if driver == "gels" else rank,
-                  s if driver in ("gelss", "gelsd") else s.new_empty((0,)))
+    solved = Lstsq(solution, result, rank.new_empty((0,)) if driver == "gels" else rank,
+                   s if driver in ("gelss", "gelsd") else s.new_empty((0,)))
     if out is None:
-        return found
-    return Lstsq(*[into(o, r) for o, r in zip(out[:2], found)], *[into_exactly("lstsq", o, r) for o, r in zip(out[2:], found[2:])])
+        return solved
+    return Lstsq(*[into(o, r) for o, r in zip(out[:2], solved)],
+                 *[into_exactly("lstsq", o, r) for o, r in zip(out[2:], solved[2:])])
 
 
 # ---------------------------------------------------------------- PyTorch's older names

@@ -152,10 +152,10 @@ def _composed(plan, grad, log_probs, labels, places, losses):
         reaching = stack([row, cat([nothing[:, :1], row[:, :-1]], 1), cat([nothing, row[:, :-2]], 1)[:, :states] + skips])
         row = where(count > t, add(logsumexp(reaching, 0), emitted[t]), row)
     ends = (place == last) | ((place == last - 1) & (last > 0))
-    found = -logsumexp(where(ends, row, NOTHING), 1)
+    recomputed = -logsumexp(where(ends, row, NOTHING), 1)
     dead = (losses == math.inf) if plan.zero_infinity else (losses != losses)
     counted = where(dead | (count[:, 0] == 0), 0, grad)
-    slopes, = gradients_of(found, log_probs, counted, create_graph=True)
+    slopes, = gradients_of(recomputed, log_probs, counted, create_graph=True)
     alive = unsqueeze(unsqueeze(arange(steps), 1) < tensor([times]), 2)
     return add(slopes, where(alive, mul(exp(log_probs), reshape(counted, (1, batch, 1))), 0))
 

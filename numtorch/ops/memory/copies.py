@@ -118,10 +118,10 @@ def _moved(x, device, wait=True):
 def _number_on(x, device):
     """A number on another device. It is kept, so that `x * 2` in a loop sends its 2 once."""
     copies = x.__dict__.setdefault("_copies", {})
-    found = copies.get(device)
-    if found is None:
-        found = copies[device] = _moved(x, device)
-    return found
+    copy = copies.get(device)
+    if copy is None:
+        copy = copies[device] = _moved(x, device)
+    return copy
 
 
 def to_device(x: Tensor, device, wait: bool = True) -> Tensor:

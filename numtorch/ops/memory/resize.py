@@ -224,9 +224,9 @@ def into_exactly(name, out, result, *inputs):
     if out is None:
         return result
     if isinstance(out, Tensor):
-        wanted, found = result.layout.dtype, out.layout.dtype
-        if wanted is not found:
-            raise RuntimeError(f"Expected out tensor to have dtype {wanted.name}, but got {found.name} instead ({name})")
+        wanted, actual = result.layout.dtype, out.layout.dtype
+        if wanted is not actual:
+            raise RuntimeError(f"Expected out tensor to have dtype {wanted.name}, but got {actual.name} instead ({name})")
         check_apart(name, out, inputs)
     return into(out, result)
 

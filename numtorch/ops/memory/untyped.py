@@ -215,11 +215,11 @@ class StorageBase:
 
     def __deepcopy__(self, memo):
         from ...pickling import copied_storage
-        found = memo.get(id(self))
-        if found is None:
+        copy = memo.get(id(self))
+        if copy is None:
             memory = copied_storage(self.memory, memo)
-            found = memo[id(self)] = self._over(wrap(memory, memory.address, self._elements().layout))
-        return found
+            copy = memo[id(self)] = self._over(wrap(memory, memory.address, self._elements().layout))
+        return copy
 
     def __repr__(self) -> str:
         values = "\n ".join(map(str, self.tolist())) if self.memory.device.type != "meta" else "..."
@@ -288,12 +288,12 @@ class UntypedStorage(StorageBase):
         memory, above = tensor.memory, tensor.memory.owner
         while isinstance(above, Storage) and above.address == memory.address and above.nbytes == memory.nbytes:
             memory, above = above, above.owner           # of `Tensor.data`, which is the same memory
-        found = _handles.get(id(memory))
-        if found is None:
-            found = cls.__new__(cls)
-            found.memory = memory
-            found = _handles.setdefault(id(memory), found)
-        return found
+        handle = _handles.get(id(memory))
+        if handle is None:
+            handle = cls.__new__(cls)
+            handle.memory = memory
+            handle = _handles.setdefault(id(memory), handle)
+        return handle
 
     @staticmethod
     def from_buffer(buffer, *, dtype=None, byte_order: str = "little", count: int = -1, offset: int = 0) -> UntypedStorage:

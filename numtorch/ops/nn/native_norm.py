@@ -90,8 +90,8 @@ def native_batch_norm(input, weight: Tensor | None, bias: Tensor | None, running
         statistics = _statistics(input.detach(), (0, *range(2, input.layout.ndim)), False, eps)
     else:
         statistics = [empty((0,), dtype=input.layout.dtype, device=input.device) for _ in range(2)]
-    found = result, *statistics
-    return found if out is None else tuple([into_exactly("native_batch_norm", o, t) for o, t in zip(out, found)])
+    results = result, *statistics
+    return results if out is None else tuple([into_exactly("native_batch_norm", o, t) for o, t in zip(out, results)])
 
 
 def _native_batch_norm_legit(input, weight: Tensor | None, bias: Tensor | None, *settings,

@@ -165,12 +165,12 @@ def _check_dtypes(name, layout, vectors):
     """Whether the input must be widened to its weights' dtype. Raises for dtypes that do not go together."""
     if not layout.dtype.is_floating_point and not (layout.dtype.is_complex and name == "rms_norm"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{layout.dtype.title}': expected a floating-point dtype")
-    found = {v.dtype for v in vectors if v is not None}
-    if not found or found == {layout.dtype}:
+    dtypes = {v.dtype for v in vectors if v is not None}
+    if not dtypes or dtypes == {layout.dtype}:
         return False
-    if found == {float32} and layout.dtype.itemsize == 2:
+    if dtypes == {float32} and layout.dtype.itemsize == 2:
         return True
-    other = next(d for d in found if d is not layout.dtype)
+    other = next(d for d in dtypes if d is not layout.dtype)
     raise RuntimeError(f"{name}: expected scalar type {layout.dtype.title} but found {other.title}")
 
 

@@ -82,12 +82,12 @@ _KEPT_BYTES = 1 << 16
 def _zero_state(layout, *shape):
     """Zeros of a shape, of the dtype and on the device of `layout`."""
     wanted = Layout.of(layout.dtype, shape, None, layout.device)
-    found = _zeros.get(wanted)
-    if found is None:
-        found = zero_(lasting(wanted))                   # a compiled program takes what is in rings for scratch memory
-        if wanted.nbytes <= _KEPT_BYTES and not found.memory.inference:
-            _zeros.keep(wanted, found)
-    return found
+    zeros = _zeros.get(wanted)
+    if zeros is None:
+        zeros = zero_(lasting(wanted))                   # a compiled program takes what is in rings for scratch memory
+        if wanted.nbytes <= _KEPT_BYTES and not zeros.memory.inference:
+            _zeros.keep(wanted, zeros)
+    return zeros
 
 
 def _apart(tensor):

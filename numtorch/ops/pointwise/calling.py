@@ -298,5 +298,5 @@ def _plan_of_kept(op, plan, layouts):
     """The plan by which an in-place call is recorded: a kept copy may lie in memory otherwise than what it was made of."""
     if layouts == plan.inputs:
         return plan
-    found = op.inplace_plans.get((plan, layouts))
-    return found if found is not None else op.inplace_plans.keep((plan, layouts), Plan(op, layouts, plan.out, None))
+    inplace_plan = op.inplace_plans.get((plan, layouts))
+    return inplace_plan if inplace_plan is not None else op.inplace_plans.keep((plan, layouts), Plan(op, layouts, plan.out, None))

@@ -77,8 +77,8 @@ def view_as_real(input) -> Tensor:
     layout = layout_of("view_as_real", input)
     if not layout.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    found, offset = pairs(layout)
-    return _as_view(input, found, offset, _VIEW_AS_REAL)
+    viewed, offset = pairs(layout)
+    return _as_view(input, viewed, offset, _VIEW_AS_REAL)
 
 
 @_VIEW_AS_REAL.derivative
@@ -110,10 +110,10 @@ def view_as_complex(input) -> Tensor:
                            f"type: {layout.dtype.title}")
     if not layout.ndim or layout.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    found, offset = numbers(layout)
+    viewed, offset = numbers(layout)
     if layout.handler is None and input.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return _as_view(input, found, offset, _VIEW_AS_COMPLEX)
+    return _as_view(input, viewed, offset, _VIEW_AS_COMPLEX)
 
 
 @_VIEW_AS_COMPLEX.derivative
@@ -130,11 +130,11 @@ def _part(x, which):
     layout = x.layout
     if x.node is not None or layout.handler is not None:
         return select(view_as_real(x), -1, which)
-    found = layout.views.get("parts")
-    if found is None:
+    viewed = layout.views.get("parts")
+    if viewed is None:
         kind, strides = layout.dtype.to_real(), tuple([2 * s for s in layout.strides])
-        found = layout.views["parts"] = Layout.of(kind, layout.shape, strides, layout.device)
-    out = wrap(x.memory, x.address + which * found.dtype.itemsize, found)
+        viewed = layout.views["parts"] = Layout.of(kind, layout.shape, strides, layout.device)
+    out = wrap(x.memory, x.address + which * viewed.dtype.itemsize, viewed)
     if modes.grad:
         note_view(x, out)
     return out

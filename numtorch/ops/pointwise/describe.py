@@ -57,7 +57,7 @@ def in_words(kinds) -> str:
 def translated(op, text) -> str:
     """A text about the formula with the names that its operands have in public."""
     names = dict(zip(op.operands, op.public))
-    return _RENAMED.sub(lambda found: names.get(found[0], found[0]), text)
+    return _RENAMED.sub(lambda match: names.get(match[0], match[0]), text)
 
 
 _RENAMED = re.compile(r"\b[a-z]\b")                      # what formulas call their operands and PyTorch does not

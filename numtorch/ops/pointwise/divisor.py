@@ -27,9 +27,9 @@ def checked(prepared, operand, device, dtype, shape, strides):
             "all", dtype, "bool", shape, strides, tuple(range(len(shape))), (0,) * len(shape))
 
         def divide(*addresses):
-            found = ctypes.c_bool()
-            look.call(addresses[operand], ctypes.addressof(found), look.descriptor)
-            if not found.value:
+            nonzero = ctypes.c_bool()
+            look.call(addresses[operand], ctypes.addressof(nonzero), look.descriptor)
+            if not nonzero.value:
                 raise RuntimeError("ZeroDivisionError")
             call(*addresses)
     else:

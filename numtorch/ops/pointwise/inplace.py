@@ -14,7 +14,7 @@ from .real_functions import logit, nan_to_num
 from .special import igamma, igammac, mvlgamma
 
 
-def _copied_back(function, name, given, arguments, found, dtype=""):
+def _copied_back(function, name, given, arguments, expected, dtype=""):
     def fitting(x, *args, **kwargs):
         result = function(x, *args, **kwargs)
         if not can_cast(result.layout.dtype, x.layout.dtype):
@@ -37,7 +37,7 @@ def _copied_back(function, name, given, arguments, found, dtype=""):
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([{given}]{dtype}).{name}_({arguments})
-        tensor([{found}]{dtype})
+        tensor([{expected}]{dtype})
     """
     return method(changed)
 

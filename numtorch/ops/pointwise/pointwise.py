@@ -165,15 +165,15 @@ class PointwiseOp(Primitive):
     # -------------------------------------------------------- the formula as scalar code
     def scalar(self, compute: str) -> ScalarBody:
         """The op as a function of scalars of one compute type, for other formulas and for kernels."""
-        found = self._bodies.get(compute)
-        if found is None:
+        scalar_body = self._bodies.get(compute)
+        if scalar_body is None:
             body = self.overloads.get(_kind_of(compute))
             if body is None and self.scalars is not None:
-                found = self.scalars.scalar(compute)
+                scalar_body = self.scalars.scalar(compute)
             else:
-                found = ScalarBody(_positional(body or self.body), compute)
-            self._bodies[compute] = found
-        return found
+                scalar_body = ScalarBody(_positional(body or self.body), compute)
+            self._bodies[compute] = scalar_body
+        return scalar_body
 
     def overload(self, kind):
         """Decorator: another formula for one kind of compute types: "bool", "integer", "float" or "complex"."""
@@ -354,14 +354,14 @@ class PointwiseOp(Primitive):
     def _backward_body(self, names, compute):
         """The derivative as a function of what is at hand; what no wanted gradient needs is a zero that LLVM drops."""
         key = (compute, tuple(names))
-        found = self._bodies.get(key)
-        if found is None:
+        body = self._bodies.get(key)
+        if body is None:
             args = ", ".join(f"a{names.index(n)}" if n in names else "zero" for n in self.derivative_names)
             params = ", ".join(f"a{i}" for i in range(len(names)))
             scope = dict(formula=ScalarBody(self.derivative_body, compute), zero=getattr(np, compute)(0))
             exec(f"def backward({params}):\n    return formula({args})\n", scope)
-            found = self._bodies[key] = ScalarBody(scope.pop("backward"), compute)
-        return found
+            body = self._bodies[key] = ScalarBody(scope.pop("backward"), compute)
+        return body
 
 
 def _in_numbas_words(error):

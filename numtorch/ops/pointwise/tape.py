@@ -164,11 +164,11 @@ def _fit(grad, shape, dtype):
 
 def recipe_for(plan, wanted):
     """The recipe for the inputs whose bits are set in `wanted`; None where the result has no gradient."""
-    found = plan.recipes.get(wanted, plan)
-    if found is plan:                                    # not looked at yet: None says that there is no gradient
+    recipe = plan.recipes.get(wanted, plan)
+    if recipe is plan:                                   # not looked at yet: None says that there is no gradient
         bits = tuple(i for i in range(len(plan.inputs)) if wanted >> i & 1)
-        found = plan.recipes[wanted] = plan.op.recipe(plan, bits)
-    return found
+        recipe = plan.recipes[wanted] = plan.op.recipe(plan, bits)
+    return recipe
 
 
 def record(plan, wanted, edges, inputs, out):

@@ -369,14 +369,14 @@ for _function in (is_nonzero, is_same_size, is_set_to, is_shared, share_memory_,
 Tensor.share_memory = share_memory_                      # what modules call it
 
 
-def _says(name, function, doc, found, kind="bool"):
+def _says(name, function, doc, expected, kind="bool"):
     """A property of Tensor that says something of all of them."""
     function.__annotations__["return"] = kind
     setattr(Tensor, name, property(function, doc=f"""{doc}
 
     Example:
         >>> import numtorch as torch
-        >>> torch.tensor([1.]).{name}{found}
+        >>> torch.tensor([1.]).{name}{expected}
     """))
 
 

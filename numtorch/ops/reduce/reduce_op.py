@@ -107,13 +107,13 @@ class ReduceOp(Primitive):
 def _spread(plan, grad):
     """The result's gradient in the input's shape, without copying."""
     if not modes.grad:
-        found = plan.spread.get(grad.layout)
-        if found is not None:
-            return view_of(grad, found, 0)
+        expanded = plan.spread.get(grad.layout)
+        if expanded is not None:
+            return view_of(grad, expanded, 0)
         kept = try_view(grad.layout, plan.kept_shape)
         if kept is not None and len(plan.spread) < 16:
-            found = plan.spread[grad.layout] = expand_layout(kept[0], plan.layout.shape)[0]
-            return view_of(grad, found, 0)
+            expanded = plan.spread[grad.layout] = expand_layout(kept[0], plan.layout.shape)[0]
+            return view_of(grad, expanded, 0)
     if grad.layout.shape != plan.kept_shape:
         grad = reshape(grad, plan.kept_shape)
     return expand(grad, plan.layout.shape) if plan.kept_shape != plan.layout.shape else grad

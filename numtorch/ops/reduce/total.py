@@ -119,8 +119,8 @@ class TotalNode(Node):
         values = dict(zip(op.parameters, (*self._operands(), plan.option)), grad=grad * plan.scale)
         wanted = [i for i, edge in enumerate(self.edges) if edge is not None]
         gradients = [None, None]
-        for index, found in zip(wanted, evaluate([op.gradients[i] for i in wanted], values)):
-            gradients[index] = found if found.layout.shape == plan.layout.shape else expand(found, plan.layout.shape)
+        for index, gradient in zip(wanted, evaluate([op.gradients[i] for i in wanted], values)):
+            gradients[index] = gradient if gradient.layout.shape == plan.layout.shape else expand(gradient, plan.layout.shape)
         return gradients
 
 

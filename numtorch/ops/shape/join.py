@@ -246,8 +246,8 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     if not _tensors_of("stack", tensors):
         raise RuntimeError("stack expects a non-empty TensorList")
     plan = _STACK.plans.get((*[t.layout for t in tensors], dim))
-    found = plan is not None and dim.__class__ is int
-    result = _joined(_STACK, plan, tensors) if found else miss(_STACK, tuple(tensors), (dim,))
+    planned = plan is not None and dim.__class__ is int
+    result = _joined(_STACK, plan, tensors) if planned else miss(_STACK, tuple(tensors), (dim,))
     return result if out is None else _joined_into(out, result)
 
 

@@ -25,7 +25,7 @@ def _parts(x, primitive, dim, views) -> tuple:
     if x.node is None or x.layout.handler is not None:
         return tuple(make_views(x, views))
     if not modes.grad or x.layout.dtype.category < 2:
-        return tuple([make_view(x, found, primitive) for found in views])
+        return tuple([make_view(x, place, primitive) for place in views])
     node = GraphNode(primitive, (x.node,), (), (dim, tuple(views)), len(views))
     views = make_views(x, views)
     attach_outputs(node, views)

@@ -38,9 +38,9 @@ class View(Primitive):
 
 
 # ---------------------------------------------------------------- with their place in the graph
-def make_view(x: Tensor, found, primitive: Primitive, attributes=None) -> Tensor:
-    """A view of x with layout and offset `found`, made by a primitive."""
-    layout, offset = found
+def make_view(x: Tensor, place, primitive: Primitive, attributes=None) -> Tensor:
+    """A view of x at a place, which is its layout and offset, made by a primitive."""
+    layout, offset = place
     out = bare()
     out.memory = x.memory
     try:
@@ -100,12 +100,12 @@ def make_views(x: Tensor, places) -> list:
 
 def make_part(x: Tensor, primitive: View, find, *arguments) -> Tensor:
     """A view of the part that `find(layout, *arguments)` finds, as a layout and an offset."""
-    found = find(x.layout, *arguments)
+    place = find(x.layout, *arguments)
     if x.node is None or x.layout.contiguous or not x.layout.overlaps_itself():
-        return make_view(x, found, primitive)
+        return make_view(x, place, primitive)
     # where elements share memory, a region of it does not say which of them a part is: its place among row-major ones does
     dense = x.layout.dense()
-    return make_view(x, found, primitive, (dense, *find(dense, *arguments)))
+    return make_view(x, place, primitive, (dense, *find(dense, *arguments)))
 
 
 def region_vjp(node, grad):

@@ -291,10 +291,10 @@ def _one(name, doc, transform, kind, result, example):
             raise RuntimeError(f"Invalid number of data points (-1) specified (fft.{name})")
         result = transform(input, None if n is None else (n,), (dim,), norm)
         return result if out is None else into(_spectrum(name, out, result), result)
-    given, found = example
+    given, expected = example
     return _named(function, name, doc, _ARGUMENTS.format(
         kind=kind, sizes="n", how="how many points are", dims="dim: the dimension.", result=result,
-        example=f"torch.fft.{name}(torch.tensor([{given}]))\n        tensor([{found}])"))
+        example=f"torch.fft.{name}(torch.tensor([{given}]))\n        tensor([{expected}])"))
 
 
 def _several(name, doc, transform, kind, dims, result, example):
@@ -302,10 +302,10 @@ def _several(name, doc, transform, kind, dims, result, example):
         result = transform(input, s, dim, norm)
         return result if out is None else into(_spectrum(name, out, result), result)
     which = "all of them when None" if dims is None else "the last two"
-    given, found = example
+    given, expected = example
     return _named(function, name, doc, _ARGUMENTS.format(
         kind=kind, sizes="s", how="how many points of each dimension are", dims=f"dim: the dimensions, {which}.", result=result,
-        example=f"torch.fft.{name}(torch.tensor([[{given}]]))\n        tensor([[{found}]])"))
+        example=f"torch.fft.{name}(torch.tensor([[{given}]]))\n        tensor([[{expected}]])"))
 
 
 def _named(function, name, doc, arguments):

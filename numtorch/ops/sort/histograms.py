@@ -273,8 +273,8 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False) 
         x = contiguous(select(points, 0, axis))
         own = each.detach() if isinstance(each, Tensor) else _equal_edges(
             "torch.histogramdd", x, each, None if range is None else range[2 * axis:2 * axis + 2])
-        found, within = _places(x, own)
-        places = found if places is None else places * (own.layout.numel - 1) + found
+        bin_of, within = _places(x, own)
+        places = bin_of if places is None else places * (own.layout.numel - 1) + bin_of
         inside = within if inside is None else comparison.logical_and(inside, within)
         edges.append(own)
     shape = tuple([e.layout.numel - 1 for e in edges])
