@@ -200,9 +200,9 @@ GROUPS = {"arithmetic": _arithmetic, "elementary": _elementary, "activations": _
 # ---------------------------------------------------------------- commands
 def show() -> int:
     """Print what the store holds."""
-    found = store.info(processor.best_baseline())
-    width = max(map(len, found))
-    for name, value in found.items():
+    facts = store.info(processor.best_baseline())
+    width = max(map(len, facts))
+    for name, value in facts.items():
         if isinstance(value, bool):
             value = "yes" if value else "no"
         print(f"{name:<{width}}  {value:,}" if isinstance(value, int) else f"{name:<{width}}  {value}")

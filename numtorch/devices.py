@@ -47,12 +47,12 @@ class device:
         if index is not None and index < 0:
             raise RuntimeError(f"Device index must not be negative, got {index}")
         key = (type, index)
-        found = cls._interned.get(key)
-        if found is None:
-            found = object.__new__(cls)
-            found.type, found.index = key
-            found = cls._interned.setdefault(key, found)
-        return found
+        known = cls._interned.get(key)
+        if known is None:
+            known = object.__new__(cls)
+            known.type, known.index = key
+            known = cls._interned.setdefault(key, known)
+        return known
 
     def __enter__(self):
         """Inside, new tensors are made on this device where no other is named."""

@@ -121,13 +121,13 @@ _from_numpy = {d.numpy: d for d in ALL if d.numpy is not None}
 def from_numpy(numpy_dtype) -> dtype:
     """The dtype of a NumPy array's elements. Raises TypeError for what no tensor can hold."""
     numpy_dtype = np.dtype(numpy_dtype)
-    found = _from_numpy.get(numpy_dtype)
-    if found is None:
+    kind = _from_numpy.get(numpy_dtype)
+    if kind is None:
         if numpy_dtype.name == "bfloat16":               # ml_dtypes' extension type
             return bfloat16
         supported = ", ".join(d.name for d in ALL if d.numpy is not None)
         raise TypeError(f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: {supported}.")
-    return found
+    return kind
 
 
 def as_dtype(value) -> dtype:
@@ -135,10 +135,10 @@ def as_dtype(value) -> dtype:
     `bool`."""
     if isinstance(value, dtype):
         return value
-    found = {bool: bool_, int: int64, float: float64, complex: complex128}.get(value)
-    if found is None:
+    kind = {bool: bool_, int: int64, float: float64, complex: complex128}.get(value)
+    if kind is None:
         raise TypeError(f"dtype must be a torch.dtype, not {type(value).__name__} ({value!r})")
-    return found
+    return kind
 
 
 # ---------------------------------------------------------------- the default
@@ -235,10 +235,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         >>> torch.promote_types(torch.uint8, torch.int8), torch.promote_types(torch.int64, torch.float16)
         (torch.int16, torch.float16)
     """
-    found = _promotions.get((type1, type2))
-    if found is None:
-        found = _promotions[type1, type2] = _promote(type1, type2)
-    return found
+    promoted = _promotions.get((type1, type2))
+    if promoted is None:
+        promoted = _promotions[type1, type2] = _promote(type1, type2)
+    return promoted
 
 
 def can_cast(source: dtype, target: dtype) -> bool:
@@ -285,12 +285,12 @@ class finfo:
 
     def __new__(cls, type: dtype | None = None):
         d = (type or get_default_dtype()).to_real()
-        found = _limits.get(d)
-        if found is None:
-            found = object.__new__(cls)
-            found._measure(d)
-            _limits[d] = found
-        return found
+        limits = _limits.get(d)
+        if limits is None:
+            limits = object.__new__(cls)
+            limits._measure(d)
+            _limits[d] = limits
+        return limits
 
     def _measure(self, d):
         if not d.is_floating_point:

@@ -47,11 +47,11 @@ def _hubconf(function: str, repo_or_dir, source: str):
     folder = os.fspath(repo_or_dir)
     if source == "github":
         name, _, branch = folder.partition(":")
-        found = [os.path.join(get_dir(), "_".join([*name.split("/"), b])) for b in ([branch] if branch else ["main", "master"])]
-        folder = next((f for f in found if os.path.isdir(f)), None)
+        places = [os.path.join(get_dir(), "_".join([*name.split("/"), b])) for b in ([branch] if branch else ["main", "master"])]
+        folder = next((f for f in places if os.path.isdir(f)), None)
         if folder is None:
             raise RuntimeError(f"torch.hub.{function}: numtorch downloads nothing (there is no network here); clone "
-                               f"https://github.com/{name} and pass its folder with source='local', or put it at {found[0]}")
+                               f"https://github.com/{name} and pass its folder with source='local', or put it at {places[0]}")
     file = os.path.join(folder, "hubconf.py")
     if not os.path.isfile(file):
         raise FileNotFoundError(f"torch.hub.{function}: there is no hubconf.py in {folder}")

@@ -119,10 +119,10 @@ def public_functions():
 
 def operations() -> dict:
     """The public functions that compute something, each with the name that it is called by: `matmul` for `__matmul__`."""
-    found: dict = {}
+    names: dict = {}
     for _, name, function in list(public_functions()):
         private = name.startswith("_") and not name.endswith("__")
         if isinstance(function, pytypes.FunctionType) and name not in IGNORED and not private:
-            if function not in found or name == function.__name__:
-                found[function] = name[2:-2] if name.startswith("__") else name
-    return found
+            if function not in names or name == function.__name__:
+                names[function] = name[2:-2] if name.startswith("__") else name
+    return names

@@ -93,8 +93,8 @@ class Layout:
         if dense:
             strides = contiguous_strides(shape)
         key = (dtype, shape, strides, device, weak)
-        found = Layout._interned.get(key)
-        if found is None:
+        layout = Layout._interned.get(key)
+        if layout is None:
             shape, strides = ints(shape), ints(strides)  # kernels believe them: a float would be an address
             numel = math.prod(shape)
             if dense and numel * dtype.itemsize >= _COUNTABLE:
@@ -105,20 +105,20 @@ class Layout:
                 raise RuntimeError(f"Stride calculation overflowed, of sizes={list(shape)}")
             key = (dtype, shape, strides, device, weak)
             with Layout._lock:
-                found = Layout._interned.get(key)
-                if found is None:
-                    found = object.__new__(Layout)
-                    found.dtype, found.shape, found.strides, found.device, found.weak = key
-                    found.size = Size(shape)
-                    found.ndim, found.numel = len(shape), numel
-                    found.nbytes = numel * dtype.itemsize
-                    found.contiguous = _is_contiguous(shape, strides)
-                    found.views, found.ring = {}, None
-                    Layout._interned[key] = found
-                    Layout._recent.append(found)
+                layout = Layout._interned.get(key)
+                if layout is None:
+                    layout = object.__new__(Layout)
+                    layout.dtype, layout.shape, layout.strides, layout.device, layout.weak = key
+                    layout.size = Size(shape)
+                    layout.ndim, layout.numel = len(shape), numel
+                    layout.nbytes = numel * dtype.itemsize
+                    layout.contiguous = _is_contiguous(shape, strides)
+                    layout.views, layout.ring = {}, None
+                    Layout._interned[key] = layout
+                    Layout._recent.append(layout)
             if len(Layout._interned) > Layout._most:
                 Layout._forget_views()
-        return found
+        return layout
 
     @staticmethod
     def _forget_views():
@@ -133,10 +133,10 @@ class Layout:
 
     def dense(self, dtype: dtype | None = None) -> Layout:
         """Row-major, with the same shape (and dtype, unless one is given)."""
-        found = self.views.get(("dense", dtype))
-        if found is None:
-            found = self.views["dense", dtype] = Layout.of(dtype or self.dtype, self.shape, None, self.device)
-        return found
+        dense = self.views.get(("dense", dtype))
+        if dense is None:
+            dense = self.views["dense", dtype] = Layout.of(dtype or self.dtype, self.shape, None, self.device)
+        return dense
 
     def extent(self) -> tuple[int, int]:
         """The lowest and one past the highest element offset that the layout reaches; (0, 0) when it has no elements."""
@@ -195,8 +195,8 @@ def formatted(layout: Layout, memory_format: str) -> Layout:
         RuntimeError: channels last of another number of dimensions.
         TypeError: no memory format.
     """
-    found = layout.views.get(("formatted", memory_format))
-    if found is None:
+    ordered = layout.views.get(("formatted", memory_format))
+    if ordered is None:
         strides = None
         if memory_format not in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d"):
             raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__} "
@@ -210,8 +210,8 @@ def formatted(layout: Layout, memory_format: str) -> Layout:
             strides = (steps[0], innermost, *steps[1:])
         elif memory_format == "preserve_format":
             strides = kept_strides(layout)
-        found = layout.views["formatted", memory_format] = Layout.of(layout.dtype, layout.shape, strides, layout.device)
-    return found
+        ordered = layout.views["formatted", memory_format] = Layout.of(layout.dtype, layout.shape, strides, layout.device)
+    return ordered
 
 
 def kept_strides(layout: Layout) -> tuple | None:

@@ -78,9 +78,9 @@ def _deepcopy(self, memo) -> Tensor:
     Raises:
         RuntimeError: a result that is part of a graph.
     """
-    found = memo.get(id(self))
-    if found is not None:
-        return found
+    copy = memo.get(id(self))
+    if copy is not None:
+        return copy
     if not self.is_leaf:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                            "moment; use detach() before copying a result.")
@@ -101,15 +101,15 @@ def _deepcopy(self, memo) -> Tensor:
 
 def copied_storage(storage, memo):
     """The copy of a storage for tensors that are copied together."""
-    found = memo.get(id(storage))
-    if found is None:
-        found = memo[id(storage)] = new_storage(storage.nbytes, storage.device)
+    copy = memo.get(id(storage))
+    if copy is None:
+        copy = memo[id(storage)] = new_storage(storage.nbytes, storage.device)
         if storage.device is cpu:
-            ctypes.memmove(found.address, storage.address, storage.nbytes)
+            ctypes.memmove(copy.address, storage.address, storage.nbytes)
         else:
             whole = Layout.of(dtype.by_name["uint8"], (storage.nbytes,), None, storage.device)
-            wrap(found, found.address, whole).copy_(wrap(storage, storage.address, whole))
-    return found
+            wrap(copy, copy.address, whole).copy_(wrap(storage, storage.address, whole))
+    return copy
 
 
 Tensor.__reduce_ex__, Tensor.__copy__, Tensor.__deepcopy__ = _reduce, _copy, _deepcopy

@@ -225,13 +225,13 @@ def load(data: bytes) -> dict[str, Tensor]:
     Raises:
         safetensors.SafetensorError: they are damaged.
     """
-    library, found = _library(), {}
+    library, tensors = _library(), {}
     for name, entry in library.deserialize(data):
         if entry["dtype"] not in _NAMES:
             raise library.SafetensorError(f"tensor {name}: numtorch has no dtype {entry['dtype']}")
         kind = dtype.by_name[_NAMES[entry["dtype"]]]
-        found[name] = _of_bytes(bytearray(entry["data"]), Layout.of(kind, tuple(entry["shape"])))
-    return found
+        tensors[name] = _of_bytes(bytearray(entry["data"]), Layout.of(kind, tuple(entry["shape"])))
+    return tensors
 
 
 def _of_bytes(data, layout):
@@ -276,14 +276,14 @@ def load_model(model: Module, filename: str | os.PathLike, strict: bool = True, 
         RuntimeError: with `strict`, names do not agree.
     """
     with safe_open(filename, device=device) as file:
-        found, said = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
+        tensors, said = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}
     state = model.state_dict()
     for name, first in said.items():                     # what shares a tensor with another name
-        if name in state and name not in found and first in found:
-            found[name] = found[first]
-    missing, unexpected = sorted(set(state) - set(found)), sorted(set(found) - set(state))
+        if name in state and name not in tensors and first in tensors:
+            tensors[name] = tensors[first]
+    missing, unexpected = sorted(set(state) - set(tensors)), sorted(set(tensors) - set(state))
     if strict and (missing or unexpected):
         raise RuntimeError(f"Error(s) in loading state_dict for {type(model).__name__} from {os.fspath(filename)}:\n"
                            f"    Missing key(s) in state_dict: {missing}\n    Unexpected key(s) in state_dict: {unexpected}")
-    model.load_state_dict(found, strict=False)
+    model.load_state_dict(tensors, strict=False)
     return missing, unexpected

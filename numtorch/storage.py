@@ -284,16 +284,16 @@ class _HostAllocator:
             owner, address = _new_block(nbytes)
             return Storage(address, nbytes, owner)
         size = -(-nbytes // 4096) * 4096
-        found = self.bins.get(size)
-        if found is None:
-            found = self._new_bin(size)
+        free = self.bins.get(size)
+        if free is None:
+            free = self._new_bin(size)
         try:
-            owner, address = found.pop()
+            owner, address = free.pop()
         except IndexError:
             owner, address = self._fresh_block(size)
         storage = _new_large(_LargeStorage)
         storage.address, storage.nbytes, storage.owner, storage.device = address, nbytes, owner, cpu
-        storage.version, storage.writer, storage.pooled, storage.searches, storage.bin = 0, None, False, 0, found
+        storage.version, storage.writer, storage.pooled, storage.searches, storage.bin = 0, None, False, 0, free
         self.used = used = self.used + size
         if used > self.peak:
             self.peak = used
@@ -444,9 +444,9 @@ def foreign_storage(address: int, nbytes: int, owner, device=cpu) -> Storage:
     """Memory that somebody else owns. The same block gives the same Storage while one is alive, so that tensors over
     one NumPy array share their version counter and are saved as one."""
     key = (address, nbytes, device)
-    found = _foreign.get(key)
-    if found is not None:
-        storage = found()
+    known = _foreign.get(key)
+    if known is not None:
+        storage = known()
         if storage is not None and (not storage.inference or mode.inference):
             return storage
     storage = Storage(address, nbytes, owner, device)
@@ -463,8 +463,8 @@ _most_foreign = [1024]                                   # entries at which the 
 
 def _forget_the_dead():
     """Drop the entries of storages that are gone. Doing it now and then takes 0.3 us a storage less than when each one goes."""
-    for key, found in list(_foreign.items()):
-        if found() is None and _foreign.get(key) is found:
+    for key, reference in list(_foreign.items()):
+        if reference() is None and _foreign.get(key) is reference:
             del _foreign[key]
     _most_foreign[0] = max(1024, 2 * len(_foreign))
 

@@ -144,20 +144,20 @@ class Stub:
     def function(self, function, name, of_class=False) -> None:
         """A function, or a method."""
         indent, doc = "    " * of_class, _first_line(function)
-        found = self._signatures(function, name, of_class)
+        signatures = self._signatures(function, name, of_class)
         mark = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
-        for signature in found:
-            self.lines += [f"{indent}@_overload"] if len(found) > 1 else []
+        for signature in signatures:
+            self.lines += [f"{indent}@_overload"] if len(signatures) > 1 else []
             self.lines += [f"{indent}def {name}{signature}:{'' if doc else ' ...'}{mark}"]
             self.lines += [f"{indent}    {doc}"] if doc else []
             doc = ""
 
-    def property(self, found, name) -> None:
+    def property(self, value, name) -> None:
         """A property of Tensor."""
-        kind, doc = self._result(found.fget, name), _first_line(found)
+        kind, doc = self._result(value.fget, name), _first_line(value)
         self.lines += ["    @property", f"    def {name}(self) -> {kind}:{'' if doc else ' ...'}"]
         self.lines += [f"        {doc}"] if doc else []
-        if found.fset is not None:
+        if value.fset is not None:
             self.lines += [f"    @{name}.setter", f"    def {name}(self, value: {kind}) -> None: ..."]
 
     def value(self, value, name) -> None:
@@ -211,7 +211,7 @@ def _names(module) -> list:
 
 def files() -> dict:
     """The stubs: {path inside the package: text}."""
-    attached, found = Stub(ATTACHED), {}
+    attached, texts = Stub(ATTACHED), {}
     attached.lines.append("class Attached:")
     for name, value in sorted(vars(Tensor).items()):
         function = value.fget if isinstance(value, property) else value
@@ -229,11 +229,11 @@ def files() -> dict:
             value = getattr(namespace, name)
             (stub.function if inspect.isfunction(value) else stub.value)(value, name)
         attached.results.update(stub.results)
-        found["/".join(module.split(".")[1:] or ["__init__"]) + ".pyi"] = stub.text()
+        texts["/".join(module.split(".")[1:] or ["__init__"]) + ".pyi"] = stub.text()
     for name, fields in sorted(attached.results.items()):
         attached.lines += ["", f"class {name}(_NamedTuple):", *[f"    {field}: Tensor" for field in fields]]
-    found["attached.pyi"] = attached.text()
-    return found
+    texts["attached.pyi"] = attached.text()
+    return texts
 
 
 def write() -> int:

@@ -140,7 +140,7 @@ class _Comparison:
         names = {"sparse_csr": by_rows, "sparse_bsr": by_rows, "sparse_csc": by_columns, "sparse_bsc": by_columns}
         of_kind = *names.get(kind, ("indices",)), "values"
         parts = [(name, *pair) for name, *pair in zip(of_kind, actual.memory.parts, expected.memory.parts)]
-        return next((found for name, a, e in parts if (found := self._values(a, e, f"{title} {name}")) is not None), None)
+        return next((difference for name, a, e in parts if (difference := self._values(a, e, f"{title} {name}")) is not None), None)
 
     def _values(self, actual, expected, kind):
         by_dtype = [_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]

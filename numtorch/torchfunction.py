@@ -48,14 +48,14 @@ def _takes_part(kind) -> bool:
 
 def _overloaded(arguments):
     """The arguments that take part, one of each class, subclasses before their bases."""
-    found: list = []
+    taking_part: list = []
     for argument in arguments:
         for each in argument if type(argument) in (list, tuple) else (argument,):
             kind = type(each)
-            if _takes_part(kind) and all(type(f) is not kind for f in found):
-                place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
-                found.insert(place, each)
-    return found
+            if _takes_part(kind) and all(type(f) is not kind for f in taking_part):
+                place = next((i for i, f in enumerate(taking_part) if issubclass(kind, type(f))), len(taking_part))
+                taking_part.insert(place, each)
+    return taking_part
 
 
 def has_torch_function(arguments) -> bool:
@@ -241,11 +241,11 @@ def get_overridable_functions() -> dict:
         True
     """
     install()
-    found: dict = {}
+    by_namespace: dict = {}
     for namespace, _, function in public_functions():
         if isinstance(function, pytypes.FunctionType) and function in _interposer.functions:
-            found.setdefault(namespace, []).append(function)
-    return found
+            by_namespace.setdefault(namespace, []).append(function)
+    return by_namespace
 
 
 def is_tensor_method_or_property(func) -> bool:

@@ -43,18 +43,18 @@ def view_function(function):
         return layout.views.get(key) or first(layout, key, *args)
 
     def of_int(layout, a):
-        found = layout.views.get((name, a))
-        return first(layout, None, a) if found is None or a.__class__ is not int else found
+        known = layout.views.get((name, a))
+        return first(layout, None, a) if known is None or a.__class__ is not int else known
 
     def of_two_ints(layout, a, b):
-        found = layout.views.get((name, a, b))
-        return first(layout, None, a, b) if found is None or a.__class__ is not int or b.__class__ is not int else found
+        known = layout.views.get((name, a, b))
+        return first(layout, None, a, b) if known is None or a.__class__ is not int or b.__class__ is not int else known
 
     def of_three_ints(layout, a, b, c):
-        found = layout.views.get((name, a, b, c))
-        if found is None or a.__class__ is not int or b.__class__ is not int or c.__class__ is not int:
+        known = layout.views.get((name, a, b, c))
+        if known is None or a.__class__ is not int or b.__class__ is not int or c.__class__ is not int:
             return first(layout, None, a, b, c)
-        return found
+        return known
     if whole and False not in whole:
         return functools.wraps(function)((of_int, of_two_ints, of_three_ints)[len(whole) - 1])
     return functools.wraps(function)(of_one if len(whole) == 1 else of_several)
@@ -77,13 +77,13 @@ def strided_within(layout, size, stride, own, start, nbytes):
         raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
     if any(n < 0 for n in size):
         raise RuntimeError(f"as_strided: sizes must not be negative, got {list(size)}")
-    found, itemsize = _derived(layout, size, stride), layout.dtype.itemsize
-    low, high = found.extent()
-    if found.numel and (start + low < 0 or (start + high) * itemsize > nbytes):
+    derived, itemsize = _derived(layout, size, stride), layout.dtype.itemsize
+    low, high = derived.extent()
+    if derived.numel and (start + low < 0 or (start + high) * itemsize > nbytes):
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize "
                            f"{itemsize} requiring a storage size of {(start + high) * itemsize} are out of bounds for storage of "
                            f"size {nbytes}")
-    return found, start - own
+    return derived, start - own
 
 
 @view_function

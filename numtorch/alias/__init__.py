@@ -169,16 +169,16 @@ class _Loader(Loader):
         name = module.__spec__.name
         root, _, path = name.partition(".")
         del sys.modules[name]                            # the empty module that was to be filled
-        found = _module(path) if path else importlib.import_module(PACKAGE)
-        sys.modules[name] = found
-        sys.modules.setdefault(f"{PACKAGE}.{path}" if path else PACKAGE, found)
+        target = _module(path) if path else importlib.import_module(PACKAGE)
+        sys.modules[name] = target
+        sys.modules.setdefault(f"{PACKAGE}.{path}" if path else PACKAGE, target)
         if root == NAME:
-            if type(found) is types.ModuleType and path:     # so that what is absent from it is told by name
-                vars(found).setdefault("__getattr__", functools.partial(attribute, f"{PACKAGE}.{path}"))
-                vars(found).setdefault("__path__", [])
+            if type(target) is types.ModuleType and path:    # so that what is absent from it is told by name
+                vars(target).setdefault("__getattr__", functools.partial(attribute, f"{PACKAGE}.{path}"))
+                vars(target).setdefault("__path__", [])
             for row in PATHS:                            # a module named like a function beside it must not take its place
                 parent, _, child = row.rpartition(".")
-                if parent == path and callable(vars(found).get(child)):
+                if parent == path and callable(vars(target).get(child)):
                     sys.modules[f"{NAME}.{row}"] = _module(row)
 
 

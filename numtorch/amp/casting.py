@@ -182,27 +182,27 @@ def _functions_of(name):
                                     *[f"{space}.{name.removeprefix(space + '_')}" for space in ("linalg", "fft")
                                       if name.startswith(space)])
     for path in paths:
-        found = numtorch
+        function = numtorch
         for part in path.split("."):
-            found = vars(found).get(part) if found is Tensor else getattr(found, part, None)
-        if isinstance(found, pytypes.FunctionType):
-            yield found
+            function = vars(function).get(part) if function is Tensor else getattr(function, part, None)
+        if isinstance(function, pytypes.FunctionType):
+            yield function
 
 
 @functools.cache
 def _listed() -> dict:
     """What listed functions do, by device type, by function."""
-    found: dict = {}
+    listed: dict = {}
     for lists in (COMPOSED, LISTS):
         for device_type, kinds in lists.items():
             for name, kind in kinds.items():
                 for function in _functions_of(name):
                     own = _OWN.get(function.__name__)
-                    found.setdefault(function, {})[device_type] = own(KINDS[kind]) if own else KINDS[kind]
+                    listed.setdefault(function, {})[device_type] = own(KINDS[kind]) if own else KINDS[kind]
                 in_place = vars(Tensor).get(f"{name}_")  # no list has these, and they are not cast
                 if in_place is not None:
-                    found.setdefault(in_place, {})[device_type] = _given
-    return found
+                    listed.setdefault(in_place, {})[device_type] = _given
+    return listed
 
 
 def _asking(plain, public):

@@ -128,7 +128,7 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        inverse, found = 1.0 / self._scale.item(), None
+        inverse, overflow = 1.0 / self._scale.item(), None
         with no_grad():
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
@@ -137,9 +137,9 @@ class GradScaler:
                         continue
                     if grad.dtype is float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
-                    found = bool(found) or not all_of(isfinite(grad)).item()
+                    overflow = bool(overflow) or not all_of(isfinite(grad)).item()
                     grad.mul_(inverse)
-        state["found_inf"], state["stage"] = found, OptState.UNSCALED
+        state["found_inf"], state["stage"] = overflow, OptState.UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step()` on unscaled gradients, unless one of them is not finite.
@@ -189,10 +189,10 @@ class GradScaler:
                                      "requires_grad=False.")
             self._scale.fill_(new_scale.item() if isinstance(new_scale, Tensor) else new_scale)
         else:
-            found = [state["found_inf"] for state in self._states.values() if state["found_inf"] is not None]
-            if not found:
+            overflows = [state["found_inf"] for state in self._states.values() if state["found_inf"] is not None]
+            if not overflows:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            self._adapt(any(found))
+            self._adapt(any(overflows))
         self._states = defaultdict(_fresh_state)
 
     def _adapt(self, overflowed):

@@ -45,10 +45,10 @@ class Information:
             ValueError: an unknown kind.
         """
         if isinstance(kind, tuple):
-            found: dict = {}
+            dtypes: dict = {}
             for each in kind:
-                found.update(self.dtypes(kind=each))
-            return found
+                dtypes.update(self.dtypes(kind=each))
+            return dtypes
         if kind is not None and kind not in KINDS:
             raise ValueError(f"dtypes: unknown kind {kind!r}, expected one of {sorted(KINDS)}")
         kinds = (bool_, *SIGNED, *UNSIGNED, *REAL, *COMPLEX) if kind is None else KINDS[kind]

@@ -122,13 +122,13 @@ def _function(name):
     """Our function of the same arguments."""
     for prefix, namespace in _PREFIXES.items():
         if name.startswith(prefix):
-            found = _in(numtorch, f"{namespace}.{name.removeprefix(prefix)}")
-            if found is not None:
-                return found
+            function = _in(numtorch, f"{namespace}.{name.removeprefix(prefix)}")
+            if function is not None:
+                return function
     for place in (numtorch, numtorch.nn.functional, numtorch.Tensor):
-        found = _in(place, name)
-        if found is not None:
-            return found
+        function = _in(place, name)
+        if function is not None:
+            return function
     return None
 
 
@@ -161,19 +161,19 @@ _packets: dict[str, Packet] = {}
 
 def _functions(name):
     """The overloads of one of ATen's names, as far as they are here."""
-    found = {}
+    overloads = {}
     if name in ORDERED:
-        found["default"] = _ordered(ORDERED[name])
+        overloads["default"] = _ordered(ORDERED[name])
     for key, row in ORDERED.items():
         if key.startswith(f"{name}."):
-            found[key.removeprefix(f"{name}.")] = _ordered(row)
-    found.update(FORMS.get(name, {}))
+            overloads[key.removeprefix(f"{name}.")] = _ordered(row)
+    overloads.update(FORMS.get(name, {}))
     if name.endswith("_backward") and name.removesuffix("_backward") in DIFFERENTIATED:
-        found["default"] = derived(__getattr__(name.removesuffix("_backward")))
+        overloads["default"] = derived(__getattr__(name.removesuffix("_backward")))
     if name in _OVERLOADS:
         direct = _function(name)
-        found.update({overload: direct for overload in _OVERLOADS[name] if overload not in found})
-    return found
+        overloads.update({overload: direct for overload in _OVERLOADS[name] if overload not in overloads})
+    return overloads
 
 
 def __getattr__(name):

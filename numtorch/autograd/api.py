@@ -151,11 +151,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     grads = _as_tuple(grad_outputs, "grad") if grad_outputs is not None else None
     retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(outputs)
-    found = run_backward(nodes, _root_gradients(outputs, grads), retain, create_graph, {t.node for t in inputs},
-                         accumulating=False)
+    gradients = run_backward(nodes, _root_gradients(outputs, grads), retain, create_graph, {t.node for t in inputs},
+                             accumulating=False)
     result = []
     for tensor in inputs:
-        value = found.get(tensor.node)
+        value = gradients.get(tensor.node)
         if value is None:
             if materialize_grads:
                 value = arithmetic.zeros_like(tensor)
@@ -174,12 +174,12 @@ def _grad_by_rows(outputs, inputs, grads, retain_graph, create_graph, allow_unus
     if len(counts) != 1 or any(g is not None and not g.layout.ndim for g in grads):
         raise RuntimeError(f"grad: with is_grads_batched, expected grad_outputs of one first dimension, got shapes "
                            f"{[None if g is None else list(g.layout.shape) for g in grads]}")
-    count, found = counts.pop(), []
+    count, gradients = counts.pop(), []
     retain = create_graph if retain_graph is None else retain_graph
     for i in range(count):
-        found.append(grad(outputs, inputs, [None if g is None else g[i] for g in grads], retain or i + 1 < count, create_graph,
-                          allow_unused=allow_unused, materialize_grads=materialize_grads))
-    return tuple([None if rows[0] is None else arithmetic.stack(rows) for rows in zip(*found)])
+        gradients.append(grad(outputs, inputs, [None if g is None else g[i] for g in grads], retain or i + 1 < count, create_graph,
+                              allow_unused=allow_unused, materialize_grads=materialize_grads))
+    return tuple([None if rows[0] is None else arithmetic.stack(rows) for rows in zip(*gradients)])
 
 
 # ---------------------------------------------------------------- Tensor's side of it

@@ -140,10 +140,10 @@ def _first_of_several(roots, grads, wanted, pending, waiting, create_graph):
 class _Branches:
     """How gradients reach nodes that wait for several, or that are one of a node's outputs."""
 
-    __slots__ = ("pending", "found", "wanted", "leading", "create_graph", "accumulating")
+    __slots__ = ("pending", "gradients", "wanted", "leading", "create_graph", "accumulating")
 
-    def __init__(self, pending, found, wanted, leading, create_graph, accumulating):
-        self.pending, self.found, self.wanted, self.leading = pending, found, wanted, leading
+    def __init__(self, pending, gradients, wanted, leading, create_graph, accumulating):
+        self.pending, self.gradients, self.wanted, self.leading = pending, gradients, wanted, leading
         self.create_graph, self.accumulating = create_graph, accumulating
 
     def deliver(self, edge, source, out, shared):
@@ -185,7 +185,7 @@ class _Branches:
                 source, edge = edge, onwards
             elif kind is Leaf and not self.accumulating:
                 if out is not None:
-                    self.found[edge] = out
+                    self.gradients[edge] = out
                 return None, None
             else:
                 return edge, out
@@ -219,7 +219,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     traced = None if create_graph else state["by_ops"]
     create_graph = create_graph or traced is not None
     leading = ends = shared = branches = None            # shared: None until the graph branches, since a chain shares nothing
-    found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
+    gradients, pending, waiting = {}, {}, []             # waiting: nodes that can run, each followed by its gradient
     if wanted is None and len(roots) == 1:
         node, grad = roots[0], grads[0]
     else:
@@ -238,7 +238,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 if node.extras is not None:
                     grad = _before(node, grad)
                 if wanted is not None and node in wanted:
-                    found[node] = grad
+                    gradients[node] = grad
             edges = node.edges
             if kind is Leaf:
                 if accumulating and grad is not None:
@@ -288,7 +288,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     node, grad = edge, out
                     continue
                 if branches is None:
-                    branches = _Branches(pending, found, wanted, leading, create_graph, accumulating)
+                    branches = _Branches(pending, gradients, wanted, leading, create_graph, accumulating)
                 ready, out = branches.deliver(edge, source, out, shared)
                 if ready is not None:
                     if node is not None:
@@ -302,7 +302,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 last()
     finally:
         state["grad"], state["recording"], state["backward"] = before
-    return found
+    return gradients
 
 
 def _counts(held):

@@ -53,10 +53,10 @@ def _vector(v, others, function, who):
 def _gradients(outputs, inputs, vectors, create_graph, strict, message):
     """Gradients of the outputs that are recorded; zeros for inputs they do not depend on, or an error when `strict`."""
     recorded = [(o, v) for o, v in zip(outputs, vectors) if o.node is not None]
-    found = grad([o for o, _ in recorded], inputs, [v for _, v in recorded], create_graph=create_graph, allow_unused=True,
-                 retain_graph=True) if recorded else (None,) * len(inputs)
+    gradients = grad([o for o, _ in recorded], inputs, [v for _, v in recorded], create_graph=create_graph, allow_unused=True,
+                     retain_graph=True) if recorded else (None,) * len(inputs)
     out = []
-    for position, (value, source) in enumerate(zip(found, inputs)):
+    for position, (value, source) in enumerate(zip(gradients, inputs)):
         if strict and (value is None or (create_graph and value.node is None)):
             raise RuntimeError(message.format(position))
         out.append(arithmetic.zeros_like(source) if value is None else value)

@@ -35,8 +35,8 @@ def _as_outputs(result):
 
 def _differentiable(function, inputs):
     """The outputs that require grad, and the function that gives only those; where none does, the function as it is."""
-    found = function(*inputs)
-    results = found if isinstance(found, (tuple, list)) else (found,)
+    returned = function(*inputs)
+    results = returned if isinstance(returned, (tuple, list)) else (returned,)
     kept = [i for i, result in enumerate(results) if _as_outputs(result)]
 
     def only(*args):
@@ -90,9 +90,9 @@ def _analytical(output, source):
         for seed in ((1.0, 1j) if output.layout.dtype.is_complex else (1.0,)):
             start = np.zeros(output.layout.numel, np.complex128 if output.layout.dtype.is_complex else np.float64)
             start[position] = seed
-            found, = grad(output, source, make(start.reshape(output.layout.shape), dtype=output.layout.dtype), retain_graph=True,
-                          allow_unused=True)
-            value = np.zeros(source.layout.numel, _wide(source)) if found is None else host_array(found.detach()).ravel()
+            gradient, = grad(output, source, make(start.reshape(output.layout.shape), dtype=output.layout.dtype), retain_graph=True,
+                             allow_unused=True)
+            value = np.zeros(source.layout.numel, _wide(source)) if gradient is None else host_array(gradient.detach()).ravel()
             parts.append(value)
         rows.append(parts)
     return rows
@@ -129,8 +129,8 @@ def _fast(function, inputs, index, outputs, eps, atol, rtol, random):
             weight = weight + 1j * random.standard_normal(output.layout.shape)
         weight = np.asarray(weight)
         numerical = np.sum(np.conj(weight) * (h - l)).real / (2 * eps)
-        found, = grad(output, source, make(weight, dtype=output.layout.dtype), retain_graph=True, allow_unused=True)
-        analytical = 0.0 if found is None else np.sum(np.conj(host_array(found.detach())) * direction).real
+        gradient, = grad(output, source, make(weight, dtype=output.layout.dtype), retain_graph=True, allow_unused=True)
+        analytical = 0.0 if gradient is None else np.sum(np.conj(host_array(gradient.detach())) * direction).real
         if not np.isclose(analytical, numerical, rtol=rtol, atol=atol, equal_nan=True):
             raise GradcheckError(f"Jacobian mismatch for output {position} with respect to input {index} along a random direction: "
                                  f"numerical: {numerical:.8g}, analytical: {analytical:.8g}")

@@ -260,7 +260,7 @@ def holders(device, count=5) -> str:
     """Who has a device's memory, as lines: parameters, gradients, and the shapes of which tensors have most."""
     tensors = [t for t in gc.get_objects()
                if isinstance(t, Tensor) and t.layout.device is device and isinstance(t.memory, _storage.Storage)]
-    slopes, seen, found = {id(t.grad) for t in tensors if t.is_leaf and t.grad is not None}, set(), {}
+    slopes, seen, usage = {id(t.grad) for t in tensors if t.is_leaf and t.grad is not None}, set(), {}
     for tensor in sorted(tensors, key=lambda t: not (t.is_leaf and t.requires_grad)):
         storage = tensor.memory
         if storage.address in seen:
@@ -268,9 +268,9 @@ def holders(device, count=5) -> str:
         seen.add(storage.address)
         kind = "gradients" if id(tensor) in slopes else "leaves that require gradients" if tensor.is_leaf and tensor.requires_grad \
             else f"tensors of {tensor.layout.dtype} {list(tensor.layout.shape)}"
-        nbytes, number = found.get(kind, (0, 0))
-        found[kind] = nbytes + storage.nbytes, number + 1
-    most = sorted(found.items(), key=lambda item: -item[1][0])[:count]
+        nbytes, number = usage.get(kind, (0, 0))
+        usage[kind] = nbytes + storage.nbytes, number + 1
+    most = sorted(usage.items(), key=lambda item: -item[1][0])[:count]
     return "".join(f"\n{_mebibytes(nbytes):>12} in {number:6} {kind}" for kind, (nbytes, number) in most)
 
 

@@ -144,12 +144,12 @@ class _Graphed:
         self.outputs = list(tensors_in(self.result))
         kept = [out for out in self.outputs if out.requires_grad]
         self.grads = [out.new_empty(out.shape) if out.requires_grad else None for out in self.outputs]
-        found = {}
+        by_input = {}
         with graph(self.backward):
             if wanted and kept:
                 slopes = gradients(kept, wanted, [g for g in self.grads if g is not None], allow_unused=True)
-                found = {id(t): slope for t, slope in zip(wanted, slopes)}
-        self.slopes = [found.get(id(t)) for t in self.inputs]
+                by_input = {id(t): slope for t, slope in zip(wanted, slopes)}
+        self.slopes = [by_input.get(id(t)) for t in self.inputs]
 
     @staticmethod
     def _run(function, samples, wanted):

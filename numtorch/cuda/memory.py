@@ -72,8 +72,8 @@ def reset_peak_memory_stats(device=None) -> None:
     Args:
         device: a device, its index or name; the current one when None.
     """
-    found = _usage(device)
-    found.peak = list(found.current)
+    usage = _usage(device)
+    usage.peak = list(usage.current)
     _allocator(device).reset_peak()
 
 
@@ -104,9 +104,9 @@ def memory_stats(device=None) -> dict:
     Args:
         device: a device, its index or name; the current one when None.
     """
-    found, memory, stats = _usage(device), _allocator(device), {}
+    usage, memory, stats = _usage(device), _allocator(device), {}
     given = memory.reserved, memory.peak, memory.obtained
-    used = found.current, found.peak, found.total
+    used = usage.current, usage.peak, usage.total
     for kinds, counts in ((("allocated_bytes", "allocation"), used), (("active_bytes", "active"), used),
                           (("reserved_bytes", "segment"), given)):
         for which, kind in enumerate(kinds):
@@ -124,9 +124,9 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
         abbreviated: without what was allocated altogether.
     """
     index = _existing(_index(device))
-    found, (free, total) = _usage(index), mem_get_info(index)
+    usage, (free, total) = _usage(index), mem_get_info(index)
     memory = _allocator(device)
-    rows = [("allocated now", *found.current), ("allocated at most", *found.peak), ("reserved now", *memory.reserved)]
-    rows += [] if abbreviated else [("allocated altogether", *found.total)]
+    rows = [("allocated now", *usage.current), ("allocated at most", *usage.peak), ("reserved now", *memory.reserved)]
+    rows += [] if abbreviated else [("allocated altogether", *usage.total)]
     lines = [f"cuda:{index}, {total / 2**20:.1f} MiB of which {free / 2**20:.1f} are free", f"{'':22}{'MiB':>12}{'blocks':>10}"]
     return "\n".join(lines + [f"{name:22}{nbytes / 2**20:12.2f}{blocks:10}" for name, nbytes, blocks in rows]) + "\n"

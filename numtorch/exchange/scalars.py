@@ -59,9 +59,9 @@ def number(value) -> Tensor | None:
     key = (kind, value)
     if not value and kind is not int:                    # 0.0 equals -0.0, and neither may stand for the other
         key = (kind, repr(value)) if kind is complex else (kind, copysign(1, value), 0)
-    found = recent_numbers.get(key)
-    if found is not None:
-        return found
+    recent = recent_numbers.get(key)
+    if recent is not None:
+        return recent
     if kind is int and not -1 << 63 <= value < 1 << 63:
         raise RuntimeError(f"value cannot be converted to type int64_t without overflow: {value}")
     out = kept(layout)

@@ -79,14 +79,14 @@ def tolist(self):
     layout = self.layout
     if layout.handler is not None:
         return layout.handler.values(self).tolist()
-    found = layout.views.get("tolist")
-    if found is None:
+    reader = layout.views.get("tolist")
+    if reader is None:
         few = layout.ndim == 1 and layout.contiguous and 0 < layout.numel < 256 and layout.dtype.name in _LETTERS
         words = f"{layout.numel}{_LETTERS[layout.dtype.name]}" if few else ""
-        found = layout.views["tolist"] = (Struct(words).unpack, ctypes.c_char * layout.nbytes) if few else ()
-    if not found:
+        reader = layout.views["tolist"] = (Struct(words).unpack, ctypes.c_char * layout.nbytes) if few else ()
+    if not reader:
         return readable_array(self).tolist()
-    unpack, block = found                                # a vector of few needs no array
+    unpack, block = reader                               # a vector of few needs no array
     return list(unpack(block.from_address(self.address)))
 
 

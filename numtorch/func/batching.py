@@ -165,12 +165,12 @@ class BatchLevel(Level):
             return self.write_into(primitive, tensors, attributes)
         if primitive.execute is None:
             return batched(elementwise(self, primitive, values, has), self)
-        found = rules.get(primitive.name)
-        if found is None and isinstance(primitive, Draw):
+        rule = rules.get(primitive.name)
+        if rule is None and isinstance(primitive, Draw):
             return self.wrapped(drawn(self, primitive, values, has, attributes))
-        if found is None:
+        if rule is None:
             return self.wrapped(sample_by_sample(self, primitive, values, has, attributes))
-        return self.wrapped(found(self, primitive, values, has, attributes))
+        return self.wrapped(rule(self, primitive, values, has, attributes))
 
     def write(self, primitive, tensors):
         return self.write_into(primitive, tensors, ())

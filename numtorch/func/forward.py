@@ -65,13 +65,13 @@ def jvp_of(func, primals, tangents, argnums, strict, has_aux):
     outer = modes.grad                                   # inside, views are followed: what is written through one has a tangent
     with DualLevel() as level, enable_grad():
         duals = unflatten([_dual(p, t, level) for p, t in zip(leaves, directions)], form)
-        found = func(*(duals if argnums is None else replaced(primals, argnums, duals)))
+        returned = func(*(duals if argnums is None else replaced(primals, argnums, duals)))
         aux = None
         if has_aux:
-            if not (isinstance(found, tuple) and len(found) == 2):
+            if not (isinstance(returned, tuple) and len(returned) == 2):
                 raise RuntimeError(f"{title}: output of function f should be a tuple: (output, aux) if has_aux is True")
-            found, aux = found
-        results, results_form = flatten(found)
+            returned, aux = returned
+        results, results_form = flatten(returned)
         check_results(results, title)
         values, moved = zip(*[[t if outer else without_graph(t) for t in _unpacked(r, level, strict)] for r in results])
     result = unflatten(values, results_form), unflatten(moved, results_form)
@@ -171,14 +171,14 @@ def jacrev(func: Callable, argnums: Any = 0, *, has_aux: bool = False, chunk_siz
         _check_real("jacrev", results, False)
         sizes = [r.layout.numel for r in results]
         if sum(sizes) == 1:                              # of a single number: its gradient
-            found = [g.unsqueeze(0) for g in flatten(vjp_fn(unflatten([ones_like(detach(r)) for r in results], form)))[0]]
+            gradients = [g.unsqueeze(0) for g in flatten(vjp_fn(unflatten([ones_like(detach(r)) for r in results], form)))[0]]
         else:
             rows = unflatten(_basis(results, sizes), form)
-            found = flatten(vmap(vjp_fn, chunk_size=chunk_size)(rows))[0]
+            gradients = flatten(vmap(vjp_fn, chunk_size=chunk_size)(rows))[0]
         wanted = chosen(args, argnums)
         leaves, wanted_form = flatten(wanted)
         columns = [[part.reshape(*r.layout.shape, *leaf.layout.shape) for part, r in zip(g.split(sizes), results)]
-                   for g, leaf in zip(found, leaves)]
+                   for g, leaf in zip(gradients, leaves)]
         jacobians = unflatten([unflatten([column[i] for column in columns], wanted_form) for i in range(len(results))], form)
         return (jacobians, aux) if has_aux else jacobians
     return jacobian
@@ -212,9 +212,9 @@ def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomnes
             value, *moved = jvp_of(func, args, basis, argnums, False, has_aux)
             _check_real("jacfwd", flatten(value)[0], False)
             return tuple(moved) if has_aux else moved[0]
-        found = vmap(push, randomness=randomness)(unflatten(_basis(leaves, sizes), form))
-        found, aux = found if has_aux else (found, None)
-        results, results_form = flatten(found)
+        pushed = vmap(push, randomness=randomness)(unflatten(_basis(leaves, sizes), form))
+        pushed, aux = pushed if has_aux else (pushed, None)
+        results, results_form = flatten(pushed)
         jacobians = unflatten([unflatten([part.reshape(*r.layout.shape[1:], *leaf.layout.shape) for part, leaf in
                                           zip(r.movedim(0, -1).split(sizes, -1), leaves)], form) for r in results], results_form)
         if not has_aux:
@@ -245,13 +245,13 @@ def hessian(func: Callable, argnums: Any = 0) -> Callable:
 
 def _basis(tensors, sizes):
     """The unit vectors of the space of several tensors' elements: of each tensor (all elements, *its shape)."""
-    count, start, found = sum(sizes), 0, []
+    count, start, basis = sum(sizes), 0, []
     for t, size in zip(tensors, sizes):
         part = eye(size, dtype=t.layout.dtype) if size == count else \
             eye(count, dtype=t.layout.dtype).narrow(1, start, size)
-        found.append(part.reshape(count, *t.layout.shape))
+        basis.append(part.reshape(count, *t.layout.shape))
         start += size
-    return found
+    return basis
 
 
 def _check_real(name, leaves, is_input):

@@ -59,10 +59,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
     Raises:
         RuntimeError: there is no level.
     """
-    found = _open_level()
-    if found is None:
+    innermost = _open_level()
+    if innermost is None:
         raise RuntimeError("Trying to exit a forward AD level but " + _NO_LEVEL)
-    found.__exit__(None, None, None)
+    innermost.__exit__(None, None, None)
 
 
 class dual_level(_Switch):

@@ -162,11 +162,11 @@ def check_place(x):
 
 def levels_of(tensors) -> list[Level]:
     """All levels that tensors take part in, the innermost first."""
-    found: set = set()
+    levels: set = set()
     pending = list(tensors)
     for x in pending:
         layout = x.layout
         if isinstance(layout, Wrapping):
-            found.add(layout.handler)
+            levels.add(layout.handler)
             pending += layout.parts()
-    return sorted(found, key=lambda level: -level.rank)
+    return sorted(levels, key=lambda level: -level.rank)

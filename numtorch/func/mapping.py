@@ -123,9 +123,9 @@ def _run(func, level, leaves, dims, form, out_dims, kwargs):
     return unflatten([_taken_out(func, level, r, d) for r, d in zip(results, out_dims)], out_form)
 
 
-def _out_dims(func, out_dims, found, form):
+def _out_dims(func, out_dims, returned, form):
     """The dimension of each result that is to count the samples, or None."""
-    if isinstance(found, Tensor):
+    if isinstance(returned, Tensor):
         if out_dims is None or isinstance(out_dims, int):
             return [out_dims]
         dims = list(out_dims) if isinstance(out_dims, tuple) and len(out_dims) == 1 else None

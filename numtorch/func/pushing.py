@@ -111,11 +111,11 @@ def eigh(primitive, primals, tangents, attributes):
 # ---------------------------------------------------------------- values of factorisations whose vectors the derivative needs
 @push("linalg_svdvals")
 def singular_values(primitive, primals, tangents, attributes):
-    (_, values, _), (_, found, _) = by_gradient(registry["linalg_svd"], primals, tangents, (False,))
-    return values, found
+    (_, values, _), (_, tangent, _) = by_gradient(registry["linalg_svd"], primals, tangents, (False,))
+    return values, tangent
 
 
 @push("linalg_eigvals", "linalg_eigvalsh")
 def eigenvalues(primitive, primals, tangents, attributes):
-    (values, _), (found, _) = by_gradient(registry[primitive.name.replace("vals", "")], primals, tangents, attributes)
-    return values, found
+    (values, _), (tangent, _) = by_gradient(registry[primitive.name.replace("vals", "")], primals, tangents, attributes)
+    return values, tangent

@@ -145,10 +145,10 @@ def each_sample(level, draw):
     """
     if level.randomness == "error":
         raise RuntimeError(_ERROR)
-    state, found = get_rng_state(), []
+    state, samples = get_rng_state(), []
     with allowed():
         for i in range(level.size):
             if level.randomness == "same" and i:
                 set_rng_state(state)
-            found.append(draw(i))
-    return found
+            samples.append(draw(i))
+    return samples

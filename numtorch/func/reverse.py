@@ -120,8 +120,8 @@ def grad(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
 
     @functools.wraps(func, updated=())
     def gradient(*args, **kwargs):
-        found, value = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        gradients, value = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
     return gradient
 
 

@@ -361,8 +361,8 @@ def _along(op, primals, place, tangent, out, node):
         return node.backward(ones_like(out))[place] * tangent
     values = {name: as_tensor_of(p, out.layout.dtype) if p.layout.weak and name not in op.bool_operands else p
               for name, p in zip(op.parameters, primals)}
-    found, = evaluate([formula], {**values, "grad": tangent, "out": out})
-    return found if isinstance(found, Tensor) else ones_like(out) * found
+    product, = evaluate([formula], {**values, "grad": tangent, "out": out})
+    return product if isinstance(product, Tensor) else ones_like(out) * product
 
 
 # ---------------------------------------------------------------- by the gradient
@@ -393,12 +393,12 @@ def by_gradient(primitive, primals, tangents, attributes):
         starts = [own_place(_over_all(ones_like(detach(o)), levels), False) for o in moved]
         pulled = gradients(moved, [v for v, _ in variables], starts, True)
     with set_grad_enabled(outer):
-        found = gradients(pulled, starts, [t for _, t in variables], outer)
-    each = iter(found)
-    found = [next(each) if isinstance(o, Tensor) and o.layout.dtype.category >= 2 else None for o in outputs]
+        derivatives = gradients(pulled, starts, [t for _, t in variables], outer)
+    each = iter(derivatives)
+    derivatives = [next(each) if isinstance(o, Tensor) and o.layout.dtype.category >= 2 else None for o in outputs]
     if not outer:
         outputs = [without_graph(o) if isinstance(o, Tensor) else o for o in outputs]
-    return unflatten(outputs, form), unflatten(found, form)
+    return unflatten(outputs, form), unflatten(derivatives, form)
 
 
 def _over_all(x, levels):

@@ -102,9 +102,9 @@ def gradients(outputs, variables, grads, create_graph) -> list:
         return [zeros_like(detach(v)) for v in variables]
     # what a batched gradient goes back through are ops: the kernels of a backward that is not recorded know one gradient
     by_ops = create_graph or any(isinstance(g.layout, Wrapping) for _, g in recorded)
-    found = gradients_of([o for o, _ in recorded], variables, [g for _, g in recorded], create_graph=by_ops, retain_graph=True,
-                         allow_unused=True)
-    made = [zeros_like(detach(v)) if g is None else g for g, v in zip(found, variables)]
+    computed = gradients_of([o for o, _ in recorded], variables, [g for _, g in recorded], create_graph=by_ops, retain_graph=True,
+                            allow_unused=True)
+    made = [zeros_like(detach(v)) if g is None else g for g, v in zip(computed, variables)]
     return made if create_graph or not by_ops else [detach(g) for g in made]
 
 

@@ -398,12 +398,12 @@ class Graph:
             names.add(node.name)
             seen.add(node)
             if node.op in ("get_attr", "call_module") and self.owning_module is not None:
-                found = self.owning_module
+                owner = self.owning_module
                 for part in str(node.target).split("."):
-                    if not hasattr(found, part):
+                    if not hasattr(owner, part):
                         raise RuntimeError(f"Node {node} target {node.target} references nonexistent attribute {part} of "
                                            f"{node.target}")
-                    found = getattr(found, part)
+                    owner = getattr(owner, part)
 
     # ------------------------------------------------------------ text
     def python_code(self, root_module: str = "self", **options: Any) -> PythonCode:
@@ -436,9 +436,9 @@ class Graph:
 
     def __deepcopy__(self, memo=None):
         made = Graph(tracer_cls=self._tracer_cls)
-        found, node = made.graph_copy(self, {}, return_output_node=True) or (None, None)
+        output, node = made.graph_copy(self, {}, return_output_node=True) or (None, None)
         if node is not None:
-            made.output(found, node.type).meta = dict(node.meta)
+            made.output(output, node.type).meta = dict(node.meta)
         made._codegen = self._codegen
         return made
 

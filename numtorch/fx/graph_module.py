@@ -178,12 +178,12 @@ def _rebuilt(state, nodes, name):
 
 
 def _copy_path(source, target, path):
-    found = source
+    value = source
     for part in path.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise RuntimeError(f"GraphModule: the path {path!r} leads nowhere")
-        found = getattr(found, part)
-    _assign(found, target, path)
+        value = getattr(value, part)
+    _assign(value, target, path)
 
 
 def _assign(value, target, path):

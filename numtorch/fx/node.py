@@ -77,9 +77,9 @@ def path_of(function: Callable) -> str:
         function: it.
     """
     name = getattr(function, "__name__", type(function).__name__)
-    found = _paths().get(function)
-    if found is not None:
-        return found
+    path = _paths().get(function)
+    if path is not None:
+        return path
     module = getattr(function, "__module__", None) or "builtins"
     module = {"_operator": "operator", "builtins": ""}.get(module, module)
     return f"{module}.{name}" if module else name

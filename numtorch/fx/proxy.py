@@ -165,16 +165,16 @@ class Proxy:
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        found: list[Proxy] = []
+        proxies: list[Proxy] = []
 
         def look(value):
             if isinstance(value, Proxy):
-                found.append(value)
+                proxies.append(value)
             return value
         map_aggregate((args, kwargs or {}), look)
         if getattr(Tensor, getattr(func, "__name__", ""), None) is func and func.__name__.startswith("__"):
-            return found[0].tracer.create_proxy("call_method", func.__name__, args, kwargs or {})
-        return found[0].tracer.create_proxy("call_function", func, args, kwargs or {})
+            return proxies[0].tracer.create_proxy("call_method", func.__name__, args, kwargs or {})
+        return proxies[0].tracer.create_proxy("call_function", func, args, kwargs or {})
 
 
 class Attribute(Proxy):

@@ -50,17 +50,17 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
     taken: set[Node] = set()
     matches: list[Match] = []
     for node in list(graph.nodes):
-        found: dict[Node, Any] = {}
-        if not _matches(anchor, node, found):
+        places: dict[Node, Any] = {}
+        if not _matches(anchor, node, places):
             continue
-        if any(output not in found for output in outputs):
+        if any(output not in places for output in outputs):
             continue
-        inside = {place for part, place in found.items() if part.op != "placeholder" and isinstance(place, Node)}
-        ends = {found[output] for output in outputs}
+        inside = {place for part, place in places.items() if part.op != "placeholder" and isinstance(place, Node)}
+        ends = {places[output] for output in outputs}
         if inside & taken or any(user not in inside for place in inside - ends for user in place.users):
             continue
         taken |= inside
-        matches.append(Match(node, found))
+        matches.append(Match(node, places))
     replaced: dict[Node, Node] = {}
     for match in matches:
         arguments = map_aggregate([match.nodes_map.get(node) for node in given],
@@ -97,23 +97,24 @@ def _graph_of(program) -> Graph:
     return program.graph if isinstance(program, GraphModule) else symbolic_trace(program).graph
 
 
-def _matches(part: Any, place: Any, found: dict) -> bool:
+def _matches(part: Any, place: Any, places: dict) -> bool:
     """Whether a graph's node computes what a pattern's does."""
     if not isinstance(part, Node):
         if isinstance(part, (tuple, list)):
             return isinstance(place, (tuple, list)) and len(part) == len(place) and all(
-                _matches(p, q, found) for p, q in zip(part, place))
+                _matches(p, q, places) for p, q in zip(part, place))
         if isinstance(part, dict):
-            return isinstance(place, dict) and part.keys() == place.keys() and all(_matches(part[k], place[k], found) for k in part)
+            return isinstance(place, dict) and part.keys() == place.keys() and all(
+                _matches(part[k], place[k], places) for k in part)
         return type(part) is type(place) and part == place
-    if part in found:
-        return found[part] is place
+    if part in places:
+        return places[part] is place
     if part.op == "placeholder":
-        found[part] = place
+        places[part] = place
         return True
     if not isinstance(place, Node) or part.op != place.op or part.target != place.target:
         return False
-    if not _matches(part.args, place.args, found) or not _matches(part.kwargs, place.kwargs, found):
+    if not _matches(part.args, place.args, places) or not _matches(part.kwargs, place.kwargs, places):
         return False
-    found[part] = place
+    places[part] = place
     return True

@@ -113,11 +113,11 @@ class DefaultContext(_Sharing):
     def get_context(self, method=None):
         """The context of a start method: "fork", "spawn", "forkserver"; of the chosen one when None."""
         method = method or self._method or _python_default()
-        found = _contexts.get(method)
-        if found is None:
+        context = _contexts.get(method)
+        if context is None:
             raise ValueError(f"cannot find context for {method!r}")
-        found._check_available()
-        return found
+        context._check_available()
+        return context
 
     def set_start_method(self, method, force=False):
         """Choose how processes start when nothing else is said.

@@ -128,7 +128,7 @@ class Connection:
 
 
 def _rebuild(kind, *parts):
-    return kind(*[None if part is None else Channel.found(part[0], Bell((part[1].detach(),)), None) for part in parts])
+    return kind(*[None if part is None else Channel.existing(part[0], Bell((part[1].detach(),)), None) for part in parts])
 
 
 def _one_way():

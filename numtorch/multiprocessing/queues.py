@@ -15,13 +15,13 @@ def _send_bell(bell):
     return None if bell is None else [DupFd(end) for end in bell.ends]
 
 
-def _found_bell(ends):
+def _existing_bell(ends):
     return None if ends is None else Bell(tuple([end.detach() for end in ends]))
 
 
 def _rebuild(kind, number, bell, room):
     self = kind.__new__(kind)
-    self._channel = Channel.found(number, _found_bell(bell), _found_bell(room))
+    self._channel = Channel.existing(number, _existing_bell(bell), _existing_bell(room))
     self._closed = False
     return self
 

@@ -186,22 +186,22 @@ def rebuild_tensor(place, offset, kind, shape, strides, extra):
 def _importable(each):
     """Whether another process finds a function or class by its name: not what was typed into a REPL, nor what is local."""
     module = getattr(each, "__module__", None)
-    found = sys.modules.get(module)
-    if found is None or (module == "__main__" and not hasattr(found, "__file__")):
+    value = sys.modules.get(module)
+    if value is None or (module == "__main__" and not hasattr(value, "__file__")):
         return False
     for part in each.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is each
+        value = getattr(value, part, None)
+    return value is each
 
 
 def _public_place(each):
     """(owner, name) of a function or type of this package that is found there, and not by its own name where it was written."""
     for owner in (Tensor, sys.modules[__name__.partition(".")[0]]):
-        found = vars(owner)
-        if found.get(each.__name__) is each:
+        members = vars(owner)
+        if members.get(each.__name__) is each:
             return owner, each.__name__
         if is_ours(each.__module__):
-            for name, value in found.items():
+            for name, value in members.items():
                 if value is each:
                     return owner, name
     return None

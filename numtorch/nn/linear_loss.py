@@ -75,11 +75,11 @@ class LinearCrossEntropyOptions:
         chosen = min(self.batch_chunk_size or batch, batch)
         if method is not None:
             wanted = -(-batch // -(-classes // max(in_features, 1)))
-            found = min((1 << (wanted - 1).bit_length()) // int(method.partition(":")[2] or 1), batch)
-            if self.batch_chunk_size not in (None, found):
+            by_method = min((1 << (wanted - 1).bit_length()) // int(method.partition(":")[2] or 1), batch)
+            if self.batch_chunk_size not in (None, by_method):
                 raise ValueError(f"batch_chunk_size (={self.batch_chunk_size}) and chunking_method ('{method}') give different "
-                                 f"chunk sizes ({self.batch_chunk_size} vs {found}); pass only one.")
-            chosen = found
+                                 f"chunk sizes ({self.batch_chunk_size} vs {by_method}); pass only one.")
+            chosen = by_method
         return max(1, chosen)
 
 

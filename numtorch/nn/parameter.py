@@ -45,10 +45,10 @@ class Parameter(Tensor):
     __str__ = __repr__
 
     def __deepcopy__(self, memo):
-        found = memo.get(id(self))
-        if found is None:
-            found = memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
-        return found
+        copy = memo.get(id(self))
+        if copy is None:
+            copy = memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        return copy
 
 
 class Buffer(Tensor):

@@ -46,8 +46,8 @@ def strong_wolfe(probe, t, loss, gradient, slope, direction, *, most=25, c1=1e-4
         Loss and gradient at the end, its length, and how often `probe` was called.
     """
     def at(length):
-        value, found = probe(length)
-        return Point(length, value, found, found.dot(direction).item())
+        value, grad = probe(length)
+        return Point(length, value, grad, grad.dot(direction).item())
 
     start, reach = Point(0.0, loss, gradient.clone(), slope), direction.abs().max().item()
     before, point, calls, steps = start, at(t), 1, 0

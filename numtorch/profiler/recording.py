@@ -163,13 +163,13 @@ def _shapes(argument):
 
 
 def _user_frames(frame):
-    found: list = []
-    while frame is not None and len(found) < STACK:
+    frames: list = []
+    while frame is not None and len(frames) < STACK:
         code = frame.f_code
         if not code.co_filename.startswith((PACKAGE, "<numtorch")):
-            found.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
+            frames.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
         frame = frame.f_back
-    return found
+    return frames
 
 
 # ---------------------------------------------------------------- code in front of functions

@@ -47,12 +47,12 @@ def load(content: bytes, unpickler, reader_of, target_of):
 
     reader = reader_of(storage)
     at = len(BEGINNING)
-    found = []
+    loaded = []
     for _ in range(4):                                   # version, machine, object, keys
         step = unpickler(content[at:], reader.meanings, reader.storage_of)
-        found.append(step.load())
+        loaded.append(step.load())
         at += step.pickled.tell()
-    version, machine, made, keys = found
+    version, machine, made, keys = loaded
     if version != 1001 or not isinstance(machine, dict) or not machine.get("little_endian", True):
         raise RuntimeError("load: the file is of an unknown version, or its numbers are big-endian")
     if type(keys) is not list or set(keys) != set(bases):

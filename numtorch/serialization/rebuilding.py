@@ -67,16 +67,16 @@ class Reader:
         """A storage's tensor under a dtype, with the values that PyTorch's conj and neg bits stand for, which tensors here have
         not: the storage is copied, once, and what shares it goes on sharing."""
         place = id(base), kind, conj, neg
-        found = self.seen_as.get(place)
-        if found is None:
+        typed = self.seen_as.get(place)
+        if typed is None:
             if conj or neg:
-                found = self.whole(base, kind, False, False)
-                found = found.conj().clone() if conj else found
-                found = -found if neg else found
+                typed = self.whole(base, kind, False, False)
+                typed = typed.conj().clone() if conj else typed
+                typed = -typed if neg else typed
             else:
-                found = base.view(kind)
-            self.seen_as[place] = found
-        return found
+                typed = base.view(kind)
+            self.seen_as[place] = typed
+        return typed
 
     def rebuild_tensor(self, storage, offset, size, stride, requires_grad, hooks, metadata=None):
         kind = getattr(storage, "dtype", None)

@@ -69,9 +69,9 @@ class Unpickler(pickle._Unpickler):                      # the one in Python, wh
         self.meanings, self.storage_of = meanings, storage_of
 
     def find_class(self, module, name):
-        found = self.meanings.get((module, name))
-        if found is not None:
-            return found
+        meaning = self.meanings.get((module, name))
+        if meaning is not None:
+            return meaning
         root, _, path = module.partition(".")
         return super().find_class(module, name) if root != "torch" else _of_pytorch(path, name)
 

@@ -120,7 +120,7 @@ class Channel:
             self.room.ring()
 
     @classmethod
-    def found(cls, number, bell, room):
+    def existing(cls, number, bell, room):
         """A channel that another process made; this one holds it already, by what brought its number."""
         self = cls.__new__(cls)
         self.heap = heap()
@@ -143,11 +143,11 @@ class Channel:
                 return None
             return held(home, number)
         result = home.critical(hold)
-        return result and cls.found(number, bell, None)
+        return result and cls.existing(number, bell, None)
 
     def beside(self, bell: Bell) -> Channel:
         """The same channel with another end of its bell."""
-        return Channel.found(self.hold.number, bell, None)
+        return Channel.existing(self.hold.number, bell, None)
 
     # ------------------------------------------------------------ sending
     def write(self, data, blocks=(), channels=()) -> Block:

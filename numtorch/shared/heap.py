@@ -324,17 +324,17 @@ class Heap:
 
     def used(self, count):
         """For each block whether it is in use. Runs in `critical`."""
-        records, found = self.records, self.all_holds[self.living(), :count].any(axis=0)
-        channels = np.flatnonzero(found & (self.all_records[:count, KIND] == CHANNEL)).tolist()
+        records, used = self.records, self.all_holds[self.living(), :count].any(axis=0)
+        channels = np.flatnonzero(used & (self.all_records[:count, KIND] == CHANNEL)).tolist()
         while channels:
             for letter in self.letters(channels.pop()):
-                found[letter] = True
+                used[letter] = True
                 for block in self.contents(letter):
-                    if not found[block]:
-                        found[block] = True
+                    if not used[block]:
+                        used[block] = True
                         if records[block * 8 + KIND] == CHANNEL:
                             channels.append(block)
-        return found
+        return used
 
     def sweep(self, force=False) -> None:
         """Free what is not in use. Runs in `critical`.
@@ -346,10 +346,10 @@ class Heap:
         table = self.all_records[:count]
         kinds = table[:, KIND].copy()
         is_locked(self.locks.fd, FAMILY)                 # a call of the kernel between the two orders them on any processor
-        found = self.used(count)
+        in_use = self.used(count)
         owner = self.member + 1
         mine = table[:, OWNER] == owner
-        lost = ((kinds == BLOCK) | (kinds == CHANNEL)) & ~found
+        lost = ((kinds == BLOCK) | (kinds == CHANNEL)) & ~in_use
         for block in np.flatnonzero(lost & mine & (table[:, IN_SEGMENT] > ALONE) & (kinds == BLOCK)).tolist():
             table[block, KIND] = RESERVED
             self.free.setdefault(int(table[block, CAPACITY]), []).append(block)

@@ -94,13 +94,13 @@ def _bytes(count):
 
 def show() -> int:
     """Print all families. Returns the exit status."""
-    found = families()
-    for path in found:
+    paths = families()
+    for path in paths:
         with contextlib.suppress(OSError):
             print(describe(path))
-    if not found and not os.path.isdir("/proc/self/fd"):
+    if not paths and not os.path.isdir("/proc/self/fd"):
         print("programs that share memory are found in /proc, which is closed or not there on this system")
         return 1
-    if not found:
+    if not paths:
         print("no running program of yours shares memory by numtorch")
     return 0

@@ -170,10 +170,10 @@ def storage_of(number: int, generation: int, nbytes: int, start: int, size: int)
         number, generation, nbytes: the block's.
         start, size: the part's.
     """
-    found = _known.get((number, generation, start))
-    if found is not None and isinstance(found.owner, Block) and found.owner.heap is heap() \
-            and place_of(found)[:4] == (number, generation, nbytes, start):
-        return found
+    storage = _known.get((number, generation, start))
+    if storage is not None and isinstance(storage.owner, Block) and storage.owner.heap is heap() \
+            and place_of(storage)[:4] == (number, generation, nbytes, start):
+        return storage
     block = found_again(heap(), number, generation, nbytes)
     storage = _known[number, generation, start] = Storage(block.address + start, size, block)
     return storage

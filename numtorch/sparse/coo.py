@@ -177,7 +177,7 @@ def taken(x, layout, index_parts, coalesced=False) -> Tensor:
         if x.layout.kind == layout.kind and (coalesced or layout.kind != "sparse_coo") and all(
                 a is b for a, b in zip(own, index_parts)):
             return values_of(x)
-        return _found(x, layout, index_parts)
+        return _searched(x, layout, index_parts)
     indices = coordinates_in(layout, index_parts)
     if not indices:
         return expand(unsqueeze(x, 0), index_parts[0].layout.shape[1], *x.layout.shape)
@@ -191,7 +191,7 @@ def _as_stored(layout, index_parts, values):
     return reshape(values, (*index_parts[1].layout.shape, *layout.blocksize, *layout.shape[layout.ndim - layout.dense_dim:]))
 
 
-def _found(x, layout, index_parts):
+def _searched(x, layout, index_parts):
     """`taken` of a sparse tensor of other places: 0 where it has none."""
     if x.layout.kind != "sparse_coo":
         x = to_coo(x)

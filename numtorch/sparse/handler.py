@@ -56,19 +56,19 @@ class Handler:
     assignable = False                                   # views have memory of their own: a write to one reaches nothing
 
     def __call__(self, primitive, tensors, attributes):
-        found = RULES.get(primitive.name)
-        if found is None:
+        rule = RULES.get(primitive.name)
+        if rule is None:
             raise refusal(primitive.name, *tensors)
-        return found(primitive, *tensors, *attributes)
+        return rule(primitive, *tensors, *attributes)
 
     def write(self, primitive, tensors):
         """A call in place: the first of the tensors takes over the result."""
         target = tensors[0]
         if recording(*tensors):
             check_inplace_allowed(target, primitive.name)
-        found = WRITES.get(primitive.name)
-        if found is not None:
-            return found(primitive, *tensors)
+        rule = WRITES.get(primitive.name)
+        if rule is not None:
+            return rule(primitive, *tensors)
         result = self(primitive, tensors, ())
         if not is_sparse(target) or not is_sparse(result):
             raise refusal(primitive.name + "_", *tensors)
@@ -87,9 +87,9 @@ class Handler:
             return plain
         if name in ("every", "cut"):
             dim, size = arguments[0], 1 if name == "every" else arguments[1]
-            steps = [(select, dim, i) if name == "every" else (narrow, dim, i * size, found.shape[dim])
-                     for i, (found, _) in enumerate(plain)]
-            return tuple([(_viewed(layout, found, step), 0) for (found, _), step in zip(plain, steps)])
+            steps = [(select, dim, i) if name == "every" else (narrow, dim, i * size, part.shape[dim])
+                     for i, (part, _) in enumerate(plain)]
+            return tuple([(_viewed(layout, part, step), 0) for (part, _), step in zip(plain, steps)])
         return _viewed(layout, plain[0], (function, *arguments)), 0
 
     def viewed(self, x, layout):

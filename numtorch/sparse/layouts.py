@@ -55,11 +55,11 @@ class SparseLayout(Layout):
     @classmethod
     def of(cls, dtype, shape, sparse_dim, device, *structure):
         key = (cls, dtype, shape, sparse_dim, device, *structure)
-        found = SparseLayout._sparse.get(key)
-        if found is None:
+        layout = SparseLayout._sparse.get(key)
+        if layout is None:
             with SparseLayout._sparse_lock:
-                found = SparseLayout._sparse[key] = cls._made(*key[1:])
-        return found
+                layout = SparseLayout._sparse[key] = cls._made(*key[1:])
+        return layout
 
     @classmethod
     def _made(cls, dtype, shape, sparse_dim, device):

@@ -35,10 +35,10 @@ def remembered(indices: Tensor, key, find, beside=None):
     """`find()`, kept on an indices tensor until somebody writes to it, or to the indices beside it."""
     known = indices.__dict__.setdefault("_pattern", {})
     version = indices.memory.version, None if beside is None else beside.memory.version
-    found = known.get(key)
-    if found is None or found[0] != version:
-        found = known[key] = version, find()
-    return found[1]
+    entry = known.get(key)
+    if entry is None or entry[0] != version:
+        entry = known[key] = version, find()
+    return entry[1]
 
 
 # ---------------------------------------------------------------- kernels

@@ -62,11 +62,11 @@ def host(value: Any) -> Tensor:
 # ---------------------------------------------------------------- numbers
 def scalar(tag: str, value: Any, new_style: bool = False, double_precision: bool = False) -> Any:
     """A number. Raises AssertionError for more than one."""
-    found = host(value)
-    if found.numel() != 1:
-        raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {found.numel()} and {found.ndim} "
+    value = host(value)
+    if value.numel() != 1:
+        raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {value.numel()} and {value.ndim} "
                              f"dimensions.")
-    number = float(found.item())
+    number = float(value.item())
     if not new_style:
         return _summary(tag=tag, simple_value=number)
     tensors = proto("compat.proto.tensor_pb2")
@@ -242,11 +242,11 @@ def video(tag: str, value: Any, fps: float = 4) -> Any:
     Raises:
         AssertionError: a tensor of other dimensions.
     """
-    found = host(value)
-    if found.ndim != 5:
-        raise AssertionError(f"add_video: expected films (N, T, C, H, W), got {tuple(found.shape)}")
-    columns = 1 << (found.shape[0] - 1).bit_length() - ((found.shape[0].bit_length() - 1) // 2)
-    frames = [_rows_of(_grid(frame, columns), "HWC") for frame in found.permute(1, 0, 3, 4, 2)]
+    films = host(value)
+    if films.ndim != 5:
+        raise AssertionError(f"add_video: expected films (N, T, C, H, W), got {tuple(films.shape)}")
+    columns = 1 << (films.shape[0] - 1).bit_length() - ((films.shape[0].bit_length() - 1) // 2)
+    frames = [_rows_of(_grid(frame, columns), "HWC") for frame in films.permute(1, 0, 3, 4, 2)]
     first, *others = [_pillow("Image").fromarray(frame.numpy()) for frame in frames]
     file = io.BytesIO()
     first.save(file, format="GIF", save_all=True, append_images=others, duration=1000 / fps, loop=0)
@@ -281,10 +281,10 @@ def text(tag: str, value: str) -> Any:
 
 def pr_curve_raw(tag: str, rows: Any, num_thresholds: int = 127) -> Any:
     """A curve of precision and recall: (6, thresholds) of true and false positives and negatives, precision and recall."""
-    found, count = host(rows).double(), min(num_thresholds, 127)
+    table, count = host(rows).double(), min(num_thresholds, 127)
     kind = proto("plugins.pr_curve.plugin_data_pb2").PrCurvePluginData
     content = kind(version=0, num_thresholds=count).SerializeToString()
-    held = _tensor_proto("DT_FLOAT", "float_val", found.reshape(-1).tolist(), found.shape)
+    held = _tensor_proto("DT_FLOAT", "float_val", table.reshape(-1).tolist(), table.shape)
     return _summary(tag=tag, tensor=held, metadata=_metadata("pr_curves", content))
 
 
@@ -295,8 +295,8 @@ def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127,
     weight = 1.0 if weights is None else host(weights).double().reshape(-1)
     place = (host(predictions).double().reshape(-1) * (count - 1)).floor().long().clamp(0, count - 1)
     empty = positive.new_zeros(count)
-    found, wrong = empty.index_add(0, place, positive * weight), empty.index_add(0, place, (1.0 - positive) * weight)
-    tp, fp = (cumsum(each.flip(0), 0).flip(0) for each in (found, wrong))
+    right, wrong = empty.index_add(0, place, positive * weight), empty.index_add(0, place, (1.0 - positive) * weight)
+    tp, fp = (cumsum(each.flip(0), 0).flip(0) for each in (right, wrong))
     tn, fn = fp[0] - fp, tp[0] - tp
     least = 1e-7
     precision, recall = (tp / where(total < least, least, total) for total in (tp + fp, tp + fn))

@@ -9,7 +9,7 @@ from ...tensor import Tensor
 from ..distribution import Distribution
 
 _KL_REGISTRY: dict[tuple[type, type], Callable[..., Any]] = {}
-_found: dict[tuple[type, type], Any] = {}                # what was looked up before
+_looked_up: dict[tuple[type, type], Any] = {}            # what was looked up before
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
@@ -40,7 +40,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
 
     def decorator(function):
         _KL_REGISTRY[type_p, type_q] = function
-        _found.clear()
+        _looked_up.clear()
         return function
     return decorator
 
@@ -86,9 +86,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         tensor(0.5000)
     """
     pair = type(p), type(q)
-    function = _found.get(pair)
+    function = _looked_up.get(pair)
     if function is None:
-        function = _found[pair] = _dispatch_kl(*pair)
+        function = _looked_up[pair] = _dispatch_kl(*pair)
     if function is NotImplemented:
         raise NotImplementedError(f"No KL(p || q) is implemented for p type {pair[0].__name__} and q type {pair[1].__name__}")
     return function(p, q)

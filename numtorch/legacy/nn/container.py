@@ -208,10 +208,10 @@ class Branches(Container):
         return zip(self.modules, self._inputs(input), self._parts(gradOutput))
 
     def _gathered(self, gradients, gradOutput):
-        found = self._gather(gradients)
-        if isinstance(found, Tensor):
-            found, = apart([found], gradOutput)
-        self.gradInput = None if found is None else kept(self.gradInput, found)
+        gathered = self._gather(gradients)
+        if isinstance(gathered, Tensor):
+            gathered, = apart([gathered], gradOutput)
+        self.gradInput = None if gathered is None else kept(self.gradInput, gathered)
         return self.gradInput
 
     def updateGradInput(self, input, gradOutput):

@@ -189,12 +189,12 @@ class Module(Convertible):
     # ------------------------------------------------------------ parameters
     def _parameters(self) -> dict:
         """The parameters that there are, by name."""
-        own, found = self.__dict__, {}
+        own, parameters = self.__dict__, {}
         for name in self.parameter_names:                # not a comprehension, which is a call of its own
             weight = own.get(name)
             if weight is not None:
-                found[name] = weight
-        return found
+                parameters[name] = weight
+        return parameters
 
     def parameters(self):
         """A list of the parameters and a list of their gradients; None where there are no parameters."""
@@ -225,11 +225,11 @@ class Module(Convertible):
         Raises:
             RuntimeError: parameters of several types, or shared ones whose gradients are not.
         """
-        found = self.parameters()
-        if found is None:
+        parameters = self.parameters()
+        if parameters is None:
             return None
-        flat, gradient = map(flattened, found)
-        apart = any(weight.storage_offset() != other.storage_offset() for weight, other in zip(*found))
+        flat, gradient = map(flattened, parameters)
+        apart = any(weight.storage_offset() != other.storage_offset() for weight, other in zip(*parameters))
         if apart or flat.numel() != gradient.numel():
             raise RuntimeError(f"flattenParameters: expected gradients that are shared as their parameters are, got {flat.numel()} "
                                f"parameters and {gradient.numel()} gradients")

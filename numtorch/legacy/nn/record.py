@@ -126,10 +126,10 @@ class Record:
         if not roots or not leaves:
             return [_zeros(leaf) for leaf in wanted]
         starts = None if grad_output is None else [start for start, result in zip(given, results) if result.node is not None]
-        found = grad(roots, leaves, starts, retain_graph=True, allow_unused=True)
-        if len(found) == len(wanted) and all(gradient is not None for gradient in found):
-            return list(found)
-        ready = iter(found)
+        computed = grad(roots, leaves, starts, retain_graph=True, allow_unused=True)
+        if len(computed) == len(wanted) and all(gradient is not None for gradient in computed):
+            return list(computed)
+        ready = iter(computed)
         gradients = [None if leaf.node is None else next(ready) for leaf in wanted]
         return [_zeros(leaf) if gradient is None else gradient for leaf, gradient in zip(wanted, gradients)]
 
@@ -182,13 +182,13 @@ class Record:
                             sums[leaf] = _own(gradient, taken)
             finally:
                 state["recording"], state["grad"] = before
-            found = sums
+            by_leaf = sums
         else:
             for leaf, total in sums.items():
                 leaf.grad = total
             try:
                 run_backward((node,), (grad_output,), True, False)
-                found = {leaf.node: leaf.node.grad for leaf in self.inputs if leaf.node is not None}
+                by_leaf = {leaf.node: leaf.node.grad for leaf in self.inputs if leaf.node is not None}
             finally:
                 for leaf in (*self.inputs, *self.weights.values()):
                     if leaf.node is not None:
@@ -197,7 +197,7 @@ class Record:
             return []
         gradients = []
         for leaf in self.inputs:
-            gradient = found.get(leaf.node)
+            gradient = by_leaf.get(leaf.node)
             gradients.append(_zeros(leaf) if gradient is None else gradient)
         return gradients
 

@@ -123,17 +123,17 @@ def cg(opfunc, x, config, state=None):
     length = 1 / (1 - here.slope)
     while calls < most:
         before = point.clone()
-        found, length = search(here, direction, length)
-        if found is not None:
-            history.append(found.f)
-            change = found.gradient.dot(found.gradient).item() - found.gradient.dot(here.gradient).item()
-            direction = direction * (change / here.gradient.dot(here.gradient).item()) - found.gradient
-            slope, failed = found.gradient.dot(direction).item(), False
+        lowest, length = search(here, direction, length)
+        if lowest is not None:
+            history.append(lowest.f)
+            change = lowest.gradient.dot(lowest.gradient).item() - lowest.gradient.dot(here.gradient).item()
+            direction = direction * (change / here.gradient.dot(here.gradient).item()) - lowest.gradient
+            slope, failed = lowest.gradient.dot(direction).item(), False
             if slope > 0:                                # not downwards: begin again
-                direction = found.gradient.neg()
+                direction = lowest.gradient.neg()
                 slope = -direction.dot(direction).item()
             length *= min(ratio, _over(here.slope, slope) if slope else ratio)
-            here = found._replace(slope=slope)
+            here = lowest._replace(slope=slope)
         else:
             point.copy_(before)
             if failed or calls > most:

@@ -269,9 +269,9 @@ class State:
             for name, child in module._modules.items():
                 if child is not None:
                     load(child, f"{prefix}{name}.")
-            found = IncompatibleKeys(missing, unexpected)
+            keys = IncompatibleKeys(missing, unexpected)
             for hook in module._state_hooks_of("load_post"):
-                hook(module, found)
+                hook(module, keys)
 
         load(self, "")
         if strict:

@@ -61,10 +61,10 @@ class UninitializedParameter(_Uninitialized, Parameter):
         return Parameter.__new__(cls, make([], dtype, device), requires_grad)
 
     def __deepcopy__(self, memo):
-        found = memo.get(id(self))
-        if found is None:
-            found = memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
-        return found
+        copy = memo.get(id(self))
+        if copy is None:
+            copy = memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return copy
 
 
 class UninitializedBuffer(_Uninitialized, Buffer):

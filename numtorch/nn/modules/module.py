@@ -135,9 +135,9 @@ class Module(Members, Conversion, Hooks, State):
     def __getattr__(self, name):
         own = self.__dict__
         for table in ("_parameters", "_buffers", "_modules"):
-            found = own.get(table)
-            if found is not None and name in found:
-                return found[name]
+            members = own.get(table)
+            if members is not None and name in members:
+                return members[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name):

@@ -122,9 +122,9 @@ class RNNBase(Module):
         expected = 3 if batch_sizes is None else 2
         if input.layout.ndim != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.layout.ndim}")
-        found = input.layout.shape[-1]
-        if found != self.input_size:
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
+        features = input.layout.shape[-1]
+        if features != self.input_size:
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {features}")
 
     def _state_shapes(self, batch):
         """The shapes of the hidden and of the LSTM's cell state for so many sequences."""
@@ -205,10 +205,11 @@ class RNNBase(Module):
         wanted = 2 if unbatched else 3
         if any(state.layout.ndim != wanted for state in states):
             kind = "unbatched 2-D" if unbatched else "batched 3-D"
-            found = [f"{state.layout.ndim}-D" for state in states]
-            if len(found) == 2:
-                raise RuntimeError(f"For {kind} input, hx and cx should also be {wanted}-D but got ({', '.join(found)}) tensors")
-            raise RuntimeError(f"For {kind} input, hx should also be {wanted}-D but got {found[0]} tensor")
+            dimensions = [f"{state.layout.ndim}-D" for state in states]
+            if len(dimensions) == 2:
+                raise RuntimeError(f"For {kind} input, hx and cx should also be {wanted}-D but got "
+                                   f"({', '.join(dimensions)}) tensors")
+            raise RuntimeError(f"For {kind} input, hx should also be {wanted}-D but got {dimensions[0]} tensor")
 
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"

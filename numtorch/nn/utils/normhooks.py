@@ -51,10 +51,10 @@ class _Recomputed:
     @classmethod
     def take_off(cls, module, name, endings):
         """Make the weight a parameter again."""
-        found = cls.of(module, name)
-        if found is None:
+        own = cls.of(module, name)
+        if own is None:
             raise ValueError(f"{cls.title} of '{name}' not found in {module}")
-        key, hook = found
+        key, hook = own
         with no_grad():
             weight = hook.final(module)
         delattr(module, name)

@@ -99,14 +99,14 @@ class ParametrizationList(ModuleList):
             self.register_buffer(name, made)
 
     def _check(self, original):
-        found = self()
-        if not isinstance(found, Tensor):
-            raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
+        parametrized = self()
+        if not isinstance(parametrized, Tensor):
+            raise ValueError(f"A parametrization must return a tensor. Got {type(parametrized).__name__}.")
         for what in ("dtype", "shape"):
-            if getattr(found, what) != getattr(original, what):
+            if getattr(parametrized, what) != getattr(original, what):
                 raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` flag is "
                                  f"enabled.\nunparametrized {what}: {getattr(original, what)}\nparametrized {what}: "
-                                 f"{getattr(found, what)}")
+                                 f"{getattr(parametrized, what)}")
 
     def _originals(self):
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
@@ -261,15 +261,15 @@ def remove_parametrizations(module, tensor_name: str, leave_parametrized: bool =
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    found = module.parametrizations[tensor_name]
-    if found.is_tensor:
-        original = found.original
+    parametrization = module.parametrizations[tensor_name]
+    if parametrization.is_tensor:
+        original = parametrization.original
         if leave_parametrized:
             with no_grad():
                 original.data = getattr(module, tensor_name).detach().clone()
     elif leave_parametrized:
         made = getattr(module, tensor_name).detach()
-        original = Parameter(made) if made.layout.dtype.category >= 2 and isinstance(found.original0, Parameter) else made
+        original = Parameter(made) if made.layout.dtype.category >= 2 and isinstance(parametrization.original0, Parameter) else made
     else:
         raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
                          "sequence of tensors.")

@@ -245,9 +245,9 @@ class Trainer:
         results: list = []
 
         def closure():
-            loss, found = gradients(group, self.model, self.criterion, self.optimizer, self.clip_value, self.clip_norm,
-                                    self.autocast, self.scaler)
-            results.extend([] if results else found)     # those of the parameters before the step
+            loss, outputs = gradients(group, self.model, self.criterion, self.optimizer, self.clip_value, self.clip_norm,
+                                      self.autocast, self.scaler)
+            results.extend([] if results else outputs)   # those of the parameters before the step
             self._between = True
             return loss
 
