@@ -246,7 +246,7 @@ def merge_parts(x, out, descriptor):
 
 
 class _Kernels:
-    """The kernels of a variance or deviation of one dtype, as `reducewalk.plan_stages` asks for them."""
+    """The kernels of a variance or deviation of one dtype, as `traversal.plan_stages` asks for them."""
     partial = 24
 
     def __init__(self, kind, dtype, out_dtype):
@@ -255,7 +255,7 @@ class _Kernels:
     def abreast(self, stage):
         return False
 
-    def __call__(self, stage, columns_form):
+    def __call__(self, stage, columns_form, descriptors):
         key = stage, columns_form
         if key not in self.made:
             self.made[key] = self._compiled(*key)

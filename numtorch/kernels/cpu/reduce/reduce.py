@@ -1,9 +1,10 @@
 """Reductions to one number an output: sum, prod, max, min, any, all, mean, norms and counts, over any axes and strides.
 
-Two kernels serve them all, reduce_rows and reduce_columns (traversal.py says which is used when). What a reduction means is five
-small functions that the compiler puts in by name: `load` (a stored word as a number), `lift` (what is accumulated), `combine`,
-`finish` and `store` (see families/reductions.py). Accumulation is in `T` over blocks and in `W` across them: float32 over 2048
-elements and float64 across loses nothing that shows in float32, and runs at the speed of memory.
+Rows are reduced one number at a time, columns many abreast (traversal.py says which is used when), each by one of a few kernels:
+a program compiles those that its shapes need. What a reduction means is five small functions that the compiler puts in by name:
+`load` (a stored word as a number), `lift` (what is accumulated), `combine`, `finish` and `store` (see families/reductions.py).
+Accumulation is in `T` over blocks and in `W` across them: float32 over 2048 elements and float64 across loses nothing that shows in
+float32, and runs at the speed of memory.
 
 Variance is in moments.py, the index of an extreme in argreduce.py.
 """
@@ -60,7 +61,6 @@ BLOCK = 2048                     # elements that are accumulated in T before the
 SHORT_ROW = 512                  # the longest row that is taken in whole vectors only
 FEW_COLUMNS = 128                # of CARRY_ROWS at most that are reduced in registers: of more the rows are better read as they lie
 STRIP, HALF_STRIP = 64, 32       # columns: four vectors of them, and two
-ABREAST = False                  # whether vectors reduce the elements as they are stored
 CARRY_ROWS = 128                 # and rows; four at a time, 32 additions follow one another, as in a block of vectors
 lift, combine, finish = unchanged, add, total
 _FLOATING = {larger: fmax, smaller: fmin}                # NaN propagates
@@ -214,33 +214,51 @@ def rows_total(block, x, rows, step, n, exponent):
 
 
 def reduce_rows(x, out, descriptor):
+    """Any rows."""
     n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     kept, kept_dims, reduced, reduced_dims = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
     exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
-    block = local_array(T, 512)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
-        if step == 1 and reduced == 1 and n <= SHORT_ROW:
-            for c in range(0, columns, 512):
-                rows = min(columns - c, 512)
-                short_rows(offset(x, first + c * x_step), x_step, n, rows, block, exponent)
-                y = offset(out, target + c * out_step)
-                for j in range(rows):
-                    y[j * out_step] = store(OUT(finish(W(block[j]), exponent, count)))
-            continue
-        if step == 1 and reduced_dims == 1 and reduced >= 4 and n <= SHORT_ROW:
-            row_step = descriptor[HEADER + 3 * kept_dims + 1]
-            for j in range(columns):
-                result = W(rows_total(block, offset(x, first + j * x_step), reduced, row_step, n, exponent))
-                out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
-            continue
         for j in range(columns):
             result = W(IDENTITY)
             for r in range(reduced):
                 a = offset(x, first + j * x_step + position(r, descriptor, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
                 for i in range(0, n, BLOCK):
                     result = W(combine(result, W(reduce_block(offset(a, i * step), min(n - i, BLOCK), step, exponent))))
+            out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
+
+
+def reduce_short_rows(x, out, descriptor):
+    """Rows of at most SHORT_ROW neighbours."""
+    n, columns, x_step, out_step, kept, kept_dims = (descriptor[0], descriptor[2], descriptor[3], descriptor[4], descriptor[5],
+                                                     descriptor[6])
+    exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
+    block = local_array(T, 512)
+    for k in range(kept):
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
+        for c in range(0, columns, 512):
+            rows = min(columns - c, 512)
+            short_rows(offset(x, first + c * x_step), x_step, n, rows, block, exponent)
+            y = offset(out, target + c * out_step)
+            for j in range(rows):
+                y[j * out_step] = store(OUT(finish(W(block[j]), exponent, count)))
+
+
+def reduce_many_short_rows(x, out, descriptor):
+    """Several rows of at most SHORT_ROW neighbours to one number."""
+    n, columns, x_step, out_step, kept, kept_dims = (descriptor[0], descriptor[2], descriptor[3], descriptor[4], descriptor[5],
+                                                     descriptor[6])
+    exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
+    reduced, row_step = descriptor[7], descriptor[HEADER + 3 * kept_dims + 1]
+    block = local_array(T, 512)
+    for k in range(kept):
+        first = position(k, descriptor, HEADER, kept_dims, 3, 2)
+        target = position(k, descriptor, HEADER, kept_dims, 3, 1)
+        for j in range(columns):
+            result = W(rows_total(block, offset(x, first + j * x_step), reduced, row_step, n, exponent))
             out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
 
 
@@ -251,8 +269,14 @@ def carry(block, wide, lanes):
         block[j] = T(IDENTITY)
 
 
-def many_columns(block, wide, x, width, descriptor, exponent):
-    """All of what is reduced, into `wide`, by way of a block of accumulators. Rows that lie in one by `fold` are joined."""
+def write_columns(y, results, width, descriptor, exponent, count):
+    out_step = descriptor[4]
+    for j in range(width):
+        y[j * out_step] = store(OUT(finish(W(results[j]), exponent, count)))
+
+
+def many_columns(block, wide, x, y, width, descriptor, exponent, count):
+    """Any number of rows, by way of a block of accumulators. Rows that lie in one by `fold` are joined."""
     n, step, x_step, fold, entry = descriptor[0], descriptor[1], descriptor[3], descriptor[9], HEADER + 3 * descriptor[6]
     lanes = width * fold
     for j in range(lanes):
@@ -277,42 +301,47 @@ def many_columns(block, wide, x, width, descriptor, exponent):
         part = offset(wide, f * width)
         for j in range(width):
             wide[j] = W(combine(wide[j], part[j]))
+    write_columns(y, wide, width, descriptor, exponent, count)
+
+
+def columns_alone(block, wide, x, y, width, descriptor, exponent, count):
+    """A single row: nothing is combined."""
+    x_step, out_step = descriptor[3], descriptor[4]
+    for j in range(width):
+        y[j * out_step] = store(OUT(finish(W(value(x[j * x_step], exponent)), exponent, count)))
+
+
+def columns_in_registers(block, wide, x, y, width, descriptor, exponent, count):
+    """A few rows of neighbours."""
+    reduce_strips(block, x, descriptor[0], descriptor[1], width)
+    write_columns(y, block, width, descriptor, exponent, count)
+
+
+def columns_in_block(block, wide, x, y, width, descriptor, exponent, count):
+    """At most CARRY_ROWS rows: nothing is carried."""
+    entry = HEADER + 3 * descriptor[6]
+    for j in range(width):
+        block[j] = T(IDENTITY)
+    for r in range(descriptor[7]):
+        b = offset(x, position(r, descriptor, entry, descriptor[8], 2, 1))
+        add_rows(block, b, descriptor[0], descriptor[1], width, descriptor[3], exponent)
+    write_columns(y, block, width, descriptor, exponent, count)
+
+
+some_columns = many_columns
 
 
 def reduce_columns(x, out, descriptor):
-    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kept, kept_dims, reduced, reduced_dims, fold = descriptor[5], descriptor[6], descriptor[7], descriptor[8], descriptor[9]
+    columns, x_step, out_step, kept, kept_dims = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
     exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
     block = local_array(T, 512)
     wide = local_array(W, 512)
-    single = n * reduced == 1
-    few = x_step == 1 and VECTOR_LANES <= columns <= FEW_COLUMNS and reduced == 1 and n <= CARRY_ROWS
-    direct = fold == 1 and n * reduced <= CARRY_ROWS         # nothing to be carried
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
         for c in range(0, columns, 512):
-            width = min(columns - c, 512)
             a, y = offset(x, first + c * x_step), offset(out, target + c * out_step)
-            if single:                                   # one pass: (1, 1000000) of bools in half of the time
-                for j in range(width):
-                    y[j * out_step] = store(OUT(finish(W(value(a[j * x_step], exponent)), exponent, count)))
-                continue
-            if ABREAST and few:
-                reduce_strips(block, a, n, step, width)
-            elif direct:
-                for j in range(width):
-                    block[j] = T(IDENTITY)
-                for r in range(reduced):
-                    b = offset(a, position(r, descriptor, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
-                    add_rows(block, b, n, step, width, x_step, exponent)
-            else:
-                many_columns(block, wide, a, width, descriptor, exponent)
-                for j in range(width):
-                    y[j * out_step] = store(OUT(finish(wide[j], exponent, count)))
-                continue
-            for j in range(width):
-                y[j * out_step] = store(OUT(finish(W(block[j]), exponent, count)))
+            some_columns(block, wide, a, y, min(columns - c, 512), descriptor, exponent, count)
 
 
 # ---------------------------------------------------------------- planners
@@ -348,30 +377,45 @@ class _Kernels:
             else:
                 self.load = modulus if magnitudes else real_part
         self.partial = itemsize(self.wide)
-        self.found = {}
+        self.compiled = {}
 
-    def __call__(self, stage, columns_form):
-        key = stage, columns_form
-        kernel = self.found.get(key)
+    def __call__(self, stage, columns_form, descriptors):
+        """The kernel of a stage for all these descriptors."""
+        forms = {self._form(stage, columns_form, descriptor) for descriptor in descriptors}
+        form = forms.pop() if len(forms) == 1 else (reduce_columns, many_columns) if columns_form else (reduce_rows, None)
+        kernel = self.compiled.get((stage, form))
         if kernel is None:
-            kernel = self.found[key] = self._compile(stage, columns_form)
+            kernel = self.compiled[stage, form] = self._compile(stage, *form)
         return kernel
+
+    def _form(self, stage, columns_form, descriptor):
+        """The kernel for a descriptor, and how it reduces columns."""
+        n, step, columns, x_step, _, _, _, reduced, reduced_dims, fold = descriptor[:10]
+        if not columns_form:
+            short = step == 1 and n <= SHORT_ROW
+            return (reduce_short_rows if short and reduced == 1 else
+                    reduce_many_short_rows if short and reduced_dims == 1 and reduced >= 4 else reduce_rows), None
+        if n * reduced == 1:
+            return reduce_columns, columns_alone
+        if self.abreast(stage) and x_step == 1 and self.lanes(stage) <= columns <= FEW_COLUMNS and reduced == 1 and n <= CARRY_ROWS:
+            return reduce_columns, columns_in_registers
+        return reduce_columns, columns_in_block if fold == 1 and n * reduced <= CARRY_ROWS else many_columns
 
     def meaning(self, stage):
         """What the names in a kernel of this stage stand for, the type it computes in, and its signature."""
         meaning, last = self.reduction, stage == "last"
-        compute, out_dtype = (self.wide if last else self.compute), (self.wide if stage == "first" else self.out_dtype)
+        compute, out_dtype = self.computes(stage), (self.wide if stage == "first" else self.out_dtype)
         floating = compute.startswith("float")
         result = "uint8" if out_dtype == "bool" else compute_type(out_dtype)
         abreast = self.abreast(stage)
-        lanes = 1 if compute.startswith("complex") else 64 // itemsize(compute)
+        lanes = self.lanes(stage)
         names = dict(T=_scalar(compute), VECTOR_LANES=lanes, W=_scalar(self.wide), OUT=_scalar(result),
                      IDENTITY=_IDENTITIES[meaning.identity, compute],
                      load=_scalar_body(same if last else self.load, compute),
                      lift=_scalar_body(unchanged if last else meaning.lift, compute),
                      combine=_FLOATING.get(meaning.combine, meaning.combine) if floating else meaning.combine,
                      short_row=extreme_short if compute == "float32" and meaning.combine in _FLOATING else reduce_short,
-                     short_rows=reduce_abreast if abreast else reduce_each, ABREAST=abreast, STRIP=4 * lanes, HALF_STRIP=2 * lanes,
+                     short_rows=reduce_abreast if abreast else reduce_each, STRIP=4 * lanes, HALF_STRIP=2 * lanes,
                      COMBINE=_VECTOR_FORMS[meaning.combine] if abreast else 0,
                      LIFT=_VECTOR_FORMS[meaning.lift] + 3 * LOADS.index(self.load) if abreast and not last else 0,
                      winner_of=min if meaning.combine is smaller else max,
@@ -380,15 +424,24 @@ class _Kernels:
         signature = ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")
         return names, compute, signature
 
+    def computes(self, stage):
+        """The type that a stage computes in."""
+        return self.wide if stage == "last" else self.compute
+
+    def lanes(self, stage):
+        """How many numbers of it a vector has."""
+        compute = self.computes(stage)
+        return 1 if compute.startswith("complex") else 64 // itemsize(compute)
+
     def abreast(self, stage):
         """Whether rows and columns are reduced by vectors of what is stored."""
         stored, compute, load = (self.wide, self.wide, same) if stage == "last" else (self.dtype, self.compute, self.load)
         alike = compute_type(stored) == compute if "float" in stored else "int" in stored and "int" in compute
         return alike and load in LOADS and self.reduction.combine in _VECTOR_FORMS and self.reduction.lift in _VECTOR_FORMS
 
-    def _compile(self, stage, columns_form):
+    def _compile(self, stage, kernel, columns):
         names, compute, signature = self.meaning(stage)
-        return compile_kernel(reduce_columns if columns_form else reduce_rows, signature, names, compute)
+        return compile_kernel(kernel, signature, names if columns is None else {**names, "some_columns": columns}, compute)
 
 
 def _scalar_body(function, compute):

@@ -151,9 +151,9 @@ def plan_stages(descriptor: Nest, cost, item, out_item, kernels, parameters=(0.0
         descriptor: the nest.
         cost: the work of an element relative to an addition.
         item, out_item: bytes of an input and an output element.
-        kernels: `kernels(stage, columns_form)` gives the kernel of a stage: "whole", "first" (input to partial results)
-            or "last" (partial results to output); `kernels.abreast(stage)` says whether it reduces rows by vectors, and
-            `kernels.partial` the bytes of a partial result.
+        kernels: `kernels(stage, columns_form, descriptors)` gives the kernel of a stage for all these descriptors: "whole",
+            "first" (input to partial results) or "last" (partial results to output); `kernels.abreast(stage)` says whether it
+            reduces rows by vectors, and `kernels.partial` the bytes of a partial result.
         parameters: two floats for the kernel.
     """
     elements = descriptor.outputs * descriptor.reduction
@@ -164,7 +164,7 @@ def plan_stages(descriptor: Nest, cost, item, out_item, kernels, parameters=(0.0
     if shared:
         rows = [part.descriptor(parameters) for part, *_ in shared]
         offsets = [(x * item, out * out_item) for _, out, x in shared]
-        return prepare(kernels("whole", form), rows, offsets)
+        return prepare(kernels("whole", form, rows), rows, offsets)
     if parts > 1 and descriptor.outputs * parts <= PARTIALS:
         shape = [k[0] for k in descriptor.kept]
         steps = [math.prod(shape[i + 1:]) for i in range(len(shape))]
@@ -173,7 +173,9 @@ def plan_stages(descriptor: Nest, cost, item, out_item, kernels, parameters=(0.0
         if shared:
             rows = [part.descriptor(parameters) for part, _ in shared]
             offsets = [(x * item, i * descriptor.outputs * kernels.partial) for i, (_, x) in enumerate(shared)]
-            first = prepare(kernels("first", form), rows, offsets)
+            first = prepare(kernels("first", form, rows), rows, offsets)
             last = Nest([(n, out, s) for (n, out, _), s in zip(descriptor.kept, steps)], [(parts, descriptor.outputs)])
-            return prepare_stages(first, prepare(kernels("last", last.columns_form()), [last.descriptor(parameters)]))
-    return prepare(kernels("whole", form), [descriptor.descriptor(parameters)], release_lock=busy)
+            rows = [last.descriptor(parameters)]
+            return prepare_stages(first, prepare(kernels("last", last.columns_form(), rows), rows))
+    rows = [descriptor.descriptor(parameters)]
+    return prepare(kernels("whole", form, rows), rows, release_lock=busy)

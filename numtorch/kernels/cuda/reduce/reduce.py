@@ -108,9 +108,13 @@ def reduce_blocks(x, out, descriptor):
 class CudaKernels(_Kernels):
     """The kernels of one reduction of one dtype: what they mean is the CPU's, how they walk is not."""
 
-    def _compile(self, stage, blocks):
-        names, compute, signature = self.meaning(stage)
-        return compile_kernel(reduce_blocks if blocks else reduce_rows, signature, names, compute)
+    def __call__(self, stage, blocks):
+        kernel = self.compiled.get((stage, blocks))
+        if kernel is None:
+            names, compute, signature = self.meaning(stage)
+            function = reduce_blocks if blocks else reduce_rows
+            kernel = self.compiled[stage, blocks] = compile_kernel(function, signature, names, compute)
+        return kernel
 
 
 cuda_kernels = functools.cache(CudaKernels)
