@@ -174,9 +174,10 @@ def tile_names(dtype):
 
 
 @functools.lru_cache(None)
-def kernel_for(function, dtype):
+def kernel_for(function, dtype, **names):
+    """The kernel of a function for a dtype; `names` say what of it this kernel needs."""
     pointers = function.__code__.co_argcount - 1
-    return compile_kernel(function, (dtype + "*",) * pointers + ("int64*",), tile_names(dtype))
+    return compile_kernel(function, (dtype + "*",) * pointers + ("int64*",), {**tile_names(dtype), **names})
 
 
 class Image:

@@ -39,6 +39,7 @@ from .panel import forward_phases, input_phases
 
 T = float32                                              # these are bound by `tile_names`
 WIDTH = 16
+ALONE = 1                                                # whether a group has one feature
 FEATURES, LINES, DOTS = 6, 4, 12                         # of a register tile; `FEATURES * LINES` sums
 TALL_LINES, TALL = 7, (3, 5, 7)                          # rows that share their loads, and of which kernels
 
@@ -267,7 +268,7 @@ def windows(x, weight, bias, out, workspace, descriptor):
         while p < descriptor[PHASES]:
             phase = offset(phases, p * P_WORDS)
             to = offset(out, (number * groups + group) * rows * out_plane + phase[P_PLACE])
-            if phase[P_PAIRED] != 0:
+            if ALONE and phase[P_PAIRED] != 0:
                 for plane in range(phase[P_PLANES]):
                     _pairs_plane(offset(image, plane * phase[P_X_PLANE]), phase, packed, starts[0],
                                  offset(to, plane * phase[P_PLANE]), descriptor)
@@ -277,7 +278,7 @@ def windows(x, weight, bias, out, workspace, descriptor):
             else:
                 for plane in range(phase[P_PLANES]):
                     source, there = offset(image, plane * phase[P_X_PLANE]), offset(to, plane * phase[P_PLANE])
-                    if phase[P_TALL] != 0:
+                    if ALONE and phase[P_TALL] != 0:
                         _tall_plane(source, phase, packed, starts[0], lowest, there, descriptor)
                     elif phase[P_ROWS] == 1 and phase[P_COLUMN] == 1:
                         _window_line(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, descriptor)
@@ -355,7 +356,7 @@ def _plan_windows(dtype, shape, image, phases, rows, weight, out_plane, bias, re
     descriptors = [(first, end, shape.images, shape.groups, rows, weight[0], weight[1], out_plane, int(bias), int(relu),
                     image.table.ctypes.data, table.ctypes.data, len(phases), image.elements, starts, spare, part * scratch)
                    for part, (first, end) in enumerate(pairwise(edges(items, parts)))]
-    prepared = threads.prepare(kernel_for(windows, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
+    prepared = threads.prepare(kernel_for(windows, dtype, ALONE=int(rows == 1)), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     return prepared.with_workspace(parts * scratch * size, image, table, keep)
 
 
