@@ -24,7 +24,6 @@ from .block import (
     BOOL_MASK,
     CAUSAL,
     DEPTH,
-    DROPOUT,
     END,
     FIRST,
     FLOAT_MASK,
@@ -36,7 +35,6 @@ from .block import (
     HEADS,
     KEY_BLOCK,
     KEYS,
-    MASK,
     OUT,
     QUERIES,
     SCALE,
@@ -64,6 +62,7 @@ from .block import (
 T = float32                                              # the compute type; bound by compile_kernel, like the names below
 NR, ACROSS = 32, 64
 LOWEST = -87.0                                           # exp of less is denormal
+HAS_MASK, DROPS = 1, 1                                   # whether there is a mask, and dropout
 load = store = same
 rows_of, row_of = in_place, own_row                      # how K and V become operands, and the stride of their rows then
 
@@ -151,12 +150,12 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
                 reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
                 product(reach, depth, left, row_of(k_row, depth), int64(1), offset(transposed, p), int64(ACROSS), offset(scores, p),
                         int64(ACROSS), int64(0))
-            if descriptor[MASK]:
+            if HAS_MASK:
                 add_mask(scores, keys, mask, q, descriptor, batch, head, first, present, start, room, tile)
             if descriptor[CAUSAL]:
                 hide_future(scores, keys, lanes, first, start)
             online_softmax(scores, keys, lanes, best, total, shrink)
-            if descriptor[DROPOUT]:
+            if DROPS:
                 draw(room, keys, descriptor, state, item, start)
                 multiply_by(scores, room, keys * ACROSS)
             flags = int64(0)
@@ -254,18 +253,18 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
         for i in range(reach, keys):                     # what no query of the panel sees has a probability of 0
             for j in range(p, min(lanes, p + NR)):
                 slopes[i * ACROSS + j] = T(0)
-    if descriptor[MASK]:
+    if HAS_MASK:
         add_mask(scores, keys, mask, q, descriptor, batch, head, first, present, start, offset(workspace, descriptor[SPACES + 11]),
                  offset(workspace, descriptor[SPACES + 12]))
     if descriptor[CAUSAL]:
         hide_future(scores, keys, lanes, first, start)
     kept = offset(workspace, descriptor[SPACES + 11])
-    if descriptor[DROPOUT]:
+    if DROPS:
         blocks = (descriptor[QUERIES] + ACROSS - 1) // ACROSS
         draw(kept, keys, descriptor, state, (batch * descriptor[HEADS] + head) * blocks + first // ACROSS, start)
         multiply_by(slopes, kept, keys * ACROSS)
     probabilities(scores, slopes, keys, lanes, shift, offset(shift, ACROSS))
-    if descriptor[DROPOUT]:
+    if DROPS:
         multiply_by(scores, kept, keys * ACROSS)
     for p in range(0, lanes, NR):
         reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
@@ -355,9 +354,9 @@ class _Problem:
         self.lanes = 2 * self.tile.columns
         self.batch, self.heads, self.group, self.queries, self.keys = batch, heads, group, queries, keys
         self.depth, self.width, self.causal = depth, width, causal
-        flag = {None: 0, "bool": BOOL_MASK}.get(mask, FLOAT_MASK)
-        self.sizes = [heads, group, queries, keys, depth, width, _bits(scale), flag, int(causal), _KEY_BLOCK, int(dropout > 0),
-                      int((1.0 - dropout) * 2 ** 32), _bits(1.0 / (1.0 - dropout) if dropout < 1 else 0.0)]
+        self.parts = dict(HAS_MASK=int(mask is not None), DROPS=int(dropout > 0))
+        self.sizes = [heads, group, queries, keys, depth, width, _bits(scale), BOOL_MASK if mask == "bool" else FLOAT_MASK,
+                      int(causal), _KEY_BLOCK, int((1.0 - dropout) * 2 ** 32), _bits(1.0 / (1.0 - dropout) if dropout < 1 else 0.0)]
 
     def blocks(self):
         """Multiply-adds of each block of queries, of all heads."""
@@ -370,7 +369,7 @@ class _Problem:
         """`words` says what each address points to: x the dtype, c the compute type, b bytes, i int64."""
         tile = self.tile
         names = dict(T=np.dtype(self.compute).type, MR=tile.rows, NV=tile.vectors, W=tile.width, NR=tile.columns,
-                     ACROSS=self.lanes, LOWEST=-87.0 if self.item == 4 else -708.0)
+                     ACROSS=self.lanes, LOWEST=-87.0 if self.item == 4 else -708.0, **self.parts)
         if self.dtype in CONVERTED:
             load, store = CONVERSIONS[self.dtype]
             names.update(load=load, store=store, rows_of=widened, row_of=packed_row)

@@ -22,8 +22,8 @@ ACROSS = 64                                               # queries of a block, 
 
 # The descriptor: which items this part has, sizes, strides in elements (batch, head, row; of the mask also column), offsets
 # into the workspace. In forward an item is a block of queries, in backward a batch and a head of K and V.
-FIRST, END, HEADS, GROUP, QUERIES, KEYS, DEPTH, WIDTH, SCALE, MASK, CAUSAL, KEY_BLOCK, DROPOUT, KEPT_BELOW, KEPT_SCALE = range(15)
-Q, K, V, OUT, MASK_STRIDES, GRAD, GRAD_Q, GRAD_K, GRAD_V, SPACES = 15, 18, 21, 24, 27, 31, 34, 37, 40, 43
+FIRST, END, HEADS, GROUP, QUERIES, KEYS, DEPTH, WIDTH, SCALE, MASK, CAUSAL, KEY_BLOCK, KEPT_BELOW, KEPT_SCALE = range(14)
+Q, K, V, OUT, MASK_STRIDES, GRAD, GRAD_Q, GRAD_K, GRAD_V, SPACES = 14, 17, 20, 23, 26, 30, 33, 36, 39, 42
 FLOAT_MASK, BOOL_MASK = 1, 2
 
 

@@ -356,7 +356,8 @@ def _plan_windows(dtype, shape, image, phases, rows, weight, out_plane, bias, re
     descriptors = [(first, end, shape.images, shape.groups, rows, weight[0], weight[1], out_plane, int(bias), int(relu),
                     image.table.ctypes.data, table.ctypes.data, len(phases), image.elements, starts, spare, part * scratch)
                    for part, (first, end) in enumerate(pairwise(edges(items, parts)))]
-    prepared = threads.prepare(kernel_for(windows, dtype, ALONE=int(rows == 1)), descriptors, [(0,) * 5] * parts, release_lock=threaded)
+    kernel = kernel_for(windows, dtype, ALONE=int(rows == 1))
+    prepared = threads.prepare(kernel, descriptors, [(0,) * 5] * parts, release_lock=threaded)
     return prepared.with_workspace(parts * scratch * size, image, table, keep)
 
 
