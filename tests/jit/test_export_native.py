@@ -195,8 +195,8 @@ def test_what_no_library_can_do_is_refused(tmp_path):
                             (lambda x: weight.add_(x), "writes to a tensor"), (lambda x: x.add_(1), "writes to its arguments")):
         with pytest.raises(RuntimeError, match=words):
             torch.jit.export_native(function, x, path)
-    with pytest.raises(RuntimeError, match=r"test_export_native.py:\d+: Python reads(.|\n)*Conditions, loops"):
-        torch.jit.export_native(torch.jit.script(until), x, path)
+    with pytest.raises(RuntimeError, match=r"test_export_native.py:\d+: Python reads(.|\n)*Conditions, loops(.|\n)*jit.script"):
+        torch.jit.export_native(until, x, path)
     with pytest.raises(ValueError, match="x86-64-v3"):
         torch.jit.export_native(torch.sin, x, path, target="pentium")
     with pytest.raises(ValueError, match="C functions"):

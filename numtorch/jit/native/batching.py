@@ -22,6 +22,9 @@ class Program:
         data: what the library holds.
     """
 
+    pointers = 0                                         # that are set at run time
+    messages: tuple = ()                                 # of errors of its own
+
     def __init__(self, function: Any, args: tuple) -> None:
         self.data = Data()
         batch = args[0].shape[0] if args and args[0].dim() else 1
@@ -34,6 +37,21 @@ class Program:
     def batch(self) -> int:
         """The rows of the example."""
         return self.plans[0][0]
+
+    @property
+    def pieces(self) -> list:
+        """The steps of each plan."""
+        return [plan.steps for _, plan in self.plans]
+
+    @property
+    def inputs(self) -> list:
+        """The layouts of arguments."""
+        return self.plans[0][1].inputs
+
+    @property
+    def outputs(self) -> list:
+        """The layouts of results."""
+        return self.plans[0][1].outputs
 
     @property
     def workspace(self) -> int:

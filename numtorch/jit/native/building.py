@@ -5,10 +5,10 @@ import os
 import shutil
 import subprocess
 import tempfile
+from typing import Any
 
 from ...kernels import compiler
 from . import source
-from .batching import Program
 from .recording import Call, Run
 
 
@@ -29,7 +29,7 @@ def files_of(path: str) -> dict[str, str]:
     return {"library": path + ".so", "header": path + ".h", "example": path + "_example.c"}
 
 
-def build(program: Program, path: str, note: str) -> dict[str, str]:
+def build(program: Any, path: str, note: str) -> dict[str, str]:
     """Write `path.so`, `path.h` and `path_example.c`.
 
     Args:
@@ -49,7 +49,7 @@ def build(program: Program, path: str, note: str) -> dict[str, str]:
     name = os.path.basename(path)
     if not name.isidentifier():
         raise ValueError(f"export_native: the library's name is that of C functions too: {name!r} is none")
-    calls = {each.native for _, recorded in program.plans for step in recorded.steps if isinstance(step, Run) for part in step.parts
+    calls = {each.native for steps in program.pieces for step in steps if isinstance(step, Run) for part in step.parts
              for each in part if isinstance(each, Call)}
     kernels = [kernel for kernel in compiler.known_kernels() if kernel.address in calls]
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -72,8 +72,8 @@ def build(program: Program, path: str, note: str) -> dict[str, str]:
         put(name + ".h", source.header(name, program, note).encode())
         text = put(name + ".c", source.library(name, program, symbols, data).encode())
         exports = put("exports", f"{{ global: {name}_run; local: *; }};".encode())
-        command = [cc, "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-Wl,--no-undefined",
-                   f"-Wl,--version-script={exports}", "-Wl,-z,noexecstack", "-Wl,--gc-sections",
+        command = [cc, "-std=gnu11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden",
+                   "-Wl,--no-undefined", f"-Wl,--version-script={exports}", "-Wl,-z,noexecstack", "-Wl,--gc-sections",
                    "-o", os.path.abspath(files["library"]), text, *objects, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

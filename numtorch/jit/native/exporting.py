@@ -12,11 +12,14 @@ from typing import Any
 from ...kernels import debugmemory, processor, threads
 from ...kernels.compiler import DISABLE_JIT
 from ...serialization import save
+from ...tensor import Tensor
+from ...tree import tensors_in
 from ..programs import ScriptFunction, ScriptModule
 from ..traces import trace
 from .batching import Program
 from .building import build, files_of
 from .recording import as_inputs
+from .scripted import ScriptProgram, script_of
 
 _CHILD = """
 import sys
@@ -61,15 +64,32 @@ def export_native(func: Any, example: Any, path: str, *, target: str | None = No
         raise RuntimeError(f"export_native: expected Linux, whose linkers take the kernels' object code, got {sys.platform}")
     if DISABLE_JIT or debugmemory.MODE:
         raise RuntimeError("export_native: kernels run as Python, or memory is watched (NUMBA_DISABLE_JIT, NUMTORCH_DEBUG_MEMORY)")
-    args = tuple([tensor.detach().contiguous() for tensor in as_inputs(example)])
-    for tensor in args:
+    found = script_of(func)
+    args = tuple([each.detach().contiguous() if isinstance(each, Tensor) else each
+                  for each in as_inputs(example, found is not None)])
+    for tensor in tensors_in(args):
         if tensor.layout.device.type != "cpu" or tensor.layout.handler is not None:
             raise RuntimeError("export_native: the example is on another device or of a special layout")
     if target is not None and target != processor.chosen():
         return _elsewhere(func, args, os.fspath(path), target)
     name = processor.chosen() or f"this processor ({processor.name_and_features()[0]})"
     note = f"For {platform.machine()} Linux and {name}; made for up to {threads.get_num_threads()} threads."
-    return build(Program(func, args), os.fspath(path), note)
+    return build(_program(func, found, args), os.fspath(path), note)
+
+
+def _program(func, found, args):
+    """What the library does: the launches of one call, or those of a script with its loops and conditions, where one call does not
+    say all."""
+    if found is None:
+        return Program(func, args)
+    if all(isinstance(each, Tensor) for each in args):
+        try:
+            program = Program(func, args)
+            if not program.plans[0][1].has_numbers:
+                return program
+        except Exception:                                # whatever it is, staging says it at its line
+            pass
+    return ScriptProgram(*found, args)
 
 
 def _elsewhere(func, args, path, target):

@@ -9,7 +9,7 @@ from ...kernels import compiler, threads
 from ...kernels.program import STACK_BYTES, run_block
 from ...ops.memory.copies import clone
 from ...tensor import Tensor
-from ...tree import map_tensors, tensors_in
+from ...tree import flatten, map_tensors, tensors_in
 from ..capture import Check, Clear, Launch, Watch
 from ..memory import CapturedStorage
 from ..places import alive, version
@@ -65,8 +65,10 @@ class Recorded:
         inputs, outputs: layouts.
         steps: in order.
         workspace: bytes that a call needs.
+        has_numbers: whether there are numbers among the results, which are not exported.
     """
 
+    has_numbers: bool
     inputs: list
     outputs: list
     steps: list
@@ -102,30 +104,57 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
     for tensor in args:
         if version(tensor.memory) != versions.get(id(tensor.memory), 0):
             raise RuntimeError("export_native: the function writes to its arguments")
+    found, results = Recorded(), list(tensors_in(result))
     try:
-        return _Reader(watch, args, list(tensors_in(result)), versions, data).read()
+        reader = Reader(watch, args, versions, data)
+        steps = reader.read(watch.items)
+        steps += [Copy(Word(INPUTS + len(args) + i, 0), reader.memory.locate(tensor.address), tensor.layout.nbytes)
+                  for i, tensor in enumerate(results) if tensor.layout.nbytes]
     except Unknown as error:
         raise RuntimeError(f"export_native: {error}") from None
+    found.inputs, found.outputs = [tensor.layout for tensor in args], [tensor.layout for tensor in results]
+    found.steps = [*[Copy(*each) for each in reader.memory.copies], *steps]
+    found.workspace = reader.memory.workspace
+    found.has_numbers = any(isinstance(each, (bool, int, float)) for each in flatten(result)[0])
+    return found
 
 
 def _values(watch):
     """What to know where elements come to Python."""
     if not any("reads or writes elements" in each.what for each in watch.breaks):
         return ""
-    return "\n  Conditions, loops and numbers that depend on the values of elements are decided in Python, which a library has not."
+    return ("\n  Conditions, loops and numbers that depend on the values of elements are decided in Python, which a library has "
+            "not; those of jit.script(function) it has.")
 
 
-class _Reader:
-    def __init__(self, watch, args, results, versions, data) -> None:
-        self.watch, self.args, self.results = watch, args, results
+class Reader:
+    """Reads what a capture wrote down.
+
+    Args:
+        watch: the capture.
+        args: its arguments; what is no tensor among them has no memory.
+        versions: of all storages before it.
+        data: what the library holds; what is read adds to it.
+    """
+
+    def __init__(self, watch: Watch, args: tuple, versions: dict, data: Data) -> None:
         self.memory = Memory(watch.memory.blocks, args, versions, data)
         self.kernels = {kernel.address: kernel for kernel in compiler.known_kernels()}
         self.launchers = {kernel.address for kernel in threads.launchers()}
         self.stacks: dict[int, Word] = {}
         self.steps: list = []
 
-    def read(self) -> Recorded:
-        for item in self.watch.items:
+    def read(self, items: list) -> list:
+        """Items of the capture as steps.
+
+        Args:
+            items: them.
+
+        Raises:
+            Unknown: what no library has.
+        """
+        self.steps = []
+        for item in items:
             if isinstance(item, Launch):
                 self._launch(item)
             elif isinstance(item, Clear):
@@ -136,17 +165,7 @@ class _Reader:
                 raise Unknown(
                     f"{'random draws are' if type(item).__name__ == 'Draw' else 'an optimiser is'} not exported: call eval()"
                 )
-        found = Recorded()
-        found.inputs = [tensor.layout for tensor in self.args]
-        found.outputs = [tensor.layout for tensor in self.results]
-        for i, tensor in enumerate(self.results):
-            if tensor.layout.nbytes:
-                self.steps.append(
-                    Copy(Word(INPUTS + len(self.args) + i, 0), self.memory.locate(tensor.address), tensor.layout.nbytes)
-                )
-        found.steps = [*[Copy(*each) for each in self.memory.copies], *self.steps]
-        found.workspace = self.memory.workspace
-        return found
+        return self.steps
 
     def _launch(self, launch):
         words, tables, statuses = [], dict(launch.tables), []
@@ -231,17 +250,18 @@ class _Reader:
         return self.stacks[part]
 
 
-def as_inputs(example: Any) -> tuple:
+def as_inputs(example: Any, numbers: bool = False) -> tuple:
     """Examples as a tuple of tensors.
 
     Args:
         example: a tensor, or a tuple of them.
+        numbers: whether there may be numbers among them.
 
     Raises:
         TypeError: something else.
     """
     args = tuple(example) if isinstance(example, (tuple, list)) else (example,)
     for each in args:
-        if not isinstance(each, Tensor):
-            raise TypeError(f"export_native: expected tensors, got {type(each).__name__}")
+        if not isinstance(each, Tensor) and not (numbers and type(each) in (bool, int, float)):
+            raise TypeError(f"export_native: expected tensors{' and numbers' if numbers else ''}, got {type(each).__name__}")
     return args

@@ -1,11 +1,14 @@
-"""The steps of a program as C: tables of numbers, and the few functions that walk them."""
+"""A program as C: tables of numbers, one for each piece, the few functions that walk them, and what calls these: blocks of rows, or
+the control flow of a script (controlsource.py)."""
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .batching import Program
-from .recording import Assert, Call, Copy, Recorded, Run, Store
+from .control import FIRST_MESSAGE
+from .controlsource import control_of
+from .recording import Assert, Call, Copy, Run, Store
 from .words import INPUTS
 
 TYPES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
@@ -13,17 +16,21 @@ TYPES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "
          "complex64": "float", "complex128": "double", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
 ERRORS = (("OK", "done"), ("NULL", "a pointer is null"), ("WORKSPACE", "the workspace is too small"),
           ("THREADS", "the number of threads is not positive, or one could not be started"), ("INDEX", "an index is out of range"),
-          ("BATCH", "the library is for another number of rows"))
+          ("BATCH", "the library is for another number of rows"),
+          ("OVERFLOW", "an integer does not fit 64 bits, or a float is too large"),
+          ("ZERO_DIVISION", "division by zero"), ("VALUE", "a number that a function is not defined for"))
+NUMBERS = {"bool": "uint8_t", "int": "int64_t", "float": "double"}
 MOST_WORDS = 24
 _STORE, _ASSERT, _RUN, _COPY = range(4)
 
 _RUNNER = r"""
-#include <pthread.h>
-#include <string.h>
+struct piece { const number *code; number steps; int wide; };       /* wide: some step has parts that run side by side */
+static const struct piece pieces[] = {PIECE_TABLE};
 
 struct run {
   const char *base[BASES];
-  number batch;
+FIELDS
+  const struct piece *piece;                 /* what all threads run next; null at the end */
   int threads;
   _Atomic int failed;                        /* the phase in which an index was out of range, or -1 */
   pthread_mutex_t gate;                      /* held until all threads are there */
@@ -60,94 +67,110 @@ static const number *run_part(const char *const *base, const number *code, int r
   return code;
 }
 
-/* All blocks of rows, as one of several threads: the parts of a step side by side, what has one part by the first thread. All meet
-   where parts begin and end, and behind a block: between two meetings is a phase. */
-static void *walk(void *given) {
+/* A piece, as one of several threads: the parts of a step side by side, what has one part by the first thread. All meet where parts
+   begin and end, and behind the piece: between two meetings is a phase. */
+static void walk(struct run *run, const struct piece *piece, int me, int threads) {
+  const char *const *base = run->base;
+  const number *code = piece->code;
+  int phase = 0, runs = me == 0;
+  for (number i = 0; i < piece->steps; i++) {
+    number kind = code[0], meets = code[1];
+    code += 2;
+    if (kind == 2) {
+      number parts = *code++;
+      for (number part = 0; part < parts; part++)
+        code = run_part(base, code, parts > 1 ? part % threads == me : runs);
+    } else {
+      if (runs) {
+        if (kind == 0) *(number *)(intptr_t)at(base, code) = at(base, code + 2);
+        else if (kind == 3) memcpy((void *)(intptr_t)at(base, code), (void *)(intptr_t)at(base, code + 2), (size_t)code[4]);
+        else if (*(const number *)(intptr_t)at(base, code) != 0) { run->failed = phase; runs = 0; }
+      }
+      code += kind == 1 ? 2 : kind == 0 ? 4 : 5;
+    }
+    if (meets && threads > 1) pthread_barrier_wait(&run->barrier);
+    if (meets) {
+      if (run->failed == phase) return;
+      phase++;
+    }
+  }
+}
+
+/* A piece, as the first thread, which decides what is run. The others wait, and run the pieces that have something for them. */
+static int run_piece(struct run *run, const struct piece *piece) {
+  if (run->threads > 1 && piece->wide) {
+    run->piece = piece;
+    pthread_barrier_wait(&run->barrier);
+    walk(run, piece, 0, run->threads);
+  } else walk(run, piece, 0, 1);
+  return run->failed < 0 ? NAME_OK : NAME_INDEX;
+}
+
+static void *work(void *given) {
   struct worker *me = given;
   struct run *run = me->run;
-  const char *base[BASES];
-  number row = 0;
-  int phase = 0;
-  for (int p = 0; p < PLANS; p++)
-    for (; run->batch - row >= plans[p].rows; row += plans[p].rows) {
-      const number *code = plans[p].code;
-      int runs = me->number == 0;
-      for (int b = 0; b < BASES; b++) base[b] = (const char *)((intptr_t)run->base[b] + row * row_bytes[b]);
-      for (number i = 0; i < plans[p].steps; i++) {
-        number kind = code[0], meets = code[1];
-        code += 2;
-        if (kind == 2) {
-          number parts = *code++;
-          for (number part = 0; part < parts; part++)
-            code = run_part(base, code, parts > 1 ? part % run->threads == me->number : runs);
-        } else {
-          if (runs) {
-            if (kind == 0) *(number *)(intptr_t)at(base, code) = at(base, code + 2);
-            else if (kind == 3) memcpy((void *)(intptr_t)at(base, code), (void *)(intptr_t)at(base, code + 2), (size_t)code[4]);
-            else if (*(const number *)(intptr_t)at(base, code) != 0) { run->failed = phase; runs = 0; }
-          }
-          code += kind == 1 ? 2 : kind == 0 ? 4 : 5;
-        }
-        if (meets && run->threads > 1) pthread_barrier_wait(&run->barrier);
-        if (meets) {
-          if (run->failed == phase) return 0;
-          phase++;
-        }
-      }
-    }
+  pthread_mutex_lock(&run->gate);
+  pthread_mutex_unlock(&run->gate);
+  while (run->threads > 0) {
+    pthread_barrier_wait(&run->barrier);
+    if (!run->piece) break;
+    walk(run, run->piece, me->number, run->threads);
+  }
   return 0;
 }
 
+CONTROL
 static int run_all(struct run *run, int threads) {
   struct worker workers[MOST_THREADS];
-  int started = 1;
-  workers[0].run = run;
-  workers[0].number = 0;
-  if (threads > 1 && MOST_THREADS > 1) {
-    if (pthread_mutex_init(&run->gate, 0) != 0) return NAME_THREADS;
-    pthread_mutex_lock(&run->gate);
-    for (; started < threads && started < MOST_THREADS; started++) {
-      workers[started].run = run;
-      workers[started].number = started;
-      if (pthread_create(&workers[started].thread, 0, begin, &workers[started]) != 0) break;   /* then there are fewer */
-    }
-    run->threads = started;
-    int there = pthread_barrier_init(&run->barrier, 0, (unsigned)started) == 0;
-    if (!there) run->threads = 0;
-    pthread_mutex_unlock(&run->gate);
-    if (there) walk(&workers[0]);
-    for (int i = 1; i < started; i++) pthread_join(workers[i].thread, 0);
-    if (there) pthread_barrier_destroy(&run->barrier);
-    pthread_mutex_destroy(&run->gate);
-    if (!there) return NAME_THREADS;
-  } else {
-    run->threads = 1;
-    walk(&workers[0]);
+  int started = 1, error;
+  run->threads = 1;
+  if (threads == 1 || MOST_THREADS == 1) return control(run);
+  if (pthread_mutex_init(&run->gate, 0) != 0) return NAME_THREADS;
+  pthread_mutex_lock(&run->gate);
+  for (; started < threads && started < MOST_THREADS; started++) {
+    workers[started].run = run;
+    workers[started].number = started;
+    if (pthread_create(&workers[started].thread, 0, work, &workers[started]) != 0) break;   /* then there are fewer */
   }
-  return run->failed < 0 ? NAME_OK : NAME_INDEX;
+  int there = pthread_barrier_init(&run->barrier, 0, (unsigned)started) == 0;
+  run->threads = there ? started : 0;
+  pthread_mutex_unlock(&run->gate);
+  error = there ? control(run) : NAME_THREADS;
+  run->piece = 0;
+  if (there && started > 1) pthread_barrier_wait(&run->barrier);
+  for (int i = 1; i < started; i++) pthread_join(workers[i].thread, 0);
+  if (there) pthread_barrier_destroy(&run->barrier);
+  pthread_mutex_destroy(&run->gate);
+  return error;
 }
 """
-_BEGIN = r"""
-static void *begin(void *given) {
-  struct worker *me = given;
-  pthread_mutex_lock(&me->run->gate);
-  pthread_mutex_unlock(&me->run->gate);
-  return me->run->threads > 0 ? walk(given) : 0;
+_ROWS = r"""
+/* Blocks of rows, the largest first. */
+static int control(struct run *run) {
+  const char *first[BASES];
+  number row = 0;
+  memcpy(first, run->base, sizeof first);
+  for (int p = 0; p < PIECES; p++)
+    for (; run->batch - row >= rows[p]; row += rows[p]) {
+      for (int b = 0; b < BASES; b++) run->base[b] = (const char *)((intptr_t)first[b] + row * row_bytes[b]);
+      int error = run_piece(run, &pieces[p]);
+      if (error) return error;
+    }
+  return NAME_OK;
 }
-
 """
 
 
-def code_of(recorded: Recorded, numbers: dict[int, int]) -> list[int]:
-    """The steps as numbers.
+def code_of(steps: list, numbers: dict[int, int]) -> list[int]:
+    """A piece as numbers.
 
     Args:
-        recorded: them.
+        steps: of it.
         numbers: of kernels, by their addresses.
     """
     code: list[int] = []
-    wide = [isinstance(step, Run) and len(step.parts) > 1 for step in recorded.steps]
-    for step, meets in zip(recorded.steps, [a or b for a, b in zip(wide, [*wide[1:], True])]):
+    wide = [isinstance(step, Run) and len(step.parts) > 1 for step in steps]
+    for step, meets in zip(steps, [a or b for a, b in zip(wide, [*wide[1:], True])]):
         if isinstance(step, Store):
             code += [_STORE, meets, *step.target, *step.value]
         elif isinstance(step, Assert):
@@ -172,38 +195,46 @@ class Argument(NamedTuple):
     name: str
     kind: str                                            # C's name of an element's type
     is_input: bool
+    is_number: bool                                      # and, where it is an input, given by value
     shape: tuple                                         # of a row, where the number of rows is free
     count: int                                           # elements of that
     size: int                                            # bytes of that
 
+    @property
+    def by_value(self) -> bool:
+        return self.is_input and self.is_number
 
-def arguments_of(program: Program) -> list[Argument]:
-    """The arguments that are tensors, inputs first."""
-    recorded = program.plans[0][1]
+
+def arguments_of(program: Any) -> list[Argument]:
+    """The arguments, inputs first."""
     found = []
-    for is_input, layouts, stem in ((True, recorded.inputs, "input"), (False, recorded.outputs, "output")):
-        for i, layout in enumerate(layouts):
+    for is_input, kinds, stem in ((True, program.inputs, "input"), (False, program.outputs, "output")):
+        for i, layout in enumerate(kinds):
+            name = f"{stem}{i}" if len(kinds) > 1 else stem
+            if isinstance(layout, str):
+                found.append(Argument(name, NUMBERS[layout], is_input, True, (), 1, 0))
+                continue
             kind = str(layout.dtype).removeprefix("torch.")
             shape = tuple(layout.shape)[program.fixed is None:]
             pairs = 2 if kind.startswith("complex") else 1
             count = math.prod(shape)
-            found.append(Argument(f"{stem}{i}" if len(layouts) > 1 else stem, TYPES[kind], is_input, shape, count * pairs,
-                                  count * layout.dtype.itemsize))
+            found.append(Argument(name, TYPES[kind], is_input, False, shape, count * pairs, count * layout.dtype.itemsize))
     return found
 
 
-def prototype(name: str, program: Program) -> str:
+def prototype(name: str, program: Any) -> str:
     """The declaration of the function that runs the program.
 
     Args:
         name: of the library.
         program: what it does.
     """
-    given = [f"{'const ' if each.is_input else ''}{each.kind} *{each.name}" for each in arguments_of(program)]
+    given = [f"{each.kind} {each.name}" if each.by_value else f"{'const ' if each.is_input else ''}{each.kind} *{each.name}"
+             for each in arguments_of(program)]
     return f"int {name}_run(int64_t batch, {', '.join(given)}, void *workspace, size_t workspace_size, int threads)"
 
 
-def header(name: str, program: Program, note: str) -> str:
+def header(name: str, program: Any, note: str) -> str:
     """The header.
 
     Args:
@@ -213,11 +244,13 @@ def header(name: str, program: Program, note: str) -> str:
     """
     big = name.upper()
     shapes = "\n".join(
-        f"   {each.name}: {each.kind}, shape "
+        f"   {each.name}: {each.kind}, a number" if each.is_number else f"   {each.name}: {each.kind}, shape "
         f"{tuple(each.shape) if program.fixed else '(batch' + ''.join(f', {n}' for n in each.shape) + ')'}, row-major"
         for each in arguments_of(program)
     )
-    codes = "\n".join(f"#define {big}_{code} {i} /* {text} */" for i, (code, text) in enumerate(ERRORS))
+    codes = "\n".join([*[f"#define {big}_{code} {i} /* {text} */" for i, (code, text) in enumerate(ERRORS)],
+                       *[f"#define {big}_RAISED_{i} {FIRST_MESSAGE + i} /* {_comment(text)} */"
+                         for i, text in enumerate(program.messages)]])
     rows = f"Sizes are fixed, batch is {program.batch}: {program.fixed}." if program.fixed else \
         f"batch may be any number: rows are computed in blocks of {program.batch}, and the rest one by one."
     return f"""/* {name}: a program that numtorch exported. {note}
@@ -247,7 +280,7 @@ extern "C" {{
 """
 
 
-def library(name: str, program: Program, symbols: list[tuple[int, str]], data_file: str) -> str:
+def library(name: str, program: Any, symbols: list[tuple[int, str]], data_file: str) -> str:
     """The library's C.
 
     Args:
@@ -258,31 +291,39 @@ def library(name: str, program: Program, symbols: list[tuple[int, str]], data_fi
     """
     big, arguments = name.upper(), arguments_of(program)
     numbers = {address: i for i, (address, _) in enumerate(symbols)}
-    tables, plans = [], []
-    for i, (rows, recorded) in enumerate(program.plans):
-        code = code_of(recorded, numbers) or [0]
+    tables, pieces = [], []
+    for i, steps in enumerate(program.pieces):
+        code = code_of(steps, numbers) or [0]
         lines = ",\n  ".join(", ".join(map(str, code[at:at + 16])) for at in range(0, len(code), 16))
         tables.append(f"static const number steps{i}[] = {{\n  {lines}\n}};")
-        plans.append(f"{{steps{i}, {len(recorded.steps)}, {rows}}}")
-    most = max([len(step.parts) for _, recorded in program.plans for step in recorded.steps if isinstance(step, Run)], default=1)
+        wide = any(isinstance(step, Run) and len(step.parts) > 1 for step in steps)
+        pieces.append(f"{{steps{i}, {len(steps)}, {int(wide)}}}")
+    most = max([len(step.parts) for steps in program.pieces for step in steps if isinstance(step, Run)], default=1)
     cases = "\n".join(f"    case {n}: ((void (*)({', '.join(['number'] * n)}))f)({', '.join(f'w[{i}]' for i in range(n))}); break;"
                       for n in range(1, MOST_WORDS + 1))
-    nulls = " || ".join(f"!{each.name}" for each in arguments if each.count) or "0"
-    sets = "\n".join(f"  run.base[{INPUTS + i}] = (const char *){each.name};" for i, each in enumerate(arguments))
+    nulls = " || ".join(f"!{each.name}" for each in arguments if each.count and not each.by_value) or "0"
+    sets = "\n".join(f"  run.{each.name} = {each.name};" if each.by_value else
+                     f"  run.base[{INPUTS + i}] = (const char *){each.name};" for i, each in enumerate(arguments))
     wrong = f"batch != {program.batch}" if program.fixed else "batch < 0"
     steps = ", ".join(str(each.size if program.fixed is None else 0) for each in arguments)
-    runner = _RUNNER.replace("CASES", cases).replace("NAME_", f"{big}_")
-    split = runner.index("static int run_all")
+    fields = "\n".join(["  number batch;", *[f"  {each.kind} {each.name};" for each in arguments if each.by_value]])
+    if isinstance(program, Program):
+        control = f"static const number rows[] = {{{', '.join(str(rows) for rows, _ in program.plans)}}};\n" + \
+            f"static const number row_bytes[BASES] = {{{', '.join(['0'] * INPUTS + [steps])}}};\n" + _ROWS
+    else:
+        control = control_of(program, [f"run->{each.name}" for each in arguments if each.by_value])
+    runner = _RUNNER.replace("CASES", cases).replace("FIELDS", fields).replace("CONTROL", control).replace("NAME_", f"{big}_")
     externs = "".join(f"extern void {symbol}(void);\n" for _, symbol in symbols)
     return f"""#include "{name}.h"
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
 {externs}
 typedef int64_t number;
 static void (*const kernels[])(void) = {{{", ".join([symbol for _, symbol in symbols] or ["0"])}}};
 {chr(10).join(tables)}
-static const struct {{ const number *code; number steps, rows; }} plans[] = {{{", ".join(plans)}}};
-static const number row_bytes[] = {{{", ".join(["0"] * INPUTS + [steps])}}};
-#define PLANS {len(plans)}
-#define BASES {INPUTS + len(arguments)}
+#define PIECES {len(pieces)}
+#define BASES {INPUTS + len(arguments) + program.pointers}
 #define MOST_WORDS {MOST_WORDS}
 #define MOST_THREADS {most}
 
@@ -295,7 +336,7 @@ extern const char {name}_data[] __attribute__((visibility("hidden")));
 void *_Py_NoneStruct __attribute__((visibility("hidden")));
 #define UNUSED(function) __attribute__((visibility("hidden"))) void *function(void) {{ return 0; }}
 UNUSED(PyLong_AsVoidPtr) UNUSED(PyEval_SaveThread) UNUSED(PyEval_RestoreThread) UNUSED(Py_IncRef) UNUSED(PyErr_BadArgument)
-{runner[:split]}{_BEGIN}{runner[split:]}
+{runner.replace("PIECE_TABLE", ", ".join(pieces) or "{0, 0, 0}")}
 __attribute__((visibility("default")))
 {prototype(name, program)} {{
   struct run run;
@@ -314,6 +355,10 @@ __attribute__((visibility("default")))
 """
 
 
+def _comment(text):
+    return text.replace("*/", "* /").replace("\n", " ")
+
+
 def _data(name, data, data_file):
     """The data as the assembler has it: bytes of a file, and addresses of places in it between them."""
     lines, at = [], 0
@@ -326,7 +371,7 @@ def _data(name, data, data_file):
     return "\n".join(lines)
 
 
-def example(name: str, program: Program) -> str:
+def example(name: str, program: Any) -> str:
     """A program that calls the library.
 
     Args:
@@ -336,8 +381,9 @@ def example(name: str, program: Program) -> str:
     big, arguments = name.upper(), arguments_of(program)
     files = " ".join(f"{each.name}.bin" for each in arguments)
     rows = "" if program.fixed else "(size_t)batch * "
-    buffers = "\n".join(f"  size_t {each.name}_size = {rows}{each.count} * sizeof({each.kind});\n"
+    buffers = "\n".join(f"  size_t {each.name}_size = {'' if each.is_number else rows}{each.count} * sizeof({each.kind});\n"
                         f"  {each.kind} *{each.name} = malloc({each.name}_size + 1);" for each in arguments)
+    given = ", ".join(f"*{each.name}" if each.by_value else each.name for each in arguments)
     moves = {
         is_input: "\n".join(
             f'  if (!transfer(argv[{i + 3}], "{"r" if is_input else "w"}b", {each.name}, {each.name}_size)) return 2;'
@@ -366,7 +412,7 @@ int main(int argc, char **argv) {{
 {buffers}
   void *workspace = malloc({big}_WORKSPACE_SIZE);
 {moves[True]}
-  int error = {name}_run(batch, {", ".join(each.name for each in arguments)}, workspace, {big}_WORKSPACE_SIZE, atoi(argv[1]));
+  int error = {name}_run(batch, {given}, workspace, {big}_WORKSPACE_SIZE, atoi(argv[1]));
   if (error != {big}_OK) {{ fprintf(stderr, "error %d\\n", error); return 1; }}
 {moves[False]}
   {frees} free(workspace);

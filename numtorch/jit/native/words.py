@@ -13,6 +13,7 @@ import numpy as np
 from ...kernels import compiler
 from ...layout import Layout
 from ...storage import Storage
+from ...tensor import Tensor
 from ..places import Spans, alive, extents, version
 
 CONSTANT, DATA, WORKSPACE = range(3)                     # bases; behind them inputs, then outputs
@@ -85,7 +86,8 @@ class Memory:
 
     def __init__(self, blocks, inputs, versions, data: Data) -> None:
         self.data = data
-        self.inputs = Spans([(*extents(tensor), (tensor, i)) for i, tensor in enumerate(inputs)])
+        self.inputs = Spans([(*extents(tensor), (tensor, i)) for i, tensor in enumerate(inputs) if isinstance(tensor, Tensor)])
+        self.places = Spans([])                          # memory that has a word already
         self.versions, self.workspace = versions, 0
         self.blocks = Spans([(address, size, self.reserve(size)) for address, size, _ in blocks])
         storages, prepared = alive()
@@ -156,6 +158,9 @@ class Memory:
         """
         if 0 <= word < SMALL_INTEGER:
             return Word(CONSTANT, word)
+        span = self.places.find(word)
+        if span is not None:
+            return span[2].moved(word - span[0])
         span = self.inputs.find(word)
         if span is not None:
             tensor, number = span[2]

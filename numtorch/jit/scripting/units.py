@@ -71,6 +71,7 @@ class Script:
         exec(compile(module, self.source.file, "exec"), scope)         # of nodes that the checker made
         self.function = scope.pop(self.tree.name)
         self.function.__qualname__ = self.name
+        self.function.script = self                      # for whoever goes through what it calls (native/staging.py)
         return self
 
     def run(self, args: tuple, kwargs: dict) -> Any:
