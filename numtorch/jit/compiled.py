@@ -13,6 +13,7 @@ from .calls import IGNORED, capture, key_of, reach_of, reason_before, world
 from .capture import Break, Watch
 from .freezing import is_tracing
 from .improving import Improvement
+from .quick import MISS, written
 from .recorded import Recording
 from .replay import HAS_GRAPH, Replay
 from .splitting import split
@@ -39,11 +40,26 @@ class _Kind:
         self.objects: list = []                          # whose identity is part of the kind
         self.split: Any = None                           # what is called instead, where it is split
         self.recording: Recording | None = None          # where its results have a graph
+        self.quick: dict = {}                            # by replay, the function for calls where nothing has changed
 
     def use(self, replay) -> None:
         """Try a replay, or what has come in its place, first from now on."""
         first = replay if replay.successor is None else replay.successor
         self.replays = [first, *[each for each in self.replays if each is not replay and each is not first]]     # others read it
+
+    def quickened(self, replay, args, missed):
+        """The function for the next call, where nothing changes until then, or None.
+
+        Args:
+            replay: what has just run.
+            args: the call's arguments.
+            missed: the function that was tried before.
+        """
+        function = self.quick.get(replay)
+        if function is None or function is missed:
+            function = written(replay, args)
+            self.quick = {**{each: self.quick.get(each) for each in self.replays}, replay: function}
+        return function
 
 
 class Compiled:
@@ -58,8 +74,14 @@ class Compiled:
         functools.update_wrapper(self, function)
         self._function, self._options = function, options
         self._kinds: dict = {}
+        self._quick: Any = None                          # of the last call
 
     def __call__(self, *args, **kwargs):
+        quick = None if kwargs else self._quick
+        if quick is not None:
+            result = quick(args)
+            if result is not MISS:
+                return result
         if memory_mode.memory is not None or self._options["disable"]:
             return self._function(*args, **kwargs)
         tensors: list = []
@@ -83,6 +105,7 @@ class Compiled:
                     if result is not None:
                         if number or replay.successor is not None:
                             kind.use(replay)
+                        self._quick = None if better is not None or kwargs else kind.quickened(replay, args, quick)
                         return result[0]
         if kind.recording is not None and kind.reason is None and not is_tracing():
             result = kind.recording.call(tensors, args, kwargs)
@@ -156,7 +179,7 @@ class Compiled:
         return (kind.split or self._function)(*args, **kwargs)
 
 
-IGNORED.append((Compiled, {"_kinds"}))
+IGNORED.append((Compiled, {"_kinds", "_quick"}))
 
 
 def _reached(function, codes, args, kwargs, tensors):

@@ -22,6 +22,7 @@ from ..kernels.compiler import compile_kernel
 from ..kernels.intrinsics import as_pointer
 
 _WORD = 8
+_VERSION_TAG = 384                                       # where a class has it: behind `tp_del`
 
 
 def compare_words(table, found, descriptor):
@@ -136,7 +137,7 @@ def _identity(key, places):
 
 
 def of_object(value, held) -> list:
-    """The words of an object that refer to what it holds directly: of its slots, or of a function."""
+    """The words of an object that refer to what it holds directly: of its slots."""
     first, last = id(value) + 16, id(value) + type(value).__basicsize__
     words = struct.unpack(f"{(last - first) // _WORD}q", ctypes.string_at(first, last - first))
     pairs = []
@@ -146,6 +147,29 @@ def of_object(value, held) -> list:
             raise Unknown
         pairs += [_field(first + _WORD * i, id(each)) for i in at]
     return pairs
+
+
+@functools.cache
+def _function_places() -> dict:
+    """Where a function has what decides on a call of it, by its attributes."""
+    def sample(x=1, *, y=2):
+        return x, y
+    words = [read(id(sample) + place) for place in range(0, type(sample).__basicsize__, _WORD)]
+    return {name: _WORD * words.index(id(getattr(sample, name))) for name in ("__code__", "__defaults__", "__kwdefaults__")}
+
+
+def of_function(value) -> list:
+    """The words of a function that are its code and its defaults; where it has none of these, too."""
+    return [_field(id(value) + place) for place in _function_places().values()]
+
+
+def of_class(kind) -> tuple:
+    """The word of a class in which CPython numbers its states: another number, never used before, where an attribute of it or of a
+    base changes. Raises Unknown where it has none yet."""
+    pair = _field(id(kind) + _VERSION_TAG)
+    if not pair[1]:
+        raise Unknown
+    return pair
 
 
 def of_own_dict(value) -> list:
@@ -182,6 +206,14 @@ def _changes(value, words, change):
     return before and not watched.are_same()
 
 
+def _with_tag():
+    """A class that has its number."""
+    base = type("Base", (), {"other": 1})
+    kind = type("Kind", (base,), {"method": 1})
+    hasattr(kind, "method")                              # looking one up is what gives it one
+    return kind
+
+
 @functools.cache
 def is_known() -> bool:
     """Whether this Python's objects are laid out as is expected here: each kind is changed in each way, and looked at."""
@@ -196,9 +228,6 @@ def is_known() -> bool:
         each.x, each.y = objects[0], objects[1]
     sample = _Sample()
     sample.a, sample.b = objects[0], objects[1]
-
-    def function():
-        return keyed
 
     try:
         changed = [
@@ -218,7 +247,12 @@ def is_known() -> bool:
             _changes(types.CellType(keyed), of_cell, lambda x: setattr(x, "cell_contents", objects)),
             _changes({**keyed}, lambda x: [of_length(x)], lambda x: x.pop("key 5")),
             _changes([object()], lambda x: [of_count(id(x[0]))], lambda x: x.append(x[0])),
-            _changes(function, lambda x: of_object(x, [x.__code__]), lambda x: setattr(x, "__code__", (lambda: keyed).__code__))]
-    except (Unknown, StopIteration, KeyError):
+            *[_changes(make(), of_function, lambda x, name=name, new=new: setattr(x, name, new))
+              for name, new in (("__code__", (lambda: keyed).__code__), ("__defaults__", (keyed,)), ("__kwdefaults__", keyed))
+              for make in (lambda: lambda: keyed, lambda: lambda a=1, *, b=2: keyed)],
+            *[_changes(_with_tag(), lambda x: [of_class(x)], change) for change in (
+                lambda x: setattr(x, "method", objects[0]), lambda x: setattr(x.__base__, "other", objects[0]),
+                lambda x: setattr(x, "new", objects[0]), lambda x: delattr(x.__base__, "other"))]]
+    except (Unknown, StopIteration, KeyError, ValueError):
         return False
     return all(changed)

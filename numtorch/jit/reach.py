@@ -231,7 +231,7 @@ class Reach:
         if code in self.codes:
             self.followed.add(code)
             read = lambda: [function.__code__, function.__defaults__, function.__kwdefaults__]
-            self._hold(name, read, None, lambda: guards.of_object(function, read()))
+            self._hold(name, read, None, lambda: guards.of_function(function))
             defaults = f"defaults of {name}"
             return [*cells, (defaults, function.__defaults__), (defaults, function.__kwdefaults__)]
         if any(function is root for root in self.roots): # this package's own code does not run as a user's; what it was given does
@@ -258,7 +258,8 @@ class Reach:
                 continue
             own = {key: each for key, each in vars(base).items() if not key.startswith("__")}
             keys = list(own)
-            self._hold(f"class {base.__name__}", functools.partial(_values, vars(base), keys), keys)
+            self._hold(f"class {base.__name__}", functools.partial(_values, vars(base), keys), keys,
+                       functools.partial(_of_class, base))
             result += [(f"{base.__name__}.{key}", each.__func__ if isinstance(each, (staticmethod, classmethod)) else
                        each.fget if isinstance(each, property) else each) for key, each in own.items()]
         return result
@@ -329,6 +330,10 @@ def difference_of(held) -> str | None:
             if a is not b and not same(a, b):
                 return f"{name} has changed" + (f" ({labels[i]})" if labels is not None and i < len(labels) else "")
     return None
+
+
+def _of_class(kind):
+    return [guards.of_class(kind)]
 
 
 def _contents(cell):

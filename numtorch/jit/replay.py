@@ -25,7 +25,7 @@ from .steps import Draw, Update
 SMALL_INTEGER = 1 << 16                                  # no address is as small
 HAS_GRAPH = "it returns a tensor that has a graph"
 LOOKS = 50                                               # times that words of memory are read anew, of each kind
-_HOLE = object()                                         # where a result has a tensor
+HOLE = object()                                          # where a result has a tensor
 
 
 class NotCaptured(Exception):
@@ -67,6 +67,7 @@ class Replay:
         self.successor: Replay | None = None             # what is to be used instead
         self.passes: dict[str, int] = {}                 # that made it
         self.stays: str | None = None                    # why there is nothing better
+        self.quickened = 0                               # functions for calls of it where nothing has changed (quick.py)
         self.before, self.reach, self.memory = before, before.reach, watch.memory
         self.result = result
         if watch.memory.elsewhere:
@@ -341,7 +342,7 @@ class Replay:
         self.written: list = []                          # gradients' memory, and how far its version goes on
         self.own = {id(s) for s in self.used.values()} | {id(s) for s in self.exported}
         self.layouts = [t.layout for t in self.before.tensors]
-        self.structure = map_tensors(lambda tensor: _HOLE, self.result)
+        self.structure = map_tensors(lambda tensor: HOLE, self.result)
         self.updates = [step for step in self.steps if type(step) is Update]
         for update in self.updates:                      # of gradients that end in the call, the program's own
             update.leaves = [(leaf, grad) for leaf, grad in update.leaves
@@ -349,6 +350,8 @@ class Replay:
                              and not any(leaf is old[0] and grad is leaf.grad for old in self.old_gradients)]
         self.places = self.before.places
         self.leaf_extras = [(leaf, leaf.extras, leaf.post_hooks) for leaf, _, _ in self.leaves]
+        self.hooks = [(table, dict(table)) for _, extras, after in self.leaf_extras
+                      for table in (None if extras is None else extras.hooks, after) if table is not None]
         self.all_leaves, self.leaves = [leaf for leaf, _, _ in self.leaves], []
         self.before = self.result = None
         self.exported = [] if not self.reuse else self.exported
@@ -380,6 +383,9 @@ class Replay:
         for leaf, extras, hooks in self.leaf_extras:
             if leaf.extras is not extras or leaf.post_hooks is not hooks:
                 return False
+        for table, hooks in self.hooks:
+            if table != hooks:
+                return False
         for leaf in self.absent:
             if leaf.grad is not None:
                 return False
@@ -397,6 +403,8 @@ class Replay:
             pairs += [guards.of_slot(tensor, name) for name in ("address", "layout", "node", "memory")]
         for leaf, *_ in self.leaf_extras:
             pairs += [guards.of_slot(leaf, name) for name in ("extras", "post_hooks")]
+        for table, _ in self.hooks:
+            pairs += guards.of_dict(table)
         pairs += [guards.of_slot(leaf, "grad") for leaf in self.absent]
         self.words = guards.Words(pairs)
 
@@ -441,7 +449,7 @@ class Replay:
                 self.settled += 1
                 self.steady = steady.words_of(self)
         result = iter([self._result(each, storages, tensors) for each in self.results])
-        return (filled(self.structure, _HOLE, result),)
+        return (filled(self.structure, HOLE, result),)
 
     def _place_gradients(self) -> bool | None:
         """Where the call reads and leaves gradients. Whether all are where they were in the last call; None where an optimiser's
