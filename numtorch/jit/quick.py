@@ -73,7 +73,7 @@ def written(replay, args) -> Any:
     Returns:
         The function; None where a call needs what only the long way does.
     """
-    if replay.words is None or replay.steady is None or replay.better is not None or replay.quickened >= WRITTEN:
+    if replay.unchanged.words is None or replay.steady is None or replay.better is not None or replay.quickened >= WRITTEN:
         return None
     replay.quickened += 1
     try:
@@ -92,12 +92,13 @@ class _Writer:
     def __init__(self, replay) -> None:
         self.replay = replay
         self.lines: list[str] = []
-        self.keep: list[Any] = [replay.words, replay.steady, replay.places, list(replay.reach.held)]
+        unchanged = replay.unchanged
+        self.keep: list[Any] = [unchanged.words, replay.steady, unchanged.places, list(replay.reach.held)]
         self.scope: dict[str, Any] = dict(
             ALLOCATION, Tensor=Tensor, MISS=MISS, modes=modes, autocast=_autocast, replay=replay, own=replay.own,
             block=replay.block, block_address=replay.block_address, acquire=replay.lock.acquire, release=replay.lock.release,
             filled=filled, complain=_complain, kernel=_kernel(), keep=self.keep)
-        self.pairs = [*zip(*[iter(replay.words.table.tolist())] * 2), *zip(*[iter(replay.steady.table.tolist())] * 2)]
+        self.pairs = [*zip(*[iter(unchanged.words.table.tolist())] * 2), *zip(*[iter(replay.steady.table.tolist())] * 2)]
 
     def name(self, kind, value) -> str:
         """A name for a value."""
@@ -121,8 +122,8 @@ class _Writer:
                  "    return MISS",
                  "replay.running = True",
                  "try:")
-        if replay.rest:
-            self.scope.update(rest=replay.rest, difference_of=difference_of)
+        if replay.unchanged.rest:
+            self.scope.update(rest=replay.unchanged.rest, difference_of=difference_of)
             self.add("if difference_of(rest) is not None:", "    return MISS", indent=2)
         storages = self._places()
         updates = self._steps()

@@ -15,16 +15,15 @@ from ..kernels.program import CONSTANT, Program, stores_words
 from ..storage import Storage, ring_for, take
 from ..tensor import Tensor, wrap
 from ..tree import filled, map_tensors, tensors_in
-from . import guards, steady
+from . import steady
 from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage
 from .places import Slot, Spans, alive, extents, overlap, reached, spent, version
-from .reach import difference_of
 from .steps import Draw, Update
+from .unchanged import LOOKS, Unchanged
 
 SMALL_INTEGER = 1 << 16                                  # no address is as small
 HAS_GRAPH = "it returns a tensor that has a graph"
-LOOKS = 50                                               # times that words of memory are read anew, of each kind
 HOLE = object()                                          # where a result has a tensor
 
 
@@ -325,10 +324,10 @@ class Replay:
         self.result_slots = [(of["result", i], ring_for(s.nbytes, s.device)) for i, s in enumerate(self.exported)]
         self.new_gradients = []                          # [leaf, slot, tensor]
         self.old_gradients = []                          # (leaf, slot or None, layout, offset)
-        self.absent, self.dropped = [], []
+        self.dropped, absent = [], []
         for i, (leaf, grad, after) in enumerate(self.leaves):
             if grad is None:
-                self.absent.append(leaf)
+                absent.append(leaf)
             else:
                 slot = of["gradient before", i]
                 self.old_gradients.append((leaf, slot if slot in self.touched else None, grad.layout,
@@ -337,7 +336,6 @@ class Replay:
                 self.new_gradients.append([leaf, of["gradient", i], after])
             elif after is None and grad is not None:
                 self.dropped.append(leaf)
-        self.looks, self.words, self.rest = 0, None, []
         self.settled, self.steady = 0, None
         self.written: list = []                          # gradients' memory, and how far its version goes on
         self.own = {id(s) for s in self.used.values()} | {id(s) for s in self.exported}
@@ -348,11 +346,8 @@ class Replay:
             update.leaves = [(leaf, grad) for leaf, grad in update.leaves
                              if not any(leaf is new[0] and grad is new[2] for new in self.new_gradients)
                              and not any(leaf is old[0] and grad is leaf.grad for old in self.old_gradients)]
-        self.places = self.before.places
-        self.leaf_extras = [(leaf, leaf.extras, leaf.post_hooks) for leaf, _, _ in self.leaves]
-        self.hooks = [(table, dict(table)) for _, extras, after in self.leaf_extras
-                      for table in (None if extras is None else extras.hooks, after) if table is not None]
         self.all_leaves, self.leaves = [leaf for leaf, _, _ in self.leaves], []
+        self.unchanged = Unchanged(self.reach, self.before.places, self.all_leaves, absent)
         self.before = self.result = None
         self.exported = [] if not self.reuse else self.exported
 
@@ -364,49 +359,14 @@ class Replay:
                 return False
         if len(tensors) > 1 and len({id(t.memory) for t in tensors}) < len(tensors) and overlap(tensors):
             return False
-        if self.words is None or not self.words.are_same() or (self.rest and difference_of(self.rest) is not None):
-            if not self._is_same():
-                return False
-            self._look_at_words()
+        if not self.unchanged.holds():
+            return False
         for leaf, slot, layout, _ in self.old_gradients:
             grad = leaf.grad
             if grad is None or grad.layout is not layout or (slot is not None and (id(grad.memory) in self.own or any(
                     grad.memory is t.memory for t in tensors))):
                 return False
         return True
-
-    def _is_same(self):
-        """Whether Python holds what it held."""
-        for tensor, storage, address, layout, node in self.places:
-            if tensor.address != address or tensor.layout is not layout or tensor.node is not node or tensor.memory is not storage:
-                return False
-        for leaf, extras, hooks in self.leaf_extras:
-            if leaf.extras is not extras or leaf.post_hooks is not hooks:
-                return False
-        for table, hooks in self.hooks:
-            if table != hooks:
-                return False
-        for leaf in self.absent:
-            if leaf.grad is not None:
-                return False
-        return self.reach.difference() is None
-
-    def _look_at_words(self):
-        """Have the next calls compare words of memory, where that is possible."""
-        self.looks += 1
-        self.words = None
-        if self.looks > LOOKS or not guards.is_known():
-            return
-        pairs, self.rest = self.reach.words()
-        self.places = [(t, t.memory, t.address, t.layout, t.node) for t, *_ in self.places]     # of an address, the very object
-        for tensor, *_ in self.places:
-            pairs += [guards.of_slot(tensor, name) for name in ("address", "layout", "node", "memory")]
-        for leaf, *_ in self.leaf_extras:
-            pairs += [guards.of_slot(leaf, name) for name in ("extras", "post_hooks")]
-        for table, _ in self.hooks:
-            pairs += guards.of_dict(table)
-        pairs += [guards.of_slot(leaf, "grad") for leaf in self.absent]
-        self.words = guards.Words(pairs)
 
     def run(self, tensors):
         """The result of a call on tensors that fit; None where an optimiser's step would be another one."""
@@ -445,7 +405,7 @@ class Replay:
             grad = None
             for leaf in self.dropped:
                 leaf.grad = None
-            if stayed and self.settled < LOOKS and self.words is not None:
+            if stayed and self.settled < LOOKS and self.unchanged.words is not None:
                 self.settled += 1
                 self.steady = steady.words_of(self)
         result = iter([self._result(each, storages, tensors) for each in self.results])
