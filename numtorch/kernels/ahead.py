@@ -8,7 +8,7 @@ Which process compiles a kernel is settled by the store (`store.compiling`): a c
 process waits for it.
 
 There is a child for each processor, since this process often waits. What the first one is at, a second one begins from the other
-end.
+end. A child says which kernels it has named, so that who waits on a terminal can be told how many are to come.
 
 Only where kernels are being compiled at all, there are several processors, and no other thread of Python could hold a lock during
 a fork: all others wait, as the thread does that watches tqdm's bars. `NUMTORCH_COMPILE_AHEAD=0` turns it off.
@@ -39,6 +39,7 @@ PATIENCE = 20.0                                          # seconds that this pro
 
 _expected: deque = deque(maxlen=256)                     # what makes a call, until a child takes it over
 _children: dict = {}                                     # of each the pipe that it holds open, the one that it watches, its calls
+_named_by_children: set = set()                          # the keys of kernels
 _alive: int | None = None                                # in a child: the end of a pipe that closes with the process that forked it
 
 
@@ -82,10 +83,7 @@ def start() -> None:
     """Give what is expected to a child, where one may be made."""
     if _alive is not None:                               # a child: what it was told of others is closed
         return
-    if _children:
-        for end in select.select(_children, (), (), 0)[0]:
-            os.close(_children.pop(end)[0])
-            os.close(end)
+    _hear()
     if not _expected or len(_children) >= _most() or not _others_wait() or _is_child():
         return
     calls = [*_expected]
@@ -94,6 +92,27 @@ def start() -> None:
         calls[:0] = others
     with contextlib.suppress(OSError):                   # no more processes or files: then nothing is compiled ahead
         _fork(calls)
+
+
+def number_to_come(made) -> int:
+    """How many kernels are sure to be needed, as far as is known.
+
+    Args:
+        made: the keys of those that there are.
+    """
+    if _alive is None:
+        _hear()
+    return len(_named_by_children.difference(made))
+
+
+def _hear():
+    """Take from the children what they named, and leave those that have ended."""
+    for end in select.select(_children, (), (), 0)[0] if _children else ():
+        keys = os.read(end, 1 << 16)
+        _named_by_children.update(keys.decode().split())
+        if not keys:
+            os.close(_children.pop(end)[0])
+            os.close(end)
 
 
 def _others_wait():
@@ -143,7 +162,11 @@ def _make(calls, held, watched):
     os.closerange(low + 1, high)
     os.closerange(high + 1, os.sysconf("SC_OPEN_MAX"))
     os.nice(10)
-    kernels = _named(calls)
+    named = _named(calls)
+    os.set_blocking(held, False)
+    with contextlib.suppress(OSError):                   # so many that the pipe is full
+        os.write(held, "".join(f"{key}\n" for key in named).encode())
+    kernels = [*named.values()]
     for kernel in reversed(kernels) if _children else kernels:
         _end_with_parent()
         with contextlib.suppress(Exception):             # another compiles it, or it cannot be compiled
@@ -156,7 +179,7 @@ def _end_with_parent():
 
 
 def _named(calls):
-    """The kernels of calls, in their order, and of those that are expected when they are made."""
+    """The kernels of calls by their keys, in their order, and of those that are expected when they are made."""
     results = []                                         # kept, since their backward is expected
     _expected.clear()
     with kernels_named() as kernels:
@@ -169,4 +192,4 @@ def _named(calls):
                         results.append(call())
             calls = [*_expected]
             _expected.clear()
-    return [*kernels.values()]
+    return kernels

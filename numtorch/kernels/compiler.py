@@ -405,7 +405,7 @@ def _text(function, names, compute, signature, nogil, fastmath, interleave):
 
 def _compiled_once(key, name, make):
     """The machine code of a kernel that is not stored: made here, or by another process that is at it already."""
-    progress.compiling(name)
+    progress.compiling(name, lambda: ahead.number_to_come([*_kernels, key]))
     with store.compiling(key, ahead.patience()) as object_code:
         if object_code is not None and _symbol(key).encode() in object_code:
             statistics.loaded += 1

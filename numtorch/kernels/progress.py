@@ -25,10 +25,12 @@ class Progress:
     def __init__(self):
         self.explained, self.length, self.doing = False, 0, ""
 
-    def compiling(self, name):
-        """A kernel is about to be compiled."""
+    def compiling(self, name, number_to_come):
+        """A kernel is about to be compiled; `number_to_come()` says how many more are known to be needed."""
         if statistics.seconds > self.QUIET and _is_watched(sys.stderr):
-            self._write(f"numtorch: {self.doing}compiling {name} (kernel {statistics.compiled + 1}, {statistics.seconds:.0f} s)")
+            more = number_to_come()
+            self._write(f"numtorch: {self.doing}compiling {name} (kernel {statistics.compiled + 1}, {statistics.seconds:.0f} s"
+                        + (f", at least {more} to come)" if more else ")"))
 
     def compiled(self, name, seconds, kept):
         """A kernel was compiled, and kept or not."""

@@ -165,7 +165,7 @@ if {named}:
         module(x)
     except Stop:
         ahead.expect, ahead._alive = expect, os.pipe()[0]
-    for kernel in ahead._named(calls):
+    for kernel in ahead._named(calls).values():
         kernel.make()
 else:
     out = module(x)
@@ -194,8 +194,23 @@ def test_a_second_child_looks_at_no_other(monkeypatch):
     monkeypatch.setattr(ahead, "_most", lambda: 2)
     monkeypatch.setattr(ahead, "_children", {gone: (held, [])})
     monkeypatch.setattr(ahead, "_alive", watched)
-    assert ahead._named([lambda: (ahead.expect(lambda: made.append("after")), made.append("given"))]) == []
+    assert ahead._named([lambda: (ahead.expect(lambda: made.append("after")), made.append("given"))]) == {}
     assert made == ["given", "after"]
+
+
+def test_children_say_what_is_to_come(monkeypatch, tmp_path):
+    """A child names three kernels, of which one is made; the others are to come, and stay so when it has ended."""
+    from numtorch.kernels import ahead
+    living, held = os.pipe()
+    watched, ours = os.pipe()
+    monkeypatch.setattr(ahead, "_children", {living: (ours, [])})
+    monkeypatch.setattr(ahead, "_named_by_children", set())
+    assert ahead.number_to_come([]) == 0
+    os.write(held, b"a\nb\nc\n")
+    assert ahead.number_to_come(["b", "d"]) == 2 and ahead._children
+    os.close(held)
+    assert ahead.number_to_come(["b", "d"]) == 2 and not ahead._children
+    os.close(watched)
 
 
 def test_a_child_ends_with_its_parent(tmp_path):

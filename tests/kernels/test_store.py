@@ -209,12 +209,21 @@ def test_waiting_is_shown_on_one_line_and_explained_once(monkeypatch, stream, se
     progress.statistics.seconds, line = seconds, progress.Progress()
     watched = stream is not io.StringIO
     for _ in range(2):
-        line.compiling("softmax" * 20)
+        line.compiling("softmax" * 20, lambda: 3)
         assert ("numtorch: compiling softmax" in sys.stderr.getvalue().split("\r")[-1]) == (watched and bool(said))
         assert len(sys.stderr.getvalue().split("\r")[-1]) < 80
         line.compiled("softmax", 0.5, kept)
     lines = what_is_seen(sys.stderr.getvalue()).splitlines()
     assert len(lines) == bool(said and watched) and (not lines or re.search(said, lines[0])), lines
+
+
+@pytest.mark.parametrize("number, said", [(0, ""), (12, ", at least 12 to come")])
+def test_how_many_are_to_come_is_said_where_it_is_known(monkeypatch, number, said):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress, "statistics", progress.Statistics())
+    progress.statistics.seconds = 2.0
+    progress.Progress().compiling("softmax", lambda: number)
+    assert sys.stderr.getvalue() == f"\rnumtorch: compiling softmax (kernel 1, 2 s{said})"
 
 
 def test_pipes_have_a_record_for_each_kernel(monkeypatch, caplog):
