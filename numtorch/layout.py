@@ -80,7 +80,7 @@ class Layout:
     _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
     _lock = survive_fork(threading.Lock())
     _most = MOST_LAYOUTS                                 # layouts at which views are forgotten
-    _recent: deque = deque(maxlen=512)                   # kept alive: results come and go, and making a layout takes 2 us
+    _recent: deque = deque(maxlen=512)                   # kept alive: results come and go, and layouts are slow to make
 
     @staticmethod
     def of(dtype: dtype, shape: tuple, strides: tuple | None = None, device: device = cpu, weak: bool = False) -> Layout:

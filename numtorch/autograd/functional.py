@@ -151,8 +151,8 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         inputs = _prepared(inputs, create_graph)
         outputs, outputs_tuple = _run(func, inputs, "jvp", strict)
         starts = tuple([arithmetic.zeros_like(o.detach()).requires_grad_() for o in outputs])
-        turned = _gradients(outputs, inputs, starts, True, strict, _UNUSED)
-        result = _gradients(turned, starts, v, create_graph, False, _UNUSED)
+        pulled_back = _gradients(outputs, inputs, starts, True, strict, _UNUSED)
+        result = _gradients(pulled_back, starts, v, create_graph, False, _UNUSED)
     return _finished(outputs, outputs_tuple, create_graph), _finished(result, outputs_tuple, create_graph)
 
 
@@ -205,8 +205,8 @@ def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
         output = _scalar(func, inputs, "hvp", strict)
         first = _gradients((output,), inputs, (arithmetic.ones_like(output.detach()),), True, strict, _UNUSED)
         starts = tuple([arithmetic.zeros_like(x.detach()).requires_grad_() for x in inputs])
-        turned = _gradients(first, inputs, starts, True, strict, _UNUSED_TWICE)
-        result = _gradients(turned, starts, v, create_graph, False, _UNUSED)
+        pulled_back = _gradients(first, inputs, starts, True, strict, _UNUSED_TWICE)
+        result = _gradients(pulled_back, starts, v, create_graph, False, _UNUSED)
     return _finished((output,), False, create_graph), _finished(result, is_tuple, create_graph)
 
 

@@ -17,7 +17,7 @@ OFF, PLAIN, RARE = 0, 1, 2
 
 
 class _Modes(threading.local):
-    """Instance attributes, not class defaults: falling back to the class costs 40 ns at every recorded call.
+    """Instance attributes, not class defaults: falling back to the class is a second lookup at every recorded call.
 
     `recording` sums up the others for hot paths, which can afford to look at one: OFF, PLAIN, or RARE when anomaly mode or
     saved-tensor hooks ask for more than the plain record. Change `grad` through `switch`.

@@ -30,7 +30,7 @@ class SharedMemory:
 
 
 class _Blocks(dict):
-    """Types of buffers by their bytes. NumPy takes a buffer in a quarter of a microsecond, and a description in words in three."""
+    """Types of buffers by their bytes. NumPy takes a buffer in a twelfth of the time of a description in words."""
 
     def __missing__(self, nbytes):
         if len(self) >= 1024:

@@ -1,9 +1,8 @@
 """What a kernel is made of: the function with its names filled in, and the fingerprint of all that shapes its code.
 
-A kernel is written over global names: its dtype `T`, an op's scalar body, how words are loaded. `bind` puts what they stand
-for into the globals of the function and of every helper it calls, replaces intrinsics by the form that the target has, and
-gives the literals of formulas the compute type: Numba would promote `1 / (1 + x)` with float32 x to float64, which halves the
-speed (18.7 against 8.0 us for x*2+1 over 100k elements).
+A kernel is written over global names: its dtype `T`, an op's scalar body, how words are loaded. `bind` puts what they stand for
+into the globals of the function and of every helper it calls, replaces intrinsics by the form that the target has, and gives the
+literals of formulas the compute type: Numba would promote `1 / (1 + x)` with float32 x to float64, which halves the speed.
 
 Since a name reaches every helper, it must mean one thing in all their files. Two that did not (a count of lanes, 16 in one
 file and 8 in another) left half of every random draw at zero; `Names` refuses that. Nor may a number be bound to a name that says
@@ -53,7 +52,8 @@ OUTLINED: dict[pytypes.FunctionType, str] = {}           # helpers that stay fun
 
 def outlined(function):
     """Mark a helper that kernels call and have no copies of. LLVM puts one wherever it is called, and large loops cost as much
-    again to optimise each time; a call costs 2 ns. Not for what is called for each element, nor what constants make simpler."""
+    again to optimise each time; beside one, a call costs nothing. Not for what is called for each element, nor what constants make
+    simpler."""
     OUTLINED[function] = "".join(f"{len(part)}{part}" for part in f"{function.__module__}.{function.__qualname__}".split(".")) + "B"
     return function
 

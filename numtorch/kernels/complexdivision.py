@@ -32,10 +32,10 @@ def _divide(context, builder, signature, values):
     ratio = builder.select(nothing, zero, builder.fdiv(small, large))
     x, y = builder.select(wide, a, b), builder.select(wide, b, a)
     below = builder.fadd(large, builder.fmul(small, ratio))
-    turned = builder.fsub(y, builder.fmul(x, ratio))
+    crossed = builder.fsub(y, builder.fmul(x, ratio))
     result = context.make_complex(builder, signature.return_type)
     result.real = builder.fdiv(builder.fadd(x, builder.fmul(y, ratio)), below)
-    result.imag = builder.fdiv(builder.select(wide, turned, builder.fneg(turned)), below)
+    result.imag = builder.fdiv(builder.select(wide, crossed, builder.fneg(crossed)), below)
     return result._getvalue()
 
 

@@ -51,7 +51,7 @@ def transposed(extents, steps, output, least) -> tuple | None:
     return None
 
 
-LEAST_REPEATED = 2048            # elements: writing a row over and over takes 60 ns, which must be made good
+LEAST_REPEATED = 2048            # elements, which make good that a row is written over and over
 
 
 def repeated(extents, steps, output, longest) -> str:
@@ -72,8 +72,8 @@ LONGEST_BLOCK = 256              # of elements that may each be on a cache line 
 
 
 def lengthened(extents, steps) -> tuple[list, list]:
-    """The walk with blocks of another dimension innermost, where the innermost one is short: one by one, 200,000 rows of 2 elements
-    are copied in 500 µs, and so in 90. A block's cache lines stay near while all of a short row's elements are at their turn.
+    """The walk with blocks of another dimension innermost, where the innermost one is short: 200,000 rows of 2 elements take 5
+    times as long to copy one by one. A block's cache lines stay near while all of a short row's elements are at their turn.
 
     The dimension is the one with the smallest steps of those that are long.
     """
@@ -103,8 +103,8 @@ def descriptor(extents, strides, operands) -> list:
     return [inner, middle, outer, len(extents), *inner_steps, *middle_steps, *tail]
 
 
-LEAST_BYTES = 250_000            # moved by each part, in 2.5 us: a call of 4 us gains nothing of a second thread, one of 6 a third
-LEAST_WORK = 165_000             # or computed by each, cost times bytes of an element, in 1.5 us: what stays in a core gains early
+LEAST_BYTES = 250_000            # moved by each part: with half as much a call gains nothing of a second thread
+LEAST_WORK = 165_000             # or computed by each, cost times bytes of an element: what stays in a core gains early
 
 
 def split(extents, strides, itemsizes, cost, keep=None) -> tuple[list, list | None]:

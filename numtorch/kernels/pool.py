@@ -6,16 +6,16 @@ that comes late finds it changed and cannot take a part of the wrong job; and a 
 not begun, only for parts already being worked on. The launcher takes the first part, workers the last: what a part touched is
 then in the cache of the thread that gets it next time.
 
-A worker that finds nothing to do looks again for 200 µs, because the next call of a model mostly follows within that: 100 µs after
-the last one a 128 x 128 product takes 18 µs, and 40 where its worker must be woken. It does not offer its processor to others
-meanwhile: beside a thread of NumPy's BLAS, which looks for work and does, it was not let run again for milliseconds, and
-1000 x 1000 x 16 took 250 µs instead of 125. Then it sleeps in `read` until a launcher writes. What it reads is Linux's eventfd, or
-a pipe: a write to a pipe tells the scheduler that the writer is about to sleep, and it put the worker on the launcher's processor,
-where the two took turns for as long as they ran (512 x 512 products in twice the time).
+A worker that finds nothing to do looks again for 200 µs, because the next call of a model mostly follows within that, and a
+128 x 128 product takes twice as long where its worker must be woken. It does not offer its processor to others meanwhile: beside a
+thread of NumPy's BLAS, which looks for work and does, it would not be let run again for long, and 1000 x 1000 x 16 takes twice as
+long. Then it sleeps in `read` until a launcher writes. What it reads is Linux's eventfd, or a pipe: a write to a pipe tells the
+scheduler that the writer is about to sleep, and it puts the worker on the launcher's processor, where the two take turns for as
+long as they run (512 x 512 products take twice the time).
 
-Why not TBB or OpenMP (whose parallel-for Numba's extension modules offer): TBB's workers fall asleep at once, and waking
-them took 10 µs of a 128 x 128 product's 26; OpenMP's wait for one another at the end of every loop, so that two processes of two
-threads each on two cores took 8 ms for a 256 x 256 product, against 0.2.
+Why not TBB or OpenMP (whose parallel-for Numba's extension modules offer): TBB's workers fall asleep at once, and waking them is
+0.4 of a 128 x 128 product; OpenMP's wait for one another at the end of every loop, so that in two processes of two threads each on
+two cores a 256 x 256 product takes forty times as long.
 
 The state is an array of 64-bit words that kernels and workers share, each hot word on a cache line of its own.
 """

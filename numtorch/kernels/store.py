@@ -1,12 +1,11 @@
 """The on-disk store of compiled kernels.
 
-One immutable file a kernel, named by the hash of everything that shaped its machine code (source, argument types,
-options, compiler versions, processor), plus packs: many such entries in one file, to carry about and to keep folders
-short (43 kernels load in 17 ms either way). Every entry carries its own checksum and is checked when it is read; a file
-is written beside its place and renamed into it, so readers never see half of one and writers never harm each other.
-A package named numtorch_kernels, where it is installed, has packs too, for a baseline of processors: they are asked for
-what this processor's own store does not have.
-Where the directory cannot be written, kernels are compiled again in each process, which works, only slower.
+One immutable file a kernel, named by the hash of everything that shaped its machine code (source, argument types, options, compiler
+versions, processor), plus packs: many such entries in one file, to carry about and to keep folders short (kernels load as fast
+either way). Every entry carries its own checksum and is checked when it is read; a file is written beside its place and renamed
+into it, so readers never see half of one and writers never harm each other. A package named numtorch_kernels, where it is
+installed, has packs too, for a baseline of processors: they are asked for what this processor's own store does not have. Where the
+directory cannot be written, kernels are compiled again in each process, which works, only slower.
 
 What is loaded runs. So nothing is read or written where another user could write: not the folders of the store nor its files may
 belong to anybody but this user or root, or be writable by the group or by all; and the store is never in the working directory.

@@ -1,12 +1,12 @@
 """`prepare`: one parallel-for for every threaded kernel, on a pool of workers (`pool.py`), or one part after another.
 
-A threaded kernel is an ordinary serial kernel called once a part, by address, on its share of the work. Every argument of a
-kernel is a 64-bit word, so a part is described by what to *add* to each word: a byte offset for an address, another
-descriptor for a size. A plan writes these offsets down once (`prepare`); a launch then is one call. No kernel is compiled
-twice, and none with `parallel=True` (200 ms against 50).
+A threaded kernel is an ordinary serial kernel called once a part, by address, on its share of the work. Every argument of a kernel
+is a 64-bit word, so a part is described by what to *add* to each word: a byte offset for an address, another descriptor for a size.
+A plan writes these offsets down once (`prepare`); a launch then is one call. No kernel is compiled twice, and none with
+`parallel=True`, which takes four times as long to compile.
 
-In a forked child the parts run one after another, until it asks for threads itself (`set_num_threads`): forking while another
-thread ran a parallel kernel deadlocked 4 children of 14, serial parts none of 100.
+In a forked child the parts run one after another, until it asks for threads itself (`set_num_threads`): forked while another thread
+runs a parallel kernel, it may wait for ever in one of its own.
 """
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> P
         offsets: for each part, what it adds to each address, in bytes; a workspace of its own, the last address, is left out.
             None where nothing is added.
         workspace: bytes of scratch memory that each part has to itself.
-        release_lock: let other Python threads run during a single-part call too; worth its 40 ns above some 20 µs.
+        release_lock: let other Python threads run during a single-part call too; worth its price in calls of some 20 µs or more.
 
     Raises:
         RuntimeError: a number in a descriptor does not fit 64 bits.

@@ -383,7 +383,7 @@ class Heap:
             self.gone.append(int(block))
 
     def _give_back(self):
-        """Give back the memory that the last sweep found. That takes 0.2 ms a megabyte, and other processes need not wait."""
+        """Give back the memory that the last sweep found. That takes long for large ones, and other processes need not wait."""
         while self.gone:
             record = self.gone[-1] * 8
             if self.records[record + KIND] == GONE and self.records[record + OWNER] == self.member + 1:

@@ -97,7 +97,7 @@ def load_matrices(address):
 
 
 @_instruction
-def load_matrices_turned(address):
+def load_matrices_transposed(address):
     """The same, transposed."""
     return _loaded(address, True)
 

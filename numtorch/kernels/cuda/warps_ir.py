@@ -74,7 +74,7 @@ def _load(name, variant):
     return intrinsic(form)
 
 
-load_matrices, load_matrices_turned = _load("load_matrices", ""), _load("load_matrices_turned", ".trans")
+load_matrices, load_matrices_transposed = _load("load_matrices", ""), _load("load_matrices_transposed", ".trans")
 
 
 def _multiply(name, kind):

@@ -18,7 +18,7 @@ from .ranges import ROOT_RANGE
 I8, I16, I32, I64 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
 FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
 LANES = {FLOAT: 16, DOUBLE: 8, I32: 16, I64: 8}
-WIDTHS = {FLOAT: (8, 16), DOUBLE: (4, 8)}               # each costs 3 ms to compile; narrower loops are not worth it
+WIDTHS = {FLOAT: (8, 16), DOUBLE: (4, 8)}               # each must be compiled; narrower loops are not worth it
 SUFFIX = {FLOAT: "ps", DOUBLE: "pd"}
 MASK = {FLOAT: I16(-1), DOUBLE: I8(-1)}
 CURRENT_ROUNDING, ROUNDING_DOWN = I32(4), I32(9)

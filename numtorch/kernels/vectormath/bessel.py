@@ -1,8 +1,8 @@
 """Modified Bessel functions of orders 0 and 1, and these times exp(-|x|).
 
-Up to 8 a polynomial in x**2, whose terms are all positive, beyond that one in 1 / x of what is left of the function
-without its exp(x) / sqrt(x) (Abramowitz and Stegun, "Handbook of mathematical functions", 9.6.10 and 9.7.1). tools/minimax.py
-makes them. Summing the series until it stands still took 90 ns an element, of which the loop could not be vectorised; these take 3.
+Up to 8 a polynomial in x**2, whose terms are all positive, beyond that one in 1 / x of what is left of the function without its
+exp(x) / sqrt(x) (Abramowitz and Stegun, "Handbook of mathematical functions", 9.6.10 and 9.7.1). tools/minimax.py makes them.
+Summing the series until it stands still is a loop that cannot be vectorised, and takes thirty times as long.
 """
 from __future__ import annotations
 

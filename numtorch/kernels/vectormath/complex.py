@@ -49,8 +49,8 @@ turns_nowhere = both(_turns_nowhere)
 def _power_parts(size, exponent, angle):
     """size (cos angle + i sin angle), where the size is a power of this exponent."""
     nowhere = turns_nowhere(exponent, angle)
-    turned = select(nowhere & (size == 0.0), copysign(size, angle), size * sin(angle))
-    return select(nowhere, size, size * cos(angle)), select(angle == 0.0, angle, turned)
+    imaginary = select(nowhere & (size == 0.0), copysign(size, angle), size * sin(angle))
+    return select(nowhere, size, size * cos(angle)), select(angle == 0.0, angle, imaginary)
 
 
 power_parts = both(_power_parts)
@@ -178,8 +178,8 @@ def _tanh_parts(x, y):
     inverse_cosh = 1.0 / cosh(x)
     nowhere = turns_nowhere(x, y)
     lost = nowhere | ((y - y != 0.0) & (x == 0.0))
-    turned = select(nowhere, copysign(0.0, y), sine * cosine * inverse_cosh * inverse_cosh / below)
-    return select(lost, t, t / below), select(y == 0.0, y, turned)
+    imaginary = select(nowhere, copysign(0.0, y), sine * cosine * inverse_cosh * inverse_cosh / below)
+    return select(lost, t, t / below), select(y == 0.0, y, imaginary)
 
 
 tanh_parts = both(_tanh_parts)
@@ -201,12 +201,12 @@ def complex_pow(z, w):
     size = log_magnitude(z)
     angle = atan2(z.imag, z.real)
     grown = exp(w.real * size - w.imag * angle)
-    turned = w.imag * size + w.real * angle
+    phase = w.imag * size + w.real * angle
     if w.real == 0.0 and w.imag == 0.0:
         return complex(exp(0.0 * w.real), 0.0 * w.imag)
     if z.real == 0.0 and z.imag == 0.0 and w.real > 0.0:
         return complex(0.0 * w.real, 0.0 * w.imag)
-    return complex(grown * cos(turned), grown * sin(turned))
+    return complex(grown * cos(phase), grown * sin(phase))
 
 
 FORMS = {name.removeprefix("complex_"): function for name, function in dict(globals()).items() if name.startswith("complex_")}

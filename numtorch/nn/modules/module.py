@@ -79,7 +79,7 @@ class Module(Members, Conversion, Hooks, State):
     @calls_modules
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooks is None and not (_before or _after or _behind):
-            if len(args) == 1 and not kwargs:            # by far the most common: 0.1 µs less
+            if len(args) == 1 and not kwargs:            # by far the most common
                 return self.forward(args[0])
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)

@@ -19,7 +19,7 @@ ALLOCATION = dict(bare=bare, getrefcount=getrefcount, FREE=FREE, take=take, infe
 
 @functools.cache
 def _code(source):
-    """The code of a generated function. Ops of one signature share it: compiling each took 40 ms of every import.
+    """The code of a generated function. Ops of one signature share it, since every import would wait for compiling each.
 
     Tracebacks, pdb and `inspect.getsource` find its text in `linecache`, under a name of its own.
     """
@@ -36,7 +36,7 @@ def make(source, scope, name, defaults=None, keywords=None):
 
 
 def allocation(result, ring, layout, indent="    "):
-    """`tensor.empty` in line, 60 ns less than the call: a tensor `result` without a node in memory from a ring.
+    """`tensor.empty` in line, which saves the call: a tensor `result` without a node in memory from a ring.
 
     The names it needs are ALLOCATION's; it leaves the address in `{result}_address`.
     """

@@ -23,7 +23,7 @@ class Product:
     """A planned product: its result's layout, the kernel, and the ring of scratch memory for it.
 
     The scratch is a storage held for the call, so that several threads may run one plan; both allocations are in line
-    (`tensor.empty` twice took longer than the product of two small matrices).
+    (`tensor.empty` twice takes longer than the product of two small matrices).
     """
 
     __slots__ = ("out", "ring", "call", "descriptor", "scratch", "prepared")

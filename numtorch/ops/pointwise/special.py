@@ -70,7 +70,7 @@ def gamma_series(a, x):
 @Subfunction
 def gamma_fraction(a, x):
     """The continued fraction of the upper function, for x from a + 1 on: numerators and denominators by their recurrences, which
-    have no divisions (Lentz's method has two that wait for each other, and took 3 times as long)."""
+    have no divisions (Lentz's method has two that wait for each other, and takes 3 times as long)."""
     if x > LARGE:
         return 1 / (x + 1 - a)
     y, z = 1 - a, x + 2 - a

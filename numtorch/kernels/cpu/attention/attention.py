@@ -53,8 +53,8 @@ from .block import (
     packed_row,
     panel_reach,
     product,
-    turn,
-    turn_back,
+    transpose_in,
+    transpose_out,
     whole_panels,
     widened,
 )
@@ -84,8 +84,8 @@ def raise_maxima(scores, rows, lanes, best):
 
 
 def weight(x):
-    """exp(x) for x <= 0, and 0 where it would be denormal: a masked score is -inf, and every denormal that the processor
-    makes on the way to 0 costs it some 150 cycles (causal attention took 3 times as long)."""
+    """exp(x) for x <= 0, and 0 where it would be denormal: a masked score is -inf, and every denormal that the processor makes on
+    the way to 0 costs it some 150 cycles (causal attention would take 3 times as long)."""
     return select(x < T(LOWEST), T(0), exp(select(x < T(LOWEST), T(0), x)))
 
 
@@ -139,7 +139,7 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
         present = min(int64(ACROSS), queries - first)
         lanes = whole_panels(present)
         seen = min(descriptor[KEYS], first + present) if descriptor[CAUSAL] else descriptor[KEYS]
-        turn(at(q, descriptor, Q, batch, head, first), descriptor[Q + 2], present, depth, scale, room, transposed)
+        transpose_in(at(q, descriptor, Q, batch, head, first), descriptor[Q + 2], present, depth, scale, room, transposed)
         for j in range(lanes):
             best[j] = T(-inf)
             total[j] = T(0)
@@ -170,7 +170,7 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
         for j in range(lanes):
             shrink[j] = select(total[j] == T(0), T(0), T(1) / total[j])
         scale_lanes(sums, width, lanes, shrink)
-        turn_back(sums, width, present, T(1), tile, at(out, descriptor, OUT, batch, head, first), descriptor[OUT + 2])
+        transpose_out(sums, width, present, T(1), tile, at(out, descriptor, OUT, batch, head, first), descriptor[OUT + 2])
         for j in range(present):
             lse[item // blocks * queries + first + j] = select(total[j] == T(0), T(inf), best[j] + log(total[j]))
 
@@ -204,8 +204,8 @@ def load_queries(q, grad, out, lse, descriptor, batch, head, first, present, wor
     room = offset(workspace, descriptor[SPACES + 10])
     q_rows = at(q, descriptor, Q, batch, head, first)
     grad_rows = at(grad, descriptor, GRAD, batch, head, first)
-    turn(q_rows, descriptor[Q + 2], present, depth, float_scalar(descriptor, SCALE), room, workspace)
-    turn(grad_rows, descriptor[GRAD + 2], present, width, T(1), room, offset(workspace, descriptor[SPACES + 1]))
+    transpose_in(q_rows, descriptor[Q + 2], present, depth, float_scalar(descriptor, SCALE), room, workspace)
+    transpose_in(grad_rows, descriptor[GRAD + 2], present, width, T(1), room, offset(workspace, descriptor[SPACES + 1]))
     copy_rows(q_rows, descriptor[Q + 2], present, depth, offset(workspace, descriptor[SPACES + 2]), whole_panels(depth))
     copy_rows(grad_rows, descriptor[GRAD + 2], present, width, offset(workspace, descriptor[SPACES + 3]), whole_panels(width))
     shift = offset(workspace, descriptor[SPACES + 9])
@@ -316,9 +316,9 @@ def attention_grad(q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v,
                 load_queries(q, grad, out, lse, descriptor, batch, head, first, present, workspace)
                 for start in range(0, min(keys, first + present) if descriptor[CAUSAL] else keys, descriptor[KEY_BLOCK]):
                     block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first, present, start, workspace)
-                turn_back(offset(workspace, descriptor[SPACES + 6]), depth, present, scale,
-                          offset(workspace, descriptor[SPACES + 12]),
-                          at(grad_q, descriptor, GRAD_Q, batch, head, first), descriptor[GRAD_Q + 2])
+                transpose_out(offset(workspace, descriptor[SPACES + 6]), depth, present, scale,
+                              offset(workspace, descriptor[SPACES + 12]),
+                              at(grad_q, descriptor, GRAD_Q, batch, head, first), descriptor[GRAD_Q + 2])
         store_rows(k_sums, keys, depth, scale, at(grad_k, descriptor, GRAD_K, batch, source, int64(0)), descriptor[GRAD_K + 2])
         store_rows(v_sums, keys, width, T(1), at(grad_v, descriptor, GRAD_V, batch, source, int64(0)), descriptor[GRAD_V + 2])
 

@@ -71,7 +71,7 @@ def packed_row(row, columns):
 rows_of, row_of = in_place, own_row                      # how K and V become operands, and the stride of their rows then
 
 
-def turn(source, row, present, depth, scale, room, out):
+def transpose_in(source, row, present, depth, scale, room, out):
     """out[k * ACROSS + r] = scale * source[r * row + k] for r < ACROSS, where absent rows repeat the first."""
     lines = rows_of(source, row, present, depth, room)
     step = row_of(row, depth)
@@ -90,7 +90,7 @@ def turn(source, row, present, depth, scale, room, out):
         out[i] *= scale
 
 
-def turn_back(block, rows, present, scale, room, out, row):
+def transpose_out(block, rows, present, scale, room, out, row):
     """out[j * row + r] = scale * block[r * ACROSS + j] for r < rows and j < present."""
     for top in range(0, rows, NR):
         width = min(rows - top, int64(NR))

@@ -20,7 +20,7 @@ from ... import threads
 from ...intrinsics import as_pointer, local_array, offset
 from ..micro.tile import transpose_tile
 from .image import aligned, clear, copy_vector, edges, index_table, kernel_for, micro, tile_names
-from .lane_loops import store_turned
+from .lane_loops import store_transposed
 
 T = float32                                              # these are bound by `tile_names`
 WIDTH = 16
@@ -28,7 +28,7 @@ RUN = 7                                                  # places, or taps, that
 
 LEAST_CHANNELS, MOST_PLACES = 8, 4096
 SHORT_LINE, LONG_KERNEL, LARGE_KERNEL = 12, 15, 25       # places of a row, taps of one, and of a kernel of several rows
-SPLIT_WORK = 100_000                                     # multiply-adds above which two threads win, some 20 µs
+SPLIT_WORK = 100_000                                     # multiply-adds above which two threads win
 
 
 def _multiply_channels(longest, width, run, distance, depth, image, offsets, weights, first, first_row, lowest, out, out_row):
@@ -52,7 +52,7 @@ FIRST, END, IMAGES, CHANNELS, X_LINES, X_LINE, PITCH, BEFORE, OUT_LINES, OUT_LIN
 LINE_TABLE, OFFSETS, IMAGE_SPACE, FLAT_SPACE, SUMS_SPACE, PACKED_SPACE, SCRATCH, OTHERS, HAS_BIAS, RELU_FLAG = range(11, 21)
 
 
-def turn(source, pitch, present, count, limit, out):
+def to_lanes(source, pitch, present, count, limit, out):
     """out[p * WIDTH + lane] = source[lane * pitch + p] for p < count, and more; lanes that are absent repeat lane 0. `limit`
     elements may be read."""
     p = int64(0)
@@ -68,19 +68,19 @@ def turn(source, pitch, present, count, limit, out):
             p += 1
 
 
-def turn_back(source, present, count, out):
+def from_lanes(source, present, count, out):
     """out[lane * count + p] = source[p * WIDTH + lane] for p < count."""
     targets, ends = local_array(int64, 4), local_array(int64, 4)
     ends[0] = count
     for p in range(0, count, WIDTH):
         targets[0] = p
-        store_turned(WIDTH, 1, WIDTH, offset(source, p * WIDTH), min(count - p, WIDTH), present, out, count, targets, ends)
+        store_transposed(WIDTH, 1, WIDTH, offset(source, p * WIDTH), min(count - p, WIDTH), present, out, count, targets, ends)
 
 
-def _turn_image(x, plane, present, limit, flat, image, descriptor):
+def _image_to_lanes(x, plane, present, limit, flat, image, descriptor):
     """The channels' planes, transposed, into the interior of the padded image."""
     columns, pitch = descriptor[X_LINE], descriptor[PITCH]
-    turn(x, plane, present, plane, limit, flat)
+    to_lanes(x, plane, present, plane, limit, flat)
     for y in range(descriptor[X_LINES]):
         line, to = offset(flat, y * columns * WIDTH), offset(image, (y * pitch + descriptor[BEFORE]) * WIDTH)
         for i in range(columns):
@@ -103,12 +103,12 @@ def correlate_channels(x, weight, bias, out, workspace, descriptor):
     for block in range(descriptor[FIRST], descriptor[END]):
         channel = block * WIDTH
         present = min(channels - channel, int64(WIDTH))
-        turn(offset(weight, channel * taps), taps, present, taps, (channels - channel) * taps, packed)
+        to_lanes(offset(weight, channel * taps), taps, present, taps, (channels - channel) * taps, packed)
         for lane in range(WIDTH):
             start[lane] = bias[channel + lane] if descriptor[HAS_BIAS] != 0 and lane < present else T(0)
         for number in range(images):
             at = number * channels + channel
-            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, descriptor)
+            _image_to_lanes(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, descriptor)
             for y in range(descriptor[OUT_LINES]):
                 line = offset(lines, y * 3)
                 weights, own = offset(packed, line[0] * WIDTH), offset(offsets, line[0])
@@ -121,7 +121,7 @@ def correlate_channels(x, weight, bias, out, workspace, descriptor):
                         for i in range(run * WIDTH):
                             value = start[i % WIDTH]
                             to[i] = lowest if value < lowest else value      # NaN stays
-            turn_back(sums, present, places, offset(out, at * places))
+            from_lanes(sums, present, places, offset(out, at * places))
 
 
 def channels_weight(grad_out, x, grad_weight, workspace, descriptor):
@@ -142,8 +142,8 @@ def channels_weight(grad_out, x, grad_weight, workspace, descriptor):
         clear(totals, taps * WIDTH)
         for number in range(images):
             at = number * channels + channel
-            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, descriptor)
-            turn(offset(grad_out, at * places), places, present, places, (images * channels - at) * places, transposed)
+            _image_to_lanes(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, descriptor)
+            to_lanes(offset(grad_out, at * places), places, present, places, (images * channels - at) * places, transposed)
             for y in range(descriptor[OUT_LINES]):
                 line = offset(lines, y * 3)
                 if line[1] > 0:
@@ -152,7 +152,7 @@ def channels_weight(grad_out, x, grad_weight, workspace, descriptor):
                         multiply_channels(RUN, WIDTH, min(columns - column, int64(RUN)), step, line[1],
                                           offset(image, line[2] + column * step), offset(offsets, line[0]),
                                           offset(transposed, line[0] * WIDTH), to, int64(WIDTH), T(-inf), to, int64(WIDTH))
-        turn_back(totals, present, taps, offset(grad_weight, channel * taps))
+        from_lanes(totals, present, taps, offset(grad_weight, channel * taps))
 
 
 # ---------------------------------------------------------------- planning
@@ -181,12 +181,12 @@ def _inside(first, step, count, size):
 
 
 class _Axes:
-    """Place p of the result finds at tap k of a line, or of a row of it, the source's place stride * p + start + turn * k."""
+    """Place p of the result finds at tap k of a line, or of a row of it, the source's place stride * p + start + tap_step * k."""
 
-    def __init__(self, dtype, source, out, kernel, stride, start, turn):
-        self.source, self.out, self.kernel, self.stride, self.start, self.turn = source, out, kernel, stride, start, turn
+    def __init__(self, dtype, source, out, kernel, stride, start, tap_step):
+        self.source, self.out, self.kernel, self.stride, self.start, self.tap_step = source, out, kernel, stride, start, tap_step
         self.width = tile_names(dtype)["WIDTH"]
-        ends = [start[1] + stride[1] * p + turn[1] * k for p in (0, out[1] - 1) for k in (0, kernel[1] - 1)]
+        ends = [start[1] + stride[1] * p + tap_step[1] * k for p in (0, out[1] - 1) for k in (0, kernel[1] - 1)]
         self.before = max(0, -min(ends))
         self.pitch = self.before + max(max(ends) + 1, source[1])
 
@@ -220,9 +220,9 @@ def _plan_correlation(dtype, shape, axes, bias, relu):
     lines = []
     for y in range(axes.out[0]):
         line = axes.stride[0] * y + axes.start[0]
-        first, count = _inside(line, axes.turn[0], axes.kernel[0], axes.source[0])
+        first, count = _inside(line, axes.tap_step[0], axes.kernel[0], axes.source[0])
         lines.append((first * axes.kernel[1], count * axes.kernel[1], axes.place(line, axes.start[1])))
-    offsets = [(axes.turn[0] * k * axes.pitch + axes.turn[1] * j) * axes.width for k in range(axes.kernel[0])
+    offsets = [(axes.tap_step[0] * k * axes.pitch + axes.tap_step[1] * j) * axes.width for k in range(axes.kernel[0])
                for j in range(axes.kernel[1])]
     return _plan(dtype, correlate_channels, shape, axes, *axes.out, axes.stride[1], lines, offsets, shape.taps,
                  (int(bias), int(relu)), shape.multiply_adds)
@@ -246,10 +246,10 @@ def plan_weight_grad(dtype, shape):
                  shape.dilation[1:])
     lines = []
     for k in range(axes.kernel[0]):
-        line = axes.start[0] + axes.turn[0] * k
+        line = axes.start[0] + axes.tap_step[0] * k
         first, count = _inside(line, axes.stride[0], axes.out[0], axes.source[0])
         lines.append((first * axes.out[1], count * axes.out[1], axes.place(line, axes.start[1])))
     offsets = [(axes.stride[0] * y * axes.pitch + axes.stride[1] * x) * axes.width for y in range(axes.out[0])
                for x in range(axes.out[1])]
-    return _plan(dtype, channels_weight, shape, axes, *axes.kernel, axes.turn[1], lines, offsets, shape.places,
+    return _plan(dtype, channels_weight, shape, axes, *axes.kernel, axes.tap_step[1], lines, offsets, shape.places,
                  (0, 0), shape.multiply_adds)

@@ -24,7 +24,7 @@ T = float32                                              # these are bound by `t
 ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
 
 PRODUCT_BYTES = 512 << 10                                # of the products at a time, in the second-level cache
-SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
+SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win
 
 
 def _sum_pieces(width, number, pieces, source, start, out, count):

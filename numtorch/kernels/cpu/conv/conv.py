@@ -165,9 +165,9 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     if shape.multiply_adds and (convproduct.covers(shape) or convproduct.cuts_patches(shape, convproduct.SHORT_TAPS)
                                 or _is_copied_product(dtype, shape, True)):
         return convproduct.plan_input_grad(dtype, shape, bias)
-    if shape.multiply_adds and convlast.is_product(shape) and shape.images == 1 and convproduct.turns(shape.places, shape.features):
-        return convproduct.plan_input_grad_of_few(dtype, shape, bias)
     if shape.multiply_adds and convlast.is_product(shape):
+        if shape.images == 1 and convproduct.transposes(shape.places, shape.features):
+            return convproduct.plan_input_grad_of_few(dtype, shape, bias)
         O, C, P = shape.features, shape.channels, shape.places
         product = plan_gemm(C, P, O, dtype, (1, C), (P, 1), (P, 1), batch=shape.images, batch_strides=(0, O * P, C * P),
                             bias="row" if bias else None)

@@ -19,18 +19,18 @@ from ... import threads
 from ...intrinsics import as_pointer, offset
 from ...program import sequence
 from .axes import forward_axis, gradient_axis
-from .channels import RUN, multiply_channels, turn, turn_back
+from .channels import RUN, from_lanes, multiply_channels, to_lanes
 from .image import aligned, clear, copy_run, copy_vector, edges, index_table, kernel_for, micro, tile_names
 
 T = float32                                              # these are bound by `tile_names`
 WIDTH = 16
 
-# Of which a band is copied: 8 x 768 x 7 x 7 by 7 x 7 in 390 us, 790 else, its weight's gradient in 530 and 1170; by 3 x 3
-# everything is slower so (16 x 256 x 28 x 28 in steps of 2 in 1440 us and 870).
+# Of which a band is copied: 8 x 768 x 7 x 7 by 7 x 7 takes half the time so, and its weight's gradient too; by 3 x 3 everything is
+# slower (16 x 256 x 28 x 28 in steps of 2 takes 1.65 times as long).
 LARGE_KERNEL = 25
 BAND_BYTES = 256 << 10                                   # of lines, in the second-level cache
 MOST_TAPS = 12                                           # whose sums stay in registers
-SPLIT_WORK = 100_000                                     # multiply-adds above which two threads win, some 20 µs
+SPLIT_WORK = 100_000                                     # multiply-adds above which two threads win
 
 
 def _multiply_taps(longest, width, taps, places, image, offsets, step, factors, factors_row, sums):
@@ -65,7 +65,7 @@ def _pack_taps(weight, bias, packed, descriptor):
     transposed = offset(packed, (channels + WIDTH) * (count + 1))
     for channel in range(0, channels, WIDTH):
         at, to = min(channel, channels - WIDTH), offset(packed, channel * (count + 1))
-        turn(offset(weight, at * taps), taps, int64(WIDTH), taps, (channels - at) * taps, transposed)
+        to_lanes(offset(weight, at * taps), taps, int64(WIDTH), taps, (channels - at) * taps, transposed)
         for k in range(count):
             copy_vector(WIDTH, offset(transposed, order[k] * WIDTH), offset(to, k * WIDTH))
         for lane in range(WIDTH):
@@ -177,7 +177,7 @@ def add_last(totals, sums, grad_weight, descriptor):
             for k in range(descriptor[A_PACKED_TAPS]):
                 for lane in range(WIDTH):
                     sums[order[k] * WIDTH + lane] += own[k * WIDTH + lane]
-        turn_back(sums, int64(WIDTH), taps, offset(grad_weight, min(channel, channels - WIDTH) * taps))
+        from_lanes(sums, int64(WIDTH), taps, offset(grad_weight, min(channel, channels - WIDTH) * taps))
 
 
 # ---------------------------------------------------------------- planning
@@ -255,8 +255,8 @@ class _Bands:
 def _plan_correlation(dtype, shape, source, out, rows, columns, bias, relu):
     bands, width = _Bands(dtype, shape, rows, columns), tile_names(dtype)["WIDTH"]
     # Whose window of lines and weights fits the first-level cache, where enough taps find them there: float32 8 x 384 x 14 x 14 by
-    # 7 x 7 in 740 us, 920 all channels at once; 8 x 672 x 14 x 14 by 5 x 5 in steps of 2 in 325 and 421. Else channels follow
-    # one another in memory: 16 x 256 x 28 x 28 by 3 x 3 in steps of 2 in 1140 and 870.
+    # 7 x 7 takes 0.8 of the time of all channels at once, 8 x 672 x 14 x 14 by 5 x 5 in steps of 2 too. Else channels follow one
+    # another in memory: in chunks, 16 x 256 x 28 x 28 by 3 x 3 in steps of 2 takes 1.3 times as long.
     chunk = shape.channels
     if shape.taps >= LARGE_KERNEL and len(columns.classes) == 1:
         chunk = (2 if bands.pitch else 4) * width

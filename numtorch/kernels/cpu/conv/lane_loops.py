@@ -1,5 +1,5 @@
 """The loops of convolution with features as lanes (`lanes.py`): weights packed for them, images copied with their padding, and
-a row of places at a time multiplied and turned into planes.
+a row of places at a time multiplied and transposed into planes.
 
 A tile goes through the whole depth of its sums in registers; or several rows of places go through a piece of the depth together,
 their sums in memory. `lanes.py` chooses.
@@ -13,7 +13,7 @@ from ..micro.tile import copy_row, transpose_tile
 from .image import copy_run, copy_vector, micro
 
 T = float32                                              # these are bound by `tile_names`
-WIDTH, MASKED, PLACES_A_RUN, RUNS_TURNED, LANES = 16, 1, 7, 2, 32
+WIDTH, MASKED, PLACES_A_RUN, RUNS_TRANSPOSED, LANES = 16, 1, 7, 2, 32
 
 
 def _multiply_places(longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets, right,
@@ -47,7 +47,7 @@ def _multiply_sliding(longest, runs, width, run, parts, part_step, groups, image
                      out, out_row, rows, out, 0, 0)
 
 
-def _store_turned(width, runs, pitch, source, run, features, out, plane, targets, ends):
+def _store_transposed(width, runs, pitch, source, run, features, out, plane, targets, ends):
     """out[f * plane + targets[r] + i] = source[(r * run + i) * pitch + f] for f < features, at most `width`, r < runs and i < run,
     before ends[r].
 
@@ -69,7 +69,7 @@ def _micro(twin, name):
 
 multiply_places = _micro(_multiply_places, "multiply_places")
 multiply_sliding = _micro(_multiply_sliding, "multiply_sliding")
-store_turned = _micro(_store_turned, "store_turned")
+store_transposed = _micro(_store_transposed, "store_transposed")
 
 # The descriptor.
 FIRST, END, FIRST_BLOCK, END_BLOCK, GROUPS, IMAGES, SIDE, SLABS, FEATURES, CHANNELS = range(10)
@@ -220,7 +220,7 @@ def _out_steps(descriptor):
 
 
 def _store_runs(tile, runs, run, lanes, features, out, targets, limits, descriptor):
-    """Bring runs of places, of one block of features, to the output: turned into its planes, or as they are where channels are
+    """Bring runs of places, of one block of features, to the output: transposed into its planes, or as they are where channels are
     last."""
     out_plane, present = descriptor[OUT_PLANE], min(features, lanes)
     if descriptor[LAST] != 0:
@@ -228,14 +228,14 @@ def _store_runs(tile, runs, run, lanes, features, out, targets, limits, descript
             for i in range(min(run, limits[r] - targets[r])):
                 copy_run(offset(tile, (r * run + i) * lanes), offset(out, (targets[r] + i) * descriptor[FEATURES]), present)
         return
-    for first in range(0, runs, RUNS_TURNED):
+    for first in range(0, runs, RUNS_TRANSPOSED):
         for lane in range(0, present, WIDTH):
             if lanes == WIDTH:
-                store_turned(WIDTH, RUNS_TURNED, WIDTH, offset(tile, first * run * WIDTH), run, features, out, out_plane,
-                             offset(targets, first), offset(limits, first))
+                store_transposed(WIDTH, RUNS_TRANSPOSED, WIDTH, offset(tile, first * run * WIDTH), run, features, out, out_plane,
+                                 offset(targets, first), offset(limits, first))
             else:
-                store_turned(WIDTH, RUNS_TURNED, LANES, offset(tile, first * run * LANES + lane), run, features - lane,
-                             offset(out, lane * out_plane), out_plane, offset(targets, first), offset(limits, first))
+                store_transposed(WIDTH, RUNS_TRANSPOSED, LANES, offset(tile, first * run * LANES + lane), run, features - lane,
+                                 offset(out, lane * out_plane), out_plane, offset(targets, first), offset(limits, first))
 
 
 def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias, lowest, features, out, end, sums, descriptor):
@@ -298,7 +298,7 @@ def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias,
                         multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, int64(1), int64(0), depth, image, starts, step,
                                         offset(offsets, k), offset(weight, k * LANES), own, pitch, T(-inf), own, pitch, rows, own,
                                         int64(0), int64(0))
-    run = int64(WIDTH // RUNS_TURNED)
+    run = int64(WIDTH // RUNS_TRANSPOSED)
     for y in range(first_row, end_row):
         for number in range(images):
             for place in range(0, columns * classes, WIDTH):
@@ -306,12 +306,12 @@ def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias,
                 if descriptor[RELU_FLAG] != 0:
                     for i in range(WIDTH * lanes):
                         tile[i] = T(0) if tile[i] < lowest else tile[i]
-                for r in range(RUNS_TURNED):
+                for r in range(RUNS_TRANSPOSED):
                     targets[r] = number * out_step + target + y * descriptor[OUT_COLUMNS] + place + r * run
                     limits[r] = number * out_step + end
                     if descriptor[LAST] != 0:                  # and not more than the row
                         limits[r] = min(limits[r], targets[r] - r * run + min(columns * classes - place, int64(WIDTH)))
-                _store_runs(tile, int64(RUNS_TURNED), run, lanes, features, out, targets, limits, descriptor)
+                _store_runs(tile, int64(RUNS_TRANSPOSED), run, lanes, features, out, targets, limits, descriptor)
 
 
 def convolve_lanes(x, weight, bias, out, workspace, descriptor):

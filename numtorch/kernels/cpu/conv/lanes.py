@@ -2,7 +2,7 @@
 
 A register tile is four runs of up to seven places by a vector of features, or two by two vectors. For every k it loads the
 weights of its features, packed as (k, feature), and broadcasts each place's element of the padded image: 17 loads for 28
-multiply-adds, where a panel (`panel.py`) is first copied. Its sums are turned into planes at the end, which a deep sum
+multiply-adds, where a panel (`panel.py`) is first copied. Its sums are transposed into planes at the end, which a deep sum
 hides. This is how oneDNN's direct kernels go (Georganas et al., "Anatomy of high-performance deep learning convolutions on
 SIMD architectures", 2018).
 
@@ -29,11 +29,11 @@ from .image import aligned, edges, index_table, kernel_for, tile_names
 from .lane_loops import convolve_lanes, pack_lanes
 
 IMAGE_BYTES = 1 << 20                                    # of padded images at a time, in the second-level cache
-# The same beside a weight beyond WEIGHT_BYTES, which every slab reads again: 2 x 2048 x 33 x 33 by 3 x 3 to 256, dilated by 12, in
-# 111 ms, 190 in rows, each with 24 rows around it; 2 x 512 x 33 x 33, dilated by 6, in 29.4 and 39.0.
+# The same beside a weight beyond WEIGHT_BYTES, which every slab reads again: in rows, each with 24 rows around it,
+# 2 x 2048 x 33 x 33 by 3 x 3 to 256, dilated by 12, takes 1.7 times as long, 2 x 512 x 33 x 33, dilated by 6, 1.3 times.
 HEAVY_IMAGE_BYTES = 16 << 20
 WEIGHT_BYTES = 1 << 20                                   # beyond, a weight is packed block by block, as it is used
-SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
+SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win
 SUMS_BYTES = 12_000                                      # of the sums of rows together, and
 CHUNK = 192                                              # of the depth that rows share, in the first-level cache
 DEEP, ROWS, ROWS_APART = range(3)                        # a tile of a row in one go; rows together; and without what is padding
@@ -170,8 +170,8 @@ def _slides(sums):
 
 
 def _form(dtype, sums):
-    """Which way to go: 2 x 64 x 8 x 16 x 16 by 3 x 3 x 3 to 128, whose rows have three runs where a tile takes two, needs 14.4 ms
-    deep, 11.5 as rows, and 10.6 apart; 1 x 512 x 33 x 33 by 3 x 3, dilated by 12, 15.8, 14.2 and 11.9."""
+    """Which way to go: 2 x 64 x 8 x 16 x 16 by 3 x 3 x 3 to 128, whose rows have three runs where a tile takes two, needs 0.8 of
+    the time of DEEP in ROWS, and 0.74 in ROWS_APART; 1 x 512 x 33 x 33 by 3 x 3, dilated by 12, 0.9 and 0.75."""
     names = tile_names(dtype)
     row = (sums.columns + names["PLACES_A_RUN"]) * len(sums.axes[2].classes) * names["LANES"] * np.dtype(dtype).itemsize
     if (_slides(sums) and sums.features <= names["WIDTH"]) or row > SUMS_BYTES:

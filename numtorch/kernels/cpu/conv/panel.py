@@ -53,7 +53,7 @@ GROUP_BLOCKS = 8                                         # and packed so many bl
 PACK_INSIDE_BYTES = 600_000                              # such a weight is packed inside the loops, at a block's first use
 IMAGE_BYTES = 2 << 20                                    # images side by side stay in the second-level cache
 MOST_TAPS = 49                                           # of a strided gradient whose weight is transposed at once
-SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
+SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win
 
 # The descriptor.
 FIRST, END, FIRST_BLOCK, END_BLOCK, BLOCKS, M, OUT_PLANE, GROUPS, IMAGES, SIDE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9

@@ -1,9 +1,9 @@
 """Convolutions that are a matrix product: of a kernel that sees each element of the input at most once.
 
 A kernel of one element multiplies the places of the input, as (channel, place), by the weight; where images are small those of
-several lie side by side, since 7 x 7 places fill three vectors and one element of a fourth, and the weight is then read, and turned
-over, once. A kernel as large as its stride cuts the input into patches, as (place, channel and tap). What is not there already is
-copied to where the product wants it, or from where the product leaves it, a small part of the time of a deep product.
+several lie side by side, since 7 x 7 places fill three vectors and one element of a fourth, and the weight is then read, and
+transposed, once. A kernel as large as its stride cuts the input into patches, as (place, channel and tap). What is not there
+already is copied to where the product wants it, or from where the product leaves it, a small part of the time of a deep product.
 
 float32 and float64, one group, no padding. The planners here take a `Geometry`; `conv.py` chooses.
 """
@@ -27,8 +27,8 @@ WIDTH, MASKED = 16, 1
 
 PLACES = 512                                             # of images side by side, from which more are nothing to a product
 # Places of one image from which its own product is better: the result of many features need not be copied apart (256 x 28 x 28 by
-# 512 in steps of 2 in 1690 us, 1870 three images side by side; float64 3450 and 3800), nor for the weight's gradient the output's
-# gradient together (1600 and 1860, float64 3100 and 3800).
+# 512 in steps of 2 takes 1.1 times as long three images side by side), nor for the weight's gradient the output's gradient together
+# (1.2 times).
 ALONE, ALONE_WEIGHT = 150, 100
 DEEP_PLACES = 2048                                       # where they are summed over
 LONG_TAPS = 8                                            # in a row, from which patches are copied fast enough
@@ -73,7 +73,7 @@ def scatter_planes(source, bias, x, descriptor):
                                 descriptor[STEP], columns)
 
 
-def turn_over(source, out, descriptor):
+def transpose_rows(source, out, descriptor):
     """out[r * pitch + i] = source[i * rows + r], for blocks first..end of a vector of rows."""
     rows, count, pitch = descriptor[2], descriptor[3], descriptor[4]
     tile = local_array(T, 1040)
@@ -192,26 +192,27 @@ def copy_in_parts(kernel, dtype, count, elements, arguments, row):
                            [(0,) * arguments] * parts, release_lock=elements > 1 << 20)
 
 
-def turns(count, features):
+def transposes(count, features):
     """Whether weight^T @ grad_out of few places is faster as its transpose, in which the weight is read as it lies, and transposed
-    then: 2048 x 49 by 512 deep in 690 us, 1630 else; float64 1550 and 2820."""
+    then: 2048 x 49 by 512 deep takes 0.4 of the time so, of float64 0.55."""
     return count <= FEW_PLACES and features >= DEEP_FEATURES
 
 
 def gradient_product(dtype, rows, count, features, step, pitch, grad, bias=False):
     """The launches of weight^T @ grad_out for `count` places, whose features are `step` apart in `grad`, into `{sums}` of a pitch;
-    where it `turns`, by way of `{transposed}`."""
-    if not turns(count, features):
+    where it `transposes`, by way of `{transposed}`."""
+    if not transposes(count, features):
         product = plan_gemm(rows, count, features, dtype, (1, rows), (step, 1), (pitch, 1), bias="row" if bias else None)
         return [(product, f"weight, {grad}, {{sums}}, bias, {{own}}")]
     product = plan_gemm(count, rows, features, dtype, (1, step), (rows, 1), (rows, 1), bias="column" if bias else None)
     width = tile_names(dtype)["WIDTH"]
     return [(product, f"{grad}, weight, {{transposed}}, bias, {{own}}"),
-            (copy_in_parts(turn_over, dtype, -(-rows // width), rows * count, 2, (rows, count, pitch)), "{transposed}, {sums}")]
+            (copy_in_parts(transpose_rows, dtype, -(-rows // width), rows * count, 2, (rows, count, pitch)),
+             "{transposed}, {sums}")]
 
 
 def plan_input_grad_of_few(dtype, shape, bias):
-    """Of a kernel of one element that sees every element once, of one image that `turns`."""
+    """Of a kernel of one element that sees every element once, of one image that `transposes`."""
     space = aligned(shape.channels * shape.places) * np.dtype(dtype).itemsize
     launches = gradient_product(dtype, shape.channels, shape.places, shape.features, shape.places, shape.places, "grad_out", bias)
     own = f"workspace + {space}"

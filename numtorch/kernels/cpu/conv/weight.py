@@ -1,11 +1,11 @@
 """The gradient of a convolution for its weight, as matrix products over the places of all images.
 
 Two forms. `weight_totals` reads the padded image in place and multiplies it by the transposed gradient: features are the lanes,
-neighbouring taps of a kernel's row what `lanes.py` calls a run of places, and threads share the images, each with its own
-totals, or the taps. It suits few channels and large images.
-`weight_blocks` has channels as lanes: a block of them is transposed once, after which the rows of a panel for any tap are
-whole vectors of it, zeros where the tap is outside. Threads share the channels, so no totals are added up, which for the
-large weights of small images took as long as the products.
+neighbouring taps of a kernel's row what `lanes.py` calls a run of places, and threads share the images, each with its own totals,
+or the taps. It suits few channels and large images.
+`weight_blocks` has channels as lanes: a block of them is transposed once, after which the rows of a panel for any tap are whole
+vectors of it, zeros where the tap is outside. Threads share the channels, so no totals are added up, which for the large weights of
+small images take as long as the products.
 
 float32 and float64. The planners here take a `Geometry`; `conv.py` chooses.
 """
@@ -46,7 +46,7 @@ LANES, PLACES_A_RUN, SHORT_RUN = 32, 7, 3
 CHUNK = 256                                              # places that are multiplied at once
 WEIGHT_BYTES = 1 << 20                                   # of a weight that stays in the second-level cache
 TOTALS_BYTES = 600_000                                   # of a block of channels, in the second-level cache
-SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
+SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win
 
 
 # ---------------------------------------------------------------- features as lanes
@@ -57,7 +57,7 @@ T_STARTS, T_OFFSETS, T_IMAGE_SPACE, T_TOTALS, T_SCRATCH, T_SIZE, T_INSIDE, T_PLA
 I_DEPTH, I_END_DEPTH, I_PLACE, I_END_PLACE, I_WORDS = range(5)
 
 
-def _turn_gradient(grad, places, rows, first, count, lanes, panel):
+def _transpose_gradient(grad, places, rows, first, count, lanes, panel):
     """panel[p * lanes + r] = grad[r * places + first + p], where rows that are absent repeat row 0."""
     whole = count - count % WIDTH
     for p in range(0, whole, WIDTH):
@@ -130,9 +130,9 @@ def weight_totals(grad_out, x, workspace, descriptor):
                     lanes, present = int64(LANES), min(rows - block, LANES)
                     if present <= WIDTH:
                         lanes = int64(WIDTH)
-                    _turn_gradient(offset(grad_out, (item * rows + block) * places), places, present,
-                                   depth * descriptor[T_PLANE] + first,
-                                   count, lanes, panel)
+                    _transpose_gradient(offset(grad_out, (item * rows + block) * places), places, present,
+                                        depth * descriptor[T_PLANE] + first,
+                                        count, lanes, panel)
                     _add_products(image, depth, first, count, panel, lanes,
                                   offset(totals, item % groups * size + block * descriptor[T_RUNS] * run), descriptor)
 
@@ -234,8 +234,7 @@ def plan_totals(dtype, shape):
     total = groups * group_size
     scratch = image.elements + aligned(names["LANES"] * CHUNK + names["WIDTH"])
     threaded, parts = shape.multiply_adds > SPLIT_WORK, _parts(shape)
-    # to add up the parts' totals takes 0.9 ns an element, to have each part copy all images 0.5: 256 x 128 x 3 x 3 x 3 of 4 x 8 x 8
-    # places in 3.5 ms and in 2.9
+    # the work of an element: 0.9 where the parts' totals are added up, 0.5 where each part copies all images
     adding, copying = 0.9 * shape.features * depth, 0.5 * shape.images * (
         shape.channels * math.prod(shape.size) + shape.features * shape.places)
     if items >= parts and adding < copying:
@@ -264,7 +263,7 @@ FIRST, END, UNITS, GROUPS, IMAGES, CHANNELS_A_GROUP, BLOCKS, FEATURES, X_PLACES,
 SIDE, SOURCES, PANEL_SPACE, LEFT_SPACE, TOTALS, SCRATCH, ROW_BLOCKS = range(11, 18)
 
 
-def _turn(source, stride, present, count, rows, out):
+def _transpose(source, stride, present, count, rows, out):
     """out[p * rows_of_tile + r] = source[r * stride + p] for p < count; `rows` says which of the tile's two heights."""
     p = int64(0)
     while p < count:
@@ -301,17 +300,17 @@ def weight_blocks(grad_out, x, grad_weight, workspace, descriptor):
             present = min(side, images - image)
             for block in range(0, here, COLUMNS):
                 for i in range(present):
-                    _turn(offset(x, (((image + i) * groups + group) * channels + start + block) * x_places), x_places,
-                          min(here - block, COLUMNS), x_places, int64(COLUMNS),
-                          offset(transposed, block // COLUMNS * block_size + i * x_places * COLUMNS))
+                    _transpose(offset(x, (((image + i) * groups + group) * channels + start + block) * x_places), x_places,
+                               min(here - block, COLUMNS), x_places, int64(COLUMNS),
+                               offset(transposed, block // COLUMNS * block_size + i * x_places * COLUMNS))
             for first in range(0, places, CHUNK):
                 count = min(CHUNK, places - first)       # of each image
                 for block in range(row_blocks):
                     row = block_start(block, row_blocks, features)
                     height = block_start(block + 1, row_blocks, features) - row
                     for i in range(present):
-                        _turn(offset(grad_out, (((image + i) * groups + group) * features + row) * places + first), places,
-                              height, count, int64(ROWS), offset(left, block * left_size + i * count * ROWS))
+                        _transpose(offset(grad_out, (((image + i) * groups + group) * features + row) * places + first), places,
+                                   height, count, int64(ROWS), offset(left, block * left_size + i * count * ROWS))
                 for block in range(0, here, COLUMNS):
                     for tap in range(taps):
                         for i in range(present):

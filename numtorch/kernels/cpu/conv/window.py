@@ -43,7 +43,7 @@ ALONE = 1                                                # whether a group has o
 FEATURES, LINES, DOTS = 6, 4, 12                         # of a register tile; `FEATURES * LINES` sums
 TALL_LINES, TALL = 7, (3, 5, 7)                          # rows that share their loads, and of which kernels
 
-SPLIT_WORK = 400_000                                     # multiply-adds above which two threads win, some 20 µs
+SPLIT_WORK = 400_000                                     # multiply-adds above which two threads win
 
 
 def _multiply_window(most, lines, width, features, depth, image, distance, offsets, weights, starts, lowest, out, out_feature,
@@ -168,8 +168,8 @@ def _window_plane(image, phase, packed, starts, lowest, rows, height, out, out_p
 
 
 def _tall_plane(image, phase, packed, start, lowest, out, descriptor):
-    """One plane of places of one feature, seven rows at a time: depthwise 7 x 7 over 8 x 96 x 28 x 28 took 1240 us four rows at a
-    time, each loading for itself, and takes 600."""
+    """One plane of places of one feature, seven rows at a time: depthwise 7 x 7 takes twice as long four rows at a time, each
+    loading for itself."""
     lines, columns, x_row, out_line = phase[P_ROWS], phase[P_COLUMNS], phase[P_X_ROW], phase[P_ROW]
     tall, wide, tap_step = phase[P_TALL], phase[P_WIDE], phase[P_TAP_STEP]
     image, weights = offset(image, as_pointer(phase[P_OFFSETS], descriptor)[0]), offset(packed, phase[P_PACKED])

@@ -48,11 +48,11 @@ ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
 
 CHUNK_ELEMENTS = 400_000                                 # of transformed tiles and their products, in the second-level cache
 IMAGE_BYTES = 4 << 20                                    # images side by side: each is read once, the weight for every panel
-# Products of channels a tile from which threads share features, not tiles: each then reads the weight it has transformed itself.
-# On two processors without a cache in common 1 x 256 x 14 x 14 to 256 took 1000 us when both read all of it, and takes 490; on two
-# that share one 445 and 480. 1 x 64 x 28 x 28, whose tiles every thread would transform, 147 and 168.
+# Products of channels a tile from which threads share features, not tiles: each then reads the weight it has transformed itself. On
+# two processors without a cache in common 1 x 256 x 14 x 14 to 256 takes twice as long when both read all of it, on two that share
+# one 0.93 times. For 1 x 64 x 28 x 28 every thread would transform all tiles, which takes 1.14 times as long.
 WEIGHTS_A_TILE = 400
-SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
+SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win
 
 
 def _winograd_input(width, image, offsets, out, step, count):
@@ -182,8 +182,8 @@ def _store_tiles(sums, bias, out, out_image, first, count, descriptor):
 
 
 def _lines_under(low, high, number, end, table, descriptor):
-    """The padded rows that the tiles of panels number..end need: of images low..high all, of a single one those under them (two
-    threads at 1 x 64 x 56 x 56: each its half, 507 us instead of 542)."""
+    """The padded rows that the tiles of panels number..end need: of images low..high all, of a single one those under them (of two
+    threads at 1 x 64 x 56 x 56 each its half)."""
     if high - low > 1:
         return int64(0), table[ROWS_PADDED]
     width, tiles = descriptor[TILE_COLUMNS], descriptor[TILE_ROWS] * descriptor[TILE_COLUMNS]
@@ -262,7 +262,7 @@ def _tiling(shape: Geometry) -> Geometry:
                           out=(1, -(-shape.out[1] // 2), -(-shape.out[2] // 2)))
 
 
-def _turned_round(shape: Geometry) -> Geometry:
+def _gradient_geometry(shape: Geometry) -> Geometry:
     """The convolution of the output's gradient that gives the input's."""
     return Geometry(shape.images, shape.features, shape.out, shape.channels, shape.kernel, shape.stride,
                     (0, 2 - shape.padding[1], 2 - shape.padding[2]), shape.dilation, shape.groups, shape.size)
@@ -324,5 +324,5 @@ def plan_forward(dtype, shape, bias, relu):
 def plan_input_grad(dtype, shape, bias=False):
     channels, features = shape.channels // shape.groups, shape.features // shape.groups
     arguments = "grad_out, weight, bias, grad_x, workspace"
-    return _plan(dtype, _turned_round(shape), (9, channels * 9, features * channels * 9), True, bias, False,
+    return _plan(dtype, _gradient_geometry(shape), (9, channels * 9, features * channels * 9), True, bias, False,
                  (arguments, "weight, workspace", arguments))

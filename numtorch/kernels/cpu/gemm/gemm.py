@@ -75,7 +75,7 @@ from .product import (
     SUM_SPACE,
     SWAP,
     TALLEST,
-    TURNED,
+    TRANSPOSED,
     K,
     M,
     N,
@@ -138,7 +138,7 @@ def _multiply_block(packing, tallest, rows, columns, depth, left, left_row, left
                     coming_depth, right, right_row, packed_from, packed_right, out, out_row, alpha, beta, bias, flags, sums):
     """A block of rows of A times a block of columns of B, tile by tile: down the panels, or along the rows. The columns before
     `packed_from` are read where B lies. `coming` is what of A will be packed next: each tile asks for some steps of its depth.
-    Packing A of 2048^3 of float32 takes 1.0 ms of 53 and not 1.7; the whole differs by less than the processor's pace does."""
+    Packing A of 2048^3 of float32 takes 2 % of the whole so, and not 3 %."""
     left_packed, along_rows = packing & (PACK_LEFT | PACK_TILES), packing & ALONG_ROWS
     tiles = (columns + (NR - 1)) // NR * ((rows + (MR - 1)) // MR)
     asked, each = int64(0), (coming_depth + tiles - 1) // tiles
@@ -313,28 +313,27 @@ def _nothing(a, b, c, bias, workspace, descriptor):
 
 # ---------------------------------------------------------------- planning
 _STAGED_COLUMNS = 512                                    # the sums of a staged product are rows x columns of a block
-_SERIAL_TURNED_WORK = 400_000                            # SERIAL_WORK of a transposed B: 64^3 took 4.4 us on one thread and 3.6 to
-                                                         # 5.3 on two, of float64 7.9 and 5.3
+_SERIAL_TRANSPOSED_WORK = 400_000                        # SERIAL_WORK of a transposed B: 64^3 gains nothing of a second thread
 _STREAMED_BYTES = 1 << 20                                # a B as large as this comes from the L3 cache or memory
 _IN_PLACE_BYTES = 5 << 18                                # of a block of B that stays in the L2 cache as it lies
-_IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A won at 200^3, lost at 256^3
-_TURNED_BYTES = 2 << 20                                  # of a B in place whose A is packed tile by tile
+_IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A pays at 200^3, not at 256^3
+_TRANSPOSED_BYTES = 2 << 20                              # of a B in place whose A is packed tile by tile
 _ASKED_BYTES = 512 << 10                                 # of all of A
 _SET_SPACING = 4096                                      # bytes between addresses of one set of the first-level cache
 
 
 def _tallest(problem, tile):
     """The rows of a tile. Rows of A that are a multiple of 4 KB apart share one set of the first-level cache, which holds 12 lines
-    here and 8 on older processors; the panel of B passes through it as well. With tiles of 10 rows 1024^3 of float64 took 1.01-1.02
-    of MKL's time, with 12 1.03 and with 14 1.04; 2048^3 of float32 1.01, 1.00 and 1.02. Rows 8000 bytes apart are faster by 14."""
+    here and 8 on older processors; the panel of B passes through it as well. With tiles of 10 rows 1024^3 of float64 takes 0.98 of
+    the time of 14. Rows 8000 bytes apart are faster by 14."""
     alike = problem.a[1] == 1 and problem.a[0] * problem.item % _SET_SPACING == 0
     return min(tile.rows, 10) if alike else tile.rows
 
 
 def _asks(problem, packing):
     """Whether tiles ask for the rows of A to come: where A is long and serves few panels, rows come from beyond the second-level
-    cache all the time. 65536x64x64 took 5.1 ms without and takes 3.7, 96 products of 128x128x128 3.0 and 2.7. Where a tile stays
-    for many panels, each would ask again: 512^3 of float64 took 3.44 ms without and 3.54 with."""
+    cache all the time. 65536x64x64 takes 0.7 of the time so, 96 products of 128x128x128 0.9. Where a tile stays for many panels,
+    each would ask again: 512^3 of float64 takes 3 % longer."""
     streams = problem.batch * problem.m * problem.k * problem.item > _ASKED_BYTES and problem.n <= 256
     return streams and problem.a[1] == 1 and not packing & (PACK_LEFT | PACK_TILES)
 
@@ -352,19 +351,15 @@ _ALL = 1 << 30                                           # one block
 
 
 def _wide_blocking(problem, tile):
-    """The blocking for vectors of 64 bytes. Measured on 2 MB of second-level cache; ratios of times are to MKL's.
+    """The blocking for vectors of 64 bytes, found with 2 MB of second-level cache.
 
-    Unpacked rows of A, tile after tile along them, keep A's rows in the first-level cache and write C in order: 2000x2000x8
-    took half as long as down the panels. Blocks 1024 deep go over C once where 2 KB of depth did four times: 1024^3 of float64
-    took 0.97 instead of 1.02, 2048^3 of float32 1.00 instead of 1.02, although A's rows then come from the second level.
-    A tile of A across the depth is packed just before its first use, where B stays as it lies: copied with the whole block, it had
-    left the first level again (512^3 0.94 instead of 0.98). Copied inside the first product, it took twice as long. Beside a packed
-    B blocks are wide, since A is packed for each of them again, and so deep that a tile and what passes it of a panel stay in the
-    first level: 2048^3 of float32 took 1.04 at 256 and 1.00 at 192, 1024^3 of float64 1.03 at 256, 1.02 at 192 and 1.00 at 128,
-    with 20 tiles of A instead of 7 1.01 more. Keeping all of a packed A, packed first by both threads, was slower yet (1.07 at
-    1024^3): it comes back from the third level; so does an A transposed into rows as a whole (1.01 to 1.05). Packing the next
-    blocks of A and B bit by bit between the tiles, and threads that share one packed A as they go, each packing what it comes to
-    first, took 0.98 to 1.00 of the time, by the machine's mood: what packing costs is lines on their way, not waiting for them.
+    Unpacked rows of A, tile after tile along them, keep A's rows in the first-level cache and write C in order: 2000x2000x8 takes
+    half the time that it takes down the panels. Blocks 1024 deep go over C once where 2 KB of depth would four times: 1024^3 of
+    float64 takes 0.95 of the time so, 2048^3 of float32 0.98, although A's rows then come from the second level. A tile of A across
+    the depth is packed just before its first use, where B stays as it lies: copied with the whole block, it has left the first
+    level again. Beside a packed B blocks are wide, since A is packed for each of them again, and so deep that a tile and what
+    passes it of a panel stay in the first level: 2048^3 of float32 takes 0.96 of the time at 192, not 256, 1024^3 of float64 0.97
+    at 128. A whole A, packed or transposed, would come back from the third level.
     """
     rows, item, right_bytes = problem.m, problem.item, problem.k * problem.n * problem.item
     if problem.b[1] != 1:
@@ -374,27 +369,26 @@ def _wide_blocking(problem, tile):
         return _Blocking(ALONG_ROWS, 4096 // item, 5, _ALL)
     elif right_bytes > _STREAMED_BYTES and (rows <= 70 or (rows <= 128 and problem.a[1] == 1 and
                                                            problem.k * problem.n < (900_000 if item == 4 else 3_000_000))):
-        # B is used a few times: slices, so that it is read in order and C stays in the cache (128x784x512 took 1.12 of MKL's time
-        # in panels of B, and takes 1.06, 96x784x384 1.17 and 1.04; 128x1000x1000 is faster in panels). Slices of float64 32 deep
-        # went over C twice as often: 128x1024x512 took 1.28 of MKL's time on two threads and takes 1.00. Of float32, many rows go
-        # over C in slices 192 deep in 0.90 to 0.97 of the time (128x784x512 346 -> 315 us, 128x512x1024 440 -> 421); a few rows do
+        # B is used a few times: slices, so that it is read in order and C stays in the cache (128x784x512 in 0.95 of the time in
+        # panels of B, 96x784x384 in 0.89; 128x1000x1000 is faster in panels). Slices of float64 32 deep would go over C twice as
+        # often, in 1.28 of the time. Of float32, many rows go over C in slices 192 deep in 0.90 to 0.97 of the time; a few rows do
         # not, and float64 takes 1.05 of it.
         depth = 192 if item == 4 and rows > 70 else 64
         return _Blocking(ALONG_ROWS, depth, 1, max(1024, round_up((1 << 19) // (rows * item), tile.columns)))
     reach = problem.k * (tile.rows * item + 3 * 64)      # the lines of a tile of A that lies across the depth, and of a panel of B
-    apart = abs(problem.a[1]) * item >= 3072             # each column of A in another page: 1000x64x1000 in 825 µs and not 932
-    columns = 64 if reach > 80_000 else 8 * tile.columns # that a packed tile must serve: 512x2048x128 took 3.2 ms in place, 1.95 so
+    apart = abs(problem.a[1]) * item >= 3072             # each column of A in another page, which takes 1.13 of the time
+    columns = 64 if reach > 80_000 else 8 * tile.columns # that a packed tile must serve; in place takes up to 1.6 of the time
     transposed = problem.a[1] != 1 and (apart or reach > _IN_PLACE_REACH) and problem.n >= columns
     if transposed and problem.b[1] == 1:                     # where B stays as it lies, a tile of A is packed when it is first used
         block = _blocks(problem.k, 2560 // item) * problem.n * item
-        if block <= _IN_PLACE_BYTES and (right_bytes <= _TURNED_BYTES or rows <= 256):
+        if block <= _IN_PLACE_BYTES and (right_bytes <= _TRANSPOSED_BYTES or rows <= 256):
             return _Blocking(ALONG_ROWS | PACK_TILES, 2560 // item, 1, _ALL)
     elif problem.b[1] == 1 and right_bytes <= _STREAMED_BYTES // (1 if rows <= 128 else 4):
         return _Blocking(ALONG_ROWS, 2048 // item, 5, _ALL)
-    if transposed:                                           # 512x196x4096 at 139 GF/s; read as it lies, column by column, at 80
+    if transposed:                                           # as it lies, column by column, 512x196x4096 takes 1.7 of the time
         return _Blocking(PACK_RIGHT | ALONG_ROWS | PACK_LEFT, 192 if item == 4 else 128, 7, 1024)
     depth = max(problem.k, 1) if problem.k <= 1024 else min(1024, (problem.k + 1) // 2)
-    # half of the second level: in blocks as large as a cache of 1 MB, 1024^3 took 1 to 5 % more
+    # half of the second level: in blocks as large as a cache of 1 MB, 1024^3 takes 1 to 5 % more
     columns = max(tile.columns, min(512, second_level_bytes() // 2 // (depth * item)) // tile.columns * tile.columns)
     return _Blocking(PACK_RIGHT | ALONG_ROWS, depth, 5, columns)
 
@@ -412,9 +406,9 @@ def _plan_blocked(problem, tile):
     packing, depth, row_tiles, columns = (_wide_blocking if tile.masked else _narrow_blocking)(problem, tile)
     depth, tallest = max(1, min(depth, problem.k)), _tallest(problem, tile)
     parts = split(problem, 1 if problem.m < 8 * tile.rows else tile.rows, tile.columns if problem.n > tile.columns else 1,
-                  SERIAL_WORK if problem.b[1] == 1 else _SERIAL_TURNED_WORK,
+                  SERIAL_WORK if problem.b[1] == 1 else _SERIAL_TRANSPOSED_WORK,
                   costs=(PACKED if packing & (PACK_LEFT | PACK_TILES) else IN_PLACE,
-                         IN_PLACE if not packing & PACK_RIGHT else PACKED if problem.b[1] == 1 else TURNED))
+                         IN_PLACE if not packing & PACK_RIGHT else PACKED if problem.b[1] == 1 else TRANSPOSED))
     height = max(bottom - top for _, (top, bottom), _ in parts)
     width = round_up(max(right - left for _, _, (left, right) in parts), tile.columns)
     rows = min(row_tiles * tile.rows, height) if packing & PACK_LEFT else height
@@ -436,7 +430,7 @@ def _plan_staged(problem, tile):
     item, step = np.dtype(problem.compute).itemsize, names.get("STEP", 1)
     depth, columns, packing = step * 2048 // item, _STAGED_COLUMNS, PACK_RIGHT
     if problem.m <= 70 and problem.b[1] == 1 and problem.n >= 8 * tile.columns and problem.k * problem.n > _STREAMED_BYTES // 4:
-        # B is used a few times: thin slices, read in order (4x4096x1024 of int8 0.48 ms, 1.9 in panels; of float16 0.85 and 1.1)
+        # B is used a few times: thin slices, read in order (4x4096x1024 of int8 takes 4 times as long in panels)
         depth, columns, packing = step * (32 if problem.m <= 28 else 64), _STREAMED_BYTES // 8 // problem.m, ALONG_ROWS
     depth = min(depth, max(problem.k, 1))
     steps = -(-depth // step)

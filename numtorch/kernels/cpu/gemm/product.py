@@ -165,14 +165,14 @@ def share(count, parts, unit):
     return [(start, end) for start, end in zip([0, *ends], ends) if end > start]
 
 
-# float32 multiply-adds (float64 ones count twice) below which one thread is as fast: two threads took 2.5 µs against 2.3 at
-# 48³, 3.4 against 4.1 at 64³, and 14.5 against 25.9 at 128³.
+# float32 multiply-adds (float64 ones count twice) below which one thread is as fast: it is at 48³, and at 64³ two take 0.8 of its
+# time.
 SERIAL_WORK = 250_000
 
 
-# What a part spends on each of its rows of A and columns of B, in rows of C: a tall A that both parts read took 280 µs instead of
-# 200, 256x64x256 with B transposed 32 by rows and 29 by columns.
-IN_PLACE, PACKED, TURNED = 2, 8, 20
+# What a part spends on each of its rows of A and columns of B, in rows of C: a tall A that both parts read takes 1.4 times as long,
+# 256x64x256 with B transposed 1.1 times as long by rows as by columns.
+IN_PLACE, PACKED, TRANSPOSED = 2, 8, 20
 
 
 def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, costs=(PACKED, PACKED)):
@@ -195,8 +195,8 @@ def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, costs=(PACK
         height = max(end - start for start, end in rows)
         width = max(end - start for start, end in columns)
         width = round_up(width, columns_unit)
-        # Pieces of rows of C cost the more the smaller the depth is: 1000x16x1000 took 196 µs by columns and 130 by rows, 256^3 of
-        # float64 215 by columns and 220 by rows
+        # Pieces of rows of C cost the more the smaller the depth is: 1000x16x1000 takes 1.5 times as long by columns as by rows,
+        # 256^3 of float64 as long
         pieces = 64000 / max(problem.k, 1) ** 2
         cost = width * height + costs[1] * width + (costs[0] + pieces) * height
         if best is None or cost < best[0]:

@@ -1,8 +1,8 @@
 """Batches of products so small that what a tile needs to start costs more than the product: C[M, N] = A[M, K] @ B[K, N].
 
-Rotations of points, 2 x 2 blocks, scores of one vector against another. The sizes of B are constants of the kernel, so that B is
-in registers while A's rows pass it: 1000 products of 4 x 4 take 17 us and took 41, 5000 of 2 x 2 16 and 173, 1000 dot products of
-16 elements 3 and 37.
+Rotations of points, 2 x 2 blocks, scores of one vector against another. The sizes of B are constants of the kernel, so that B is in
+registers while A's rows pass it: products of 4 x 4 take 0.4 of the time of tiles, those of 2 x 2 and dot products of 16 elements a
+tenth.
 """
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ term, finish, join = square, root, add
 
 
 def pair_along(point, points, count, features, result, p):
-    """Many features, a pair at a time: 100 points of 300 features take 80 us so, and 186 with a feature of all pairs at a time."""
+    """Many features, a pair at a time: with a feature of all pairs at a time, 300 features take 2.3 times as long."""
     for j in range(count):
         other, total = offset(points, j * features), T(0)
         for f in range(features):

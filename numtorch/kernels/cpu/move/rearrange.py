@@ -36,7 +36,7 @@ def join_rows(table, out, descriptor):
     """Rows of several tensors, whose addresses are in `table`, copied to their places in one.
 
     Rows of which some are shorter than a vector are moved in turns, one of each tensor: so what a vector writes behind a row is
-    written over next: (64, 1000, 10) twice along the last dim takes 95 us instead of 230.
+    written over next: two of (64, 1000, 10) along the last dim take 0.4 of the time so.
 
     descriptor: how many pieces, how many rows are moved so, then for each piece its tensor, the first element and the step from
     row to
@@ -71,7 +71,7 @@ def join_rows(table, out, descriptor):
 def roll_rows(x, out, descriptor):
     """The last words of each row come first. descriptor: first row, stop, words of a row, how many come first.
 
-    Both pieces of a row at once: all first ones and then all others took 1.5 times as long for rows of 256 bytes."""
+    Both pieces of a row at once: all first ones and then all others take 1.5 times as long for rows of 256 bytes."""
     n, shift = descriptor[2], descriptor[3]
     for row in range(descriptor[0], descriptor[1]):
         a, b = offset(x, row * n), offset(out, row * n)

@@ -191,7 +191,7 @@ def find_columns(x, best, index, width, descriptor):
     """The row-major index of the extreme of each column."""
     n, step, x_step = descriptor[0], descriptor[1], descriptor[3]
     reduced, reduced_dims, fold = descriptor[7], descriptor[8], descriptor[9]
-    if reduced == 1 and fold > 1 and (width <= 16 or n >= 4 * LONG_ROWS * fold):    # (64, 64): 1.4 us, folded 2.4
+    if reduced == 1 and fold > 1 and (width <= 16 or n >= 4 * LONG_ROWS * fold):    # few rows are faster as they are
         find_folded(x, best, index, width, n, fold)
         return
     if reduced == 1 and n <= SHORT and x_step != 1:

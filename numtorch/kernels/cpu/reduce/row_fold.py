@@ -2,7 +2,7 @@
 
 Eight rows at once: each into a vector, and the eight vectors into one by halves.
 
-A row by itself ends in as many shuffles as its vector has halvings, one waiting for the other: of 100 float32 numbers that took
+A row by itself ends in as many shuffles as its vector has halvings, one waiting for the other: of 100 float32 numbers that takes
 longer than adding them up. Eight rows share them: 23 instructions instead of 64.
 
 A strip of neighbouring columns is added up without storing what has been added so far: (32, 64, 64) over dim 1 in 0.7 of the time.

@@ -124,8 +124,7 @@ def total_gradient(later, grad_out, total, descriptor):
 
 def sum_rows(grads, totals, descriptor):
     """totals = the sum of the rows, or that more where descriptor[2] says so: a bias' gradient, step by step while the rows are in
-    the
-    first-level cache. From memory, after all steps, it took 115 of an LSTM's 6900 µs."""
+    the first-level cache. From memory, after all steps, it would be 2 % of an LSTM's time."""
     n = descriptor[1]
     block = local_array(T, 256)
     for first in range(0, n, BLOCK):

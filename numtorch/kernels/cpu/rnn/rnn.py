@@ -4,22 +4,10 @@ A step is a chain of small calls: its products with the input (unless those of a
 `input_inside`) and with the hidden state, then the gates (`gates.py`). They are written down as a
 program (`kernels/program.py`), in which steps of as many rows are one segment.
 
-Sequences of a batch do not depend on one another, so threads share the sequences and each runs the whole loop on its own: one
-fork and join a layer instead of two a step. Where a weight does not fit a core's second level, or each thread would have a
-handful of rows, they share the columns of each product instead, and each reads but its part of the weights: an LSTM of 512 units
-over 4 sequences of 50 steps takes 2.0 ms forward, and by sequences 4.9 (Zen 5, 1 MB a core, two threads).
-
-What the products leave to win: an LSTM of 128 units and inputs over 32 sequences of 64 steps takes 1.61 GFLOP forward and backward,
-4.6 ms at the 350 GFLOP/s that two threads of this machine reach in large products, and its gates 0.4 ms more; PyTorch needs 8.1.
-So 0.6 of its time is below what would be left if every product ran at that pace and nothing else took any time. It takes 6.2, by
-cycle counts in the kernels: forward 1.8, of which the steps' products 1.52, at that pace, and the gates 0.23; backward's loop 1.15,
-of which the products 0.8 and the gates 0.3, a third of that waiting for what forward left in the third level; the inputs' gradient
-0.75, at the pace, and the weights' 0.95 and 0.88, 0.79 at the pace, for 4 MB of gradients that come back from the third level; and
-0.5 for sequences and weights laid out anew and for Python, whose 90 µs become 200 where the products have emptied the caches.
-
-Tried and left: asking for the next step's gates inside the product (what the gates win the product loses), register tiles of 8 x 3
-and 4 x 6 vectors (16 rows 0.97 as fast, 4 rows 0.9), a sigmoid and a tanh side by side in one loop (a vector of units takes 90
-cycles so, and 75 with a loop for each), both weights in one product (3 in 100 of it).
+Sequences of a batch do not depend on one another, so threads share the sequences and each runs the whole loop on its own: one fork
+and join a layer instead of two a step. Where a weight does not fit a core's second level, or each thread would have a handful of
+rows, they share the columns of each product instead, and each reads but its part of the weights: an LSTM of 512 units over 4
+sequences of 50 steps takes 2.4 times as long forward by sequences (two threads, 1 MB a core).
 """
 from __future__ import annotations
 
@@ -169,8 +157,8 @@ WEIGHT_BYTES = 5 << 18                                   # of both weights that 
 
 def input_inside(dtype: str, sizes, features: int, out_size: int, width: int) -> bool:
     """Whether each step computes its own product of the inputs, rather than all steps at once: their sums are then used while they
-    are in the cache (an LSTM over 32 sequences of 64 steps, 128 inputs and units: 1.92 ms forward on two threads, 2.05 else). The
-    input's weight then is read in each step, as the hidden one is, and both must stay in the cache; for 4 rows it did not pay."""
+    are in the cache (an LSTM of 128 units over 32 sequences of 64 steps takes 6 % less forward). The input's weight then is read in
+    each step, as the hidden one is, and both must stay in the cache; for 4 rows it did not pay."""
     parts = len(_parts(dtype, sizes, out_size, width))
     return (features > 0 and pays_to_pack(dtype, sizes) and sum(sizes) >= FEWEST_ROWS * parts * len(sizes)
             and (features + out_size) * width * itemsize(dtype) <= WEIGHT_BYTES)

@@ -15,7 +15,7 @@ from ..shared.elements import prepare_parts, shares, typed
 
 T = float32
 load = store = same
-GRAIN = 2_000                    # states times steps: each is three exponentials and a logarithm, some 10 ns
+GRAIN = 2_000                    # states times steps that make a thread worth waking: each is three exponentials and a logarithm
 
 
 def log_sum(x, y, z):

@@ -24,7 +24,7 @@ from ..shared.elements import prepare_parts, shares, typed
 
 T = float32
 load = store = same
-GRAIN = 2_000                    # elements of a thread, 6 us
+GRAIN = 2_000                    # elements that make a thread worth waking
 RANKED = 96                      # keys up to which comparing all pairs wins
 TILE = 8                         # columns that are copied to scratch memory together: half a cache line of float32
 LOW = uint64(0xFFFFFFFF)

@@ -24,7 +24,7 @@ from ..warps import (
     commit_copies,
     copy_async,
     load_matrices,
-    load_matrices_turned,
+    load_matrices_transposed,
     multiply_bfloat16,
     multiply_float16,
     shared_address,
@@ -118,12 +118,12 @@ def _source(warps, a_along, b_along, threads):
         for r in range(warps.rows):
             at = (f"(down + {16 * r} + (matrix & 1) * 8 + eight) * {a_line + CHUNK} + {k} + (matrix >> 1) * 8" if a_along else
                   f"({k} + (matrix >> 1) * 8 + eight) * {a_line + CHUNK} + down + {16 * r} + (matrix & 1) * 8")
-            load = "load_matrices" if a_along else "load_matrices_turned"
+            load = "load_matrices" if a_along else "load_matrices_transposed"
             lines.append(f"            a{r} = {load}(shared_address(a_tile, turn * {a_size} + {at}))")
         for s in range(0, warps.columns, 2):
             at = (f"(across + {8 * s} + (matrix >> 1) * 8 + eight) * {b_line + CHUNK} + {k} + (matrix & 1) * 8" if b_along else
                   f"({k} + (matrix & 1) * 8 + eight) * {b_line + CHUNK} + across + {8 * s} + (matrix >> 1) * 8")
-            load = "load_matrices" if b_along else "load_matrices_turned"
+            load = "load_matrices" if b_along else "load_matrices_transposed"
             lines.append(f"            b{s} = {load}(shared_address(b_tile, turn * {b_size} + {at}))")
         for r, s in sums:
             pair, half = s - s % 2, 2 * (s % 2)
@@ -145,7 +145,7 @@ def warp_kernel(dtype, warps, along, place_c, places):
     between lines and matrices of A and B are."""
     names = dict(bindings(dtype), W=float32, INT=np.int32, scalar=float_scalar, place_c=place_c, multiply=DTYPES[dtype])
     scope = dict(globals(), ALL_TILES=ALL_TILES, TILES=TILES, TILES_N=TILES_N, SIZE_K=SIZE_K, SIZE_M=SIZE_M, SIZE_N=SIZE_N,
-                 uint16=uint16, cuda=cuda, put=put, load_matrices=load_matrices, load_matrices_turned=load_matrices_turned,
+                 uint16=uint16, cuda=cuda, put=put, load_matrices=load_matrices, load_matrices_transposed=load_matrices_transposed,
                  commit_copies=commit_copies, await_groups_but_one=await_groups_but_one)
     scope.update(names, ZEROS=(float32(0),) * 4, **dict(zip(("A_STEP", "A_BATCH", "B_STEP", "B_BATCH"), places)))
     exec(compile(_source(warps, *along, warps.threads), f"<product by warps of {warps}>", "exec"), scope)
