@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from distributionrows import SCIPY, SPD, TABLE, L, P, S, W, law, leaves, tensor
 from scipy import stats
-from test_distributions import SCIPY, SPD, TABLE, L, P, S, W, law, leaves, tensor
 
 import numtorch as torch
 from numtorch import distributions as D
