@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from ..layout import broadcast_shapes
+from ..layout import Size, broadcast_shapes
 from ..ops.creation.fill import eye
 from ..ops.index.rearrange import flip
 from ..ops.index.triangles import diag_embed
@@ -43,7 +43,33 @@ def factor_of_inverse(precision):
     return solve_triangular(upper, eye(precision.shape[-1], dtype=precision.dtype, device=precision.device), upper=False)
 
 
-class MultivariateNormal(Distribution):
+class OfTriangularFactor:
+    """What a covariance gives, for distributions that keep its lower Cholesky factor as `_unbroadcasted_scale_tril`."""
+
+    _unbroadcasted_scale_tril: Tensor
+    _batch_shape: Size
+    _event_shape: Size
+
+    def _for_all(self, matrix):
+        return matrix.expand(self._batch_shape + self._event_shape[-1:] * 2)
+
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        """The lower Cholesky factor of the covariance, (*, n, n)."""
+        return self._for_all(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance, (*, n, n)."""
+        return self._for_all(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance, (*, n, n)."""
+        return self._for_all(cholesky_inverse(self._unbroadcasted_scale_tril))
+
+
+class MultivariateNormal(OfTriangularFactor, Distribution):
     """Normal vectors of n numbers. One of the three matrices is given; the others are computed when they are read.
 
     Args:
@@ -87,24 +113,6 @@ class MultivariateNormal(Distribution):
     def expand(self, batch_shape, _instance=None):
         return self._expanded(MultivariateNormal, _instance, batch_shape, _MATRICES + ("loc",),
                               _unbroadcasted_scale_tril=self._unbroadcasted_scale_tril)
-
-    def _for_all(self, matrix):
-        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The lower Cholesky factor of the covariance, (*, n, n)."""
-        return self._for_all(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance, (*, n, n)."""
-        return self._for_all(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance, (*, n, n)."""
-        return self._for_all(cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property
     def mean(self):

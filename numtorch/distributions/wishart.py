@@ -12,7 +12,7 @@ from ..ops.creation.ranges import arange
 from ..ops.index.triangles import diag_embed
 from ..ops.linalg.matrices import vector_norm
 from ..ops.linalg.solve import slogdet
-from ..ops.linalg.triangular import cholesky_inverse, cholesky_solve
+from ..ops.linalg.triangular import cholesky_solve
 from ..ops.pointwise.functions import where
 from ..ops.pointwise.special import mvlgamma
 from ..ops.random.draws import randn
@@ -21,13 +21,13 @@ from . import constraints
 from .dirichlet import Beta
 from .distribution import Distribution, ExponentialFamily
 from .gamma import Chi2
-from .multivariate_normal import _MATRICES, factor_of, half_log_det, one_matrix
-from .utils import Number, broadcast_all, holds, lazy_property, vec_to_tril_matrix
+from .multivariate_normal import _MATRICES, OfTriangularFactor, factor_of, half_log_det, one_matrix
+from .utils import Number, broadcast_all, holds, vec_to_tril_matrix
 
 __all__ = ["LKJCholesky", "Wishart"]
 
 
-class Wishart(ExponentialFamily):
+class Wishart(OfTriangularFactor, ExponentialFamily):
     """Positive definite matrices: of `df` normal vectors with a covariance, the sum of their products with themselves.
 
     One of the three matrices is given; the others are computed when they are read. Samples are drawn by Bartlett's decomposition
@@ -84,24 +84,6 @@ class Wishart(ExponentialFamily):
         chi2 = self._dist_chi2.expand(Size(batch_shape) + self._event_shape[:1])
         return self._expanded(Wishart, _instance, batch_shape, _MATRICES + ("df",), _dist_chi2=chi2,
                               _unbroadcasted_scale_tril=self._unbroadcasted_scale_tril)
-
-    def _for_all(self, matrix):
-        return matrix.expand(self._batch_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The lower Cholesky factor of the covariance, (*, p, p)."""
-        return self._for_all(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance of the normal vectors, (*, p, p)."""
-        return self._for_all(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance, (*, p, p)."""
-        return self._for_all(cholesky_inverse(self._unbroadcasted_scale_tril))
 
     def _times(self, factor):
         return factor.reshape(self._batch_shape + (1, 1)) * self.covariance_matrix

@@ -1,7 +1,8 @@
 """Functions and modules as graphs of the calls that they make in Python, to be looked at, changed, and run (docs/fx.md).
 
 node               one call
-graph              calls in order; their text
+codegen            the text of a graph
+graph              calls in order
 proxy              what stands for a value while a function is traced
 tracer             `symbolic_trace`
 graph_module       a module that runs a graph

@@ -1,144 +1,15 @@
-"""Calls in order, and their text as Python."""
+"""Calls in order. Their text as Python is written in codegen.py."""
 from __future__ import annotations
 
 import builtins
 import contextlib
 import keyword
-import operator
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .node import Argument, Node, Target, map_arg, path_of
-
-# How Python writes what stands in `operator`.
-_OPERATORS = {
-    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "truediv": "{} / {}", "floordiv": "{} // {}", "mod": "{} % {}",
-    "pow": "{} ** {}", "matmul": "{} @ {}", "lshift": "{} << {}", "rshift": "{} >> {}", "and_": "{} & {}", "or_": "{} | {}",
-    "xor": "{} ^ {}", "eq": "{} == {}", "ne": "{} != {}", "lt": "{} < {}", "gt": "{} > {}", "le": "{} <= {}", "ge": "{} >= {}",
-    "pos": "+{}", "neg": "-{}", "invert": "~{}", "getitem": "{}[{}]",
-}
-
-
-class CodeGen:
-    """Writes a graph's `forward`."""
-
-    def code(self, graph: Graph, root: str = "self") -> tuple[str, dict]:
-        """The text, and what its names stand for.
-
-        Args:
-            graph: the graph.
-            root: what modules and attributes are found in.
-        """
-        known: dict[str, Any] = {}
-        lines: list[str] = []
-        last: dict[Node, Node] = {}
-        for node in graph.nodes:
-            for used in node.all_input_nodes:
-                last[used] = node
-        done: dict[Node, list[Node]] = {}
-        for used, node in last.items():
-            done.setdefault(node, []).append(used)
-
-        def named(value, wanted):
-            name, number = re.sub(r"\W", "_", wanted), 1
-            while known.get(name, value) is not value:
-                name, number = f"{name}_{number}", number + 1
-            known[name] = value
-            return name
-
-        def shown(value):
-            if isinstance(value, Node):
-                return value.name
-            if isinstance(value, tuple) and hasattr(value, "_fields"):
-                return f"{named(type(value), type(value).__name__)}({', '.join(map(shown, value))})"
-            if isinstance(value, tuple):
-                return "(" + "".join(f"{shown(v)}, " for v in value).removesuffix("" if len(value) == 1 else ", ").rstrip() + ")"
-            if isinstance(value, list):
-                return "[" + ", ".join(map(shown, value)) + "]"
-            if isinstance(value, dict):
-                return "{" + ", ".join(f"{shown(k)}: {shown(v)}" for k, v in value.items()) + "}"
-            if isinstance(value, slice):
-                return f"slice({shown(value.start)}, {shown(value.stop)}, {shown(value.step)})"
-            if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
-                return repr(value)
-            if isinstance(value, (float, complex)) and value - value == 0:
-                return repr(value)
-            if type(value).__module__ == "numtorch.dtypes":
-                known["torch"] = _torch()
-                return repr(value)
-            return named(value, f"_{type(value).__name__}")
-
-        def callee(target):
-            path = path_of(target)
-            if path.startswith("torch."):
-                known["torch"] = _torch()
-                return path
-            if hasattr(builtins, path) and getattr(builtins, path) is target:
-                return path
-            return named(target, path)
-
-        def attribute(path):
-            text = root
-            for part in str(path).split("."):
-                text = f"{text}.{part}" if part.isidentifier() else f'getattr({text}, "{part}")'
-            return text
-
-        def call(function, args, kwargs):
-            return f"{function}({', '.join([*map(shown, args), *[f'{k} = {shown(v)}' for k, v in kwargs.items()]])})"
-
-        arguments = []
-        for node in graph.nodes:
-            args, kwargs = node.args, node.kwargs
-            ended = [used for used in done.get(node, []) if node.op != "output"]
-            unused = "" if node.users or node.op in ("output", "placeholder") else f"{node.name} = None"
-            end = " = ".join([used.name for used in ended] + ["None"]) if ended else unused
-            end = f";  {end}" if end else ""
-            if node.op == "placeholder":
-                raw = str(node.target)
-                default = f" = {shown(args[0])}" if args else ""
-                stars = "*" * (len(raw) - len(raw.lstrip("*")))
-                arguments.append(f"{stars}{node.name if not stars else raw.lstrip('*')}{default}")
-                if stars and raw.lstrip("*") != node.name:
-                    lines.append(f"{node.name} = {raw.lstrip('*')}")
-                continue
-            if node.op == "output":
-                lines.append(f"return {shown(args[0])}")
-                continue
-            if node.op == "get_attr":
-                right = attribute(node.target)
-            elif node.op == "call_module":
-                right = call(attribute(node.target), args, kwargs)
-            elif node.op == "call_method":
-                right = call(f"{_grouped(args[0], shown)}.{node.target}", args[1:], kwargs)
-            else:
-                name = getattr(node.target, "__name__", "")
-                if getattr(operator, name, None) is node.target and name in _OPERATORS and not kwargs:
-                    parts = [_grouped(a, shown) if i == 0 or name != "getitem" else _index(a, shown) for i, a in enumerate(args)]
-                    right = _OPERATORS[name].format(*parts)
-                elif node.target is getattr and len(args) == 2 and str(args[1]).isidentifier():
-                    right = f"{shown(args[0])}.{args[1]}"
-                else:
-                    right = call(callee(node.target), args, kwargs)
-            lines.append(f"{node.name} = {right}{end}")
-        body = "\n".join(f"    {line}" for line in lines or ["pass"])
-        return f"\n\n\ndef forward({', '.join([root, *arguments])}):\n{body}\n    ", known
-
-
-def _torch():
-    import numtorch
-    return numtorch
-
-
-def _grouped(value, shown):
-    text = shown(value)
-    return f"({text})" if isinstance(value, (int, float, complex)) and not text.isidentifier() and text.startswith("-") else text
-
-
-def _index(value, shown):
-    if isinstance(value, tuple) and value:
-        return "(" + ", ".join(shown(v) for v in value) + ("," if len(value) == 1 else "") + ")"
-    return shown(value)
+from .codegen import CodeGen as CodeGen
+from .node import Argument, Node, Target, map_arg
 
 
 class Graph:

@@ -15,6 +15,6 @@ threads       `prepare`: parts of a call; pool, who runs them; forks, locks and 
 program       lists of launches
 loopnest      how several operands are walked at once
 planning      planners for other memory than the host's
-debugmemory   blocks that find wrong uses: poison, guardpages
+debugmemory/  blocks that find wrong uses of memory
 vectormath/   exp, sin and their like
 """

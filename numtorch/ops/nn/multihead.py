@@ -183,6 +183,27 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
     return ndim == 3
 
 
+def _check_sizes(query, key, value, key_padding_mask, attn_mask, heads, embed_dim, batch_dim, separate):
+    """Raises where the sizes of batched inputs and masks do not go together. Returns the batch's."""
+    rows_dim = 1 - batch_dim
+    batch, targets, width = query.layout.shape[batch_dim], query.layout.shape[rows_dim], query.layout.shape[2]
+    sources = key.layout.shape[rows_dim]
+    if width != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {width}")
+    if width % heads:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {heads}")
+    if key.layout.shape[:2] != value.layout.shape[:2] or (not separate and key.layout.shape != value.layout.shape):
+        raise AssertionError(f"key shape {tuple(key.layout.shape)} does not match value shape {tuple(value.layout.shape)}")
+    if key_padding_mask is not None and key_padding_mask.layout.shape != (batch, sources):
+        raise AssertionError(f"key_padding_mask: expected shape {(batch, sources)}, got {tuple(key_padding_mask.layout.shape)}")
+    if attn_mask is not None:
+        correct = (targets, sources) if attn_mask.layout.ndim == 2 else (batch * heads, targets, sources)
+        if attn_mask.layout.shape != correct:
+            raise RuntimeError(f"The shape of the {attn_mask.layout.ndim}D attn_mask is {tuple(attn_mask.layout.shape)}, but "
+                               f"should be {correct}.")
+    return batch
+
+
 def _check_kind(mask, name):
     if mask is not None and mask.layout.dtype is not bool_ and not mask.layout.dtype.is_floating_point:
         raise AssertionError(f"only bool and floating types of {name} are supported")
@@ -296,32 +317,18 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check: int, num
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
                            "`generate_square_subsequent_mask` to create this mask.")
-    rows_dim = 1 - batch_dim
-    batch, targets, width = query.layout.shape[batch_dim], query.layout.shape[rows_dim], query.layout.shape[2]
-    sources = key.layout.shape[rows_dim]
-    if width != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
-    if width % num_heads:
-        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    if key.layout.shape[:2] != value.layout.shape[:2] or (not use_separate_proj_weight and key.layout.shape != value.layout.shape):
-        raise AssertionError(f"key shape {tuple(key.layout.shape)} does not match value shape {tuple(value.layout.shape)}")
-    if key_padding_mask is not None and key_padding_mask.layout.shape != (batch, sources):
-        raise AssertionError(f"key_padding_mask: expected shape {(batch, sources)}, got {tuple(key_padding_mask.layout.shape)}")
-    if attn_mask is not None:
-        correct = (targets, sources) if attn_mask.layout.ndim == 2 else (batch * num_heads, targets, sources)
-        if attn_mask.layout.shape != correct:
-            raise RuntimeError(f"The shape of the {attn_mask.layout.ndim}D attn_mask is {tuple(attn_mask.layout.shape)}, but "
-                               f"should be {correct}.")
+    batch = _check_sizes(query, key, value, key_padding_mask, attn_mask, num_heads, embed_dim_to_check, batch_dim,
+                         use_separate_proj_weight)
     if is_causal and not need_weights:
         attn_mask = None
     else:
         is_causal = False
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
-    packs = _projected(query, key, value, in_proj_weight, in_proj_bias, separate, width)
-    zero = zeros(1, 1, width, dtype=query.layout.dtype, device=query.layout.device) if add_zero_attn else None
+    packs = _projected(query, key, value, in_proj_weight, in_proj_bias, separate, embed_dim_to_check)
+    zero = zeros(1, 1, embed_dim_to_check, dtype=query.layout.dtype, device=query.layout.device) if add_zero_attn else None
     for extra in ((bias_k, bias_v), (zero, zero)):
         if extra[0] is not None:
-            packs = _with_extra_key(packs, extra, batch_dim, width)
+            packs = _with_extra_key(packs, extra, batch_dim, embed_dim_to_check)
             attn_mask, key_padding_mask = _pad_right(attn_mask), _pad_right(key_padding_mask)
     mask = _merged(attn_mask, key_padding_mask, query.layout.dtype, batch, num_heads)
     dropout_p = dropout_p if training else 0.0

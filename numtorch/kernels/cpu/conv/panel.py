@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy import float32, int64
@@ -344,6 +345,52 @@ class Phase:
         return tables
 
 
+class _Placement(NamedTuple):
+    """Where the weight is read, and how many panels and blocks of rows are multiplied between two reads of it."""
+
+    place: int
+    panels: int
+    blocks: int
+
+
+def _placement(panels, items, groups, blocks, contiguous, heavy, at_once) -> _Placement:
+    """A weight that few panels use stays where it is; one that exceeds the cache serves many panels at a time, and is packed inside
+    the loops unless a block's phases are transposed together."""
+    if contiguous and panels <= FEW_PANELS and items * panels <= FEW_PANELS * groups:
+        place, together, blocks_together = IN_PLACE, panels, blocks
+    elif heavy:
+        place = PACKED_BEFORE if at_once else PACKED_INSIDE
+        together, blocks_together = min(GROUP_PANELS, panels), min(GROUP_BLOCKS, blocks)
+    else:
+        place, together, blocks_together = PACKED_BEFORE, min(SMALL_GROUP, panels), blocks
+    return _Placement(place, -(-panels // -(-panels // together)) if panels else 1, blocks_together)
+
+
+def _phase_table(phases, image, image_step, columns, packed_sizes):
+    """The table of all phases, how many panels they have, and the arrays that it refers to."""
+    words, keep, panels, packed = [], [], 0, 0
+    for phase, size in zip(phases, packed_sizes):
+        sources, targets = phase.rows(image.images, (image.image_step, image_step))
+        words += [panels, len(phase.offsets), phase.offsets.ctypes.data, phase.taps.ctypes.data, packed,
+                  phase.out[0] * phase.out[1], phase.out[2], sources.ctypes.data, targets.ctypes.data, phase.target_steps[2]]
+        keep += [phase.offsets, phase.taps, sources, targets]
+        panels += -(-phase.places * image.images // columns)
+        packed += size
+    return index_table([*words, panels, *[0] * (P_WORDS - 1)]), panels, keep
+
+
+def _shares(shape, phases, side, work, blocks, columns, parts, heavy):
+    """What each part takes, as (first panel, end, first block of rows, end): rows where there are many and each part's panels would
+    read all of a heavy weight, or panels are too few to be shared evenly; else panels."""
+    by_rows = parts > 1 and blocks >= parts and (heavy or work < 8 * parts) and \
+        (blocks % parts == 0 or work % parts or blocks >= 8 * parts)
+    if by_rows:
+        return [(0, work, *cut) for cut in pairwise(edges(blocks, parts))]
+    parts = min(parts, work)
+    ends = edges_of_panels(shape, side, phases[0].places, parts, columns) if len(phases) == 1 else edges(work, parts)
+    return [(*cut, 0, blocks) for cut in pairwise(ends)]
+
+
 def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flags, contiguous, arguments):
     """Launches that pack the weight, then multiply.
 
@@ -358,46 +405,21 @@ def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flag
     groups, side = shape.groups, image.images
     items = -(-shape.images // side) * groups
     threaded = shape.multiply_adds > SPLIT_WORK
-    parts = threads.get_num_threads() if threaded else 1
     scattered = any(p.target_steps[2] != 1 or p.target_steps[1] != p.out[2] or p.places != out_plane for p in phases)
     blocks = -(-rows // names["ROWS"])
     deepest = max((len(p.offsets) for p in phases), default=0)
     chunks = max(1, -(-deepest * size * columns // (DEPTH * 128)))
     chunk = max(-(-deepest // chunks), 1)
     chunk = min(-(-chunk // run) * run, deepest) if not contiguous and deepest else chunk
-    words, keep, panels, packed = [], [], 0, 0
-    for phase in phases:
-        depth = len(phase.offsets)
-        sources, targets = phase.rows(side, (image.image_step, groups * rows * out_plane))
-        words += [panels, depth, phase.offsets.ctypes.data, phase.taps.ctypes.data, packed, phase.out[0] * phase.out[1],
-                  phase.out[2], sources.ctypes.data, targets.ctypes.data, phase.target_steps[2]]
-        keep += [phase.offsets, phase.taps, sources, targets]
-        panels += -(-phase.places * side // columns)
-        packed += aligned(blocks * (names["ROWS"] * depth + names["WIDTH"]))
-    table = index_table([*words, panels, *[0] * (P_WORDS - 1)])
+    packed_sizes = [aligned(blocks * (names["ROWS"] * len(p.offsets) + names["WIDTH"])) for p in phases]
+    table, panels, keep = _phase_table(phases, image, groups * rows * out_plane, columns, packed_sizes)
 
     at_once = len(phases) > 1 and 4 <= shape.taps <= MOST_TAPS
     heavy = rows * deepest * size > PACK_INSIDE_BYTES
-    if contiguous and panels <= FEW_PANELS and items * panels <= FEW_PANELS * groups:
-        place, together, blocks_together = IN_PLACE, panels, blocks
-    elif heavy and at_once:
-        place, together, blocks_together = PACKED_BEFORE, min(GROUP_PANELS, panels), min(GROUP_BLOCKS, blocks)
-    elif heavy:
-        place, together, blocks_together = PACKED_INSIDE, min(GROUP_PANELS, panels), min(GROUP_BLOCKS, blocks)
-    else:
-        place, together, blocks_together = PACKED_BEFORE, min(SMALL_GROUP, panels), blocks
-    together = -(-panels // -(-panels // together)) if panels else 1
-    if place != PACKED_BEFORE:
-        packed = 0
-    work = items * panels
-    by_rows = parts > 1 and blocks >= parts and (heavy or work < 8 * parts) and \
-        (blocks % parts == 0 or work % parts or blocks >= 8 * parts)
-    if by_rows:
-        cuts = [(0, work, *cut) for cut in pairwise(edges(blocks, parts))]
-    else:
-        parts = min(parts, work)
-        ends = edges_of_panels(shape, side, phases[0].places, parts, columns) if len(phases) == 1 else edges(work, parts)
-        cuts = [(*cut, 0, blocks) for cut in pairwise(ends)]
+    place, together, blocks_together = _placement(panels, items, groups, blocks, contiguous, heavy, at_once)
+    packed = sum(packed_sizes) if place == PACKED_BEFORE else 0
+    cuts = _shares(shape, phases, side, items * panels, blocks, columns, threads.get_num_threads() if threaded else 1, heavy)
+    parts = len(cuts)
     panel_at = image.elements
     tile_at = panel_at + aligned(together * chunk * columns + names["WIDTH"])
     left_at = tile_at + (aligned(together * rows * columns) if scattered or side > 1 or not names["MASKED"] else 0)

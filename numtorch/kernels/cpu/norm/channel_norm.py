@@ -269,6 +269,28 @@ def channel_slopes(plain, along, weight, c, scale, descriptor):
 
 
 # ---------------------------------------------------------------- batch norm of (N, C): S is 1
+def _column_statistics(a, mean, squares, center, spread, residual, batch, step, width):
+    """Means, and sums of squared deviations from them, of `width` columns, block by block (Chan, Golub and LeVeque 1979); the
+    block's own are left in `center`, `spread` and `residual`."""
+    for j in range(width):
+        mean[j] = W(0)
+        squares[j] = W(0)
+    for i in range(0, batch, BLOCK_ROWS):
+        rows = min(batch - i, int64(BLOCK_ROWS))
+        block_columns(offset(a, i * step), center, spread, residual, rows, step, width, 1)
+        if overflown(spread, width):
+            merge_wide_columns(offset(a, i * step), mean, squares, W(i), rows, step, width, 1)
+            continue
+        part = W(rows) / W(i + rows)
+        inverse = W(1) / W(rows)
+        for j in range(width):
+            shift = W(residual[j]) * inverse
+            delta = W(center[j]) + shift - mean[j]
+            mean[j] += delta * part
+            apart = select(i == 0, W(0), delta)
+            squares[j] += W(spread[j]) - shift * W(residual[j]) + apart * delta * (W(i) * part)
+
+
 def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     """Training and evaluation, 512 channels at a time."""
     batch, step, training = descriptor[0], descriptor[1], descriptor[4]
@@ -283,23 +305,7 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, d
         a = offset(x, c)
         b = offset(out, c)
         if training != 0:
-            for j in range(width):
-                mean[j] = W(0)
-                squares[j] = W(0)
-            for i in range(0, batch, BLOCK_ROWS):
-                rows = min(batch - i, int64(BLOCK_ROWS))
-                block_columns(offset(a, i * step), center, spread, residual, rows, step, width, 1)
-                if overflown(spread, width):
-                    merge_wide_columns(offset(a, i * step), mean, squares, W(i), rows, step, width, 1)
-                    continue
-                part = W(rows) / W(i + rows)
-                inverse = W(1) / W(rows)
-                for j in range(width):
-                    shift = W(residual[j]) * inverse
-                    delta = W(center[j]) + shift - mean[j]
-                    mean[j] += delta * part
-                    apart = select(i == 0, W(0), delta)
-                    squares[j] += W(spread[j]) - shift * W(residual[j]) + apart * delta * (W(i) * part)
+            _column_statistics(a, mean, squares, center, spread, residual, batch, step, width)
             if descriptor[9] != 0:
                 for j in range(width):
                     blend(running_mean, c + j, mean[j], share)

@@ -90,6 +90,19 @@ def whole_vectors(n):
     return (n + (LANES - 1)) & -LANES
 
 
+def _take_strided(source, out, count, stride):
+    """Every element at a step of `stride`, side by side; of steps of 2 and 3 up to whole vectors, which are shuffled."""
+    if stride == 2:
+        for i in range(0, count, LANES):
+            take_every(offset(source, 2 * i), offset(out, i), LANES, 2, False)
+    elif stride == 3:
+        for i in range(0, count, LANES):
+            take_every(offset(source, 3 * i), offset(out, i), LANES, 3, False)
+    else:
+        for i in range(count):
+            out[i] = source[i * stride]
+
+
 def max_pool(x, out, indices, descriptor):
     """The largest of each column of a row of windows first, then of these the largest of each window.
 
@@ -146,19 +159,9 @@ def max_pool(x, out, indices, descriptor):
                         highest[i], there[i] = T(-inf), BEYOND
                 for tap_w in range(some):
                     values, where = offset(best, tap_w * dilation_w), offset(at, tap_w * dilation_w)
-                    if stride_w == 2:
-                        for i in range(0, count, LANES):
-                            take_every(offset(values, 2 * i), offset(apart, i), LANES, 2, False)
-                            take_every(offset(where, 2 * i), offset(apart_at, i), LANES, 2, False)
-                        values, where = apart, apart_at
-                    elif stride_w == 3:
-                        for i in range(0, count, LANES):
-                            take_every(offset(values, 3 * i), offset(apart, i), LANES, 3, False)
-                            take_every(offset(where, 3 * i), offset(apart_at, i), LANES, 3, False)
-                        values, where = apart, apart_at
-                    elif stride_w > 1:
-                        for i in range(count):
-                            apart[i], apart_at[i] = values[i * stride_w], where[i * stride_w]
+                    if stride_w > 1:
+                        _take_strided(values, apart, count, stride_w)
+                        _take_strided(where, apart_at, count, stride_w)
                         values, where = apart, apart_at
                     _look_across(largest, places, values, where, whole_vectors(count))
             for line in range(lines):
@@ -298,17 +301,8 @@ def reduce_windows(x, out, descriptor):
                     _combine_two(total, source, offset(source, dilation_w), whole_vectors(count))
                 for tap_w in range(2 if two_first and tap == 0 else 0, some):
                     values = offset(source, tap_w * dilation_w)
-                    if stride_w == 2:
-                        for i in range(0, count, LANES):
-                            take_every(offset(values, 2 * i), offset(apart, i), LANES, 2, False)
-                        values = apart
-                    elif stride_w == 3:
-                        for i in range(0, count, LANES):
-                            take_every(offset(values, 3 * i), offset(apart, i), LANES, 3, False)
-                        values = apart
-                    elif stride_w > 1:
-                        for i in range(count):
-                            apart[i] = values[i * stride_w]
+                    if stride_w > 1:
+                        _take_strided(values, apart, count, stride_w)
                         values = apart
                     _combine_taps(total, values, whole_vectors(count))
             for line in range(lines):

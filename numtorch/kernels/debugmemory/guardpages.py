@@ -25,7 +25,7 @@ from collections import deque
 
 import numpy as np
 
-from ..finalisers import Finaliser
+from ...finalisers import Finaliser
 from .poison import POISON
 
 GUARD = 1 << 18                                          # bytes on each side: what is further out may be another block

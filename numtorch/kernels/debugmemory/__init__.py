@@ -1,7 +1,9 @@
 """`NUMTORCH_DEBUG_MEMORY`: what storages and kernels do otherwise in a mode that finds wrong uses of memory.
 
-`poison` fills every block with a pattern (poison.py); `guard` puts it against pages that fault as well (guardpages.py). Without a
-mode both names are None, which is all that it costs. docs/debugging.md tells how to use it.
+poison      fills every block with a pattern
+guardpages  puts it against pages that fault as well (mode `guard`)
+
+Without a mode both names here are None, which is all that it costs. docs/debugging.md tells how to use it.
 """
 from __future__ import annotations
 
