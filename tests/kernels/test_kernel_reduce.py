@@ -9,7 +9,8 @@ from test_kernel_rearrange import Fenced, fenced_only
 
 from numtorch.kernels import threads
 from numtorch.kernels.cpu.reduce.argreduce import plan_argreduce, plan_extreme_with_index
-from numtorch.kernels.cpu.reduce.reduce import plan_reduce
+from numtorch.kernels.cpu.reduce.reduce import _kernels, plan_reduce
+from numtorch.kernels.cpu.reduce.traversal import Nest
 
 WORDS = {"float16": np.uint16, "bfloat16": np.uint16, "bool": np.uint8}
 TOLERANCE = {"float32": 4e-6, "float64": 1e-13, "float16": 1e-3, "bfloat16": 8e-3, "complex64": 4e-6}
@@ -179,6 +180,23 @@ def test_vectors_of_rows_stay_in_their_memory(at_end):
     [("count_nonzero", "uint8", "int64"), ("count_nonzero", "bool", "int64"), ("sum", "bool", "int64")]], ids=str)
 def test_questions_of_words_that_are_alike_are_one_kernel(alike):
     assert len({plan_reduce(*each, (6, 50), (50, 1), (0,), (0, 1)).call for each in alike}) == 1
+
+
+# how many rows, which vectors reduce abreast, and how far a row is from the next
+ROWS = {"short": Nest([(8, 1, 4)], [(4, 1)]), "several short": Nest([(8, 1, 24)], [(6, 4), (4, 1)]),
+        "long": Nest([(8, 1, 2000)], [(2000, 1)])}
+COLUMNS = {"alone": Nest([(64, 1, 1)], [(1, 64)]), "in registers": Nest([(64, 1, 1)], [(20, 64)]),
+           "in a block": Nest([(300, 1, 1)], [(20, 300)]), "many": Nest([(300, 1, 1)], [(2000, 300)])}
+
+
+@pytest.mark.parametrize("forms, columns_form", [(ROWS, False), (COLUMNS, True)])
+def test_each_form_has_a_kernel_and_parts_of_several_forms_the_general_one(forms, columns_form):
+    kernels = _kernels("sum", "float32", "float32")
+    chosen = {name: kernels("whole", columns_form, [nest.descriptor()]).recipe for name, nest in forms.items()}
+    parts = [(recipe[0], recipe[1].get("some_columns")) for recipe in chosen.values()]
+    assert len(set(parts)) == len(forms)
+    general = kernels("whole", columns_form, [nest.descriptor() for nest in forms.values()]).recipe
+    assert (general[0], general[1].get("some_columns")) == parts[-1]
 
 
 def test_sum_of_ten_million():
