@@ -6,7 +6,8 @@ or the tape. Beside them:
 compiler      from a Python function to machine code; ahead, in forked children
 binding       a function with its names filled in, and its fingerprint
 intrinsics    what Python cannot say; pointers, its typed pointers
-lowering      the LLVM IR of intrinsics, and complexdivision; moduletext, that around a kernel; frontend, Numba's part
+lowering      the LLVM IR of intrinsics, and complexdivision; moduletext, that around a kernel; frontend, Numba's part;
+              templates, kernels without their op's body
 elementtypes  what kernels are bound to for each dtype; conversions, between dtypes
 entries       kernels as Python calls them
 store         compiled kernels on disk; installed and processor, for what they are right; elsewhere, kernels for other architectures

@@ -265,6 +265,11 @@ def _bind_value(value, names, compute, target):
     return made
 
 
+def compiled_body(body, target=HOST):
+    """A scalar body, compiled as kernels call it."""
+    return _bind_value(body, {}, body.compute, target)
+
+
 # ---------------------------------------------------------------- fingerprints
 def _text(value):
     """What a value is, the same in every process: a set's own text has the order of this process's hashes."""

@@ -139,15 +139,42 @@ class CannotCompile(NotImplementedError):
         self.reason = reason
 
 
+def _with_bodies(numba, function, names, compute, signature, numba_signature, fastmath):
+    """The module of a kernel from its template (templates.py), and its function's name; None for one that has none."""
+    from . import frontend, templates
+    from .complexdivision import in_kernels
+    bodies = templates.bodies_of(function, names)
+    if not bodies:
+        return None
+    key = _text(function, {**names, **templates.placeholders(bodies)}, compute, signature, False, fastmath, 0)
+    in_kernels[0] = True
+    try:
+        with frontend.few_implementations():
+            found = templates.find(key, bodies)
+            if found is not None:
+                return found
+            template = templates.Template(bodies)
+            bound = bind(function, {**names, **template.names()}, compute)
+            made = numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
+            template.finish(made.overloads[numba_signature.args])
+            templates.keep(key, template)
+            return template.module_with(bodies), template.inner
+    except (numba.core.errors.NumbaError, TypeError, templates.Unfit):     # TypeError: of too many or too few arguments
+        return None                                      # compiling it whole tells what is wrong, if anything is
+    finally:
+        in_kernels[0] = False
+
+
 def _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath):
-    """Numba's dispatcher of a kernel."""
+    """What Numba made of a kernel."""
     from . import frontend
     from .complexdivision import in_kernels
     in_kernels[0] = True
     try:
         bound = bind(function, names, compute)
         with frontend.few_implementations():
-            return numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
+            made = numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
+            return made.overloads[numba_signature.args]
     except numba.core.errors.NumbaError as error:        # users are told what, not in which pass of whose compiler
         reason = str(error)
     finally:
@@ -167,12 +194,13 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
     from . import frontend
     with _optimised_once(numba) as optimise, frontend.without_collector():
-        made = _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath)
-        compiled = made.overloads[numba_signature.args]
-        inner = compiled.fndesc.llvm_func_name
-        module = compiled.library._final_module
-        module = llvm.parse_assembly(with_loops_interleaved(str(module), inner, interleave)) if interleave else \
-            llvm.parse_bitcode(module.as_bitcode())
+        found = _with_bodies(numba, function, names, compute, signature, numba_signature, fastmath)
+        if found is None:
+            compiled = _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath)
+            found = llvm.parse_bitcode(compiled.library._final_module.as_bitcode()), compiled.fndesc.llvm_func_name
+        module, inner = found
+        if interleave:
+            module = llvm.parse_assembly(with_loops_interleaved(str(module), inner, interleave))
         module.link_in(llvm.parse_assembly(entry_points(symbol, inner, signature, nogil)))
         for value in [*module.functions, *module.global_variables]:
             if value.name not in (symbol, symbol + "_py") and not value.is_declaration and not value.name.startswith("llvm."):
