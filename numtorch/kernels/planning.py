@@ -12,6 +12,11 @@ class _Planning(threading.local):
     named: dict | None = None                            # where kernels are listed that would be compiled, by their keys
     elsewhere: Elsewhere | None = None
 
+    @property
+    def does_nothing(self):
+        """Whether what is planned now does nothing, so that no later call may find it."""
+        return self.without_memory and self.named is None
+
 
 class Elsewhere:
     """A device that runs the host's serial kernels, each part of a call in a thread of its own.

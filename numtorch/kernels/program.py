@@ -162,7 +162,7 @@ class Program:
 
         Other Python threads run meanwhile if they do during one of its launches.
         """
-        if planning.without_memory and planning.named is None:
+        if planning.does_nothing:
             return threads.NOTHING
         nogil = any(prepared.entry.nogil for prepared in self.keep)
         prepared = threads.prepare(program_kernel(len(self.names) - 1, nogil, self.stack), [self.row()])
@@ -177,7 +177,7 @@ class Program:
 
 def prepare_parts(programs, offsets=None, *, workspace=0, release_lock=False):
     """Programs of one set of arguments, one for each part of a call, as `threads.prepare` runs parts."""
-    if planning.without_memory and planning.named is None:
+    if planning.does_nothing:
         return threads.NOTHING
     count = len(programs[0].names) - 1
     rows = [program.row() for program in programs]

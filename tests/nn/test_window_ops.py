@@ -9,6 +9,7 @@ import pytest
 import numtorch as torch
 import numtorch.nn.functional as F
 from numtorch.autograd import gradcheck, gradgradcheck
+from numtorch.kernels.cpu.pool import window
 
 RANDOM = np.random.default_rng(0)
 
@@ -338,3 +339,16 @@ def test_unfold_has_the_windows_as_columns():
     columns = F.unfold(torch.tensor(x), (3, 2), padding=1, stride=2)
     product = torch.tensor(w).reshape(4, -1) @ columns
     np.testing.assert_allclose(product.numpy().reshape(2, 4, 3, 4), convolved(x, w, None, 2, 1, 1, 1), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("trained, wanted", [(True, "plan_max_pool2d"), (False, "plan_max_pool2d_values")])
+def test_maxima_have_the_kernel_that_a_call_needs(monkeypatch, trained, wanted):
+    """The places of maxima are found for gradients alone; no kernel is made that a program never calls."""
+    planned = []
+    for name in ("plan_max_pool2d", "plan_max_pool2d_values"):
+        planner = getattr(window, name)
+        monkeypatch.setattr(window, name, lambda *a, name=name, planner=planner: (planned.append(name), planner(*a))[1])
+    x = torch.randn(2, 3, 6, 9 + trained, requires_grad=trained)
+    for _ in range(2):
+        F.max_pool2d(x, (3, 2))
+    assert planned == [wanted]

@@ -96,7 +96,7 @@ class PlanTable(dict):
     def keep_again(self, key, plan):
         """Keep a plan that another table keeps, and so counts, too. What is planned without memory does nothing: calls must not
         find it, but those that only name kernels."""
-        if planning.without_memory and planning.named is None:
+        if planning.does_nothing:
             return plan
         if len(self) >= PLAN_LIMIT:
             self.empty()

@@ -12,6 +12,7 @@ from operator import is_not
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
 from ...kernels.families.windows import output_size
+from ...kernels.planning import planning
 from ...layout import Layout, contiguous_format, format_of, formatted, ints, is_sequence
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, truth
@@ -166,13 +167,15 @@ class MaxPlan:
         primitive: what is recorded.
         source, dims: the input's layout, and how many dimensions have windows.
         format: the memory format of results, or None; `kernels` of channels that are last, where there are such, keep it.
-        prepared, values: run with (x, out, indices) and (x, out).
+        planner: the kernels' planners and what they are given.
+        prepared, values: run with (x, out, indices) and (x, out); planned when a call first needs them.
         kept: what nodes know: the input's layout, `dims`, `dilated` and the memory format of the kernels.
         rows: the shape of an input whose last dimension is a window, where that is so.
         dilated: whether a window may have all its elements in the padding: its maximum is -inf, and its place NOWHERE.
     """
 
-    __slots__ = ("primitive", "source", "dims", "out", "places", "prepared", "values", "rows", "dilated", "format", "order", "kept")
+    __slots__ = ("primitive", "source", "dims", "out", "places", "planner", "prepared", "values", "rows", "dilated", "format",
+                 "order", "kept")
 
     def __init__(self, primitive, source, lead, counts, dilation, rows=None):
         self.primitive = primitive
@@ -180,7 +183,7 @@ class MaxPlan:
         self.format = format_of(source) if source.ndim == len(counts) + 2 else None
         self.out = Layout.of(source.dtype, (*lead, *counts), None, source.device)
         self.places, self.order = self.out.dense(int64), contiguous_format
-        self.prepared = self.values = None
+        self.planner = self.prepared = self.values = None
         self.kept = source, self.dims, self.dilated, self.order
 
     def take_as_it_lies(self, *arguments):
@@ -189,6 +192,16 @@ class MaxPlan:
         self.out, self.places = formatted(self.out, self.order), formatted(self.places, self.order)
         self.prepared = kernels(self.source.device, "pool.channels_last").plan_max_pool2d(*arguments)
         self.kept = self.source, self.dims, self.dilated, self.order
+
+    def kernel(self, with_places):
+        """The kernel that finds places, too, or only maxima."""
+        prepared = self.prepared if with_places else self.values
+        if prepared is None:
+            module, arguments = self.planner
+            prepared = (module.plan_max_pool2d if with_places else module.plan_max_pool2d_values)(*arguments)
+            if not planning.does_nothing:
+                setattr(self, "prepared" if with_places else "values", prepared)
+        return prepared
 
 
 def plan_max(primitive, name, dims, layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
@@ -199,8 +212,7 @@ def plan_max(primitive, name, dims, layout, kernel_size, stride, padding, dilati
         plan.take_as_it_lies(layout.dtype.kernel, *layout.shape, *options, ceil_mode)
     elif plan.out.numel:
         arguments = (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, *_in_two(options, dims), ceil_mode)
-        module = kernels(layout.device, "pool.window")
-        plan.prepared, plan.values = module.plan_max_pool2d(*arguments), module.plan_max_pool2d_values(*arguments)
+        plan.planner = kernels(layout.device, "pool.window"), arguments
     return plan
 
 
@@ -210,14 +222,14 @@ def maxima(plan, x, *options):
     if plan.rows is not None and plan.out.numel and not return_indices:
         rows = reshape(x, plan.rows)
         return in_format(reshape(maximum(rows, -1)[0] if tracked else amax(rows, -1), plan.out.shape), plan.format)
-    if plan.values is not None and not (return_indices or tracked):
-        out, source = empty(plan.out), dense(x)
-        plan.values.call(source.address, out.address, plan.values.descriptor)
+    if plan.planner is not None and not (return_indices or tracked):
+        out, source, prepared = empty(plan.out), dense(x), plan.kernel(False)
+        prepared.call(source.address, out.address, prepared.descriptor)
         return in_format(out, plan.format)
     out, indices = empty(plan.out), empty(plan.places)
-    if plan.prepared is not None:
-        source = dense(x, plan.order)
-        plan.prepared.call(source.address, out.address, indices.address, plan.prepared.descriptor)
+    if plan.out.numel:
+        source, prepared = dense(x, plan.order), plan.kernel(True)
+        prepared.call(source.address, out.address, indices.address, prepared.descriptor)
     out = in_format(out, plan.format)
     if tracked:
         out.node = GraphNode(plan.primitive, (x.node,), (indices,), plan.kept)
