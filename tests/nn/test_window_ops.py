@@ -9,7 +9,7 @@ import pytest
 import numtorch as torch
 import numtorch.nn.functional as F
 from numtorch.autograd import gradcheck, gradgradcheck
-from numtorch.kernels.cpu.pool import window
+from numtorch.kernels.cpu.pool import window as pooling
 
 RANDOM = np.random.default_rng(0)
 
@@ -346,8 +346,8 @@ def test_maxima_have_the_kernel_that_a_call_needs(monkeypatch, trained, wanted):
     """The places of maxima are found for gradients alone; no kernel is made that a program never calls."""
     planned = []
     for name in ("plan_max_pool2d", "plan_max_pool2d_values"):
-        planner = getattr(window, name)
-        monkeypatch.setattr(window, name, lambda *a, name=name, planner=planner: (planned.append(name), planner(*a))[1])
+        planner = getattr(pooling, name)
+        monkeypatch.setattr(pooling, name, lambda *a, name=name, planner=planner: (planned.append(name), planner(*a))[1])
     x = torch.randn(2, 3, 6, 9 + trained, requires_grad=trained)
     for _ in range(2):
         F.max_pool2d(x, (3, 2))
