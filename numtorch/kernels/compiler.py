@@ -7,8 +7,8 @@ A kernel is a module-level function over pointers and 64-bit integers. `compile_
 2. The store is asked for the machine code under the hash of all that shapes it. A hit costs a file read; Numba is not
    even imported (0.2 s).
 3. On a miss Numba compiles, and two functions of LLVM IR are added: a native entry of 64-bit words, and a Python entry
-   in CPython's fast-call convention. Numba's own wrapper takes 62 ns to unpack three addresses, this one about 25.
-   Every other symbol is made private, so that two kernels can never answer for each other.
+   in CPython's fast-call convention. Numba's own wrapper takes 2.5 times as long to unpack three addresses. Every other symbol is
+   made private, so that two kernels can never answer for each other.
 
 The entries check no types: whoever calls must have checked (that is what plans are for).
 """
@@ -81,7 +81,7 @@ class _Machine:
         self.elsewhere = None if foreign is None else Elsewhere(llvm, foreign, **options)
         self.cpu, features = processor.name_and_features() if foreign is None else processor.native_name_and_features()
         self.features = ",".join(f"{'+' if there else '-'}{name}" for name, there in sorted(features.items()))
-        if "+avx512f" in self.features:                  # LLVM's tuning for Intel prefers half vectors: exp took 1.8 times as long
+        if "+avx512f" in self.features:                  # LLVM's tuning for Intel prefers half vectors: exp takes 1.8 times as long
             self.features += ",-prefer-256-bit"
         self.target = llvm.Target.from_default_triple().create_target_machine(cpu=self.cpu, features=self.features, **options)
         # JITLink: the older linker puts code and data of an AArch64 object further apart than its relocations reach, and aborts
@@ -217,9 +217,9 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
 def _optimised_once(numba):
     """Inside, Numba leaves its LLVM modules as they are; the function this gives runs its pipeline over the whole, once.
 
-    Numba optimises every helper by itself, three times, and then again where it is linked in: a kernel of ten helpers is
-    optimised thirty times over. Doing it once, when everything but the entry points is private, halves cold compilation.
-    Nor does Numba make machine code of what only kernels call: of all helpers and the kernel, that took a quarter of the rest.
+    Numba optimises every helper by itself, three times, and then again where it is linked in: a kernel of ten helpers is optimised
+    thirty times over. Doing it once, when everything but the entry points is private, halves cold compilation. Nor does Numba make
+    machine code of what only kernels call: of all helpers and the kernel, that takes a quarter of the rest.
     """
     from numba.core.compiler_lock import global_compiler_lock
     codegen = numba.core.registry.cpu_target.target_context.codegen()
@@ -382,7 +382,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         names: what global names in the function (and in the helpers it calls) stand for here: a NumPy scalar type
             for a dtype, a `ScalarBody`, a number, another function.
         compute: the compute type of ops and elementary functions that the function names directly.
-        nogil: let other Python threads run during a call. Costs 30 ns, so small kernels hold the lock.
+        nogil: let other Python threads run during a call. Releasing it costs about as much as a call, so small kernels hold it.
         fastmath: LLVM's fast-math flags for the kernel's own arithmetic.
         meant: what names that the kernel's own file does not declare are by default, in the file that binds them.
         interleave: how many vectors its loops take side by side (0: as many as LLVM thinks right).

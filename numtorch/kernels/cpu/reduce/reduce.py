@@ -108,7 +108,7 @@ def reduce_short(x, n, exponent):
 def extreme_short(x, n, exponent):
     """The same for extremes of float32, by integers in their order; NaN, which has no place in it, by itself.
 
-    float64 gains nothing: 29 µs against 24 for 1000 rows of 100.
+    float64 gains nothing: rows of 100 take 1.2 times as long.
     """
     best = order_of(T(IDENTITY))
     undefined = False
@@ -200,7 +200,7 @@ def add_rows(block, x, rows, step, width, x_step, exponent):
 
 
 def rows_total(block, x, rows, step, n, exponent):
-    """Of rows of a few neighbours, added up as vectors first: row by row, sums of 64 rows of 50 took 1.4 times as long."""
+    """Of rows of a few neighbours, added up as vectors first: row by row, sums of 64 rows of 50 take 1.4 times as long."""
     result = W(IDENTITY)
     for r in range(0, rows, CARRY_ROWS):
         for j in range(n):
