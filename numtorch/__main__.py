@@ -4,10 +4,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import __version__, cachetool, stubs
+from . import __version__
 from .alias.launch import run
+from .commands import cachetool, stubs
+from .commands.reference import page
 from .kernels import processor
-from .reference import page
 
 
 def main(arguments=None) -> int:

@@ -1,4 +1,4 @@
-# Written by `python -m numtorch stubs` from the functions themselves (numtorch/stubs.py): change those, not this.
+# Written by `python -m numtorch stubs` (numtorch/commands/stubs.py) from the functions: change those, not this.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Callable as _Callable, Iterator as _Iterator, Sequence as _Sequence
 from typing import Any as _Any, Literal as _Literal, NamedTuple as _NamedTuple, overload as _overload

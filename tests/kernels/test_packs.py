@@ -148,7 +148,7 @@ def test_a_kernel_waits_as_the_other_architecture_waits():
 
 def test_what_cannot_be_packed_here_is_said(tmp_path, capsys, monkeypatch):
     """Instructions of this architecture that this processor lacks, and those of x86-64 alone on another one."""
-    from numtorch import cachetool
+    from numtorch.commands import cachetool
     monkeypatch.setattr(processor, "_flags", frozenset)
     for machine, baseline in (("x86_64", "x86-64-v4"), ("aarch64", "x86-64-v4")):
         monkeypatch.setattr(processor.platform, "machine", lambda machine=machine: machine)

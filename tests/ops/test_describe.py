@@ -10,8 +10,8 @@ from optable import ROWS
 from test_pointwise import OPS
 
 import numtorch as torch
+from numtorch.commands.reference import page, records
 from numtorch.ops.pointwise.describe import accepted, gradients_of, refused
-from numtorch.reference import page, records
 from tests.project.test_docstrings import PUBLIC, lacking
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import numtorch
 from numtorch import __main__ as command
-from numtorch import stubs
+from numtorch.commands import stubs
 
 COMMANDS = ([], ["cache"], ["cache", "info"], ["cache", "clear"], ["cache", "warm"], ["cache", "pack"], ["ops"], ["profile"], ["run"], ["shared"],
             ["stubs"])

@@ -18,7 +18,7 @@ PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", ROOT
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 # What is no code: a page's beginning of such a block, and what it shows.
-PICTURES = {"docs/architecture.md": "__main__  cachetool", "docs/debugging.md": "numtorch: memory outside", "docs/graph.md": "graph(%x"}
+PICTURES = {"docs/architecture.md": "__main__  commands", "docs/debugging.md": "numtorch: memory outside", "docs/graph.md": "graph(%x"}
 
 
 def blocks(page, kind):

@@ -1,4 +1,4 @@
-"""The stubs (`numtorch/stubs.py`): what is committed is what is generated, and mypy accepts with them what runs, and no more."""
+"""The stubs (`numtorch/commands/stubs.py`): what is committed is what is generated, and mypy accepts with them what runs, and no more."""
 from __future__ import annotations
 
 import doctest
@@ -141,7 +141,7 @@ def complaints(tmp_path_factory):
 
 def test_committed_stubs_are_what_is_generated():
     """In a process of its own, as the command makes them: other tests define ops."""
-    program = ("import pathlib, sys\nfrom numtorch import stubs\n"
+    program = ("import pathlib, sys\nfrom numtorch.commands import stubs\n"
                "print([path for path, text in stubs.files().items() if (pathlib.Path(sys.argv[1]) / path).read_text() != text])")
     stale = subprocess.run([sys.executable, "-c", program, PACKAGE], capture_output=True, text=True, check=True).stdout.strip()
     assert stale == "[]", f"write {stale} again: python -m numtorch stubs"

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numtorch
 
-from . import types
+from .. import types
+from ..ops.core.return_types import Pair
+from ..tensor import Tensor
 from .argumenttypes import FLAGS, MEANS, OVERLOADS, RETURNS
-from .ops.core.return_types import Pair
-from .tensor import Tensor
 
 NAMESPACES = ("numtorch", "numtorch.fft", "numtorch.linalg", "numtorch.random", "numtorch.special", "numtorch.nn.functional")
 ATTACHED = "numtorch.attached"
 
 # Types are imported under other names: `float`, `dtype` or `Size` may be a dtype, a method or a property where they are used.
-_HEAD = """# Written by `python -m numtorch stubs` from the functions themselves (numtorch/stubs.py): change those, not this.
+_HEAD = """# Written by `python -m numtorch stubs` (numtorch/commands/stubs.py) from the functions: change those, not this.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Callable as _Callable, Iterator as _Iterator, Sequence as _Sequence
 from typing import Any as _Any, Literal as _Literal, NamedTuple as _NamedTuple, overload as _overload

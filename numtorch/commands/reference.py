@@ -5,12 +5,12 @@ import sys
 
 import numtorch
 
-from . import special
-from .nn import functional
-from .ops.core.primitive import is_ours, registry
-from .ops.pointwise.describe import accepted, gradients_of, refused, translated
-from .ops.pointwise.pointwise import PointwiseOp
-from .tensor import Tensor
+from .. import special
+from ..nn import functional
+from ..ops.core.primitive import is_ours, registry
+from ..ops.pointwise.describe import accepted, gradients_of, refused, translated
+from ..ops.pointwise.pointwise import PointwiseOp
+from ..tensor import Tensor
 
 _HEAD = """# Elementwise ops
 

@@ -16,8 +16,8 @@ import time
 
 import numtorch as torch
 
-from .kernels import compiler, elsewhere, processor, program, store, threads
-from .kernels.progress import progress, statistics
+from ..kernels import compiler, elsewhere, processor, program, store, threads
+from ..kernels.progress import progress, statistics
 
 
 def _inputs(*shapes):
@@ -257,7 +257,7 @@ def warm(what=()) -> int:
 
 def _run(program) -> int:
     """Run a program as `python -m numtorch run` does. Returns its exit status."""
-    from .alias.launch import run
+    from ..alias.launch import run
     try:
         return run(program)
     except SystemExit as end:
