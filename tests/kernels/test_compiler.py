@@ -18,6 +18,7 @@ from numtorch.kernels import binding, compiler
 from numtorch.kernels.binding import ScalarBody
 from numtorch.kernels.compiler import compile_kernel, inspect_ir
 from numtorch.kernels.installed import installed_version
+from numtorch.kernels.intrinsics import local_array, local_like
 
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is compiled when kernels run as Python")
 
@@ -157,6 +158,20 @@ def test_loops_take_as_many_vectors_side_by_side_as_they_are_told(name):
     for count in (1, 2, 4):
         blocks = re.split(r"\n\n", inspect_ir(each, *scope, interleave=count))
         assert max(len(re.findall(r"store <\d+ x double>", b)) for b in blocks) == count
+
+
+def through_a_buffer(x, n):
+    first, second = local_array(np.float64, 2000), local_like(x, 2000)
+    for i in range(n):
+        first[i], second[i] = x[i], x[i]
+    for i in range(n):
+        x[i] = first[n - 1 - i] + second[i]
+
+
+def test_local_arrays_are_not_filled():
+    """16 KB of zeros at each call, which LLVM would take apart one by one."""
+    text = inspect_ir(through_a_buffer, ("float64*", "int64"))
+    assert "alloca [2000 x double]" in text and "zeroinitializer" not in text and "llvm.memset" not in text
 
 
 @pytest.mark.parametrize("compute", ["float32", "float64", "int32", "int64", "uint8"])
