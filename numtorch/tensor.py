@@ -6,6 +6,7 @@ above (`ops/`, `autograd/`), each from one place.
 """
 from __future__ import annotations
 
+import weakref
 from operator import attrgetter
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, overload
@@ -435,6 +436,9 @@ def kept(layout: Layout) -> Tensor:
     """Uninitialised memory for what outlives the call that makes it, such as a plan's number: never one of inference mode's."""
     storage = host.allocate(layout.nbytes)
     return wrap(storage, storage.address, layout)
+
+
+constants: weakref.WeakSet[Storage] = weakref.WeakSet()  # of tensors that plans keep: what captures a program looks for them here
 
 
 def _span(layout):

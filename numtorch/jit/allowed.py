@@ -27,6 +27,7 @@ CONTAINERS = (list, tuple, dict, set, frozenset, str, bytes, int, float, complex
 OURS = {("sys", "getrefcount"), ("sys", "getprofile"), ("_ctypes", "addressof"), ("_thread", "get_ident"), ("_functools", "reduce"),
         ("_struct", "pack"), ("_struct", "unpack")}      # of numbers, where a kernel is planned
 CLEANING = "_weakref", "_remove_dead_weakref"            # of a table, whenever something dies that it knew
+CLEANING_OF_SETS = "_weakrefset", "_remove"              # the same, which is Python's
 STORAGE = {"_new_block", "address_of"}                   # in storage.py, these make blocks
 _PLAIN = (math, functools, itertools, operator)
 

@@ -35,7 +35,7 @@ def reach_of(function, objects, codes) -> Reach:
     return Reach([("function", function), *[("an argument", each) for each in objects]], codes, IGNORED)
 
 
-def capture(function, args, kwargs, tensors, codes, reuse):
+def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
     """Call a function and capture what it does.
 
     Args:
@@ -44,6 +44,7 @@ def capture(function, args, kwargs, tensors, codes, reuse):
         tensors: those among them that are tensors.
         codes: the user's code objects that ran last time, with their globals.
         reuse: whether results stand in the same memory in every call.
+        all_memory: as `Before` has it.
 
     Returns:
         What it returns, the replay or None, what kept it from being captured, and whose code ran.
@@ -56,7 +57,7 @@ def capture(function, args, kwargs, tensors, codes, reuse):
         key = world(), key_of((args, kwargs), given, objects)
         reach = reach_of(function, objects, codes)
         own = {id(t) for t in tensors}
-        before = Before(tensors, reach)
+        before = Before(tensors, reach, all_memory)
         if any(t.memory is other.memory for _, t in reach.tensors.values() for other in tensors if id(t) not in own):
             raise Unfollowed("an argument shares memory with a tensor that the function reaches")
         if len({id(t.memory) for t in tensors}) < len(tensors):

@@ -19,6 +19,7 @@ import sys
 import sysconfig
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,14 +39,14 @@ from ..optim import rule
 from ..storage import inferring
 from ..storage import mode as memory_mode
 from ..tensor import Tensor
-from .allowed import MODULES, STORAGE, is_allowed
+from .allowed import CLEANING_OF_SETS, MODULES, STORAGE, is_allowed
 from .memory import Memory
 from .steps import Draw, Update
 
 PACKAGE = str(Path(__file__).resolve().parent.parent)
 _STANDARD = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
 _ADDRESSES = os.path.join("numpy", "_core", "_internal.py")         # which says where an array is
-_SILENT, _OURS, _USERS, _STANDARDS = range(4)
+_SILENT, _OURS, _USERS, _STANDARDS, _LEGACY = range(5)
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
 _one_at_a_time = survive_fork(threading.Lock())
@@ -125,6 +126,8 @@ def _described(value):
 
 # ---------------------------------------------------------------- whose code
 _kinds: dict = {}
+_harmless: set = set()                                   # C functions that may be called: owner, or its class; name; by whom
+_MOST_HARMLESS = 4096
 
 
 def kind_of(code, scope) -> int:
@@ -134,6 +137,8 @@ def kind_of(code, scope) -> int:
         file, module = code.co_filename, str(scope.get("__name__", ""))
         if file.startswith(PACKAGE + "/jit/") or file == PACKAGE + "/kernels/entries.py" or file.endswith(_ADDRESSES):
             found = _SILENT
+        elif file.startswith(PACKAGE + "/legacy/"):
+            found = _LEGACY
         elif file.startswith((PACKAGE + "/", "<numtorch ")):
             found = _OURS
         elif file.startswith("<frozen ") or module.partition(".")[0] == "numpy" or module.startswith("namedtuple_") or (
@@ -233,7 +238,8 @@ class Watch:
 
     def _profiled(self, function, args, kwargs):
         before = sys.getprofile()
-        sys.setprofile(self._observe)
+        self.observe = self._observer()
+        sys.setprofile(self.observe)
         try:
             return function(*args, **kwargs)
         finally:
@@ -250,23 +256,49 @@ class Watch:
             self.breaks.append(found)
 
     # ------------------------------------------------------------ what Python tells
-    def _observe(self, frame, event, function):
-        try:
-            self._look(frame, event, function)
-        except Exception as error:                       # else the user's code would see it
-            self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", *users_line(frame)))
+    def _observer(self):
+        """What Python calls at each event, of which there are many: what is harmless is known after a few look-ups."""
+        kinds, observers, harmless, look = _kinds.get, self.observers, _harmless, self._look
+
+        def observe(frame, event, function):
+            if event == "c_call":
+                kind = kinds(frame.f_code)
+                if kind == _SILENT:
+                    return
+                owner = getattr(function, "__self__", None)
+                if (type(owner), owner if type(owner) is ModuleType else None, function.__name__, kind) in harmless:
+                    return
+            elif event == "call":
+                code = frame.f_code
+                kind = kinds(code)
+                if kind == _SILENT or (kind == _OURS and code not in observers):
+                    return
+            else:
+                return
+            try:
+                look(frame, event, function)
+            except Exception as error:                   # else the user's code would see it
+                self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", *users_line(frame)))
+        return observe
 
     def _look(self, frame, event, function):
+        code = frame.f_code
         if event == "c_call":
-            code = frame.f_code
             kind = kind_of(code, frame.f_globals)
-            if kind == _SILENT or is_entry(function) or is_allowed(function, kind == _OURS):
+            if kind == _SILENT or is_entry(function):
                 return
-            if kind == _OURS and self._is_known(code, function):
+            ours = kind in (_OURS, _LEGACY)
+            if is_allowed(function, ours):
+                owner = getattr(function, "__self__", None)
+                if owner is not None and not isinstance(owner, type):           # this is all that decided
+                    if len(_harmless) >= _MOST_HARMLESS:
+                        _harmless.clear()
+                    _harmless.add((type(owner), owner if type(owner) is ModuleType else None, function.__name__, kind))
                 return
-            self.stop(_said(code, function, kind), frame)
-        elif event == "call":
-            code = frame.f_code
+            if ours and self._is_known(code, function):
+                return
+            self.stop(_said(code, function, ours), frame)
+        else:
             observer = self.observers.get(code)
             if observer is not None:
                 if self.capturing:
@@ -277,10 +309,11 @@ class Watch:
                 self.codes[code] = frame.f_globals
                 if code is self.suspect and code is not self.code:
                     self.stop(f"{code.co_name} is called", frame)
-            elif kind == _STANDARDS and frame.f_globals.get("__name__") not in MODULES and \
-                    not str(frame.f_globals.get("__name__")).startswith("namedtuple_"):
-                self.stop(f"{frame.f_globals.get('__name__')}.{code.co_name} is called", frame)
-            elif kind == _OURS and code.co_filename.startswith(PACKAGE + "/legacy/"):
+            elif kind == _STANDARDS:
+                module = str(frame.f_globals.get("__name__"))
+                if module not in MODULES and not module.startswith("namedtuple_") and (module, code.co_name) != CLEANING_OF_SETS:
+                    self.stop(f"{module}.{code.co_name} is called", frame)
+            elif kind == _LEGACY:
                 self.stop("modules of legacy are not captured", frame)
 
     def _is_known(self, code, function):
@@ -347,10 +380,12 @@ class Watch:
 
     # ------------------------------------------------------------ launches
     def _record(self, native, words):
+        sys.setprofile(None)                             # nobody wants to know what is called here
         try:
             self._write_down(native, words, sys._getframe(2))
         except Exception as error:                       # this is called from C
             self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", "?", 0))
+        sys.setprofile(self.observe)
 
     def _write_down(self, native, words, frame):
         tables, place, complaint, found = [], None, None, 1
@@ -391,10 +426,10 @@ class Watch:
         self.items.append(Launch(native, words, tables, place, found, complaint))
 
 
-def _said(code, function, kind):
+def _said(code, function, ours):
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", function.__name__)
-    if kind == _OURS:
+    if ours:
         inner = code.co_name if not code.co_name.startswith("<") else "an op"
         return f"Python reads or writes elements ({inner} calls {name})"
     if owner is not None and hasattr(owner, "__name__"):

@@ -15,7 +15,7 @@ from .freezing import is_tracing
 from .improving import Improvement
 from .quick import MISS, written
 from .recorded import Recording
-from .replay import HAS_GRAPH, Replay
+from .replay import ELSEWHERE, HAS_GRAPH, Replay
 from .splitting import split
 
 KINDS = 16                                               # of arguments, by layouts and values, that a function has programs for
@@ -153,7 +153,8 @@ class Compiled:
             result = watch.run(function, args, kwargs)
             kind.codes = watch.codes
             return result
-        result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"])
+        result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"],
+                                                     any(each.what == ELSEWHERE for each in kind.breaks))
         if breaks and breaks[0].what == HAS_GRAPH:
             kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"])
         elif replay is not None and all(tensor.node is None for tensor in tensors):
@@ -387,7 +388,7 @@ def explain(function) -> Callable:
         watch.run(inner, args, kwargs)
         codes.update(watch.codes)
         for _ in range(ATTEMPTS):
-            _, replay, breaks, codes = capture(inner, args, kwargs, tensors, codes, False)
+            _, replay, breaks, codes = capture(inner, args, kwargs, tensors, codes, False, True)
             if replay is not None:
                 return Explanation([], replay)
         if breaks[0].what == HAS_GRAPH:

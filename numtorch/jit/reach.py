@@ -188,8 +188,7 @@ class Reach:
             if value.layout.handler is not None or value.layout.device is not cpu:
                 raise Unfollowed(f"{name} is on another device or has a special layout")
             self.tensors[id(value)] = name, value
-            own = value.__dict__ if "__dict__" in dir(kind) else {}
-            return self._of_dict(name, own, kind) if own else ()
+            return self._of_dict(name, value.__dict__, kind) if value.__dict__ else ()
         if isinstance(value, dict):
             return self._of_dict(name, value, kind)
         if isinstance(value, (list, tuple, set, frozenset)) or kind.__name__ == "deque":

@@ -4,7 +4,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
-from collections import deque
 from sys import getrefcount
 from traceback import walk_tb
 from typing import Any
@@ -12,18 +11,20 @@ from typing import Any
 from ..autograd.graph import Leaf
 from ..kernels.forks import survive_fork
 from ..kernels.program import CONSTANT, Program, stores_words
+from ..kernels.threads import prepared_on
 from ..storage import Storage, ring_for, take
 from ..tensor import Tensor, wrap
 from ..tree import filled, map_tensors, tensors_in
 from . import steady
 from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage
-from .places import Slot, Spans, alive, extents, overlap, reached, spent, version
+from .places import UNUSED, Owners, Slot, Spans, alive, extents, in_use, overlap, reached, spent, version
 from .steps import Draw, Update
 from .unchanged import LOOKS, Unchanged
 
 SMALL_INTEGER = 1 << 16                                  # no address is as small
 HAS_GRAPH = "it returns a tensor that has a graph"
+ELSEWHERE = "memory is used that is not reached from the function"
 HOLE = object()                                          # where a result has a tensor
 
 
@@ -37,13 +38,16 @@ class Before:
     Args:
         tensors: its arguments that are tensors.
         reach: what it can reach.
+        all_memory: whether to note the versions of all memory, and not of arguments and what is reached alone.
     """
 
-    def __init__(self, tensors, reach) -> None:
-        self.tensors, self.reach = tensors, reach
-        storages, _ = alive()
-        self.versions = {id(s): version(s) for s in storages}
+    def __init__(self, tensors, reach, all_memory: bool = True) -> None:
+        self.tensors, self.reach, self.all_memory = tensors, reach, all_memory
         self.leaves = {t.node: t.node.grad for _, t in reach.tensors.values() if type(t.node) is Leaf}
+        held = (*tensors, *[t for _, t in reach.tensors.values()], *[grad for grad in self.leaves.values() if grad is not None])
+        self.storages = list({id(t.memory): t.memory for t in held}.values())
+        noted = alive() if all_memory else self.storages
+        self.versions, self.used = {id(s): version(s) for s in noted}, in_use(noted)
         self.places = [(t, t.memory, t.address, t.layout, t.node) for _, t in reach.tensors.values()]
 
 
@@ -80,7 +84,7 @@ class Replay:
         watch.memory.pack()
         self._resolve(watch, blocks)
         self._write(watch)
-        self.storage_spans = self.block_spans = self.slot_spans = self.prepared = None
+        self.owners = self.block_spans = self.slot_spans = None
         self._note_versions(watch)
 
     # ------------------------------------------------------------ what stays after the call
@@ -137,11 +141,6 @@ class Replay:
 
     # ------------------------------------------------------------ where words come from
     def _resolve(self, watch, blocks):
-        storages, self.prepared = alive()
-        dummy = Storage(1 << 62, 8, None)
-        ring = deque([dummy])                            # a storage that nobody has but its ring
-        storages.append(dummy)
-        dummy = None
         tensors = self.before.tensors
         slots = []
         for i, tensor in enumerate(tensors):
@@ -160,10 +159,8 @@ class Replay:
         self.slots = slots
         self.slot_spans = Spans([(slot.start, slot.size, i) for i, slot in enumerate(slots)])
         self.memory.release({slot.start for slot in slots if slot.kind in ("result", "gradient")})
-        own = {id(s) for s in self.exported}
-        self.storage_spans = Spans([(s.address, s.nbytes, s) for s in storages if s.nbytes and id(s) not in own])
+        self.owners = Owners(self.before.storages, {id(s) for s in self.exported})
         self.reached = {id(t.memory) for _, t in self.reach.tensors.values()}
-        self.unused = getrefcount(self.storage_spans.find(ring[0].address)[2])
         self.block_spans = Spans([(address, size, None) for address, size in blocks])
         self.moving = {id(t.memory) for t in tensors} | {id(g.memory) for _, g, _ in self.leaves if g is not None}
         self.used: dict = {}                             # storages that words are in
@@ -188,12 +185,11 @@ class Replay:
             return [span[2], word - span[0], 0]
         if block is not None:
             return [CONSTANT, word, 0]
-        span = self.storage_spans.find(word)
-        if span is not None:
-            if span[2].pooled and id(span[2]) not in self.reached and id(span[2]) not in self.used and \
-                    getrefcount(span[2]) > self.unused:
-                raise NotCaptured("scratch memory has gone to another thread")
-            storage = span[2]
+        storage = self.owners.find(word)
+        if storage is not None:
+            known = id(storage) in self.reached or id(storage) in self.used or id(storage) in self.before.used
+            if storage.pooled and not known and getrefcount(storage) > UNUSED:
+                raise NotCaptured("scratch memory has gone to another thread" if self.before.all_memory else ELSEWHERE)
             if id(storage) in self.moving:
                 raise NotCaptured("memory beside an argument's or a gradient's elements is used")
             self.used[id(storage)] = storage
@@ -255,8 +251,8 @@ class Replay:
 
     def _launch(self, program, launch, complaints):
         descriptor = launch.words[-1]
-        prepared = self.prepared.get(descriptor)
-        if prepared is None:
+        prepared = prepared_on(descriptor)
+        if not prepared:
             raise NotCaptured("a kernel runs on a description that nobody keeps")
         program.keep += prepared
         words, status, tables = [], None, dict(launch.tables)
@@ -304,6 +300,8 @@ class Replay:
                 more = version(storage) - self.before.versions[id(storage)] - counted.get(id(storage), 0)
                 if more:
                     self.writes.append((storage, more))
+            elif not self.before.all_memory and not storage.pooled and version(storage):
+                raise NotCaptured(ELSEWHERE)             # it may have been written before the call, or in it
         self.argument_writes = []
         for i, tensor in enumerate(self.before.tensors):
             more = version(tensor.memory) - self.before.versions[id(tensor.memory)]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+import weakref
 
 import numpy as np
 
@@ -159,10 +160,40 @@ class Prepared:
 
     def __init__(self, call, descriptor, workspace, keep, entry=None):
         self.call, self.descriptor, self.workspace, self.entry, self._keep = call, descriptor, workspace, entry, keep
+        reference = _Reference(self, _forget)
+        reference.descriptor = descriptor
+        _prepared.setdefault(descriptor, []).append(reference)
 
     def with_workspace(self, workspace, *keep):
         """The same call, with so many bytes of scratch memory, and which keeps more alive."""
         return Prepared(self.call, self.descriptor, workspace, (self, keep), self.entry)
+
+
+class _Reference(weakref.ref):
+    """A reference to what is prepared that does not keep it."""
+
+    __slots__ = ("descriptor",)
+
+
+_prepared: dict[int, list[_Reference]] = {}              # by descriptor: each may keep more alive than another
+
+
+def _forget(reference, known=_prepared):
+    references = known.get(reference.descriptor, [])
+    if reference in references:
+        references.remove(reference)
+    if not references:
+        known.pop(reference.descriptor, None)
+
+
+def prepared_on(descriptor: int) -> list[Prepared]:
+    """All that is prepared on a descriptor and alive."""
+    return [prepared for reference in _prepared.get(descriptor, ()) if (prepared := reference()) is not None]
+
+
+def all_prepared() -> list[Prepared]:
+    """All that is prepared and alive."""
+    return [each for descriptor in list(_prepared) for each in prepared_on(descriptor)]
 
 
 def _nothing(*words):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..autograd.engine import arithmetic as engine_arithmetic
-from ..tensor import lasting
+from ..tensor import constants, lasting
 from .creation import fill
 from .memory import assign, copies, writing
 from .pointwise import arithmetic, comparison
@@ -36,6 +36,7 @@ def _root_gradient(tensor):
         ones = lasting(layout.dense())                   # no ring's: captured programs share it
         ones.fill_(1)
         ones.memory.version = 0
+        constants.add(ones.memory)
         if layout.handler is None:
             _ones[layout] = ones                         # last: from then on other threads take it
     return ones

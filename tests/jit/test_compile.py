@@ -1,6 +1,7 @@
 """Compiled functions: bit for bit what they are without being compiled, whatever changes meanwhile."""
 from __future__ import annotations
 
+import functools
 import gc
 import math
 import os
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 import weakref
+from sys import getrefcount
 
 import numpy as np
 import pytest
@@ -17,8 +19,11 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 
 import numtorch as torch
 from numtorch import nn
+from numtorch.jit import places, replay
 from numtorch.jit.capture import Watch
 from numtorch.kernels import compiler, debugmemory
+from numtorch.kernels.program import stores_words
+from numtorch.kernels.threads import all_prepared, prepared_on
 from numtorch.ops.core.primitive import forget_plans, registry
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
@@ -407,6 +412,73 @@ def test_capturing_leaves_nothing_behind():
     from numtorch.storage import inferring, mode
     assert sys.getprofile() is profile and not entries._detour and not inferring and mode.memory is None
     assert call_times() < 3 * before
+
+
+class _Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.LSTM(8, 6), nn.Linear(6, 4)
+
+    def forward(self, x):
+        return self.head(self.layer(x)[0]) * 1.5
+
+
+@pytest.mark.parametrize("network, target, loss", [
+    (perceptron, classes, F.cross_entropy), (_Reader, classes, F.cross_entropy),
+    (perceptron, lambda number: batch(number)[:, :4], F.mse_loss)], ids=["perceptron", "recurrent", "mean"])
+def test_capturing_looks_at_what_the_step_touches(monkeypatch, network, target, loss):
+    def walk():
+        raise AssertionError("all objects of the process are looked at")
+    Pair(network, training(sgd, loss=loss)).run(3, batch, target)        # what plans keep is there
+    for module in (places, replay):
+        monkeypatch.setattr(module, "alive", walk)
+    pair = Pair(network, training(sgd, loss=loss)).run(6, batch, target)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+
+
+@pytest.mark.parametrize("count", [3, 40_000], ids=["in a ring", "large"])
+def test_memory_that_is_not_reached_is_found_at_the_second_attempt(count):
+    tensors = []
+    for _ in range(2):
+        @functools.cache
+        def hidden():
+            return torch.zeros(count)
+        hidden().add_(1)
+
+        def f(x, hidden=hidden):
+            return hidden().add_(1) * 2 + x
+        tensors.append((f, hidden()))
+    (f, mine), (other, its) = tensors
+    compiled = torch.compile(other, mode="replay")
+    for i in range(9):
+        assert same(compiled(torch.full((count,), float(i))), f(torch.full((count,), float(i))))
+        assert same(mine, its) and mine._version == its._version
+    assert is_replayed(compiled) and replay.ELSEWHERE in why(compiled)
+
+
+def test_storages_are_found_by_address():
+    one, other, small = torch.zeros(50_000), torch.zeros(50_000), torch.zeros(3)
+    owners = places.Owners([one.memory], ())
+    assert owners.find(one.address + 8) is one.memory and len(owners.sources) == 2
+    assert owners.find(small.address) is small.memory and len(owners.sources) == 1         # its ring has it
+    assert owners.find(other.address + 199_999) is other.memory and not owners.sources
+    assert owners.find(8) is None and places.Owners([one.memory], {id(one.memory)}).find(one.address) is None
+    assert places.in_use([one.memory, small.memory]) == {id(small.memory)}
+    identity, address, small = id(small.memory), small.address, None
+    found = owners.find(address)
+    references = getrefcount(found)
+    assert references == places.UNUSED
+    owners = found = None
+    assert identity not in places.in_use(places.alive())
+
+
+def test_prepared_kernels_are_found_by_descriptor():
+    prepared = stores_words()
+    more = prepared.with_workspace(64)
+    assert {prepared, more} <= set(prepared_on(prepared.descriptor)) and more in all_prepared()
+    gone = weakref.ref(more)
+    more = None
+    assert gone() is None and prepared_on(prepared.descriptor) == [prepared] and prepared_on(-1) == []
 
 
 def test_several_steps_are_captured_and_explained_after_their_replays():

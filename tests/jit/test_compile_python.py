@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import random
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -216,6 +217,21 @@ def test_variables_of_a_function_inside_a_decorator_are_compared():
     assert is_replayed(function)
     scale = 3.0
     assert function(torch.ones(2))[0].item() == 3.0
+
+
+def test_what_dies_may_have_been_in_a_weak_set():
+    class Point:
+        pass
+    points = [Point() for _ in range(9)]
+    known = weakref.WeakSet(points)
+    function = torch.compile(lambda x: (points and points.pop(), x * 2)[1], mode="replay")
+    for _ in range(2):
+        function(torch.ones(2))
+    assert len(known) == 7 and "effect on Python" in why(function)           # and not that it was taken out of the set
+    adding = torch.compile(lambda x: (known.add(adding), x * 2)[1], mode="replay")
+    for _ in range(4):
+        adding(torch.ones(2))
+    assert not is_replayed(adding)
 
 
 def test_a_seed_that_is_set_inside_is_set_every_time():

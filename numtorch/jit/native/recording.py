@@ -92,7 +92,7 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
     with no_grad():
         for _ in range(CALLS - 1):
             called(*args)
-        versions = {id(s): version(s) for s in alive()[0]}
+        versions = {id(s): version(s) for s in alive()}
         watch = Watch()
         result = watch.run(called, args, {})
     if watch.breaks:

@@ -67,7 +67,7 @@ class ScriptProgram:
             watch = Watch() if ways == CALLS - 1 else None
             stager = Stager(known, watch)
             numbers = [each if isinstance(each, Tensor) else stager.new_number(type(each).__name__, each) for each in given]
-            versions = {id(s): version(s) for s in alive()[0]} if watch is not None else {}
+            versions = {id(s): version(s) for s in alive()} if watch is not None else {}
             try:
                 if watch is None:
                     stager.run(script, (*first, *numbers))

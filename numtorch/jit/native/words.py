@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...kernels import compiler
+from ...kernels.threads import all_prepared
 from ...layout import Layout
 from ...storage import Storage
 from ...tensor import Tensor
@@ -90,7 +91,7 @@ class Memory:
         self.places = Spans([])                          # memory that has a word already
         self.versions, self.workspace = versions, 0
         self.blocks = Spans([(address, size, self.reserve(size)) for address, size, _ in blocks])
-        storages, prepared = alive()
+        storages = alive()
         dummy = Storage(1 << 62, 8, None)
         ring = deque([dummy])                            # a storage that nobody has but its ring
         storages.append(dummy)
@@ -98,7 +99,7 @@ class Memory:
         self.storages = Spans([(s.address, s.nbytes, s) for s in storages if s.nbytes])
         del storages
         self.unused = getrefcount(self.storages.find(ring[0].address)[2])
-        self.starts = _arrays([each for several in prepared.values() for each in several])
+        self.starts = _arrays(all_prepared())
         self.arrays = Spans([(address, array.nbytes, array) for address, array in self.starts.items()])
         self.scratch: dict[int, Word] = {}
         self.copies: list[tuple[Word, Word, int]] = []   # what the workspace begins with

@@ -17,7 +17,7 @@ from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...autograd.modes import modes
 from ...dtypes import float32, uint8
 from ...layout import Layout
-from ...tensor import empty, lasting, view_of, wrap
+from ...tensor import constants, empty, lasting, view_of, wrap
 from ..core.backends import has_kernels, kernels
 from ..core.primitive import Primitive, derivative_of, miss, new_plan_table
 from ..creation import fill
@@ -87,6 +87,8 @@ def _zero_state(layout, *shape):
         zeros = zero_(lasting(wanted))                   # a compiled program takes what is in rings for scratch memory
         if wanted.nbytes <= _KEPT_BYTES and not zeros.memory.inference:
             _zeros.keep(wanted, zeros)
+            zeros.memory.version = 0
+            constants.add(zeros.memory)
     return zeros
 
 

@@ -14,7 +14,7 @@ from ...exchange.scalars import number
 from ...kernels.binding import ScalarBody
 from ...layout import Layout
 from ...storage import ring_for, take
-from ...tensor import Tensor, empty, kept
+from ...tensor import Tensor, constants, empty, kept
 from ..core.backends import kernels
 from ..core.expression import evaluate
 from ..core.operands import no_tensor_among
@@ -49,6 +49,7 @@ class _TotalPlan:
             cost=op.cost, mean=mean)
         self.scratch = None if self.last is None else ring_for(self.first.workspace)
         self.scale = kept(self.out)
+        constants.add(self.scale.memory)
         raw_array(self.scale)[...] = 1 / x.numel if mean else 1
 
     def plan_backward(self, wanted):
