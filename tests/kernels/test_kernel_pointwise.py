@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import numtorch as torch
-from numtorch.kernels.binding import DISABLE_JIT
+from numtorch.kernels.binding import DISABLE_JIT, SCALAR_MATH, ScalarBody
+from numtorch.kernels.compiler import inspect_ir
+from numtorch.kernels.cpu.pointwise import pointwise
 from numtorch.kernels.loopnest import lengthened, merge, pattern_of, repeated, split, transposed
 
 SIZES = [1, 2, 7] if DISABLE_JIT else [1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 100, 257, 300]
@@ -191,3 +193,14 @@ def test_which_dimension_threads_share():
         assert shares([4, 500_000], 0)[0][1] == 4
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is compiled")
+@pytest.mark.parametrize("pattern", ["ccc", "cbc", "bcc"])
+def test_rows_of_strided_operands_are_one_loop(pattern):
+    """LLVM makes the loops twice, and takes half as long again, where it finds a condition that no iteration changes."""
+    body = ScalarBody(lambda x, y: x + y, "float32")
+    kernel = pointwise._kernel(body, ("float32",) * 2, ("float32",), pattern, ("float32",) * 2, -1, None, True, "")
+    function, names, compute, _ = kernel.recipe
+    text = inspect_ir(function, kernel.signature, names, compute, SCALAR_MATH)
+    assert len([line for line in text.split("\n") if line.startswith("vector.body") and ":" in line]) == 1

@@ -124,10 +124,11 @@ class _Writer:
         here = {name: name for name in names}
         indent = 1
         if self.strided:
-            self.add(1, "m = descriptor[1]", "outer = descriptor[2]", "dims = descriptor[3]",
+            # the number of dimensions is read in the loop: LLVM makes the loops twice, for 0 and others, of one that stays the same
+            self.add(1, "m = descriptor[1]", "outer = descriptor[2]",
                      *[f"m{k} = descriptor[{HEADER + operands + k}]" for k in range(operands)],
                      "for o in range(outer):")
-            self.add(2, "r = o", *[f"p{k} = 0" for k in range(operands)], "for d in range(dims):")
+            self.add(2, "r = o", *[f"p{k} = 0" for k in range(operands)], "for d in range(descriptor[3]):")
             self.add(3, f"e = {HEADER + 2 * operands} + d * {1 + operands}", "q = r // descriptor[e]", "i = r - q * descriptor[e]",
                      "r = q",
                      *[f"p{k} += i * descriptor[e + {1 + k}]" for k in range(operands)])
