@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from test_trainer import classifier, examples, notes, parameters, trainer_of
+from trainers import classifier, examples, notes, parameters, trainer_of
 
 import numtorch as torch
 from numtorch.utils.trainer import plugins
@@ -24,7 +24,7 @@ SCRIPT = textwrap.dedent("""
     import numtorch as torch
     from numtorch.utils.trainer import Trainer, plugins
     sys.path.insert(0, {tests!r})
-    from test_trainer import classifier, examples
+    from trainers import classifier, examples
 
     class Noisy(torch.data.Dataset):                     # draws from all streams as it is read
         def __len__(self):
@@ -77,7 +77,7 @@ SCRIPT = textwrap.dedent("""
             os._exit(0)
         ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     print(json.dumps(ended))
-""").format(tests=str(Path(__file__).resolve().parent))
+""").format(tests=str(Path(__file__).resolve().parents[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork")

@@ -213,6 +213,37 @@ def images_of_panels(first, end, places, images):
     return first * COLUMNS // places, min((end * COLUMNS + places - 1) // places, images)
 
 
+def _pack_panels(scratch, phase, number, together, k, end, total, panel, descriptor):
+    """Panels number.. of a phase, for a chunk of the depth."""
+    sources, targets = local_array(int64, 64), local_array(int64, 64)
+    for p in range(together):
+        first = (number + p) * COLUMNS
+        if first < total:
+            copies = _locate(phase, first, min(total - first, COLUMNS), sources, targets, descriptor)
+            to = offset(panel, p * descriptor[CHUNK] * COLUMNS)
+            if total - first < COLUMNS:                  # what nobody wrote may be subnormal, and then is 50 times as slow
+                clear(to, descriptor[CHUNK] * COLUMNS)
+            _pack_panel(scratch, as_pointer(phase[P_OFFSETS], descriptor), k, end, sources, targets, copies, to)
+
+
+def _pack_blocks(weight, group, phase, first, end_block, k, end, packed_left, descriptor):
+    """Blocks of rows of a group's weight, for a chunk of the depth."""
+    rows, blocks = descriptor[M], descriptor[BLOCKS]
+    for block in range(first, end_block):
+        row = block_start(block, blocks, rows)
+        skipped = group * descriptor[W_GROUP] + row * descriptor[W_ROW]
+        _pack_block(offset(weight, skipped), descriptor[W_ROW], descriptor[W_LIMIT] - skipped,
+                    block_start(block + 1, blocks, rows) - row, as_pointer(phase[P_TAPS], descriptor), descriptor[W_RUN], k, end,
+                    offset(packed_left, (block - first) * (ROWS * descriptor[CHUNK] + WIDTH)))
+
+
+def _needs_tile(first, count, image_rows, descriptor):
+    """Whether a panel's results go by way of a tile: their places in the output are of two images, or no neighbours, or fewer than
+    vectors without a mask store."""
+    last = first + max(count, 1) - 1
+    return descriptor[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS)
+
+
 def correlate(x, weight, bias, out, workspace, descriptor):
     """Panels first..end over items (blocks of images, groups), phases and places; of each, row blocks
     first_block..end_block."""
@@ -224,7 +255,6 @@ def correlate(x, weight, bias, out, workspace, descriptor):
     packed_left = offset(scratch, descriptor[LEFT_SPACE])
     first_block, end_block, weight_place = descriptor[FIRST_BLOCK], descriptor[END_BLOCK], descriptor[W_PLACE]
     first_row, end_row = block_start(first_block, blocks, rows), block_start(end_block, blocks, rows)
-    sources, targets = local_array(int64, 64), local_array(int64, 64)
     channel_size = table[CHANNELS] * table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
     clear(scratch, descriptor[PANEL_SPACE])
     held, number_of_phase = int64(-1), int64(0)
@@ -248,8 +278,7 @@ def correlate(x, weight, bias, out, workspace, descriptor):
         depth, width = phase[P_DEPTH], phase[P_WIDTH]
         image_rows = phase[P_ROWS] * width               # places of one image
         total = images * image_rows
-        offsets, taps, row_targets = as_pointer(phase[P_OFFSETS], descriptor), as_pointer(phase[P_TAPS], descriptor), \
-            as_pointer(phase[P_TARGETS], descriptor)
+        row_targets = as_pointer(phase[P_TARGETS], descriptor)
         together = min(descriptor[GROUPED_PANELS], phase[P_WORDS + P_PANEL] - phase[P_PANEL] - number, descriptor[END] - at)
         group_weight = offset(weight, group * descriptor[W_GROUP])
         group_out = offset(out, (image * groups + group) * rows * out_plane)
@@ -257,24 +286,12 @@ def correlate(x, weight, bias, out, workspace, descriptor):
         k = int64(0)
         while k == 0 or k < depth:
             end = min(k + descriptor[CHUNK], depth)
-            for p in range(together):
-                first = (number + p) * COLUMNS
-                if first < total:
-                    copies = _locate(phase, first, min(total - first, COLUMNS), sources, targets, descriptor)
-                    to = offset(panel, p * descriptor[CHUNK] * COLUMNS)
-                    if total - first < COLUMNS:          # what nobody wrote may be subnormal, and then is 50 times as slow
-                        clear(to, descriptor[CHUNK] * COLUMNS)
-                    _pack_panel(scratch, offsets, k, end, sources, targets, copies, to)
+            _pack_panels(scratch, phase, number, together, k, end, total, panel, descriptor)
             mode = (ACCUMULATE if k > 0 else 0) | (descriptor[FLAGS] if end == depth else 0)
             for block_group in range(first_block, end_block, descriptor[GROUPED_BLOCKS]):
                 last_block = min(block_group + descriptor[GROUPED_BLOCKS], end_block)
                 if weight_place == PACKED_INSIDE:
-                    for block in range(block_group, last_block):
-                        row = block_start(block, blocks, rows)
-                        skipped = group * descriptor[W_GROUP] + row * descriptor[W_ROW]
-                        _pack_block(offset(weight, skipped), descriptor[W_ROW], descriptor[W_LIMIT] - skipped,
-                                    block_start(block + 1, blocks, rows) - row, taps, descriptor[W_RUN], k, end,
-                                    offset(packed_left, (block - block_group) * (ROWS * descriptor[CHUNK] + WIDTH)))
+                    _pack_blocks(weight, group, phase, block_group, last_block, k, end, packed_left, descriptor)
                 for block in range(block_group, last_block):
                     row = block_start(block, blocks, rows)
                     height = block_start(block + 1, blocks, rows) - row
@@ -289,23 +306,19 @@ def correlate(x, weight, bias, out, workspace, descriptor):
                     for p in range(together):
                         first = (number + p) * COLUMNS
                         count = min(total - first, COLUMNS)
-                        last = first + count - 1
                         to, pitch = offset(group_out, row_targets[first // width] + first % width), out_plane
-                        if (descriptor[SCATTER] != 0 or first // image_rows != last // image_rows
-                                or (MASKED == 0 and count < COLUMNS)):
+                        if _needs_tile(first, count, image_rows, descriptor):
                             to, pitch = offset(tiles, p * rows * COLUMNS), int64(COLUMNS)
                         if count > 0:
                             multiply_tile(ROWS, VECTORS, WIDTH, MASKED, height, end - k, left, left_row, left_column,
                                           offset(panel, p * descriptor[CHUNK] * COLUMNS), COLUMNS, offset(to, row * pitch), pitch,
-                                          count,
-                                          T(1), T(1), offset(bias, group * rows + row), mode)
+                                          count, T(1), T(1), offset(bias, group * rows + row), mode)
             k = max(end, int64(1))
 
         for p in range(together):
             first = (number + p) * COLUMNS
             count = min(total - first, COLUMNS)
-            last = first + max(count, 1) - 1
-            if descriptor[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS):
+            if _needs_tile(first, count, image_rows, descriptor):
                 _store_panel(offset(tiles, p * rows * COLUMNS), first_row, end_row, group_out, out_plane, phase, first, count,
                              descriptor)
         at += together
