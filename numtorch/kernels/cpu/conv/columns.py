@@ -18,7 +18,8 @@ from ... import threads
 from ...intrinsics import as_pointer, offset
 from ..micro.tile import copy_row, multiply_tile
 from .image import aligned, clear, copy_run, edges, index_table, kernel_for, micro, tile_names
-from .panel import block_start, images_side_by_side
+from .panel import images_side_by_side
+from .panel_loops import block_start
 
 T = float32                                              # these are bound by `tile_names`
 ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32

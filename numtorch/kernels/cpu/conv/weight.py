@@ -37,7 +37,7 @@ from .image import (
     tile_names,
 )
 from .lane_loops import multiply_places
-from .panel import block_start
+from .panel_loops import block_start
 
 T = float32                                              # these are bound by `tile_names`
 ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32

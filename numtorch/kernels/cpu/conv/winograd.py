@@ -41,7 +41,8 @@ from .image import (
     pad_lines,
     tile_names,
 )
-from .panel import block_start, images_of_panels, images_side_by_side
+from .panel import images_side_by_side
+from .panel_loops import block_start, images_of_panels
 
 T = float32                                              # these are bound by `tile_names`
 ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
