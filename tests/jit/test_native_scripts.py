@@ -1,63 +1,250 @@
 """Scripts as libraries that keep their loops and conditions: what these compute, against the scripts as Python runs them."""
-import ctypes
 import math
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
+from nativelibrary import Library
 
 import numtorch as torch
 from numtorch.jit.native.building import find_compiler
 from numtorch.kernels.compiler import DISABLE_JIT
 from numtorch.kernels.debugmemory import MODE
-from numtorch.tree import flatten
 
 pytestmark = pytest.mark.skipif(find_compiler() is None or DISABLE_JIT or bool(MODE), reason="no C compiler, or nothing is captured")
-NUMBERS = {bool: (ctypes.c_uint8, np.uint8), int: (ctypes.c_int64, np.int64), float: (ctypes.c_double, np.float64)}
-CODES = {OverflowError: 6, ZeroDivisionError: 7, ValueError: 8, IndexError: 4}
 nn = torch.nn
 
 
-class Library:
-    """An exported script, called from here."""
+def branches(x):
+    s = x.sum()
+    if s > 0:
+        y = x * 2
+        n = 1
+    elif float(s) < -5:
+        y = x - 1
+        n = 2
+    else:
+        y = x
+        n = 3
+    if (n == 2 and bool((y > 0).any())) or n == 3:
+        y = y + n
+    return y, n, n > 1, s.item() / n
 
-    def __init__(self, folder, function, *example):
-        self.function, self.example = function, example
-        self.files = torch.jit.export_native(function, example, str(folder / "model"))
-        self.header = (folder / "model.h").read_text()
-        self.run = ctypes.CDLL(self.files["library"]).model_run
-        size = next(line for line in self.header.splitlines() if "WORKSPACE_SIZE" in line)
-        self.workspace = ctypes.create_string_buffer(int(size.partition("size_t)")[2].partition(")")[0]))
-        self.batch = int(self.header.partition("_ROWS ")[2].split()[0])
 
-    def __call__(self, *args, threads=1):
-        """The code, and the results as arrays."""
-        with torch.no_grad():
-            results = flatten(self.function(*self.example))[0]
-        outputs = [np.zeros(tuple(each.shape), each.numpy().dtype) if isinstance(each, torch.Tensor) else
-                   np.zeros((), NUMBERS[type(each)][1]) for each in results]
-        given = [ctypes.c_void_p(each.contiguous().data_ptr()) if isinstance(each, torch.Tensor) else NUMBERS[type(each)][0](each)
-                 for each in args]
-        code = self.run(ctypes.c_int64(self.batch), *given, *[ctypes.c_void_p(each.ctypes.data) for each in outputs], self.workspace,
-                        ctypes.c_size_t(len(self.workspace)), ctypes.c_int(threads))
-        return code, outputs
+def nested(x):
+    total = 0
+    i = 0
+    while i < 5:
+        for j in range(i, 20, 3):
+            if j % 4 == 3:
+                continue
+            if x[j].item() < 0:
+                break
+            total += j
+        i += 1
+    return total, x * total
 
-    def check(self, *args, threads=(1, 2)):
-        """Compare with the script, bit for bit; where that raises, with the error's code."""
-        try:
-            with torch.no_grad():
-                expected, wrong = flatten(self.function(*args))[0], None
-        except (ArithmeticError, ValueError, IndexError) as error:
-            wrong = next(code for kind, code in CODES.items() if isinstance(error, kind))
-        for count in threads:
-            code, found = self(*args, threads=count)
-            assert code == (wrong or 0), (code, wrong)
-            for a, b in zip(found, expected if wrong is None else ()):
-                if not isinstance(b, torch.Tensor):
-                    b = np.asarray(b, NUMBERS[type(b)][1])
-                    assert math.copysign(1, a) == math.copysign(1, b) or b != b
-                np.testing.assert_array_equal(a, b if isinstance(b, np.ndarray) else b.numpy())
+
+def returning(x, n: int):
+    for i in range(n):
+        while bool(x.sum() < i):
+            x = x + 1
+            if x[i] > 9:
+                return x, -i
+        if x[i] > 0.9:
+            return x * i, i
+        if i == 7:
+            return x, -1
+    return x * 0, n
+
+
+def helper(x, n: int):
+    if n > 3:
+        return x * n, n
+    y = x
+    for i in range(n):
+        y = y + i
+        if y.sum() > 20:
+            return y, i
+    return y, -1
+
+
+def calling(x, n: int):
+    a, k = helper(x, n)
+    b, m = helper(a, k + 1)
+    return a + b, k, m
+
+
+def counting(start: int, stop: int, step: int):
+    total = 0
+    last = -100
+    for i in range(start, stop, step):
+        total = (total * 3 + i) % 1000003
+        last = i
+    return total, last
+
+
+def whole(a: int, b: int, f: float):
+    return (a // b, a % b, a / b, a * b - a, -a, abs(b), min(a, b), (a & 7) | 8, ~b, (a % 1000) << 3, a >> 1, a ^ b, a < f, a <= f, a == f,
+            a != f, a >= f, a > f, float(a) ** 2, (a % 50) ** 3, bool(a), a - True)
+
+
+def real(a: float, b: float):
+    return (a // b, a % b, a * b, a - b, abs(a - b), max(a, b), min(a, b), int(a), round(a), math.floor(a), math.ceil(b), bool(a),
+            math.isnan(a), -b, a == b, a < b)
+
+
+def functions(a: float, b: float):
+    return math.sqrt(a) + math.exp(b), math.log(a), a ** b, math.atan(b), math.tanh(a)
+
+
+def logic(a: float, b: float):
+    return (a > b and b > 0) or not a > 3, a if a < b < 10 else b, 0 < a <= b != 4, 1 / b > 0.5 if b != 0 and 1 / b < 4 else a != a
+
+
+def exchanged(x, y):
+    a, b, c = x, y, [x, y]
+    i = 0
+    while i < int(x[0] * 10):
+        a, b = b, a
+        c[0], c[1] = c[1], c[0] + 1
+        i += 1
+    return a, b, c[0], c[1]
+
+
+def structures(x):
+    parts = [x, x * 2, x * 3]
+    named = {"low": x, "high": x * 2}
+    best = (parts[0], 0)
+    for i, part in enumerate(parts):
+        if part.max() > best[0].max():
+            best = (part, i)
+    n = 0
+    while named["low"].sum() < 20:
+        named["low"] = named["low"] + named["high"]
+        parts[2] = parts[2] + 1
+        n += len(named)
+    return best, named, parts[2], n
+
+
+def unrolled(x, n: float):
+    total = 0.0
+    y = x
+    for i in range(1, 12):                               # of another size in each turn
+        part = x[:i].sum()
+        if part.item() > n:
+            break
+        y = torch.cat([y, x[:2]])[2:]
+        total += part.item()
+    return total, y
+
+
+def elements(x, i: int, j: int):
+    y = x.clone()
+    y[i] = 1
+    y[:, j] += 5
+    y[i, j] = i
+    y.narrow(0, i, 1).mul_(2)
+    return (x[i], x[i, j], x[:, j], x[..., j], x[i, None, 1:], x.narrow(1, j, 2), x.select(0, i), y, x[i][j].item(), [3, 5, 7][i],
+            x.t()[j, 1:])
+
+
+def made(x, n: int, f: float):
+    c = torch.tensor([1.5, 2.5])
+    c += f
+    h = x.half()[0].item()
+    return (torch.tensor([n, n + 1, 2]), torch.tensor([[f, 1.0], [2.0, x[0].item()]]), torch.full((3,), f), torch.full_like(x, n),
+            torch.tensor(n > 2), c, torch.where(x > f, x, f), x.clamp(max=f), x * n, n - x, f / x, n > x, h, x.tolist())
+
+
+def buffer(x):
+    buf = torch.zeros(10)
+    i = 0
+    while x[i] > 0.3 and i < 9:
+        buf[i] += x[i] * 2
+        buf[-1 - i] = 1.5
+        i += 1
+    row = buf[i]
+    row += 3
+    return buf, i
+
+
+def unused_shapes(x):
+    y = x
+    while x.sum() < 10:
+        y = torch.cat([x, x])
+        x = x + y.mean()
+    return x
+
+
+def skipping(x):
+    s = 0.0
+    n = 0
+    for i in range(12):
+        v = x[i].item()
+        if v < 0.2:
+            continue
+        if v > 0.95:
+            break
+        while v < 1:
+            v = v * 1.5
+            n += 1
+            if n > 25:
+                return s, n, -1
+        s += v
+    return s, n, 3
+
+
+class Decoder(nn.Module):
+    """Greedy: each token is the most likely one behind those before, until the last token or the end of the buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.cell, self.out = nn.Embedding(11, 16), nn.GRUCell(16, 16), nn.Linear(16, 11)
+        self.layers = nn.ModuleList([nn.Linear(16, 16) for _ in range(3)])
+        self.end = 3
+
+    def step(self, token, h):
+        h = self.cell(self.table(token), h)
+        z = h
+        for layer in self.layers:
+            z = torch.relu(layer(z)) + h
+        return self.out(z), h
+
+    def forward(self, h, start: int, most: int):
+        out = torch.full((20,), -1, dtype=torch.int64)
+        token = torch.full((1,), start, dtype=torch.int64)
+        n = 0
+        score = 0.0
+        while n < most:
+            logits, h = self.step(token, h)
+            logs = nn.functional.log_softmax(logits, dim=1)
+            token = logs.argmax(1)
+            score += float(logs[0, int(token)])
+            out[n] = token[0]
+            n += 1
+            if int(token) == self.end:
+                break
+        return out, n, score, h
+
+
+class Halting(nn.Module):
+    """Each row takes as many steps as it needs, on several threads."""
+
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Linear(96, 96)
+        self.register_buffer("scale", torch.tensor(0.5))
+
+    def forward(self, x):
+        steps = 0
+        p = torch.zeros(x.shape[0])
+        while bool((p < 0.9).any()) and steps < 30:
+            x = torch.tanh(self.f(x))
+            p = p + torch.sigmoid(x.mean(1)) * self.scale
+            steps += 1
+        return x, p, steps
 
 
 def settle(x, limit: float = 1e-3):
@@ -69,6 +256,73 @@ def settle(x, limit: float = 1e-3):
             break
         x = new
     return x, steps
+
+
+def vectors(count, *factors):
+    torch.manual_seed(0)
+    return [(torch.rand(count) * a + b,) for a, b in factors]
+
+
+FLOATS = (0.5, 2.0, 0.0, -1.0, -0.0, 2.5, -3.5, 1e17, math.inf, -math.inf, math.nan)
+INTS = (0, 1, -1, 7, -7, 2, 1 << 53, (1 << 53) + 1, -(1 << 40) - 3)
+ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (nested, vectors(20, (1, 0), (1, -0.05), (1, -0.3), (1, -1))),
+        (returning, [(x, n) for (x,) in vectors(10, (1, 0), (0.5, 0), (0, -3)) for n in (0, 3, 8, 9)]),
+        (calling, [(x, n) for (x,) in vectors(3, (1, 0)) for n in (0, 1, 2, 3, 4, 8)]),
+        (counting, [(0, 5, 1), (5, 0, -1), (5, 0, -2), (0, 0, 1), (3, -8, -3), (1, 2, 0), (0, 100, 1), (-5, 5, 3)]),
+        (whole, [(a, b, f) for a in INTS for b in (2, -3, 0, 10) for f in (0.5, -2.0, float(1 << 53), math.nan, math.inf, -math.inf)]),
+        (real, [(a, b) for a in FLOATS for b in FLOATS]), (functions, [(a, b) for a in FLOATS for b in (*FLOATS, 800.0, -800.0)]),
+        (logic, [(a, b) for a in (*FLOATS, 4.0) for b in (*FLOATS, 4.0, 5.0)]),
+        (exchanged, [(x, y) for (x,), (y,) in zip(vectors(4, (1, 0), (1, 0.1), (1, 0.2)), vectors(4, (2, 0), (1, 3), (1, 0)))]),
+        (structures, vectors(4, (1, 0), (1, 0.1), (1, 9))), (unrolled, [(x, n) for (x,) in vectors(16, (1, 0)) for n in (0.0, 1.0, 3.0, 9.0)]),
+        (elements, [(torch.rand(3, 5), i, j) for i in (-3, 0, 2, 3, -4) for j in (0, 3, 4)]),
+        (made, [(torch.rand(4), n, f) for n, f in ((0, 0.1), (5, -1.0), (1 << 40, math.nan), (3, 0.0))]),
+        (buffer, vectors(10, (1, 0), (1, 0.3), (1, 0.5))), (unused_shapes, vectors(4, (1, 0.1), (1, 9))),
+        (skipping, vectors(12, (1, 0), (0.5, 0), (0.9, 0), (0.3, 0), (0.21, 0))),
+        (Decoder, [(torch.rand(1, 16) * 4 - 2, start, most) for start in (0, 3, 9) for most in (0, 1, 20, 21)] + [(torch.rand(1, 16), 11, 2)]),
+        (Halting, [(torch.rand(100, 96) * k - 1,) for k in (1, 0.1, 5)])]
+
+
+@pytest.mark.parametrize(("function", "inputs"), ROWS, ids=lambda each: getattr(each, "__name__", ""))
+def test_a_library_computes_what_the_script_does(function, inputs, tmp_path):
+    """Bit for bit, and with an error's code where the script raises, for other arguments than the example's."""
+    torch.manual_seed(1)
+    script = torch.jit.script(function().eval() if isinstance(function, type) else function)
+    library = Library(tmp_path, script, *inputs[0])
+    for args in inputs:
+        library.check(*args)
+
+
+def test_integers_beyond_64_bits_are_an_error(tmp_path):
+    library = Library(tmp_path, torch.jit.script(whole), 7, 2, 0.5)
+    for a, b, wrong in ((1 << 62, 3, True), (1 << 62, 1, False), (-1 << 63, 1, True), (-1 << 63, -1, True), ((1 << 61) - 1, -2, False)):
+        assert library(a, b, 0.5)[0] == (6 if wrong else 0), (a, b)
+    a, b = (1 << 62) + 12345, 1
+    code, found = library(a, b, 0.5)
+    assert code == 0 and found[2] == a / b and found[0] == a // b
+
+
+def inner(x, n: int):
+    if n > 3:
+        raise ValueError(f"n is {n:02d}, which is too */ large")
+    return x
+
+
+def asserting(x, n: int):
+    assert x.dim() == 1, "this is known"
+    x = inner(x, n)
+    assert x.sum() > 0, "positive {}".format("sums")
+    x = inner(x, n + 1)
+    return x * x.sum().item()
+
+
+def test_a_scripts_own_errors_are_codes_with_messages(tmp_path):
+    library = Library(tmp_path, torch.jit.script(asserting), torch.ones(3), 1)
+    assert "ValueError: n is {n}, which is too * / large */" in library.header and "AssertionError: positive sums */" in library.header
+    names = {line.split()[1]: int(line.split()[2]) for line in library.header.splitlines() if "RAISED" in line}
+    assert names == {"MODEL_RAISED_0": 16, "MODEL_RAISED_1": 17}
+    codes = [library(torch.full((3,), value), n)[0] for value, n in ((1.0, 2), (1.0, 9), (-1.0, 1), (1.0, 3), (-1.0, 9), (math.nan, 0))]
+    assert codes == [0, 16, 17, 16, 16, 17]
+    library.check(torch.rand(3), 2)
 
 
 def test_a_loop_until_something_settles(tmp_path):
@@ -98,3 +352,210 @@ def test_the_example_runs_under_valgrind(tmp_path):
         expected, steps = script(x, 1e-6)
         np.testing.assert_allclose(np.fromfile(tmp_path / "out.bin", np.float32), expected.numpy(), rtol=1e-5)
         assert np.fromfile(tmp_path / "steps.bin", np.int64).item() == steps
+
+
+# ---------------------------------------------------------------- what is refused, at its line
+def grows(x):
+    found = [x]
+    while found[-1].sum() < 10:
+        found.append(found[-1] * 2)
+    return torch.stack(found)
+
+
+def reshapes(x):
+    while x.sum() < 10:
+        x = torch.cat([x, x])
+    return x
+
+
+def turns(x):
+    x = x.view(1, 3).expand(3, 3).contiguous()
+    while x.sum() < 10:
+        x = x.t() * 2
+    return x
+
+
+def slices(x):
+    return x[:int(x.sum())]
+
+
+def sizes(x):
+    return torch.zeros(int(x.sum()))
+
+
+def kinds(x):
+    t = 0
+    while x.sum() < 10:
+        x = x * 2
+        t = t + x[0].item()
+    return t
+
+
+def aliased(x):
+    y = x * 2
+    z = y
+    while z.sum() < 10:
+        y = y + 1
+        z.add_(1)
+    return y, z
+
+
+def aliased_branch(x):
+    y = x * 2
+    z = y
+    if y.sum() > 1:
+        y = z * 3
+    y += 1
+    return y, z
+
+
+def aliased_list(x):
+    y = x * 2
+    kept = [y]
+    while y.sum() < 10:
+        y += 1
+        y = y * 2
+    return y, kept[0]
+
+
+def writes(x):
+    while x.sum() < 10:
+        x += 1
+    return x
+
+
+def writes_element(x):
+    x[int(x.sum())] = 2
+    return x
+
+
+def draws(x):
+    while x.sum() < 10:
+        x = x + torch.rand(3)
+    return x
+
+
+@torch.jit.ignore
+def python(x):
+    return x
+
+
+def ignored(x):
+    while x.sum() < 10:
+        x = python(x) * 2
+    return x
+
+
+def prints(x):
+    if x.sum() < 10:
+        print(x.sum().item())
+    return x
+
+
+def strings(x):
+    name = "a"
+    if x.sum() < 10:
+        name = "b"
+    return x if name == "b" else x * 2
+
+
+def options(x):
+    return x.sum(int(x[0]))
+
+
+def powers(x):
+    return x ** x.sum().item()
+
+
+def gradients(x):
+    x.requires_grad_()
+    return x * x.sum().item()
+
+
+def raises(x):
+    if x.sum() > 0:
+        raise ValueError("one")
+    raise ValueError("other")
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+        self.register_buffer("total", torch.zeros(1))
+
+    def forward(self, x):
+        if x.sum() > 0:
+            self.count = self.count + 1
+        return x * self.count
+
+
+class Adding(Counting):
+    def forward(self, x):
+        self.total.add_(x.sum())
+        return x * self.total.item()
+
+
+class Box:
+    def __init__(self, x):
+        self.x = x
+
+    def get(self):
+        return self.x
+
+
+def objects(x):
+    box = Box(x)
+    return box.get() if x.sum() > 0 else x
+
+
+@pytest.mark.parametrize(("function", "words", "line"), [
+    (grows, "a list that grows or shrinks in a loop", "while found[-1]"),
+    (reshapes, r"x is a tensor float32\[3\] before a turn of a loop and a tensor float32\[6\] after it", "while x.sum() < 10"),
+    (turns, r"float32\[3, 3\]@\(1, 3\) after it", "while x.sum() < 10"), (slices, r"x.narrow\(dim, start, length\)", "return x[:int("),
+    (sizes, "sizes, dimensions and options have to be known", "return torch.zeros("), (kinds, "an int before a turn of a loop and a float", "t = t + "),
+    (aliased, r"clone\(\) it first", "while z.sum()"), (aliased_branch, r"clone\(\) it first", "if y.sum() > 1"),
+    (aliased_list, r"clone\(\) it first", "while y.sum()"), (writes, "this writes to an argument", "x += 1"),
+    (writes_element, "this writes to an argument", "x[int(x.sum())] = 2"), (draws, "random draws are not exported", "x = x + torch.rand(3)"),
+    (ignored, "python is Python, and stays here", "x = python(x)"), (prints, "a library prints nothing", "print("),
+    (strings, "name is 'b' on one way through the script, and 'a' on another", "return x if"), (options, "dimension", "return x.sum("),
+    (powers, r"torch.tensor\(n\)", "return x ** "), (gradients, "gradients are not computed", "x.requires_grad_()"),
+    (raises, "never returns", "def raises"), (Counting, "count is kept from call to call", "self.count = "),
+    (Adding, "writes to a tensor that was there before", "self.total.add_"), (objects, "objects of class Box", "box = Box(x)")],
+    ids=lambda each: getattr(each, "__name__", ""))
+def test_what_does_not_fit_is_refused_at_its_line(function, words, line, tmp_path):
+    with torch.no_grad(), pytest.raises(RuntimeError, match=words) as error:
+        torch.jit.export_native(torch.jit.script(function() if isinstance(function, type) else function), torch.rand(3) / 9,
+                                str(tmp_path / "model"))
+    assert line in str(error.value)
+
+
+def test_arguments_are_tensors_and_numbers(tmp_path):
+    with pytest.raises(TypeError, match="expected tensors and numbers, got str"):
+        torch.jit.export_native(torch.jit.script(settle), (torch.rand(3), "x"), str(tmp_path / "model"))
+    with pytest.raises(TypeError, match="expected tensors, got float"):
+        torch.jit.export_native(settle, (torch.rand(3), 0.1), str(tmp_path / "model"))
+
+
+def test_the_decoder_runs_under_valgrind(tmp_path):
+    """Views at addresses that are computed at run time stay in their tensors."""
+    torch.manual_seed(1)
+    script = torch.jit.script(Decoder().eval())
+    h = torch.rand(1, 16)
+    files = torch.jit.export_native(script, (h, 0, 12), str(tmp_path / "model"), target="x86-64-v3")
+    program = tmp_path / "example"
+    subprocess.run([find_compiler(), "-o", str(program), files["example"], files["library"], f"-Wl,-rpath,{tmp_path}"], check=True)
+    h.numpy().tofile(tmp_path / "h.bin")
+    names = [str(tmp_path / f"{name}.bin") for name in ("h", "start", "most", "out", "n", "score", "last")]
+    before = [shutil.which("valgrind"), "--error-exitcode=9", "-q"] if shutil.which("valgrind") else []
+    for start, most, code in ((0, 20, 0), (5, 3, 0), (0, 21, 1), (11, 2, 1)):
+        np.array([start]).tofile(tmp_path / "start.bin")
+        np.array([most]).tofile(tmp_path / "most.bin")
+        done = subprocess.run([*before, str(program), "1", "1", *names], env={}, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        if not code:
+            expected = script(h, start, most)
+            assert np.fromfile(tmp_path / "out.bin", np.int64).tolist() == expected[0].tolist()
+            assert np.fromfile(tmp_path / "n.bin", np.int64).item() == expected[1]
+        elif most == 2:
+            assert done.stderr == "error 4\n"

@@ -57,7 +57,9 @@ class Evaluating(Calls):
             if self.watch is not None:
                 sys.setprofile(None)
         if self.watch is not None and self.watch.breaks:
-            self.refuse(f"no library can do this: {self.watch.breaks[0].what}")
+            what = self.watch.breaks[0].what
+            self.refuse("this needs to know elements when the library is made: sizes, dimensions and options have to be known then"
+                        if "reads or writes elements" in what else f"no library can do this: {what}")
         self.flush()
         return result
 
@@ -394,7 +396,8 @@ class Evaluating(Calls):
         here = tensor.select(dim, place.value) if length is None else tensor.narrow(dim, place.value, length)
         self.pointers += 1
         made = self.memory(first.layout, self.pointers - 1)
-        self.roots[id(made.memory)] = made.memory, tensor.memory
+        self.roots[id(made.memory)] = tensor.memory
+        self.views.setdefault(id(tensor.memory), []).append(made.memory)
         self.copy(made, here, [])
         self.emit(Point(self.pointers - 1, first.address, place, tensor.stride(dim) * tensor.layout.dtype.itemsize))
         return made

@@ -137,9 +137,10 @@ class Loops:
         try:
             self.into(loop.body, turn)
         except NotSupportedError as error:
-            if not is_counted or key in self.known.unrolled:
+            if not self.is_stale and (not is_counted or key in self.known.unrolled):
                 raise
-            self.known.unrolled[key] = error
+            if not self.is_stale:
+                self.known.unrolled[key] = error
             raise Learnt from None
         finally:
             frame.loops.pop()
@@ -222,7 +223,6 @@ class Loops:
         found: dict[tuple, Any] = {}
         tensors: list = []
         numbers: list = []
-        before = len(carried)
 
         def look(was, now, place):
             if place in slots:
@@ -264,9 +264,10 @@ class Loops:
             if carried.get(place) != how:
                 carried[place] = how
                 carried[place, "why"] = why  # type: ignore[index]
-        if len(carried) != before or found:
-            raise Learnt
-        self._carry(tensors, numbers, slots, versions)
+        if found:
+            self.is_stale = True
+        else:
+            self._carry(tensors, numbers, slots, versions)
 
     def _carry(self, tensors, numbers, slots, versions):
         moves: list = []

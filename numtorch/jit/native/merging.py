@@ -105,7 +105,9 @@ class Merging:
 
     def __init__(self) -> None:
         self.places: list[tuple] = []                    # (address, bytes, what) of memory that is no part of the capture's
-        self.roots: dict[int, tuple] = {}                # of storages of views, (storage, the storage that they are views of)
+        self.own: set[int] = set()                       # the storages of that, by identity
+        self.roots: dict[int, Any] = {}                  # the storage that one is a view of, by identity
+        self.views: dict[int, list] = {}                 # the other way round
         self.copied: list[Copied] = []
         self.numbers = 0
 
@@ -134,6 +136,7 @@ class Merging:
         finally:
             mode.memory = captured
         self.places.append((made.memory.address, max(made.memory.nbytes, 1), what, made))
+        self.own.add(id(made.memory))
         return made
 
     def copy(self, target: Tensor, source: Tensor, into: list) -> None:
@@ -147,12 +150,12 @@ class Merging:
         """The storage that a tensor's elements are written to in the end."""
         storage = tensor.memory
         while id(storage) in self.roots:
-            storage = self.roots[id(storage)][1]
+            storage = self.roots[id(storage)]
         return storage
 
     def writes(self, storage: Any) -> int:
         """How often a storage was written to in place, through views also."""
-        return version(storage) + sum(self.writes(view) for view, whole in list(self.roots.values()) if whole is storage)
+        return version(storage) + sum(map(self.writes, self.views.get(id(storage), ())))
 
     # ------------------------------------------------------------ states
     def held(self) -> dict:

@@ -16,6 +16,7 @@ from .staging import Known, Learnt, Stager
 from .words import INPUTS, WORKSPACE, Data, Unknown, Word
 
 MOST_WAYS = 2000                                         # that a script is gone through
+TRIES = 2                                                # of a capture that seems to do what none can
 
 
 def script_of(function: Any) -> tuple[Script, tuple] | None:
@@ -62,7 +63,7 @@ class ScriptProgram:
             self._stage(script, first, given)
 
     def _stage(self, script, first, given):
-        known, ways = Known(), 0
+        known, ways, tries = Known(), 0, 0
         for _ in range(MOST_WAYS):
             watch = Watch() if ways == CALLS - 1 else None
             stager = Stager(known, watch)
@@ -76,6 +77,14 @@ class ScriptProgram:
             except Learnt:
                 ways = 0
                 continue
+            except NotSupportedError:
+                if stager.is_stale:
+                    ways = 0
+                    continue
+                if watch is None or tries == TRIES:
+                    raise
+                tries += 1                               # something that died meanwhile may have run code of its own
+                continue
             ways += 1
             if watch is not None:
                 break
@@ -85,9 +94,6 @@ class ScriptProgram:
         watch.memory.close()
         self.numbers = [each for each in numbers if isinstance(each, Number)]
         self.outputs, self.messages, self.pointers = stager.results, stager.messages, stager.pointers
-        for tensor in given:
-            if isinstance(tensor, Tensor) and stager.writes(tensor.memory) != versions.get(id(tensor.memory), 0):
-                raise RuntimeError("export_native: the script writes to its arguments")
         self._resolve(script, stager, Reader(watch, tuple(given), versions, self.data))
 
     def _resolve(self, script, stager, reader):

@@ -15,6 +15,7 @@ from ...nn.modules.module import Module
 from ...tensor import Tensor
 from ..programs import ScriptFunction
 from ..scripting import vocabulary
+from ..scripting.classes import ScriptClass
 from ..scripting.kinds import is_of
 from ..scripting.units import Script
 from . import arithmetic
@@ -140,6 +141,8 @@ class Calls:
             return self.apply(function, *args, **kwargs)
         if isinstance(function, (Module, ScriptFunction)):
             return self._with_operands(function, args, kwargs)
+        if isinstance(getattr(function, "__self__", None), ScriptClass):
+            self.refuse(f"objects of class {function.__self__.name} are not in a library: use tuples, lists and dicts")
         return self.refuse(f"{name or function} is Python, and stays here: a library has tensors, numbers, lists, tuples and dicts")
 
     def _op(self, path, function, args, kwargs):

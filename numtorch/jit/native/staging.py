@@ -71,6 +71,8 @@ class Stager(Loops, Evaluating, Merging):
         program: the statements.
         results: of what kind each result is, as the first `return` has it.
         messages: of the script's own errors, from the code FIRST_MESSAGE on.
+        is_stale: whether a loop turned out to change what was not known to change: the way through is gone to its end, to find out
+            more, and is not the last.
     """
 
     def __init__(self, known: Known, watch: Any = None) -> None:
@@ -82,6 +84,7 @@ class Stager(Loops, Evaluating, Merging):
         self.nodes: list = []
         self.path: list = []
         self.labels = self.pointers = self.done = 0
+        self.is_stale = False
         self.lines: list = []
         self.results: Any = None
         self.messages: list[str] = []
@@ -220,6 +223,7 @@ class Stager(Loops, Evaluating, Merging):
             script: the function.
             args: tensors, and numbers that may be known or not.
         """
+        self.arguments = [(each, self.writes(each.memory)) for each in args if isinstance(each, Tensor)]
         self.observe = sys.getprofile()
         sys.setprofile(None)
         self.nodes.append((script, script.tree))
@@ -227,6 +231,8 @@ class Stager(Loops, Evaluating, Merging):
         if self.body(script.made.body):
             self.refuse("the script returns nothing")
         self.flush()
+        if self.is_stale:
+            raise Learnt
         if self.results is None:
             self.refuse("the script never returns for arguments of these layouts")
 
@@ -236,7 +242,10 @@ class Stager(Loops, Evaluating, Merging):
         for statement in statements:
             self.nodes.append((script, statement))
             try:
-                if not getattr(self, f"_do_{type(statement).__name__}")(statement):
+                goes_on = getattr(self, f"_do_{type(statement).__name__}")(statement)
+                if any(self.writes(tensor.memory) != writes for tensor, writes in self.arguments):
+                    self.refuse("this writes to an argument: clone() it first")
+                if not goes_on:
                     return False
             except Ended:
                 return False
@@ -392,8 +401,7 @@ class Stager(Loops, Evaluating, Merging):
         return value
 
     def is_outer(self, storage: Any) -> bool:
-        return self.watch is not None and not hasattr(storage, "life") and all(
-            storage is not made.memory for _, _, _, made in self.places)
+        return self.watch is not None and not hasattr(storage, "life") and id(storage) not in self.own
 
     def check_copies(self) -> None:
         """Refuse writes in place to what was copied into a slot and lives on as something else."""

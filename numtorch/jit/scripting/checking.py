@@ -124,6 +124,8 @@ class Checker(Expressions):
         return tuple([self._kind(each) for each in (node.elts if isinstance(node, ast.Tuple) else [node])])
 
     def _result(self):
+        if not self.returned:                            # it always raises
+            return NONE
         result = self.returned[0]
         for kind in self.returned[1:]:
             joined = join(result, kind)
