@@ -153,11 +153,11 @@ class Writer:
 
 
 def scripts(folder, seed):
-    """A module with random functions, and one that calls the one that its last argument says."""
+    """A module with random functions, each third one called by the next, and one that calls the one that its last argument says."""
     text, names = "import math\n\nimport numtorch as torch\n\n\n", []
     for number in range(SCRIPTS):
         names.append(f"script{number}")
-        text += Writer(seed * 1000 + number, names[-3:-1]).function(names[-1]) + "\n\n\n"
+        text += Writer(seed * 1000 + number, names[-2:-1] if number % 3 == 1 else []).function(names[-1]) + "\n\n\n"
     text += "def chosen(x, y, n: int, f: float, which: int):\n"
     for number, name in enumerate(names[:-1]):
         text += f"    if which == {number}:\n        return {name}(x, y, n, f)\n"

@@ -85,6 +85,15 @@ def counting(start: int, stop: int, step: int):
     return total, last
 
 
+def exchanging(n: int, a: int, b: int):
+    low, high = 0, 1
+    first, second, third = 1, 2, 3
+    for _ in range(n):
+        low, high = high, low + high
+        first, second, third = second, third, first
+    return low, high, first, second, third, a / b
+
+
 def whole(a: int, b: int, f: float):
     return (a // b, a % b, a / b, a * b - a, -a, abs(b), min(a, b), (a & 7) | 8, ~b, (a % 1000) << 3, a >> 1, a ^ b, a < f, a <= f, a == f,
             a != f, a >= f, a > f, float(a) ** 2, (a % 50) ** 3, bool(a), a - True)
@@ -269,6 +278,7 @@ ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (n
         (returning, [(x, n) for (x,) in vectors(10, (1, 0), (0.5, 0), (0, -3)) for n in (0, 3, 8, 9)]),
         (calling, [(x, n) for (x,) in vectors(3, (1, 0)) for n in (0, 1, 2, 3, 4, 8)]),
         (counting, [(0, 5, 1), (5, 0, -1), (5, 0, -2), (0, 0, 1), (3, -8, -3), (1, 2, 0), (0, 100, 1), (-5, 5, 3)]),
+        (exchanging, [(int(n), int(a), int(b)) for n, a, b in zip(range(60), *np.random.default_rng(0).integers(-1 << 62, 1 << 62, (2, 60)))]),
         (whole, [(a, b, f) for a in INTS for b in (2, -3, 0, 10) for f in (0.5, -2.0, float(1 << 53), math.nan, math.inf, -math.inf)]),
         (real, [(a, b) for a in FLOATS for b in FLOATS]), (functions, [(a, b) for a in FLOATS for b in (*FLOATS, 800.0, -800.0)]),
         (logic, [(a, b) for a in (*FLOATS, 4.0) for b in (*FLOATS, 4.0, 5.0)]),

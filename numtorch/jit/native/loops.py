@@ -13,7 +13,7 @@ from .control import Block, Loop, Number, Set
 from .merging import Unmerged, alike, is_container, said, same, unmerged
 from .stagedcalls import Range
 
-FEW_TURNS = 8                                            # a range of so many known turns is written out
+FEW_TURNS = 8                                            # a range of so many known turns, with those around it, is written out
 MOST_TURNS = 1000                                        # one of more is a loop, or refused
 
 
@@ -36,6 +36,7 @@ class Loops:
     known: Any
     path: list
     frames: list
+    copies: int                                          # of the body of the innermost loop, in loops that are written out
 
     def __getattr__(self, name: str) -> Any:             # what stands in the other files of staging
         raise AttributeError(name)
@@ -69,15 +70,17 @@ class Loops:
     def _do_For(self, node):
         key = (*self.path, id(node))
         found = self.evaluate(node.iter)
-        if isinstance(found, Tensor) and found.dim() and found.shape[0] > FEW_TURNS and key not in self.known.unrolled:
-            rows, found = found, Range(0, found.shape[0], 1)
-            item = lambda i: self.element(rows, i)
-        else:
-            item = lambda i: i
-        if isinstance(found, Range) and not (found.is_known() and (len(found.known()) <= FEW_TURNS or key in self.known.unrolled)):
+        rows, item = found, lambda i: i
+        if isinstance(rows, Tensor):
+            found, item = Range(0, self.apply(len, rows), 1), lambda i: self.element(rows, i)
+        if isinstance(found, Range) and not (found.is_known() and (len(found.known()) * self.copies <= FEW_TURNS or
+                                                                   key in self.known.unrolled)):
             return self._counted(key, node, found, item)
-        items = self.parts(found)
-        return self.written_out(node, (lambda each=each: self.store(node.target, each) for each in items))
+        items, before = self.parts(found), self.copies
+        self.copies *= max(len(items), 1)
+        goes_on = self.written_out(node, (lambda each=each: self.store(node.target, item(each)) for each in items))
+        self.copies = before
+        return goes_on
 
     def _counted(self, key, node, found, item):
         """A loop over a range, with a counter that the script does not see."""

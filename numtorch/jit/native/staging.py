@@ -84,7 +84,7 @@ class Stager(Loops, Evaluating, Merging):
         self.nodes: list = []
         self.path: list = []
         self.labels = self.pointers = self.done = 0
-        self.is_stale = False
+        self.is_stale, self.copies = False, 1
         self.lines: list = []
         self.results: Any = None
         self.messages: list[str] = []
