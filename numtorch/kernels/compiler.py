@@ -90,8 +90,9 @@ class _Machine:
         baseline, best = processor.chosen(), None if foreign else processor.best_baseline()
         self.toolchain = repr((3, installed_version("numba"), llvmlite.__version__, sys.implementation.cache_tag,
                                getattr(sys, "abiflags", ""), llvm.get_process_triple(), self.cpu, self.features,
-                               *([baseline] if foreign else [])))
-        self.shared = None if best is None else self._for_all(best)      # what installed packs have, which is asked for second
+                               *([baseline] if foreign else []), *(["poison"] if debugmemory.FILLS_THE_STACK else [])))
+        # what installed packs have, which is asked for second
+        self.shared = None if best is None or debugmemory.FILLS_THE_STACK else self._for_all(best)
         if foreign is not None:
             self.made_elsewhere = self._for_all(baseline, foreign.triple)
         elif baseline is not None:

@@ -6,6 +6,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from . import debugmemory
+from .debugmemory.poison import POISON
+
 I16, I32, I64, F16, F32 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.HalfType(), ir.FloatType()
 
 
@@ -172,11 +175,15 @@ def transpose_block(typing_context, source, stride, target, step):
     return types.void(source, types.int64, target, types.int64), codegen
 
 
-def _on_the_stack(builder, element, count):
+def _on_the_stack(context, builder, element, count):
     """Elements on the stack of this call. Numba's `alloca_once` also stores zeros, as one value of thousands of numbers, which LLVM
     takes apart again and again: a loop over tiles took twice as long to compile, and each call wrote 8 KiB of zeros."""
     with builder.goto_entry_block():
         block = builder.alloca(ir.ArrayType(element, count))
+    if debugmemory.FILLS_THE_STACK:
+        halves = builder.bitcast(block, I16.as_pointer())
+        with cgutils.for_range(builder, I64(context.get_abi_sizeof(element) * count // 2)) as loop:
+            builder.store(I16(POISON), builder.gep(halves, [loop.index]))
     return builder.bitcast(block, element.as_pointer())
 
 
@@ -185,7 +192,7 @@ def local_like(typing_context, pointer, count):
     n = count.literal_value
 
     def codegen(context, builder, signature, values):
-        return _on_the_stack(builder, context.get_data_type(pointer.dtype), n)
+        return _on_the_stack(context, builder, context.get_data_type(pointer.dtype), n)
     return pointer(pointer, count), codegen
 
 
@@ -194,7 +201,7 @@ def local_array(typing_context, dtype, count):
     pointer, n = types.CPointer(dtype.dtype), count.literal_value
 
     def codegen(context, builder, signature, values):
-        return _on_the_stack(builder, context.get_data_type(pointer.dtype), n)
+        return _on_the_stack(context, builder, context.get_data_type(pointer.dtype), n)
     return pointer(dtype, count), codegen
 
 

@@ -43,6 +43,32 @@ def test_what_was_never_written_shows(mode):
     assert done.stdout == "done\n", done.stderr
 
 
+STACK = """
+import numpy as np
+from numtorch.kernels.compiler import DISABLE_JIT, compile_kernel
+from numtorch.kernels.intrinsics import local_array
+
+def reads_what_it_never_wrote(out):
+    block, count = local_array(np.float32, 300), local_array(np.int64, 3)
+    block[7] = 1.0
+    for i in range(300):
+        out[i] = block[i]
+    out[300] = np.float32(count[2] > 1 << 60)
+
+out = np.zeros(301, np.float32)
+kernel = compile_kernel(reads_what_it_never_wrote, ("float32*",))
+for _ in range(2):
+    kernel.call(out.ctypes.data)
+    assert DISABLE_JIT or (np.isnan(out[:300]).sum() == 299 and out[7] == out[300] == 1), out
+print("done")
+"""
+
+
+def test_what_was_never_written_on_the_stack_shows():
+    done = run("poison", STACK)
+    assert done.stdout == "done\n", done.stderr
+
+
 def test_an_unknown_mode_is_refused():
     done = run("gaurd", "import numtorch")
     assert done.returncode and "NUMTORCH_DEBUG_MEMORY: expected 'poison' or 'guard', but got 'gaurd'" in done.stderr
