@@ -14,7 +14,7 @@ from .ops.memory import conversion as _conversion
 from .ops.engine_arithmetic import engine_arithmetic as _engine_arithmetic
 from .ops.pointwise import inplace as _inplace, operators as _operators
 from .ops.random import redraw as _redraw
-from .ops.shape import inplace_views as _restride
+from .ops.shape import dim_order as _dim_order, inplace_views as _restride
 from .ops.pointwise.describe import describe_waiting as _describe_waiting
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
@@ -74,6 +74,7 @@ from .ops.index.triangles import block_diag, diag, diag_embed, diagflat, trace, 
 from .ops.linalg.matrices import matrix_exp, matrix_power
 from .ops.linalg.triangular import cholesky_inverse, cholesky_solve, triangular_solve
 from .ops.linalg.solve import inverse, logdet, pinverse
+from .ops.linalg.oldnorms import frobenius_norm, norm_except_dim, nuclear_norm
 from .ops.linalg.oldnames import (btrifact, btrifact_with_info, eig, gels, gesv, matrix_rank, potrf, potri, potrs, symeig, trtrs)
 from .ops.linalg.solve import old_det as det
 from .ops.linalg.solve import old_slogdet as slogdet
@@ -144,6 +145,8 @@ from . import sparse
 from .sparse.compressed import (sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_csc_tensor,
                                 sparse_csr_tensor)
 from .sparse.coo import sparse_coo_tensor
+from .sparse.oldnames import (ccol_indices_copy, col_indices_copy, crow_indices_copy, hspmm, indices_copy, native_norm,
+                              resize_as_sparse_, row_indices_copy, smm, sspaddmm, values_copy)
 from .sparse.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .tensor import Tensor, subclass_listeners as _subclass_listeners
 
@@ -161,18 +164,21 @@ arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, as
 grid_sampler_2d = grid_sampler_3d = grid_sampler
 _segment_reduce = segment_reduce
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
-spmm = mm
+spmm, dsmm, hsmm, saddmm = mm, mm, hspmm, sspaddmm
 solve, lstsq, btrisolve, btriunpack = gesv, gels, lu_solve, lu_unpack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
-               "serialization", "distributions", "testing", "version", "profiler", "interposition", "amp", "jit",
+               "serialization", "distributions", "testing", "types", "version", "profiler", "interposition", "amp", "jit",
                "cpu", "fx", "masked", "signal", "array_api", "aten", "safetensors")
 
 
 # What is in files that are loaded late: the file, and the names of it that are found here.
 _LATE = {name: place for place, names in {
+    "accelerator": "get_device_module",
+    "aten.functions": """affine_grid_generator alpha_dropout_ conv_tbc convolution ctc_loss dropout_ feature_alpha_dropout_
+        feature_dropout_ max_pool1d_with_indices native_channel_shuffle native_dropout""",
     "amp": "GradScaler",
     "amp.autocast_mode": """autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache
         get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
@@ -183,12 +189,15 @@ _LATE = {name: place for place, names in {
         set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always use_deterministic_algorithms""",
     "drawing": "Drawing draw",
     "func": "vmap",
+    "futures": "Future",
     "jit.compiled": "compile",
+    "jit.forking": "fork wait",
     "nn.functional": """batch_norm bilinear binary_cross_entropy_with_logits celu celu_ cosine_embedding_loss
         cosine_similarity hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance
         poisson_nll_loss prelu rrelu rrelu_ selu_ threshold_ triplet_margin_loss""",
     "serialization": "load save",
     "torchfunction": "DisableTorchFunctionSubclass",
+    "utils.dlpack": "to_dlpack",
     "utils.modelsummary": "summary",
 }.items() for name in names.split()}
 # Methods that PyTorch has as functions too.
@@ -196,7 +205,7 @@ _METHODS = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsin
     atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_
     expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_
     rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
-    adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg""".split())
+    adjoint get_device is_conj is_distributed is_inference is_signed resolve_conj resolve_neg""".split())
 
 
 def __getattr__(name):

@@ -42,6 +42,7 @@ from numtorch import signal as signal
 from numtorch import special as special
 from numtorch import testing as testing
 from numtorch import transforms as transforms
+from numtorch import types as types
 from numtorch import utils as utils
 from numtorch import version as version
 from numtorch.attached import AminMax as _AminMax
@@ -67,6 +68,8 @@ from numtorch.devices import device as device
 from numtorch.dtypes import dtype as dtype
 from numtorch.dtypes import finfo as finfo
 from numtorch.dtypes import iinfo as iinfo
+from numtorch.futures import Future as Future
+from numtorch.futures import Future as _Future
 from numtorch.layout import Size as Size
 from numtorch.layout import Size as _Size
 from numtorch.layout import memory_format as _memory_format
@@ -151,6 +154,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Operand = 1, alpha
     """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read."""
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate of the transposed matrices: `mH`."""
+def affine_grid_generator(theta: Tensor, size: _Dims, align_corners: _bool) -> Tensor:
+    """`nn.functional.affine_grid`, where the corners have to be said."""
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What `alias` gives, in memory of its own."""
 def all(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
@@ -159,6 +164,8 @@ def allclose(input: Tensor, other: _Operand, rtol: _Scalar = 1e-05, atol: _Scala
     """Whether |input - other| <= atol + rtol * |other| everywhere."""
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """Elements set to selu's negative limit with probability p, then all scaled and shifted so that mean 0 and variance 1 stay"""
+def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`alpha_dropout` in place."""
 def amax(input: Tensor, dim: _Dims = ..., keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """The largest element along dimensions; NaN where there is one. Elements that tie share the gradient evenly."""
 def amin(input: Tensor, dim: _Dims = ..., keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
@@ -312,6 +319,8 @@ def cartesian_prod(*tensors: _TensorOrTensors) -> Tensor:
     """All combinations of the elements of vectors."""
 def cat(tensors: _Sequence[Tensor], dim: _int = 0, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """Tensors one after another along a dimension. Dtypes are promoted."""
+def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `ccol_indices` gives, in memory of its own."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The p-norms of the differences of all points of one set and all of another."""
 cdouble: _dtype
@@ -357,6 +366,8 @@ def clip_(self: Tensor, min: _Operand | None = None, max: _Operand | None = None
     """In-place form of `clamp`: writes the result into this tensor and returns it."""
 def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """A copy with memory of its own. Gradients pass through."""
+def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `col_indices` gives, in memory of its own."""
 def column_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side; vectors are columns."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -387,12 +398,16 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _D
     """Cross-correlation of images: each result is the sum of a window's elements times a kernel's, and a bias."""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, dilation: _Dims = 1, groups: _int = 1) -> Tensor:
     """Cross-correlation of volumes: each result is the sum of a window's elements times a kernel's, and a bias."""
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int = 0) -> Tensor:
+    """Convolution in one dimension of sequences whose time is first and whose channels are last."""
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:
     """The transpose of `conv1d`, which its gradient is: each element adds a kernel times itself to the result."""
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:
     """The transpose of `conv2d`, which its gradient is: each element adds a kernel times itself to the result."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:
     """The transpose of `conv3d`, which its gradient is: each element adds a kernel times itself to the result."""
+def convolution(input: Tensor, weight: Tensor, bias: Tensor, stride: _Dims, padding: _Dims | _str, dilation: _Dims, transposed: _bool, output_padding: _Dims, groups: _int) -> Tensor:
+    """`conv1d` to `conv3d` by the number of dimensions, or their transposes."""
 def copysign(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """|input| with the sign of other, elementwise, of zeros and NaN too."""
 def corrcoef(input: Tensor) -> Tensor:
@@ -415,6 +430,10 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
     """The covariance matrix of variables (rows) from observations (columns); a vector is one variable."""
 def cross(input: Tensor, other: _Operand, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
     """The vector products of vectors of three elements along `dim`, by default the first dimension of that size."""
+def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `crow_indices` gives, in memory of its own."""
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: _Any, target_lengths: _Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
+    """`nn.functional.ctc_loss`, with the reduction as a number."""
 def cummax(input: Tensor, dim: _Dims, *, out: _Any = None) -> _Pair:
     """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest."""
 def cummin(input: Tensor, dim: _Dims, *, out: _Any = None) -> _Pair:
@@ -465,6 +484,10 @@ def dot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
 double: _dtype
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Each element set to 0 with probability p, the others divided by 1 - p (Srivastava et al. 2014)."""
+def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`dropout` in place."""
+def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices."""
 def dsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
     """Parts along dimension 2."""
 def dstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -526,8 +549,12 @@ def eye(n: _int, m: _int | None = None, *, dtype: _dtype | None = None, layout: 
     """An n x m matrix (square when m is None) with ones on the diagonal."""
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """`alpha_dropout` of whole channels: one draw for each (n, c)."""
+def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`feature_alpha_dropout` in place."""
 def feature_dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p: one draw for each (n, c)."""
+def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`feature_dropout` in place."""
 def fill(input: Tensor, value: _Operand) -> Tensor:
     """A tensor like `input` with every element `value`; the gradient of `input` is 0."""
 def fill_(self: Tensor, value: _Operand) -> Tensor:
@@ -562,12 +589,16 @@ def fmin(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor
     """The smaller of input and other, elementwise; the number where the other is NaN."""
 def fmod(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input - other * trunc(input / other), elementwise: the remainder with the sign of the dividend, as C's fmod."""
+def fork(func: _Any, *args: _Any, **kwargs: _Any) -> _Future:
+    """A future of `func(*args, **kwargs)`, which is called at once, as PyTorch does outside of scripts."""
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input - trunc(input): the fraction, with the sign of input, elementwise."""
 def frac_(input: Tensor) -> Tensor:
     """In-place form of `frac`: writes the result into this tensor and returns it."""
 def frexp(input: Tensor, *, out: _Any = None) -> _Frexp:
     """mantissa * 2**exponent, elementwise."""
+def frobenius_norm(input: Tensor, dim: _Dims, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """`torch.linalg.vector_norm(input, 2, dim)` of at most two dimensions, under its older name."""
 def from_dlpack(ext_tensor: _Any, *, device: _Device | None = None, copy: _bool | None = None) -> Tensor:
     """A tensor over the memory of anything that speaks DLPack, such as a PyTorch or NumPy array."""
 def from_numpy(array: _ndarray[_Any, _Any]) -> Tensor:
@@ -604,6 +635,8 @@ def get_deterministic_debug_mode() -> _int:
     """0, 1 or 2, as `set_deterministic_debug_mode` was told."""
 def get_device(self: Tensor) -> _int:
     """The CUDA device's index; -1 on the CPU."""
+def get_device_module(device: _Device | None = None) -> _Any:
+    """The module of a kind of device: `torch.cuda` or `torch.cpu`."""
 def get_float32_matmul_precision() -> _str:
     """What `set_float32_matmul_precision` was given."""
 def get_num_interop_threads() -> _int:
@@ -657,8 +690,12 @@ def histogram(input: Tensor, bins: _Any = 100, *, range: _Any = None, weight: Te
     """Counts (or summed weights) of elements between bin edges, as (hist, bin_edges). The last bin is closed."""
 def histogramdd(input: Tensor, bins: _Any, *, range: _Any = None, weight: Tensor | None = None, density: _bool = False) -> _Any:
     """Counts (or summed weights) of points in boxes, as (hist, bin_edges). The last bin of each dimension is closed."""
+def hsmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a sparse and a dense matrix, of which the rows that `mat1` stores anything in are stored, whole."""
 def hsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
     """Parts along dimension 1, of a vector along its only one."""
+def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a sparse and a dense matrix, of which the rows that `mat1` stores anything in are stored, whole."""
 def hstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along dimension 1, or 0 for vectors."""
 def hypot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -687,6 +724,8 @@ def index_reduce(input: Tensor, dim: _Dims, index: Tensor, source: _Any, reduce:
     """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names."""
 def index_select(input: Tensor, dim: _Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of a dimension that a vector of indices names, in its order."""
+def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `indices` gives, in memory of its own."""
 inf: _float
 def initial_seed() -> _int:
     """The seed the default stream started from."""
@@ -711,6 +750,8 @@ def is_conj(input: Tensor) -> _bool:
     """False: conjugates are computed when they are asked for."""
 def is_deterministic_algorithms_warn_only_enabled() -> _bool:
     """Whether `use_deterministic_algorithms` was called with `warn_only`."""
+def is_distributed(self: Tensor) -> _bool:
+    """Whether the elements are on several machines: no."""
 def is_floating_point(input: Tensor) -> _bool:
     """Whether a tensor's dtype is floating point; complex is not."""
 def is_grad_enabled() -> _bool:
@@ -880,6 +921,8 @@ def max_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, p
 def max_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, *, return_indices: _Literal[True]) -> tuple[Tensor, Tensor]: ...
 @_overload
 def max_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _Any: ...
+def max_pool1d_with_indices(input: Tensor, kernel_size: _Dims, stride: _Dims = ..., padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False) -> tuple[Tensor, Tensor]:
+    """`max_pool1d` with the places of the maxima."""
 @_overload
 def max_pool2d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, return_indices: _Literal[False] = False) -> Tensor:
     """The largest element of each window."""
@@ -964,10 +1007,16 @@ def narrow_copy(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int, *
     """`narrow` with memory of its own."""
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, *, out: _Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm`, and in training the mean and one by the standard deviation of each channel."""
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """`channel_shuffle`."""
+def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]:
+    """Dropout, with the mask of what stays."""
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm`, and the mean and one by the standard deviation of each group."""
 def native_layer_norm(input: Tensor, normalized_shape: _Dims, weight: Tensor | None, bias: Tensor | None, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm`, and the mean and one by the standard deviation of each row."""
+def native_norm(input: Tensor, p: _Scalar = 2, dim: _Dims = ..., keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
+    """The p-norm of a sparse tensor's elements, all together."""
 def ne(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input != other, elementwise."""
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -992,10 +1041,14 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tenso
     """The first rows of `nonzero`, as many as asked for."""
 def norm(input: Tensor, p: _Scalar | _str = 2, dim: _Dims | None = None, keepdim: _bool = False, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
     """The p-norm (sum |x|^p)^(1/p) of all elements, or along dimensions; see `linalg.vector_norm` and `linalg.matrix_norm`."""
+def norm_except_dim(v: _Any, pow: _Any = 2, dim: _int = 0) -> Tensor:
+    """The norms along all dimensions but one, which broadcast against the tensor."""
 def normal(mean: _Operand, std: _Operand = 1.0, size: _Dims | None = None, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
     """Normal numbers of the given means and standard deviations."""
 def not_equal(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input != other, elementwise."""
+def nuclear_norm(input: Tensor, dim: _Dims = ..., keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """`torch.linalg.matrix_norm(input, "nuc", dim)`, the sum of the singular values, under its older name."""
 def numel(input: Tensor) -> _int:
     """The number of elements of a tensor."""
 def ones(*shape: _Dims, size: _Dims | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
@@ -1100,6 +1153,8 @@ def reshape(input: Tensor, *extents: _Dims, shape: _Dims | None = None) -> Tenso
     """The same elements under another shape: a view where the strides allow it, else a copy."""
 def resize_as_(self: Tensor, other: _Operand, *, memory_format: _memory_format | None = None) -> Tensor:
     """Change this tensor's shape to that of another; see `resize_`."""
+def resize_as_sparse_(self: Tensor, the_template: _Any) -> Tensor:
+    """Give this COO tensor the size of another, in place; what it stores stays."""
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself, since conjugates are computed when they are asked for."""
 def resolve_neg(self: Tensor) -> Tensor:
@@ -1124,6 +1179,8 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
     """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals."""
 def round_(self: Tensor, *, decimals: _int = 0) -> Tensor:
     """In-place form of `round`: writes the result into this tensor and returns it."""
+def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `row_indices` gives, in memory of its own."""
 def row_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below each other; vectors are rows."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
@@ -1136,6 +1193,8 @@ def rsqrt_(input: Tensor) -> Tensor:
     """In-place form of `rsqrt`: writes the result into this tensor and returns it."""
 def rsub(input: Tensor, other: _Operand, *, alpha: _Operand = 1) -> Tensor:
     """other - alpha * input, elementwise."""
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
 def save(obj: _Any, f: _FileLike, pickle_module: _Any = None, pickle_protocol: _int = 2, _use_new_zipfile_serialization: _bool = True) -> None:
     """Write an object with tensors in it to a file, which PyTorch reads too."""
 def scalar_tensor(s: _Any, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
@@ -1169,7 +1228,7 @@ def set_default_device(device: _Any) -> None:
 def set_default_dtype(d: _Any) -> None:
     """Make a dtype that which floating-point literals become, and integers in operations that need floating point."""
 def set_default_tensor_type(t: _Any) -> None:
-    """Make the dtype of a tensor type the default dtype."""
+    """Make the dtype of a tensor type the default dtype, and its kind of device the default device."""
 def set_deterministic_debug_mode(debug_mode: _int | _str) -> None:
     """`use_deterministic_algorithms` by a word or its number."""
 def set_float32_matmul_precision(precision: _str) -> None:
@@ -1217,6 +1276,8 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _Scalar | No
     """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension."""
 def slogdet(input: Tensor, *, out: _Any = None) -> _Slogdet:
     """`torch.linalg.slogdet` under its older name."""
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix as a sparse matrix, which stores the rows that `input` stores anything in."""
 def softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
 def softplus(input: Tensor, beta: _Operand = 1.0, threshold: _Scalar = 20.0, *, out: Tensor | None = None) -> Tensor:
@@ -1266,6 +1327,8 @@ def squeeze(input: Tensor, dim: _Dims | None = None) -> Tensor:
     """Without dimensions of extent 1."""
 def squeeze_copy(input: Tensor, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
     """What `squeeze` gives, in memory of its own."""
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
 def stack(tensors: _Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new dimension. Dtypes are promoted."""
 def std(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
@@ -1321,6 +1384,8 @@ def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
     """In-place form of `threshold`: writes the result into `input` and returns it."""
 def tile(input: Tensor, *repeats: _Dims | Tensor, dims: _Dims | None = None) -> Tensor:
     """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones."""
+def to_dlpack(self: Tensor, *, stream: _Any = None, max_version: _Any = None, dl_device: _Any = None, copy: _bool | None = None) -> _Any:
+    """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad or is not on the CPU."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: _Any = None) -> _Pair:
     """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest."""
 def trace(input: Tensor) -> Tensor:
@@ -1393,6 +1458,8 @@ def unsqueeze_copy(input: Tensor, dim: _Dims, *, out: Tensor | None = None) -> T
     """What `unsqueeze` gives, in memory of its own."""
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     """Ask for the same results in every run; they are in any case, with as many threads."""
+def values_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `values` gives, in memory of its own."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0."""
 def var(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
@@ -1417,6 +1484,8 @@ def vsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, 
     """Parts along dimension 0."""
 def vstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below each other; vectors are rows."""
+def wait(future: _Any) -> _Any:
+    """The result of a future, when there is one."""
 def where(condition: Tensor, input: _Operand | None = None, other: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
     """input where the condition holds, else other, elementwise; of the condition alone, the indices where it holds."""
 def xlogy(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:

@@ -47,7 +47,7 @@ class Attached:
         """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad or is not on the CPU."""
     def __dlpack_device__(self) -> tuple[_int, _int]: ...
     def __eq__(self, other: _Operand) -> Tensor:  # type: ignore[override]
-        """Elementwise for tensors and numbers; identity for anything else, so that tensors live in lists and dicts."""
+        """Elementwise for tensors, arrays and numbers; identity for anything else, so that tensors live in lists and dicts."""
     def __float__(self) -> _float: ...
     def __floordiv__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __ge__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
@@ -79,7 +79,7 @@ class Attached:
     def __mod__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __mul__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __ne__(self, other: _Operand) -> Tensor:  # type: ignore[override]
-        """Elementwise for tensors and numbers; identity for anything else, so that tensors live in lists and dicts."""
+        """Elementwise for tensors, arrays and numbers; identity for anything else, so that tensors live in lists and dicts."""
     def __neg__(self, *, out: Tensor | None = None) -> Tensor:
         """-input, elementwise."""
     def __or__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
@@ -89,7 +89,8 @@ class Attached:
         """`input` to the power `exponent`, elementwise; either may be a number."""
     def __radd__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __rand__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
-    def __rdiv__(self, other: _Operand) -> Tensor: ...
+    def __rdiv__(self, other: _Operand) -> Tensor:
+        """A number over this tensor. Of an array on the left, PyTorch makes a product with the reciprocal."""
     def __reversed__(self) -> Tensor:
         """The slices along the first dimension from the last to the first; a 0-dim tensor itself."""
     def __rfloordiv__(self, other: _Operand) -> Tensor: ...
@@ -102,7 +103,8 @@ class Attached:
     def __rrshift__(self, other: _Operand) -> Tensor: ...
     def __rshift__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __rsub__(self, other: _Operand) -> Tensor: ...
-    def __rtruediv__(self, other: _Operand) -> Tensor: ...
+    def __rtruediv__(self, other: _Operand) -> Tensor:
+        """A number over this tensor. Of an array on the left, PyTorch makes a product with the reciprocal."""
     def __rxor__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __setitem__(self, index: _Any, value: _Any) -> None:
         """Write a tensor or number, broadcast, to the part of a tensor that an index names."""
@@ -337,6 +339,8 @@ class Attached:
         """The complex conjugate in memory of its own; a real tensor itself."""
     def conj_physical_(self) -> Tensor:
         """In-place form of `conj_physical`: writes the result into this tensor and returns it."""
+    def const_data_ptr(self) -> _int:
+        """The address of the first element, for reading."""
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor where it is row-major without gaps, else a row-major copy."""
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
@@ -412,6 +416,8 @@ class Attached:
         """Derivative of lgamma, gamma'(input) / gamma(input), elementwise; within 5 ulp above 0."""
     def digamma_(self) -> Tensor:
         """In-place form of `digamma`: writes the result into this tensor and returns it."""
+    def dim_order(self, *, ambiguity_check: _bool = False) -> tuple[_int, ...]:
+        """The dimensions by how they lie in memory, the outermost first."""
     def dist(self, other: _Operand, p: _float = 2) -> Tensor:
         """The p-norm of the difference of two tensors."""
     def div(self, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
@@ -640,6 +646,8 @@ class Attached:
     @property
     def is_cpu(self) -> _bool:
         """Whether the elements are in host memory."""
+    def is_distributed(self) -> _bool:
+        """Whether the elements are on several machines: no."""
     @property
     def is_ipu(self) -> _bool:
         """False: there are no such tensors here."""
@@ -1013,6 +1021,8 @@ class Attached:
         """`input` to the power `exponent`, elementwise; either may be a number."""
     def pow_(self, exponent: _Operand) -> Tensor:
         """In-place form of `pow`: writes the result into this tensor and returns it."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """x where positive, weight * x elsewhere; see `nn.functional.prelu`."""
     def prod(self, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """The product of all elements, or along dimensions. Its gradient is right where elements are 0, too."""
     def put(self, index: Tensor, source: _Any, accumulate: _bool = False) -> Tensor:
@@ -1073,10 +1083,16 @@ class Attached:
         """The same elements under another shape: a view where the strides allow it, else a copy."""
     def reshape_as(self, other: _Operand) -> Tensor:
         """These elements under the shape of another tensor: `reshape`."""
+    def resize(self, *sizes: _Dims) -> Tensor:
+        """The same elements in another shape: `reshape`, which is what to call."""
     def resize_(self, *sizes: _Dims, memory_format: _memory_format | None = None) -> Tensor:
         """Change the shape of this tensor itself, to any number of elements; those that are new are not initialised."""
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        """The same elements in another tensor's shape: `reshape_as`, which is what to call."""
     def resize_as_(self, other: _Operand, *, memory_format: _memory_format | None = None) -> Tensor:
         """Change this tensor's shape to that of another; see `resize_`."""
+    def resize_as_sparse_(self, the_template: _Any) -> Tensor:
+        """Give this COO tensor the size of another, in place; what it stores stays."""
     def resolve_conj(self) -> Tensor:
         """The tensor itself, since conjugates are computed when they are asked for."""
     def resolve_neg(self) -> Tensor:
@@ -1156,6 +1172,8 @@ class Attached:
         """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension."""
     def slogdet(self, *, out: _Any = None) -> Slogdet:
         """`torch.linalg.slogdet` under its older name."""
+    def smm(self, mat2: Tensor) -> Tensor:
+        """The product of a sparse and a dense matrix as a sparse matrix, which stores the rows that `input` stores anything in."""
     def softmax(self, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
     def solve(self, A: Tensor) -> Solution:
@@ -1186,6 +1204,8 @@ class Attached:
         """Without dimensions of extent 1."""
     def squeeze_(self, dim: _Dims | None = None) -> Tensor:
         """In-place form of `squeeze`, with its arguments: this tensor itself is seen so from now on."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+        """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
     def std(self, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
         """The standard deviation: the square root of `var`, also where that does not fit the dtype. Where it is 0 its gradient is, too."""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
@@ -1332,6 +1352,9 @@ class Attached:
         """The same elements under another shape, without copying; or, given a dtype, the same bytes read as that."""
     def view_as(self, other: _Operand) -> Tensor:
         """A view with the shape of another tensor: `view`."""
+    @property
+    def volatile(self) -> _bool:
+        """What said, until 2018, that nothing is recorded: False. `torch.no_grad()` says it now."""
     def vsplit(self, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
         """Parts along dimension 0."""
     def where(self, condition: Tensor, other: _Operand) -> Tensor:

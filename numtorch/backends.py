@@ -277,3 +277,9 @@ def set_num_interop_threads(num: int) -> None:
 def get_num_interop_threads() -> int:
     """What `set_num_interop_threads` was given; 1 before."""
     return _program.interop_threads
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from .alias import attribute
+    return attribute(__name__, name)

@@ -220,10 +220,17 @@ def kept_strides(layout: Layout) -> tuple | None:
 
 
 def lies_in(layout: Layout, memory_format: str) -> bool:
-    """Whether the elements lie as `formatted` would have them; strides of extents of 1 do not matter."""
-    wanted = formatted(layout, memory_format)
-    return layout is wanted or layout.numel == 0 or all(
-        n == 1 or s == w for n, s, w in zip(layout.shape, layout.strides, wanted.strides))
+    """Whether the elements lie in the order of a memory format, which is of one rank; strides of extents of 1 do not matter."""
+    if memory_format not in ("channels_last", "channels_last_3d"):
+        return layout.contiguous
+    if layout.ndim != (4 if memory_format == "channels_last" else 5):
+        return False
+    expected = 1
+    for d in (1, *range(layout.ndim - 1, 1, -1), 0):
+        if layout.shape[d] != 1 and layout.strides[d] != expected:
+            return False
+        expected *= layout.shape[d]
+    return True
 
 
 def format_of(layout: Layout) -> str | None:

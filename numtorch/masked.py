@@ -424,3 +424,9 @@ def normalize(input, ord, dim, *, eps: float = 1e-12, dtype=None, mask=None) -> 
     """
     size = norm(input, ord, dim, keepdim=True, dtype=dtype or input.dtype, mask=mask)
     return div(_filled("masked.normalize", input, mask, 0), clamp_min(size, eps))
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from .alias import attribute
+    return attribute(__name__, name)

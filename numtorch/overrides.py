@@ -26,3 +26,9 @@ __all__ = ["DisableTorchFunctionSubclass", "TorchFunctionMode", "disabled_torch_
            "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property", "resolve_name"]
 
 _install()
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from .alias import attribute
+    return attribute(__name__, name)

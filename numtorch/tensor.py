@@ -6,6 +6,7 @@ above (`ops/`, `autograd/`), each from one place.
 """
 from __future__ import annotations
 
+import importlib
 import weakref
 from operator import attrgetter
 from sys import getrefcount
@@ -75,7 +76,9 @@ class Tensor(Attached, metaclass=TensorType):
             if name == "address":                        # of a special layout, which is of tensors
                 raise NoMemory(f"Cannot access data pointer of Tensor that doesn't have storage: it is {self.layout!r}; please use "
                                f"it inside of its transform, or `to_dense()` of a sparse one")
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            why = None if name.startswith("_") else importlib.import_module("numtorch.alias").instead(f"Tensor.{name}")
+            raise AttributeError(f"numtorch has no torch.Tensor.{name}: {why}" if why else
+                                 f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)

@@ -21,3 +21,9 @@ FileLike = str | os.PathLike[str] | IO[bytes]
 _TensorOrTensors, _size, _device, _dtype, _layout = TensorOrTensors, Dims, device, dtype, memory_layout     # as PyTorch names them
 
 __all__ = ["Device", "Dims", "FileLike", "Number", "Operand", "Scalar", "TensorOrTensors"]
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from .alias import attribute
+    return attribute(__name__, name)

@@ -268,6 +268,26 @@ def memory_is_counted(torch):
 
 
 @check
+def types_and_the_accelerator(torch):
+    """`torch.cuda.FloatTensor` and its like make what is there, and `torch.accelerator` is CUDA."""
+    x, place = torch.cuda.FloatTensor([1.0, 2.0]), torch.accelerator
+    assert isinstance(x, torch.cuda.FloatTensor) and not isinstance(x, torch.FloatTensor) and x.type() == "torch.cuda.FloatTensor"
+    assert x.type(torch.LongTensor).device.type == "cpu" and isinstance(x.cpu().type("torch.cuda.IntTensor"), torch.cuda.IntTensor)
+    assert isinstance(x.storage(), torch.cuda.FloatStorage) and x.storage().type() == "torch.cuda.FloatStorage"
+    assert torch.cuda.LongTensor(2, 3).shape == (2, 3) and x.storage_type() is torch.cuda.FloatStorage
+    assert place.memory_allocated() == torch.cuda.memory_allocated() > 0 and place.memory_reserved(0) >= place.memory_allocated()
+    place.reset_peak_memory_stats(), place.reset_accumulated_memory_stats()
+    assert place.max_memory_allocated("cuda") == place.memory_allocated() <= place.max_memory_reserved()
+    assert place.memory_stats()["allocated_bytes.all.current"] == place.memory_allocated() and len(place.get_memory_info()) == 2
+    assert torch.float32 in place.get_device_capability()["supported_dtypes"] and torch.get_device_module() is torch.cuda
+    place.set_stream(place.current_stream())
+    place.empty_host_cache()
+    with place.Graph() as graph_of_nothing:
+        x.add_(1)
+    assert graph_of_nothing is None and x.tolist() == [1.0, 2.0]
+
+
+@check
 def streams_and_events(torch):
     cuda = torch.cuda
     first, mine = cuda.current_stream(), cuda.Stream()

@@ -26,7 +26,7 @@ from pathlib import Path
 from .absent import ABSENT, STANDINS
 from .paths import PATHS
 
-__all__ = ["attribute", "complete", "install", "listing"]
+__all__ = ["attribute", "complete", "install", "instead", "listing"]
 
 PACKAGE = __name__.rpartition(".")[0]
 NAME = "torch"
@@ -114,7 +114,7 @@ def _no(name: str):
 
 
 # ---------------------------------------------------------------- attributes
-def _instead(path: str) -> str | None:
+def instead(path: str) -> str | None:
     """Why something of PyTorch is not here and what to do: the row of its name, or of the module that it is in, there or here."""
     place, _, name = path.rpartition(".")
     for theirs, sources in PATHS.items():
@@ -140,7 +140,7 @@ def attribute(module: str, name: str):
     path = f"{module}.{name}".partition(".")[2]
     if path in PATHS or path in STANDINS:
         return importlib.import_module(f"{PACKAGE}.{path}")
-    sentence = None if name.startswith("__") else _instead(path)
+    sentence = None if name.startswith("__") else instead(path)
     if sentence is None:
         raise AttributeError(f"module '{module}' has no attribute '{name}'")
     raise AttributeError(f"numtorch has no {NAME}.{path}: {sentence}")
@@ -186,7 +186,7 @@ def _spec(name: str, path: str):
     """The spec of a module that exists here. Raises ImportError, with what to do, for one that is known to be absent."""
     if path in PATHS or path in STANDINS or _has_file(f"{PACKAGE}.{path}"):
         return ModuleSpec(name, _Loader(), is_package=False)
-    sentence = _instead(path)
+    sentence = instead(path)
     if sentence is not None and not path.rpartition(".")[2].startswith("__"):
         raise ImportError(f"numtorch has no {NAME}.{path}: {sentence}", name=name)
     return None

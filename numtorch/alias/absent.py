@@ -26,7 +26,6 @@ def _rows(sentence: str, place: str, names: str) -> dict[str, str]:
 
 
 ABSENT = {
-    "to_dlpack": "use torch.utils.dlpack.to_dlpack",
     "pstrf": "PyTorch has taken the name back; use linalg.ldl_factor",
     "_C": "there is no C++ underneath",
     "_dynamo": "ops are compiled one by one as they are first used; call the function itself",
@@ -87,7 +86,6 @@ ABSENT = {
     "nn.grad": "use torch.autograd.grad, or the gradients of convolution in torch.ops.aten",
     "signal.windows.windows": "the windows are in torch.signal.windows",
     "sparse.semi_structured": "of sparse layouts there are COO, CSR, CSC, BSR and BSC",
-    "get_device_module": "use torch.cuda, or torch.cpu",
     "thread_safe_generator": "give each thread a torch.Generator",
     "random.thread_safe_generator": "give each thread a torch.Generator",
     **_rows(_MASKED, "masked.", "MaskedTensor masked_tensor as_masked_tensor is_masked_tensor maskedtensor"),
@@ -106,7 +104,7 @@ ABSENT = {
     **_rows(_DRIVER, "cuda.", """
         cudart check_error cudaStatus CudaError DeferredCudaCallError current_blas_handle current_solver_handle clock_rate
         device_memory_used get_arch_list get_gencode_flags gds green_contexts GreenContext has_half has_magma list_gpu_processes
-        memory_usage power_draw profiler temperature tunable utilization sparse is_tf32_supported"""),
+        memory_usage power_draw profiler temperature tunable utilization is_tf32_supported"""),
     **_rows(_ALLOCATOR, "cuda.", """
         CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete caching_allocator_disabled
         caching_allocator_enable change_current_allocator get_allocator_backend get_per_process_memory_fraction
@@ -115,19 +113,15 @@ ABSENT = {
         use_mem_pool"""),
     **_rows("streams of others and their errors are not watched; torch.cuda.Stream is", "cuda.", """
         ExternalStream get_stream_from_external get_sync_debug_mode set_sync_debug_mode default_generators device_of"""),
-    **_rows("make the tensor, and move it with .cuda()", "cuda.", """
-        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor
-        BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage FloatStorage
-        HalfStorage IntStorage LongStorage ShortStorage"""),
-    **_rows("use the function of that name in torch.cuda", "accelerator.", """
-        Graph get_device_capability current_stream empty_host_cache get_memory_info max_memory_allocated max_memory_reserved
-        memory_allocated memory_reserved memory_stats reset_accumulated_memory_stats reset_peak_memory_stats set_stream"""),
-    **_rows(_FX, "fx.", "annotate config immutable_collections operator_schemas tensor_type traceback"),
+    **_rows(_FX, "fx.", "annotate config immutable_collections operator_schemas tensor_type traceback PH ProxyableClassMeta"),
     **_rows(_SCRIPTS, "jit.", """
-        annotations frontend generate_bytecode mobile supported_ops unsupported_tensor_ops CompilationUnit Error Future
-        enable_onednn_fusion onednn_fusion_enabled export_opnames fork wait interface script_if_tracing set_fusion_strategy
+        annotations frontend generate_bytecode mobile supported_ops unsupported_tensor_ops CompilationUnit Error
+        enable_onednn_fusion onednn_fusion_enabled export_opnames ONNXTracedModule RecursiveScriptClass
+        RecursiveScriptModule ScriptWarning TopLevelTracedModule TracedModule TracingCheckError fuser
+        jit_module_from_flatbuffer optimized_execution run_frozen_optimizations
+        save_jit_module_to_flatbuffer set_module interface script_if_tracing set_fusion_strategy
         strict_fusion"""),
-    **_rows(_SCRIPTS, "", "CompilationUnit ScriptFunction ScriptModule fork wait import_ir_module parse_ir"),
+    **_rows(_SCRIPTS, "", "CompilationUnit ScriptFunction ScriptModule import_ir_module parse_ir"),
     **_rows(_PIPES, "utils.data.", """
         datapipes graph graph_settings backward_compatibility IterDataPipe MapDataPipe DFIterDataPipe DataChunk
         functional_datapipe argument_validation runtime_validation runtime_validation_disabled non_deterministic
@@ -148,7 +142,6 @@ ABSENT = {
         bit bits1x8 bits2x4 bits4x2 bits8 bits16 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz
         float8_e8m0fnu int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7"""),
     **_rows("use torch.cuda.Stream and torch.cuda.Event", "", "Stream Event"),
-    **_rows("reductions of sparse tensors along dimensions are in torch.sparse", "", "smm sspaddmm saddmm hspmm dsmm hsmm"),
     **_rows("scaled products of 8-bit floats need a GPU's units", "nn.functional.", """
         grouped_mm scaled_mm scaled_grouped_mm ScalingType SwizzleType"""),
     **_rows(_INSIDE, "", """
@@ -228,9 +221,9 @@ ABSENT = {
         SerializationStorageContext StaticModule StreamObjType StringType SymBoolType SymIntType Tag TensorType
         ThroughputBenchmark TracingState TupleType Type UnionType Use Value import_ir_module_from_buffer init_num_threads
         merge_type_from_type_comment parse_schema parse_type_comment unify_type_list legacy_contiguous_format
-        prepare_multiprocessing_environment compiled_with_cxx11_abi classproperty get_file_path slice_inverse resize_as_sparse_
+        prepare_multiprocessing_environment compiled_with_cxx11_abi classproperty get_file_path slice_inverse
         sym_constrain_range sym_constrain_range_for_size profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 USE_GLOBAL_DEPS
-        USE_RTLD_GLOBAL_WITH_LIBTORCH is_distributed windows"""),
+        USE_RTLD_GLOBAL_WITH_LIBTORCH windows"""),
     **_rows(_LIBRARY, "", """
         cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu
         cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable miopen_batch_norm miopen_convolution
@@ -248,20 +241,32 @@ ABSENT = {
     **_rows(_OTHER, "", """
         get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_ipu_dtype
         set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled"""),
-    **_rows("use the function of that name in torch.nn.functional", "", """
-        affine_grid_generator alpha_dropout_ conv_tbc convolution ctc_loss dropout_ feature_alpha_dropout_ feature_dropout_
-        native_channel_shuffle native_dropout max_pool1d_with_indices"""),
-    **_rows("use torch.linalg.norm, or torch.linalg.vector_norm along dimensions", "", """
-        frobenius_norm nuclear_norm native_norm norm_except_dim"""),
     **_rows("there are no groups of processes whose statistics are gathered; use batch_norm", "", """
         batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats
         batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats"""),
-    **_rows("call the method, and clone() what it gives", "", """
-        ccol_indices_copy col_indices_copy crow_indices_copy indices_copy row_indices_copy values_copy"""),
-    **_rows("use torch.futures.Future", "", "Future"),
     **_rows("use UntypedStorage.from_file, and a tensor over it", "", "from_file"),
     **_rows("use RuntimeError, or torch.cuda.OutOfMemoryError", "", "AcceleratorError FatalError"),
     **_rows("there are no nested tensors; use nn.utils.rnn.pad_sequence and a mask", "", "jagged"),
+    **_rows(_QUANTIZED, "Tensor.", """
+        dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme"""),
+    **_rows(_OTHER, "Tensor.", "ipu mtia xpu"),
+    "Tensor.grad_dtype": "a gradient has its tensor's dtype",
+    "Tensor.index": "there are no first-class dimensions; index with [...]",
+    "Tensor.module_load": "load_state_dict copies into the tensors that a module has",
+    "Tensor.reinforce": "use torch.distributions: -log_prob(action) * reward is the loss",
+    "Tensor.slice_inverse": "use torch.slice_scatter",
+    "Tensor.to_padded_tensor": "there are no nested tensors; use nn.utils.rnn.pad_sequence and a mask",
+    **_rows("has_torch_function and its like are in torch.overrides", "", " ".join([
+        f"{place}has_torch_function{kind}" for place in ("nn.functional.", "autograd.", "functional.")
+        for kind in ("", "_unary", "_variadic")])),
+    **_rows(_INSIDE, "", """
+        LoggerBase StorageBase nn.utils.rnn.PackedSequence_ nn.utils.rnn.bind fft.Tensor autograd.DeviceType
+        autograd.ProfilerActivity autograd.ProfilerConfig autograd.ProfilerEvent autograd.ProfilerState autograd.SavedTensor
+        autograd.is_multithreading_enabled autograd.is_view_replay_enabled autograd.kineto_available autograd.profiler.DeviceType
+        autograd.profiler.ProfilerActivity autograd.profiler.ProfilerConfig autograd.profiler.ProfilerState
+        autograd.profiler.kineto_available jit.last_executed_optimized_graph utils.checkpoint.SavedTensor profiler.RecordScope
+        overrides.BaseTorchFunctionMode"""),
+    "sparse.spsolve": "solve the dense matrix, with torch.linalg.solve",
 }
 
 # Modules that scripts import in their first lines, used or not: the import works, and with it the questions whether they are there.

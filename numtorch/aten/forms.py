@@ -8,6 +8,7 @@ import numtorch
 from ..ops.nn.softmax import log_softmax_grad, softmax_grad
 from ..ops.spatial.resample import interpolated
 from ..tensor import Tensor
+from .functions import convolution, native_dropout
 
 _F = numtorch.nn.functional
 
@@ -104,29 +105,11 @@ def threshold_backward(grad_output, self, threshold):
     return numtorch.where(self <= threshold, 0, grad_output)
 
 
-def native_dropout(input, p, train):
-    if train is False or not p:
-        return input.clone(), numtorch.ones_like(input, dtype=numtorch.bool)
-    mask = numtorch.rand_like(input) >= p
-    return input * mask * (1 / (1 - p) if p < 1 else 0.0), mask
-
-
 def native_dropout_backward(grad_output, mask, scale):
     return grad_output * mask * scale
 
 
 # ---------------------------------------------------------------- images
-_CONVOLUTIONS = {1: "conv1d", 2: "conv2d", 3: "conv3d"}
-_TRANSPOSED = {1: "conv_transpose1d", 2: "conv_transpose2d", 3: "conv_transpose3d"}
-
-
-def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    dims = weight.ndim - 2
-    if transposed:
-        return getattr(numtorch, _TRANSPOSED[dims])(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return getattr(numtorch, _CONVOLUTIONS[dims])(input, weight, bias, stride, padding, dilation, groups)
-
-
 def _padding(mode):
     def pad(self, padding):
         return _F.pad(self, padding, mode)
@@ -189,9 +172,11 @@ def derived(function):
 
 # Names, the overloads of each, and what stands for them.
 FORMS = {
+    "convolution": {"default": convolution},
+    "native_dropout": {"default": native_dropout},
     **{name: {"default": globals()[name]} for name in """_to_copy alias lift lift_fresh_copy copy numpy_T mT mH
         max_pool2d_with_indices_backward _softmax _log_softmax _safe_softmax _softmax_backward_data _log_softmax_backward_data elu
-        gelu sigmoid_backward tanh_backward threshold_backward native_dropout native_dropout_backward convolution
+        gelu sigmoid_backward tanh_backward threshold_backward native_dropout_backward
         _batch_norm_with_update block_diag tensordot""".split()},
     "lift_fresh": {"default": lift},
     "slice": {"Tensor": slice},

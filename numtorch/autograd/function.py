@@ -421,3 +421,11 @@ def once_differentiable(backward):
 @_ONCE_DIFFERENTIABLE.derivative
 def _refuse(node, grad):
     raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    if name.startswith("__"):                            # which the import system asks for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..alias import attribute
+    return attribute(__name__, name)

@@ -445,3 +445,11 @@ def recording(*tensors) -> bool:
 
 
 __all__ = ["GraphNode", "Leaf", "Node", "Output", "saved_tensors_hooks"]
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    if name.startswith("__"):                            # which the import system asks for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..alias import attribute
+    return attribute(__name__, name)

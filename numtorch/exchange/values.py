@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 from struct import Struct
+from typing import Any
 
 from numpy import ndarray
 
@@ -156,7 +157,7 @@ def _dlpack_device(self) -> tuple[int, int]:
     return (1, 0) if self.layout.device is cpu else (2, self.layout.device.index or 0)
 
 
-def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
     """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad or is not on the CPU."""
     if self.node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")

@@ -21,3 +21,9 @@ from .tracer import Tracer, symbolic_trace, wrap
 
 __all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "has_side_effect", "map_arg",
            "replace_pattern", "symbolic_trace", "wrap"]
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from ..alias import attribute
+    return attribute(__name__, name)

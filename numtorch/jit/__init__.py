@@ -42,6 +42,7 @@ Scripts:
 
 scripting/   `jit.script`: functions and modules that keep their control flow
 files        `jit.save`, `jit.load`
+forking      `jit.fork`, `jit.wait`
 
 native/      `jit.export_native`: a captured program as a shared library
 """
@@ -54,13 +55,14 @@ _PUBLIC = {
     "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",
     "scripting.subclasses": "script_method", "scripting.reading": "annotate script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save", "native.exporting": "export_native",
-    "graphmodules": "to_fx",
+    "graphmodules": "to_fx", "forking": "Future fork wait",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
-__all__ = ["Attribute", "Final", "Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule", "TracerWarning",
-           "UnsupportedNodeError", "annotate", "export", "export_native", "freeze", "ignore", "is_scripting", "is_tracing", "load",
-           "optimize_for_inference", "parse", "save", "script", "script_method", "to_fx", "trace", "trace_module", "unused"]
+__all__ = ["Attribute", "Final", "Future", "Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule",
+           "TracerWarning", "UnsupportedNodeError", "annotate", "export", "export_native", "fork", "freeze", "ignore",
+           "is_scripting", "is_tracing", "load", "optimize_for_inference", "parse", "save", "script", "script_method", "to_fx",
+           "trace", "trace_module", "unused", "wait"]
 
 
 def is_scripting() -> bool:

@@ -12,6 +12,7 @@ spawning    a function in so many processes, and how it failed
 errors      how a worker's end is told
 transfer    how values are pickled: tensors as handles, functions by value where they must be
 """
+import importlib as _importlib
 from multiprocessing import (
     AuthenticationError,
     BufferTooShort,
@@ -67,7 +68,7 @@ def __getattr__(name):
     """What belongs to a context, of the chosen one."""
     if name in __all__:
         return getattr(_default, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)
 
 
 def __dir__():

@@ -44,3 +44,9 @@ def sdpa_kernel(backends, set_priority: bool = False):
     assert isinstance(chosen, list), "Backend must be an instance of SDPBackend or a list of SDPBackend instances"
     assert all(isinstance(backend, SDPBackend) for backend in chosen), "Backend must be an instance of SDPBackend"
     yield {}
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from ..alias import attribute
+    return attribute(__name__, name)

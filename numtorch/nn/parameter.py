@@ -74,3 +74,9 @@ class Buffer(Tensor):
         out = alias(data, cls)
         out.persistent = persistent
         return out
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from ..alias import attribute
+    return attribute(__name__, name)

@@ -18,3 +18,9 @@ from .permitted import add_safe_globals, clear_safe_globals, get_safe_globals, s
 from .saving import DEFAULT_PROTOCOL, save
 
 __all__ = ["DEFAULT_PROTOCOL", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from ..alias import attribute
+    return attribute(__name__, name)

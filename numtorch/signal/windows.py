@@ -248,3 +248,9 @@ def nuttall(M: int, *, sym: bool = True, dtype=None, layout=strided, device=None
         tensor([3.6280e-04, 5.2923e-01, 5.2923e-01, 3.6280e-04])
     """
     return _made("nuttall", _cosines((0.3635819, 0.4891775, 0.1365995, 0.0106411)), M, sym, dtype, layout, device, requires_grad)
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from ..alias import attribute
+    return attribute(__name__, name)

@@ -20,11 +20,21 @@ rows         the gradient of an embedding: some rows of a matrix
 text         how they are printed
 files        how they are pickled, and written to PyTorch's files
 methods      what every tensor has for their sake
+oldnames     tensor types, and products named after what is sparse
 """
-from . import elementwise, files, methods, rows, shapes, text
+import importlib as _importlib
+
+from . import elementwise, files, methods, oldnames, rows, shapes, text
 from .products import addmm, mm, sampled_addmm, spdiags
 from .reductions import log_softmax, softmax, sum
 
 RULES = elementwise, files, methods, rows, shapes, text     # which enter what they hold in the handler's tables, and on Tensor
 
+FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, ShortTensor, CharTensor, ByteTensor = oldnames.TYPES
+
 __all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -186,7 +186,7 @@ def _elements(x):
     return as_kind(x, "sparse_coo") if isinstance(x.layout, Compressed) and not x.layout.is_matrix else x
 
 
-def _check(name, a, b):
+def check_factors(name, a, b):
     for position, layout in (("self", a), ("mat2", b)):
         if layout.ndim != 2 or (layout.kind == "sparse_coo" and layout.sparse_dim != 2):
             raise RuntimeError(f"{name}: {position} must be a matrix without dense dimensions, got {layout.ndim} dimensions")
@@ -200,7 +200,7 @@ def _check(name, a, b):
 def multiplied(a, b, kind=_MM) -> Tensor:
     """The product of two matrices of which one at least is sparse."""
     a, b = _elements(a), _elements(b)
-    _check("mm", a.layout, b.layout)
+    check_factors("mm", a.layout, b.layout)
     if not (is_sparse(a) or is_sparse(b)):
         raise NotImplementedError("a product of dense matrices added to a sparse tensor has no sparse result; use `to_dense()`")
     if is_sparse(a) and is_sparse(b):
@@ -309,7 +309,7 @@ def _reduced(a, b, reduce):
     for name, x, title in (("self", a, "SparseCsr"), ("mat2", b, "Strided")):
         if title_of(x.layout) != title:
             raise NotImplementedError(f"sparse_mm_reduce: expect {name} to be {title}, got {title_of(x.layout)}")
-    _check("mm", a.layout, b.layout)
+    check_factors("mm", a.layout, b.layout)
     if reduce == "sum":
         return multiplied(a, b, _SPARSE_ADDMM)
     rows, columns = coordinates(a)

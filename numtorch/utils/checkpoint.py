@@ -249,7 +249,7 @@ def checkpoint_sequential(functions, segments: int, input, use_reentrant=None, *
 def __getattr__(name):
     if name in ("CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"):
         return getattr(importlib.import_module("numtorch.utils.selective"), name)        # it has functions ask about their calls
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return importlib.import_module("numtorch.alias").attribute(__name__, name)
 
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]

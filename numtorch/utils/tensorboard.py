@@ -472,3 +472,9 @@ def _pixels(figure, close):
     if close:
         pyplot.close(figure)
     return shown
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from ..alias import attribute
+    return attribute(__name__, name)

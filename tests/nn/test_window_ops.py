@@ -352,3 +352,21 @@ def test_maxima_have_the_kernel_that_a_call_needs(monkeypatch, trained, wanted):
     for _ in range(2):
         F.max_pool2d(x, (3, 2))
     assert planned == [wanted]
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_maxima_of_integers(dims):
+    """Values, places and refusals beside PyTorch, of every dtype, with windows that hang over and the least number in them."""
+    theirs = pytest.importorskip("torch")
+    options = [{}, {"padding": 1}, {"padding": 1, "dilation": 2}, {"stride": 2, "ceil_mode": True}]
+    for kind, more, places in itertools.product(("int64", "int32", "int16", "int8", "uint8", "uint16", "bool"), options, (False, True)):
+        least = np.iinfo(kind).min if kind != "bool" else 0
+        array = np.where(RANDOM.integers(0, 3, (2, 2, *(6,) * dims)) > 1, least + 1, least).astype(kind)
+        outcomes = []
+        for library in (torch, theirs):
+            try:
+                made = getattr(library.nn.functional, f"max_pool{dims}d")(library.tensor(array), 3, return_indices=places, **more)
+                outcomes.append([(str(t.dtype), t.tolist()) for t in (made if places else (made,))])
+            except Exception as error:
+                outcomes.append(type(error))
+        assert outcomes[0] == outcomes[1], (kind, more, places)

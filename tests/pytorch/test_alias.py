@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -290,6 +291,60 @@ print(json.dumps([count, [line for line in wrong if line.split()[1].removeprefix
     assert ran.returncode == 0, ran.stderr[-800:]
     count, wrong = json.loads(ran.stdout)
     assert not wrong and count > 2000, (count, wrong)
+
+
+PLACES = """. Tensor nn nn.functional nn.init nn.modules nn.parameter nn.utils nn.utils.rnn nn.utils.parametrize nn.attention linalg special fft
+    optim optim.lr_scheduler optim.swa_utils sparse autograd autograd.functional autograd.graph autograd.function autograd.forward_ad
+    autograd.profiler jit cuda cuda.amp cuda.sparse utils utils.data utils.checkpoint utils.dlpack utils.tensorboard distributions
+    distributions.constraints distributions.transforms distributions.kl amp func cpu accelerator masked signal signal.windows random
+    testing profiler futures fx hub overrides multiprocessing types backends serialization storage functional version""".split()
+# What a module of PyTorch's has for its own use and does not list.
+OF_ITS_OWN = {"fft": "Tensor", "distributions.transforms": "softplus", "futures": "S T", "serialization": "T", "storage": "T"}
+
+
+def public_names(place, theirs):
+    """What a module has that PyTorch lists, or that is defined there; modules are those within it. Of Tensor everything."""
+    listed = getattr(theirs, "__all__", ())
+    if place == "Tensor":
+        yield from (name for name in dir(theirs) if not name.startswith("_"))
+        return
+    for name in dir(theirs):
+        value = getattr(theirs, name, None)
+        home = getattr(value, "__module__", None)
+        if name.startswith("_"):
+            continue
+        if isinstance(value, ModuleType):
+            belongs = value.__name__ == f"torch.{place}.{name}".replace("...", ".")
+        elif isinstance(home, str):
+            belongs = home == f"torch.{place}" or home.startswith((f"torch.{place}._", "torch._C")) or (place == "." and home == "torch")
+        else:
+            belongs = callable(value)
+        if belongs or name in listed:
+            yield name
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_attribute_is_here_or_says_what_to_do(place):
+    """Without the alias, as `import numtorch as torch` has it: a plain AttributeError is for typing errors."""
+    pytorch = pytest.importorskip("torch")
+    if place == "Tensor":
+        theirs, mine = pytorch.ones(1, 1), numtorch.ones(1, 1)
+    else:
+        theirs = pytorch if place == "." else importlib.import_module(f"torch.{place}")
+        mine = numtorch if place == "." else importlib.import_module(f"numtorch.{place}")
+    silent, count = [], 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in public_names(place, theirs):
+            count += 1
+            try:
+                getattr(mine, name)
+            except AttributeError as error:
+                if "numtorch has no torch." not in str(error):
+                    silent.append(name)
+            except RuntimeError:                         # a property that refuses this tensor
+                pass
+    assert silent == OF_ITS_OWN.get(place, "").split() and count
 
 
 def test_one_object_a_module():

@@ -90,6 +90,15 @@ def test_text_is_pytorchs(name):
 
 # ---------------------------------------------------------------- values
 VALUES = {
+    # names from before layouts
+    "products by name": lambda k: [k.t.smm(k.s, k.m), k.s.smm(k.m), k.t.hspmm(k.s, k.m), k.t.hsmm(k.c, k.m), k.t.dsmm(k.s, k.m), k.t.smm(k.e, k.m)],
+    "sspaddmm": lambda k: [f(k.coo([[0, 1], [3, 0]], [1.0, 2.0], (2, 4)), k.s, k.m, beta=2, alpha=-3) for f in (k.t.sspaddmm, k.t.saddmm, k.t.Tensor.sspaddmm)],
+    "native_norm": lambda k: [k.t.native_norm(k.s), k.t.native_norm(k.c, 1), k.t.native_norm(k.s, 2, [0, 1], False, None)],
+    "parts copied": lambda k: [k.t.crow_indices_copy(k.csr), k.t.col_indices_copy(k.csr), k.t.ccol_indices_copy(k.csc), k.t.row_indices_copy(k.csc), k.t.values_copy(k.csr)],
+    "types": lambda k: [k.t.sparse.FloatTensor(k.i, k.v, k.t.Size([2, 3])), k.t.sparse.FloatTensor(k.i, k.v), k.t.sparse.LongTensor(2, 3), k.t.sparse.DoubleTensor(),
+                        k.t.sparse.HalfTensor(k.t.Size([2, 1])), [isinstance(x, kind) for x in (k.s, k.d, k.s.double(), k.csr) for kind in (k.t.sparse.FloatTensor, k.t.FloatTensor)],
+                        repr(k.t.sparse.FloatTensor), k.s.type(), k.d.type(), k.s.double().type(), k.d.type("torch.sparse.DoubleTensor"), k.t.sparse.FloatTensor.is_sparse],
+    "resized as": lambda k: k.s.clone().resize_as_sparse_(k.coo((4, 5))),
     # made and taken apart
     "given": lambda k: (k.s, k.c, k.h, k.e, k.csr, k.csc), "size from indices": lambda k: k.coo(k.i, k.v),
     "lists": lambda k: k.coo([[0, 1], [1, 0]], [1, 2]), "a number": lambda k: k.coo([[2]], 5.0, (4,)),
@@ -157,6 +166,9 @@ def test_values_are_pytorchs(name):
 
 # ---------------------------------------------------------------- errors
 ERRORS = {
+    "smm of dense": lambda k: k.t.smm(k.d, k.m), "smm of sparse": lambda k: k.t.smm(k.s, k.m.to_sparse()), "smm of extents": lambda k: k.t.smm(k.s, k.d),
+    "sspaddmm of dense": lambda k: k.t.sspaddmm(k.d, k.s, k.m), "hspmm of dense": lambda k: k.t.hspmm(k.d, k.m), "norm of rows": lambda k: k.t.native_norm(k.s, 2, [0], False, None),
+    "copied parts of dense": lambda k: k.t.crow_indices_copy(k.d), "copied parts of rows": lambda k: k.t.ccol_indices_copy(k.csr), "typed list": lambda k: k.t.sparse.FloatTensor([1.0]),
     "not as many": lambda k: k.coo(k.i, k.v[:3], (2, 3)), "dims": lambda k: k.coo(k.i, k.v, (2,)), "a vector of indices": lambda k: k.coo([0, 1], [1.0, 2.0]),
     "dense sizes": lambda k: k.coo([[0]], k.t.ones(1, 2), (2, 3)), "uncoalesced indices": lambda k: k.s.indices(), "uncoalesced values": lambda k: k.s.values(),
     "dense indices": lambda k: k.d.indices(), "dense coalesce": lambda k: k.d.coalesce(), "dense nnz": lambda k: k.d._nnz(), "coo crow": lambda k: k.s.crow_indices(),

@@ -321,3 +321,9 @@ def unpack_sequence(packed_sequences) -> list:
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from ...alias import attribute
+    return attribute(__name__, name)

@@ -2,4 +2,5 @@
 
 matmul, addmm, einsum, products: products. lapack: how factorisations reach LAPACK. factorise, svd, solve, triangular, lu, ldl,
 householder, lowrank, lobpcg: factorisations and systems. matrices: norms, powers, ranks. distances: cdist, pdist. oldnames: gesv,
-symeig and their like. """
+symeig and their like. oldnorms: norms by their older names.
+"""

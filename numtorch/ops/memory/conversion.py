@@ -82,14 +82,18 @@ def _type(self, dtype=None, non_blocking: bool = False):
         ('torch.FloatTensor', tensor([1]))
     """
     if dtype is None:
-        return f"torch.{'cuda.' if self.is_cuda else ''}{self.layout.dtype.title}Tensor"
+        sparse = "sparse." if self.layout.kind == "sparse_coo" else ""
+        return f"torch.{'cuda.' if self.is_cuda else ''}{sparse}{self.layout.dtype.title}Tensor"
+    on_cuda = getattr(dtype, "is_cuda", None)            # which only tensor types have
     if isinstance(dtype, str):
-        for kind in dtype_class.by_name.values():
-            if dtype in (f"torch.{kind.title}Tensor", f"torch.cuda.{kind.title}Tensor"):
-                moved = copy_to_device(self, placed("cuda")) if ".cuda." in dtype else self
-                return to_dtype(moved, kind)
-        raise ValueError(f"invalid type: '{dtype}'")
-    return to_dtype(self, as_dtype(getattr(dtype, "dtype", dtype)))
+        place, _, name = dtype.rpartition(".")
+        kind = next((kind for kind in dtype_class.by_name.values() if name == f"{kind.title}Tensor"), None)
+        if kind is None or place not in ("torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse"):
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype, on_cuda = kind, ".cuda" in place
+    where = self.layout.device if on_cuda in (None, self.is_cuda) else placed("cuda") if on_cuda else cpu
+    moved = self if where is self.layout.device else copy_to_device(self, where)
+    return to_dtype(moved, as_dtype(getattr(dtype, "dtype", dtype)))
 
 
 method(_type, "type")

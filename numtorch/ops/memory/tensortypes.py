@@ -1,61 +1,88 @@
 """What PyTorch keeps from before dtypes and devices: tensor types such as `FloatTensor`, and methods that go through Python."""
 from __future__ import annotations
 
-from ...devices import cpu
+import importlib
+import math
+import warnings
+
+from ...devices import cpu, set_default_device
 from ...dtypes import dtype as dtype_class
 from ...dtypes import set_default_dtype
 from ...exchange.construction import make
+from ...layout import is_sequence, strided
 from ...tensor import Tensor
+from ..core.backends import placed
 from ..core.operands import layout_of, method
 from .assign import copy_
 from .untyped import StorageBase
 
 
 class LegacyType(type):
-    """The type of `FloatTensor` and its like: a call makes a tensor, and `isinstance` asks for a dtype on the CPU."""
+    """The type of `FloatTensor` and its like: a call makes a tensor, and `isinstance` asks for a dtype, a device and a layout.
+
+    Attributes:
+        dtype: of the elements.
+        is_cuda, is_sparse: where they are, and how.
+        layout: `torch.strided`, or `torch.sparse_coo`.
+    """
 
     dtype: dtype_class
+    is_cuda: bool
+    is_sparse = False
+    layout = strided
 
     def __call__(cls, *args, device=None) -> Tensor:
-        return Tensor._construct(*args, dtype=cls.dtype, device=device)
+        return Tensor._construct(*args, dtype=cls.dtype, device=device or ("cuda" if cls.is_cuda else None))
 
     def __instancecheck__(cls, value):
-        return isinstance(value, Tensor) and value.layout.dtype is cls.dtype and value.layout.device is cpu
+        return (isinstance(value, Tensor) and value.layout.dtype is cls.dtype and value.layout.kind == cls.layout.name
+                and value.layout.device.type == ("cuda" if cls.is_cuda else "cpu"))
 
     def __repr__(cls):
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
-def _legacy(kind):
-    name = f"{kind.title}Tensor"
-    doc = f"""Tensors of {kind} on the CPU: a call with data or with extents makes one, `isinstance` asks for one.
+def legacy(kind, place: str, make=LegacyType):
+    """The type of a dtype's tensors.
+
+    Args:
+        kind: the dtype.
+        place: the module that it is in, "torch" and "torch.cuda".
+        make: the type's type.
+    """
+    name, is_cuda = f"{kind.title}Tensor", ".cuda" in place
+    doc = f"""Tensors of {kind} on {"a CUDA device" if is_cuda else "the CPU"}: a call with data or with extents makes one,
+    `isinstance` asks for one.
 
     Args:
         args: what `tensor` takes, or ints.
-        device: taken for PyTorch's sake.
+        device: where; {"the current one" if is_cuda else "the CPU"} when None.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.{name}([1, 0]).dtype, torch.{name}(2, 3).shape
-        ({kind}, torch.Size([2, 3]))
+        >>> isinstance(torch.ones(2, dtype={kind}), {place}.{name})
+        {not is_cuda}
     """
-    return LegacyType(name, (), {"dtype": kind, "__module__": "torch", "__doc__": doc})
+    return make(name, (), {"dtype": kind, "is_cuda": is_cuda, "__module__": place, "__doc__": doc})
 
 
-LEGACY = {kind.name: _legacy(kind) for kind in map(dtype_class.by_name.get, (
-    "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"))}
+_KINDS = [*map(dtype_class.by_name.__getitem__, (
+    "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"))]
+LEGACY = {kind.name: legacy(kind, "torch") for kind in _KINDS}
+CUDA = {kind.name: legacy(kind, "torch.cuda") for kind in _KINDS}
 FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, ShortTensor, CharTensor, ByteTensor, BoolTensor = \
     LEGACY.values()
 
 
 def set_default_tensor_type(t) -> None:
-    """Make the dtype of a tensor type the default dtype.
+    """Make the dtype of a tensor type the default dtype, and its kind of device the default device.
 
     Args:
         t: the type, such as `torch.DoubleTensor`, or its name, "torch.DoubleTensor".
 
     Raises:
         TypeError: not a tensor type.
+        RuntimeError: one on CUDA, where there is no such device.
 
     Example:
         >>> import numtorch as torch
@@ -63,11 +90,13 @@ def set_default_tensor_type(t) -> None:
         >>> torch.get_default_dtype()
         torch.float32
     """
-    named = {f"torch.{kind.__name__}": kind for kind in LEGACY.values()}
+    named = {f"{kind.__module__}.{kind.__name__}": kind for kind in (*LEGACY.values(), *CUDA.values())}
     kind = named.get(t, t)
-    if not isinstance(kind, LegacyType):
+    if not isinstance(kind, LegacyType) or kind.is_sparse:
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t!r}")
+    where = placed("cuda") if kind.is_cuda else cpu
     set_default_dtype(kind.dtype)
+    set_default_device(where)
 
 
 def typename(obj) -> str:
@@ -196,3 +225,114 @@ def map2_(self, x, y, callable) -> Tensor:
 def _mapped(target, function, *others):
     columns = [t.expand(target.layout.shape).reshape(-1).tolist() for t in (target, *others)]
     return copy_(target, make([function(*row) for row in zip(*columns)], target.layout.dtype).reshape(target.layout.shape))
+
+
+# ---------------------------------------------------------------- methods of years ago
+@method
+def resize(self, *sizes) -> Tensor:
+    """The same elements in another shape: `reshape`, which is what to call.
+
+    Args:
+        sizes: ints, or one sequence of them.
+
+    Raises:
+        RuntimeError: a shape of another number of elements.
+
+    Example:
+        >>> import numtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.ones(2, 3).resize(3, 2).shape
+        torch.Size([3, 2])
+    """
+    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    return _resized(self, tuple(sizes[0]) if len(sizes) == 1 and is_sequence(sizes[0]) else sizes)
+
+
+@method
+def resize_as(self, tensor) -> Tensor:
+    """The same elements in another tensor's shape: `reshape_as`, which is what to call.
+
+    Args:
+        tensor: of the shape.
+
+    Raises:
+        RuntimeError: one of another number of elements.
+
+    Example:
+        >>> import numtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.ones(2, 3).resize_as(torch.ones(6)).shape
+        torch.Size([6])
+    """
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    return _resized(self, layout_of("resize_as", tensor, "tensor").shape)
+
+
+def _resized(x, sizes):
+    if math.prod(sizes) != x.layout.numel:
+        raise RuntimeError(f"requested resize to {'x'.join(map(str, sizes))} ({math.prod(sizes)} elements in total), but the given "
+                           f"tensor has a size of {'x'.join(map(str, x.layout.shape))} ({x.layout.numel} elements). autograd's "
+                           f"resize can only change the shape of a given tensor, while preserving the number of elements.")
+    return x.reshape(sizes)
+
+
+@method
+def const_data_ptr(self) -> int:
+    """The address of the first element, for reading.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.ones(2)
+        >>> x.const_data_ptr() == x.data_ptr()
+        True
+    """
+    return self.data_ptr()
+
+
+@method
+def is_distributed(self) -> bool:
+    """Whether the elements are on several machines: no.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones(2).is_distributed()
+        False
+    """
+    return False
+
+
+@method
+def prelu(self, weight) -> Tensor:
+    """x where positive, weight * x elsewhere; see `nn.functional.prelu`.
+
+    Args:
+        weight: one slope, () or (1), or one for each channel, (C).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([-1., 2.]).prelu(torch.tensor(0.5))
+        tensor([-0.5000,  2.0000])
+    """
+    return importlib.import_module("numtorch.nn.activations").prelu(self, weight)
+
+
+def _volatile(self) -> bool:
+    """What said, until 2018, that nothing is recorded: False. `torch.no_grad()` says it now.
+
+    Example:
+        >>> import numtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.ones(2).volatile
+        False
+    """
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+Tensor.volatile = property(_volatile)

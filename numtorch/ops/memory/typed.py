@@ -111,12 +111,13 @@ class LegacyStorage(type):
     """The type of `FloatStorage` and its like: a call makes a TypedStorage, and `isinstance` asks for one of that dtype."""
 
     dtype: dtypes.dtype
+    is_cuda: bool
 
     def __call__(cls, *args, wrap_storage=None, device=None) -> TypedStorage:
-        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, device=device)
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype, device=device or ("cuda" if cls.is_cuda else None))
 
     def __instancecheck__(cls, value):
-        return isinstance(value, TypedStorage) and value.dtype is cls.dtype
+        return isinstance(value, TypedStorage) and value.dtype is cls.dtype and (value.device.type == "cuda") == cls.is_cuda
 
     def from_buffer(cls, buffer, byte_order: str = "native", **options) -> TypedStorage:
         """A copy of the elements of an object with the buffer protocol; see `TypedStorage.from_buffer`."""
@@ -127,29 +128,32 @@ class LegacyStorage(type):
         return TypedStorage.from_file(filename, shared, size, dtype=cls.dtype)
 
     def __repr__(cls):
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
-def _legacy(kind):
-    name = f"{kind.title}Storage"
-    doc = f"""Storages of {kind}: a call with a size or with elements makes one, `isinstance` asks for one.
+def _legacy(kind, place):
+    name, is_cuda = f"{kind.title}Storage", place == "torch.cuda"
+    doc = f"""Storages of {kind}{" on a CUDA device" if is_cuda else ""}: a call with a size or with elements makes one,
+    `isinstance` asks for one.
 
     Args:
         args: how many elements, or a sequence of them.
         wrap_storage: an UntypedStorage whose memory it is, instead.
-        device: where; the CPU when None.
+        device: where; {"the current device" if is_cuda else "the CPU"} when None.
 
     Example:
         >>> import numtorch as torch
         >>> storage = torch.{name}([1, 0])
-        >>> len(storage), storage.nbytes(), isinstance(storage, torch.{name})
-        (2, {2 * kind.itemsize}, True)
+        >>> len(storage), storage.nbytes(), isinstance(storage, {place}.{name})
+        (2, {2 * kind.itemsize}, {not is_cuda})
     """
-    return LegacyStorage(name, (), {"dtype": kind, "__module__": "torch", "__doc__": doc})
+    return LegacyStorage(name, (), {"dtype": kind, "is_cuda": is_cuda, "__module__": place, "__doc__": doc})
 
 
-STORAGES = {kind: _legacy(kind) for kind in map(dtypes.dtype.by_name.get, (
-    "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128"))}
+_KINDS = [*map(dtypes.dtype.by_name.__getitem__, (
+    "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128"))]
+STORAGES = {kind: _legacy(kind, "torch") for kind in _KINDS}
+CUDA = {kind: _legacy(kind, "torch.cuda") for kind in _KINDS}
 (FloatStorage, DoubleStorage, HalfStorage, BFloat16Storage, LongStorage, IntStorage, ShortStorage, CharStorage, ByteStorage,
  BoolStorage, ComplexFloatStorage, ComplexDoubleStorage) = STORAGES.values()
 
@@ -164,7 +168,7 @@ def converted(storage, dtype) -> TypedStorage:
     Raises:
         TypeError: something else.
     """
-    named = {f"torch.{kind.__name__}": kind.dtype for kind in STORAGES.values()}
+    named = {f"{kind.__module__}.{kind.__name__}": kind.dtype for kind in (*STORAGES.values(), *CUDA.values())}
     kind = named.get(dtype, getattr(dtype, "dtype", dtype))
     if not isinstance(kind, dtypes.dtype):
         raise TypeError(f"type(): expected a storage type or a dtype, got {dtype!r}")
@@ -182,7 +186,8 @@ def _type(self, dtype=None, non_blocking: bool = False):
         return converted(self, dtype)
     if isinstance(self, UntypedStorage):
         return "torch.storage.UntypedStorage"
-    return f"torch.{STORAGES[self.dtype].__name__}" if self.dtype in STORAGES else "torch.storage.TypedStorage"
+    place = "torch.cuda" if self.device.type == "cuda" else "torch"
+    return f"{place}.{STORAGES[self.dtype].__name__}" if self.dtype in STORAGES else "torch.storage.TypedStorage"
 
 
 StorageBase.type = _type
@@ -223,4 +228,4 @@ def storage_type(self) -> LegacyStorage:
         >>> torch.zeros(1).storage_type()
         <class 'torch.FloatStorage'>
     """
-    return STORAGES[self.layout.dtype]
+    return (CUDA if self.is_cuda else STORAGES)[self.layout.dtype]

@@ -125,9 +125,11 @@ def as_operator(function, **others):
 
 
 def _are_operands(args):
-    """Whether an operator takes these. PyTorch's tensors too, for the message that says whose they are."""
+    """Whether an operator takes these: not NumPy's arrays, whose own operator comes next and computes by NumPy's rules, as it does
+    for PyTorch. PyTorch's tensors too, for the message that says whose they are."""
     return is_formula(args) or handler_of(args) is not None or all(
-        isinstance(a, (Tensor, np.ndarray)) or number(a) is not None or class_of(a) != type(a).__name__ for a in args)
+        isinstance(a, Tensor) or number(a) is not None or (class_of(a) != type(a).__name__ and not isinstance(a, np.ndarray))
+        for a in args)
 
 
 def first_operation(op, args, out):

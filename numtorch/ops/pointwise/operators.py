@@ -12,8 +12,8 @@ from .calling import as_operator, first_operation
 
 def _check_left(op, other):
     """Raise TypeError for an array on the left, as PyTorch does: `array += tensor` comes here too when NumPy gives it up, and would
-    leave the array as it is and make its name a tensor's. A quotient is computed, as there."""
-    if isinstance(other, np.ndarray) and op.name != "div":
+    leave the array as it is and make its name a tensor's."""
+    if isinstance(other, np.ndarray):
         sign = _SIGNS[op.name]
         raise TypeError(f"unsupported operand type(s) for {sign}: 'numpy.ndarray' and 'Tensor' ({op.name}: expected a tensor or a "
                         f"number on the left; write torch.from_numpy(array) {sign} tensor, or array {sign} tensor.numpy())")
@@ -47,6 +47,15 @@ for _name, _function in _BINARY.items():
     setattr(Tensor, f"__i{_name}__", as_operator(_function.op.inplace))
 for _name in ("lt", "le", "gt", "ge"):
     setattr(Tensor, f"__{_name}__", as_operator(getattr(comparison, _name)))
+_quotient = Tensor.__rtruediv__
+
+
+def _reversed_quotient(self, other) -> Tensor:
+    """A number over this tensor. Of an array on the left, PyTorch makes a product with the reciprocal."""
+    return arithmetic.reciprocal(self) * other if isinstance(other, np.ndarray) else _quotient(self, other)
+
+
+Tensor.__rtruediv__ = _reversed_quotient
 Tensor.__rdiv__ = Tensor.__rtruediv__                    # Python 2's name, which PyTorch keeps
 Tensor.__pow__ = as_operator(power.pow, pow_of=as_operator(power.pow_of))
 Tensor.__rpow__ = _reversed(power.pow, power.pow_of.op)
@@ -66,10 +75,10 @@ Tensor.__invert__ = _invert
 
 def _equality(function, otherwise):
     def operator(self, other) -> Tensor:
-        """Elementwise for tensors and numbers; identity for anything else, so that tensors live in lists and dicts."""
+        """Elementwise for tensors, arrays and numbers; identity for anything else, so that tensors live in lists and dicts."""
         if other is None or isinstance(other, (str, list, tuple, dict)):
             return otherwise
-        return function(self, other)
+        return function(self, as_operand(function.__name__, other) if isinstance(other, np.ndarray) else other)
     return operator
 
 

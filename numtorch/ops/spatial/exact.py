@@ -6,21 +6,23 @@ from __future__ import annotations
 
 from math import prod
 
-from ...dtypes import integer_limits
+from ...dtypes import bool_, int64, integer_limits, uint16, uint32, uint64
 from ...tensor import Tensor
 from ..core.late import provide
 from ..creation.fill import zeros
 from ..creation.ranges import arange
 from ..index.rearrange import flip
 from ..linalg.matmul import matmul
+from ..pointwise.bounds import clamp_min
+from ..pointwise.comparison import logical_or
 from ..pointwise.complexparts import complex, imag, real
-from ..pointwise.functions import div
+from ..pointwise.functions import div, where
 from ..reduce.extremes import max as maximum
 from ..reduce.reductions import sum
 from ..shape.pad import pad
 from ..shape.slicing import as_strided
 from ..shape.views import expand, reshape, squeeze, transpose
-from .pool import batched, windows
+from .pool import AVG_POOL, MAX_POOL, batched, windows
 
 
 def of_complex(convolve, x, weight, bias) -> Tensor:
@@ -106,7 +108,6 @@ def _averages(x, window, counts, count_include_pad, divisor):
     return div(sums(x), divisor, rounding_mode="trunc")
 
 
-@provide
 def maximise_integers(name, dims, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     """Maxima of windows, with the place in its plane of each where that is asked for; arguments as of `max_pool2d`."""
     x, unbatched = batched(name, input, dims)
@@ -121,8 +122,33 @@ def _maxima(x, window, counts):
     sizes, dims = x.layout.shape[2:], len(kernel)
     views, places = _windows(_filled(x, window, counts, integer_limits(x.layout.dtype)[0]), kernel, stride, dilation)
     values, chosen = maximum(reshape(views, *views.layout.shape[:2 + dims], -1), -1)
-    result = zeros(dims * (1,), dtype=chosen.layout.dtype)
+    axes, outside = [], zeros(dims * (1,), dtype=bool_)
     for axis, (c, k, s, p, d, n) in enumerate(zip(places, kernel, stride, padding, dilation, sizes)):
         inner = div(chosen, prod(kernel[axis + 1:]), rounding_mode="floor") % k
-        result = result * n + reshape(arange(c) * s - p, -1, *(1,) * (dims - 1 - axis)) + inner * d
+        begins = reshape(arange(c) * s - p, -1, *(1,) * (dims - 1 - axis))
+        first = begins + div(clamp_min(-begins, 0) + d - 1, d, rounding_mode="floor") * d
+        axes.append((n, first, begins + inner * d))
+        outside = logical_or(outside, logical_or(axes[-1][2] < 0, axes[-1][2] >= n))
+    # Where padding was chosen, no element is above the least there is: the first one is the maximum.
+    result = zeros(dims * (1,), dtype=chosen.layout.dtype)
+    for n, first, place in axes:
+        result = result * n + where(outside, first, place)
     return values, expand(result, values.layout.shape)
+
+
+@provide
+def pool_integers(primitive, input, options):
+    """What PyTorch makes of windows of integers, None where it refuses: maxima of all dtypes but its newer unsigned ones, and in
+    one dimension with their places only; means of int64.
+
+    Args:
+        primitive: the pooling of floats.
+        options: as of the public function.
+    """
+    kind = input.layout.dtype
+    for dims in (1, 2, 3):
+        if primitive is MAX_POOL[dims] and kind not in (uint16, uint32, uint64) and (dims > 1 or options[-1]):
+            return maximise_integers(f"max_pool{dims}d", dims, input, *options)
+        if primitive is AVG_POOL.get(dims) and kind is int64:
+            return average_integers(f"avg_pool{dims}d", dims, input, *options)
+    return None

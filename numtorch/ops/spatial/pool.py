@@ -40,8 +40,6 @@ MAX_POOL = {dims: Pooling(f"max_pool{dims}d_with_indices") for dims in (1, 2, 3)
 ADAPTIVE_MAX_POOL = {dims: Pooling(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)}
 AVG_POOL = {dims: Pooling(f"avg_pool{dims}d") for dims in (1, 2)}
 ADAPTIVE_AVG_POOL = {dims: Pooling(f"adaptive_avg_pool{dims}d") for dims in (1, 2, 3)}
-_INTEGERS = {**{MAX_POOL[dims]: ("maximise_integers", f"max_pool{dims}d", dims) for dims in (2, 3)},
-             **{AVG_POOL[dims]: ("average_integers", f"avg_pool{dims}d", dims) for dims in (1, 2)}}
 MAX_POOL_GRAD, AVG_POOL_GRAD = Primitive("max_pool_grad"), Primitive("avg_pool_grad")
 
 LONG = 8                                                 # elements: windows side by side that are as long are summed as rows
@@ -92,9 +90,10 @@ def pooled(primitive, input, *options):
         plan = None
     if plan is None:
         plain = hashable(*options)
-        made = _INTEGERS.get(primitive)
-        if made is not None and isinstance(input, Tensor) and input.layout.dtype is int64:
-            return later[made[0]](*made[1:], input, *plain)
+        if isinstance(input, Tensor) and input.layout.dtype.category == 1:
+            made = later["pool_integers"](primitive, input, plain)
+            if made is not None:
+                return made
         return pooled(primitive, input, *plain) if any(map(is_not, plain, options)) else miss(primitive, (input,), options)
     return primitive.execute(plan, input, *options)
 
@@ -296,9 +295,9 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     """The largest element of each window.
 
     Args:
-        input: (N, C, H, W) or (C, H, W), of floating point.
+        input: (N, C, H, W) or (C, H, W), of floating point or of integers.
         kernel_size, stride, dilation: a number or (height, width); the stride is the kernel's size when None.
-        padding: the same, of -inf at both ends; at most half the kernel's size.
+        padding: the same, of the least number there is, at both ends; at most half the kernel's size.
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
         return_indices: also return where in its plane each maximum is.
 
@@ -330,9 +329,9 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     """The largest element of each window.
 
     Args:
-        input: (N, C, L) or (C, L), of floating point.
+        input: (N, C, L) or (C, L), of floating point; of integers where the places are asked for.
         kernel_size, stride, dilation: a number; the stride is the kernel's size when None.
-        padding: the same, of -inf at both ends; at most half the kernel's size.
+        padding: the same, of the least number there is, at both ends; at most half the kernel's size.
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
         return_indices: also return where in its row each maximum is.
 

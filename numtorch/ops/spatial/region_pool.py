@@ -308,9 +308,9 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     """The largest element of each window.
 
     Args:
-        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point or of integers.
         kernel_size, stride, dilation: a number or (depth, height, width); the stride is the kernel's size when None.
-        padding: the same, of -inf at both ends; at most half the kernel's size.
+        padding: the same, of the least number there is, at both ends; at most half the kernel's size.
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
         return_indices: also return where in its volume each maximum is.
 
