@@ -127,12 +127,17 @@ def _is_child():
     return multiprocessing is not None and multiprocessing.parent_process() is not None
 
 
+def _silent_fork():
+    """`os.fork` without the warnings of Python and other libraries that threads are not forked: those of kernels are made anew."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
 def _fork(calls):
     living, held = os.pipe()                             # the child holds `held`: when it ends, `living` reads as closed
     watched, ours = os.pipe()                            # and the other way round
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")                  # Python's, that threads are not forked: those of kernels are made anew
-        child = os.fork()
+    child = _silent_fork()
     if child:
         os.close(held)
         os.close(watched)
@@ -140,7 +145,7 @@ def _fork(calls):
         _children[living] = ours, calls
         return
     try:
-        if not os.fork():                                # a grandchild is nobody's to wait for
+        if not _silent_fork():                           # a grandchild is nobody's to wait for
             _make(calls, held, watched)
     finally:
         os._exit(0)

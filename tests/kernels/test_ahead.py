@@ -80,6 +80,13 @@ def test_threads_that_wait_do_not(alone, tmp_path):
     assert loaded and compiled + loaded == alone[1]
 
 
+def test_nothing_is_said_of_forks(alone, tmp_path):
+    """As JAX does, which cannot know that children never come to it."""
+    warns = "import warnings; os.register_at_fork(before=lambda: warnings.warn('a fork may deadlock', RuntimeWarning))"
+    values, _, loaded, _ = step(tmp_path, "1", f"{SPARE}\n{warns}")         # which looks at what is written to stderr
+    assert values == alone[0] and loaded
+
+
 def test_children_run_nothing_of_the_users(tmp_path):
     """Backward of a user's own function, and hooks, run once: in the process that calls them."""
     calls = tmp_path / "calls"
