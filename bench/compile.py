@@ -92,7 +92,7 @@ def _of(family, beginning):
 
 
 # ---------------------------------------------------------------- functions as graphs
-def _graph(name, function, inputs, budget, moved):
+def _graph(name, function, inputs, budget, moved, **fields):
     """`function(torch, *inputs)`, on our side compiled until nothing more becomes of it."""
     def setup(torch, *inputs):
         def run(*given):
@@ -114,7 +114,7 @@ def _graph(name, function, inputs, budget, moved):
         compiled = torch.compile(lambda *given: function(torch, *given))
         return lambda: compiled(*inputs)
     return Case(f"{name}, compiled", inputs, setup=setup, budget=budget, moved=moved, tolerance=1e-4, group="graphs",
-                others={"torch.compile": other}, budgets={"torch.compile": 1.0})
+                others={"torch.compile": other}, budgets={"torch.compile": 1.0}, **fields)
 
 
 def _chain(torch, x, y):
@@ -130,6 +130,25 @@ def _masked_softmax(torch, a, b, c, mask):
 def _layer_norm(torch, x, weight, bias):
     centred = x - x.mean(-1, keepdim=True)
     return centred / ((centred * centred).mean(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
+
+
+def _residual_product(torch, x, weight, bias, residual):
+    functional = torch.nn.functional
+    return functional.gelu(functional.linear(x, weight, bias), approximate="tanh") + residual
+
+
+def _dropout_product(torch, x, weight, bias):
+    functional = torch.nn.functional
+    return functional.dropout(functional.relu(functional.linear(x, weight, bias)), 0.1)
+
+
+def _residual_norm(torch, x, residual, weight, bias):
+    return torch.nn.functional.layer_norm(x + residual, weight.shape, weight, bias).relu()
+
+
+def _gated_norm(torch, x, gate, weight):
+    functional = torch.nn.functional
+    return functional.rms_norm(x, weight.shape, weight) * functional.silu(gate)
 
 
 def _folded_block():
@@ -242,6 +261,13 @@ CASES = [
     _graph("ten elementwise ops, 1000×1000", _chain, (normal(1000, 1000), normal(1000, 1000)), 0.15, 3e6),
     _graph("softmax(a * b + c) * mask, 1000×1000", _masked_softmax, (*[normal(1000, 1000)] * 3, uniform(1000, 1000)), 0.3, 5e6),
     _graph("layer norm by hand, 1000×1000", _layer_norm, (normal(1000, 1000), normal(1000), normal(1000)), 0.3, 2e6),
+    _graph("gelu(linear) + residual, 512×512→512", _residual_product,
+           (normal(512, 512), normal(512, 512, scale=0.05), normal(512), normal(512, 512)), 0.9, 0.0, flops=2 * 512**3),
+    _graph("dropout(relu(linear)), 512×512→512", _dropout_product,
+           (normal(512, 512), normal(512, 512, scale=0.05), normal(512)), 0.7, 0.0, flops=2 * 512**3, exact=False),
+    _graph("relu(layer_norm(x + residual)), 1000×1000", _residual_norm,
+           (normal(1000, 1000), normal(1000, 1000), normal(1000), normal(1000)), 0.6, 3e6),
+    _graph("rms_norm(x) * silu(gate), 1000×1000", _gated_norm, (normal(1000, 1000), normal(1000, 1000), normal(1000)), 0.3, 3e6),
     _folded_block(),
     ProcessCase("LeNet step", PEAK, (("training step, LeNet 64×1×28×28, compiled: peak memory", "B", 0.6),), rounds=2),
     _capture("step of an MLP 64×784→128→10", 'networks["multilayer_perceptron"](torch, 784, 128, 10)',
