@@ -147,7 +147,7 @@ def _with_bodies(numba, function, names, compute, signature, numba_signature, fa
     bodies = templates.bodies_of(function, names)
     if not bodies:
         return None
-    key = _text(function, {**names, **templates.placeholders(bodies)}, compute, signature, False, fastmath, 0)
+    key = _text(function, templates.placeholders(bodies), compute, signature, False, fastmath, 0)
     in_kernels[0] = True
     try:
         with frontend.few_implementations():
@@ -155,7 +155,7 @@ def _with_bodies(numba, function, names, compute, signature, numba_signature, fa
             if found is not None:
                 return found
             template = templates.Template(bodies)
-            bound = bind(function, {**names, **template.names()}, compute)
+            bound = bind(function, template.names(), compute)
             made = numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
             template.finish(made.overloads[numba_signature.args])
             templates.keep(key, template)

@@ -4,6 +4,8 @@ Loops are written for any op: what differs between `add` and `mul` of the same d
 Numba's part of the work, some 40 % of what a kernel takes to compile, is that of the loops. So a kernel is compiled around calls of
 functions that are only declared, kept as LLVM bitcode, and the bodies are linked in: LLVM inlines them as it does any other.
 
+Pointwise loops have templates, and their totals; of other families hardly two kernels differ in bodies alone.
+
 Where a body's result has another type than that of the body the template was made with, another template is made. A kernel whose
 bodies can be called in several ways (defaults, any number of arguments) has none, and is compiled whole.
 """
@@ -41,10 +43,11 @@ class Unfit(Exception):
 
 
 def bodies_of(function, names) -> dict:
-    """The scalar bodies that a kernel calls by names of its own or by bound ones."""
-    found = {n: v for n, v in function.__globals__.items() if n in function.__code__.co_names and n not in names}
-    found.update(names)
-    bodies = {n: v for n, v in found.items() if type(v) is ScalarBody}
+    """The scalar bodies that a kernel calls by names of its own; none of a kernel that names are bound to, as reductions are, whose
+    ops differ in more than bodies."""
+    if names:
+        return {}
+    bodies = {n: v for n, v in function.__globals__.items() if type(v) is ScalarBody and n in function.__code__.co_names}
     for body in bodies.values():
         code = body.function.__code__
         if body.function.__defaults__ or code.co_kwonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):

@@ -12,20 +12,18 @@ pytestmark = pytest.mark.skipif(DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing 
 SIGNATURE = ("float32*", "float64*", "int64")
 
 
-def fn(x):
-    raise NotImplementedError
-
-
-def inside(x):
-    return fn(x) + fn(np.float64(2))
-
-
-SERIES = 0
-
-
+SOURCE = """
 def loop(x, y, n):
     for i in range(n):
-        y[i] = fn(x[i]) * inside(np.float64(x[i])) + SERIES
+        y[i] = fn(x[i]) * (fn(np.float64(x[i])) + fn(np.float64(2))) + {series}
+"""
+
+
+def loop(body, compute="float64", series=0):
+    """A kernel that has its op's body among its globals."""
+    scope = {"np": np, "fn": ScalarBody(body, compute)}
+    exec(SOURCE.format(series=series), scope)
+    return scope.pop("loop")
 
 
 def doubled(x):
@@ -67,7 +65,7 @@ def typed(monkeypatch):
 def computed(body, series):
     """What a kernel gives that no other test of this process has asked for: each has a series of its own, a float."""
     x, y = np.array([0.5, 3.0], np.float32), np.empty(2)
-    compile_kernel(loop, SIGNATURE, {"fn": ScalarBody(body, "float64"), "SERIES": series}).call(x.ctypes.data, y.ctypes.data, 2)
+    compile_kernel(loop(body, series=series), SIGNATURE).call(x.ctypes.data, y.ctypes.data, 2)
     return y - series
 
 
@@ -82,7 +80,7 @@ def nothing_is_stored(tmp_path, monkeypatch):
 
 
 def test_loops_are_typed_once_for_bodies_of_the_same_results(typed):
-    """Also where a helper calls the body, and calls it with other types than the kernel does."""
+    """Also where a kernel calls the body with several types."""
     made, whole = typed
     for body in (doubled, squared, shifted):
         np.testing.assert_allclose(computed(body, 1), wanted(body), err_msg=body.__name__)
@@ -96,17 +94,17 @@ def test_bodies_of_other_results_have_templates_of_their_own(typed):
     assert len(made) == 2 and not whole
 
 
-def test_kernels_of_other_types_or_globals_have_templates_of_their_own(typed):
+def test_kernels_of_other_types_have_templates_of_their_own(typed):
     made, _ = typed
     for signature, compute in ((SIGNATURE, "float64"), (("float64*", "float64*", "int64"), "float64"), (SIGNATURE, "float32")):
-        inspect_ir(loop, signature, {"fn": ScalarBody(doubled, compute)})
+        inspect_ir(loop(doubled, compute), signature)
     assert len(made) == 3
 
 
 def test_bodies_are_inlined(typed):
     """Of a template that was there, too."""
     for body, operation in ((squared, "fmul"), (doubled, "fadd")):
-        code = inspect_ir(loop, SIGNATURE, {"fn": ScalarBody(body, "float64")})
+        code = inspect_ir(loop(body), SIGNATURE)
         assert operation in code and "@body" not in code and "call i32 @" not in code.replace("call i32 @PyErr_BadArgument", "")
 
 
@@ -126,9 +124,16 @@ def test_a_body_that_cannot_be_called_is_told_of_as_without_templates(typed):
     assert len(made) == 1 and whole
 
 
+def test_kernels_that_names_are_bound_to_are_compiled_whole(typed):
+    made, whole = typed
+    kernel = loop(doubled)
+    inspect_ir(kernel, SIGNATURE, {"fn": ScalarBody(shifted, "float64")})
+    assert not made and len(whole) == 1
+
+
 def test_no_more_templates_are_kept_than_there_is_room_for(typed, monkeypatch):
     from numtorch.kernels import templates
     monkeypatch.setattr(templates, "MOST", 2)
     for kind in ("float32*", "float64*", "int32*", "int64*"):
-        inspect_ir(loop, (kind, "float64*", "int64"), {"fn": ScalarBody(doubled, "float64")})
+        inspect_ir(loop(doubled), (kind, "float64*", "int64"))
     assert len(templates._templates) == 2
