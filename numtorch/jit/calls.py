@@ -92,9 +92,9 @@ def _places(error, code, codes, place):
     """The breaks of a function that names what none may refer to, or reaches what cannot be compared."""
     if error.code is None:
         return [Break(str(error), *place)]
-    found = [Break(str(error), error.code.co_filename, line) for _, line in refused_names(error.code, error.scope)[:1]]
+    breaks = [Break(str(error), error.code.co_filename, line) for _, line in refused_names(error.code, error.scope)[:1]]
     own = refused_names(code, codes[code]) if code in codes else []
-    return found + [Break(f"{said} is used", code.co_filename, line, line) for said, line in own]
+    return breaks + [Break(f"{said} is used", code.co_filename, line, line) for said, line in own]
 
 
 def reason_before(tensors):

@@ -72,7 +72,7 @@ class Launch(NamedTuple):
     words: tuple
     tables: list                                         # (place, entries) of the words that are tables of Python's
     status: Any                                          # None, or the place of the address of words that must be 0 afterwards
-    found: int                                           # how many these are
+    statuses: int                                        # how many these are
     complaint: Any                                       # what says what is wrong where it is not
 
 
@@ -132,22 +132,22 @@ _MOST_HARMLESS = 4096
 
 def kind_of(code, scope) -> int:
     """Whose a code object is."""
-    found = _kinds.get(code)
-    if found is None:
+    kind = _kinds.get(code)
+    if kind is None:
         file, module = code.co_filename, str(scope.get("__name__", ""))
         if file.startswith(PACKAGE + "/jit/") or file == PACKAGE + "/kernels/entries.py" or file.endswith(_ADDRESSES):
-            found = _SILENT
+            kind = _SILENT
         elif file.startswith(PACKAGE + "/legacy/"):
-            found = _LEGACY
+            kind = _LEGACY
         elif file.startswith((PACKAGE + "/", "<numtorch ")):
-            found = _OURS
+            kind = _OURS
         elif file.startswith("<frozen ") or module.partition(".")[0] == "numpy" or module.startswith("namedtuple_") or (
                 file.startswith(_STANDARD) and "site-packages" not in file):
-            found = _STANDARDS
+            kind = _STANDARDS
         else:
-            found = _USERS
-        _kinds[code] = found
-    return found
+            kind = _USERS
+        _kinds[code] = kind
+    return kind
 
 
 def users_line(frame):
@@ -251,9 +251,9 @@ class Watch:
         while outer is not None and outer.f_code is not self.code:
             outer = outer.f_back
         file, line = users_line(frame)
-        found = Break(what, file, line, 0 if outer is None else outer.f_lineno)
-        if found not in self.breaks:
-            self.breaks.append(found)
+        break_ = Break(what, file, line, 0 if outer is None else outer.f_lineno)
+        if break_ not in self.breaks:
+            self.breaks.append(break_)
 
     # ------------------------------------------------------------ what Python tells
     def _observer(self):
@@ -388,7 +388,7 @@ class Watch:
         sys.setprofile(self.observe)
 
     def _write_down(self, native, words, frame):
-        tables, place, complaint, found = [], None, None, 1
+        tables, place, complaint, statuses = [], None, None, 1
         low, high = self.status, self.status + 8 * (1 + status.MOST_ADDRESSES)
         if any(low <= word < high for word in words):
             code = frame.f_code
@@ -403,7 +403,7 @@ class Watch:
                 names, code = caller.f_locals, caller.f_code
                 arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
                 place, complaint = words.index(low), Complaint(_LOOKING[code], arguments)
-                found = frame.f_locals["parts"]
+                statuses = frame.f_locals["parts"]
             elif code is join._joined.__code__:
                 tables.append((low + 8, [Entry(word, True) for word in self.words[1:1 + len(frame.f_locals["tensors"])]]))
             else:
@@ -423,7 +423,7 @@ class Watch:
                 self.kept += draw, kept
                 words = (*words[:i], draw.address, *words[i + 1:])
         tables = [(words.index(address), entries) for address, entries in tables if address in words]
-        self.items.append(Launch(native, words, tables, place, found, complaint))
+        self.items.append(Launch(native, words, tables, place, statuses, complaint))
 
 
 def _said(code, function, ours):

@@ -30,11 +30,11 @@ def decomposed(graph: Graph) -> Graph:
         inputs = [given(value) for value in node.inputs]
         names = [value.name for value in node.outputs]
         if isinstance(primitive, PointwiseOp) and not is_ours(primitive.module):
-            found = _formula(made, primitive, dict(zip(primitive.parameters, inputs)))
+            formula = _formula(made, primitive, dict(zip(primitive.parameters, inputs)))
             out = node.outputs[0]
-            if not isinstance(found, Value) or found.layout is not out.layout:
+            if not isinstance(formula, Value) or formula.layout is not out.layout:
                 raise NotImplementedError(f"jit: {node.op} of a user gives {out.layout!r}, which its formula does not say")
-            new[out] = found
+            new[out] = formula
             continue
         copied = Node(node.op, inputs, node.attributes, node.writes, node.keeps, node.wanted, node.draws)
         new.update(zip(node.outputs, made.call(copied, [value.layout for value in node.outputs], names)))
@@ -59,13 +59,13 @@ def _formula(graph, op, values):
         if id(expression) not in known:
             inputs = [value(a) for a in expression.args]
             if not any(isinstance(i, Value) for i in inputs):
-                found = expression.op.function(*[number(i) for i in inputs]).item()
+                result = expression.op.function(*[number(i) for i in inputs]).item()
             elif not is_ours(expression.op.module):
-                found = _formula(graph, expression.op, dict(zip(expression.op.parameters, inputs)))
+                result = _formula(graph, expression.op, dict(zip(expression.op.parameters, inputs)))
             else:
                 layouts: tuple[Layout, ...] = tuple([i.layout if isinstance(i, Value) else number(i).layout for i in inputs])
                 out = expression.op.planned_for(layouts, ()).out
-                found, = graph.call(Node(expression.op.key, inputs), [out])
-            known[id(expression)] = found
+                result, = graph.call(Node(expression.op.key, inputs), [out])
+            known[id(expression)] = result
         return known[id(expression)]
     return value(op.expression)

@@ -167,10 +167,10 @@ def drawn(calls: tuple) -> Drawn | None:
     Raises:
         ValueError: there are several, or one is none.
     """
-    found = [Drawn(number, *call) for number, call in enumerate(calls) if call[0] in DRAWS and len(call) == 3]
-    if len(found) > 1 or any(type(each.p) is not float or not 0 <= each.p <= 1 for each in found):
-        raise ValueError(f"epilogue: expected one dropout with a probability from 0 to 1, got {found}")
-    return found[0] if found else None
+    draws = [Drawn(number, *call) for number, call in enumerate(calls) if call[0] in DRAWS and len(call) == 3]
+    if len(draws) > 1 or any(type(each.p) is not float or not 0 <= each.p <= 1 for each in draws):
+        raise ValueError(f"epilogue: expected one dropout with a probability from 0 to 1, got {draws}")
+    return draws[0] if draws else None
 
 
 def _stage(calls, first, stop, results):
@@ -342,12 +342,12 @@ def apart(tensors: list, attributes: tuple) -> list:
     value = miss(registry[product], tuple(tensors[:count]), own)
     draw, operands = drawn(calls), [value, *tensors[count:]]
     if draw is None:
-        found = run_calls(calls, operands)
-        return [*([value] if keeps else []), *[found[i] for i in results]]
-    found = run_calls(calls[:draw.number], operands)
-    made, mask = _dropped((operands if draw.operand[0] == "x" else found)[draw.operand[1]], draw)
-    found = run_calls(calls[draw.number + 1:], operands, [*found, made])
-    return [*([value] if keeps else []), *[found[i] for i in results], mask]
+        results_of = run_calls(calls, operands)
+        return [*([value] if keeps else []), *[results_of[i] for i in results]]
+    results_of = run_calls(calls[:draw.number], operands)
+    made, mask = _dropped((operands if draw.operand[0] == "x" else results_of)[draw.operand[1]], draw)
+    results_of = run_calls(calls[draw.number + 1:], operands, [*results_of, made])
+    return [*([value] if keeps else []), *[results_of[i] for i in results], mask]
 
 
 def _dropped(x, draw):
@@ -367,8 +367,8 @@ def _execute(plan, *arguments):
     *tensors, product, attributes, count, calls, results, keeps = arguments
     own, others = tensors[:count], tensors[count:]
     if plan.prepared is None or recording(*[t for t in tensors if t is not None]):
-        found = apart(tensors, arguments[len(tensors):])
-        return found[0] if len(found) == 1 else tuple(found)
+        outs = apart(tensors, arguments[len(tensors):])
+        return outs[0] if len(outs) == 1 else tuple(outs)
     out, memory = plan.out, plan.extra
     if memory.order is not None:
         whole = registry[product].planned_for(tuple([None if t is None else t.layout for t in own]), attributes)

@@ -117,11 +117,11 @@ def run_calls(calls: tuple, operands: list, before: Iterable = ()) -> list:
         operands: tensors.
         before: what calls before these gave, with which the result begins.
     """
-    found = list(before)
+    values = list(before)
     for op, *inputs in calls:
-        given = [(operands if i[0] == "x" else found)[i[1]] if isinstance(i, tuple) else i for i in inputs]
-        found.append((ALONG.get(op) or registry[op].function)(*given))
-    return found
+        given = [(operands if i[0] == "x" else values)[i[1]] if isinstance(i, tuple) else i for i in inputs]
+        values.append((ALONG.get(op) or registry[op].function)(*given))
+    return values
 
 
 @FUSED.derivative
@@ -133,8 +133,8 @@ def _vjp(node, grad):
     create = modes.grad
     with enable_grad():
         operands = tensors if create else [detach(t).requires_grad_(node.needs(i)) for i, t in enumerate(tensors)]
-        found = run_calls(calls, operands)
+        values = run_calls(calls, operands)
         wanted = [t for i, t in enumerate(operands) if node.needs(i)]
-        pairs = [(found[i], g) for i, g in zip(results, grads) if g is not None and found[i].node is not None]
+        pairs = [(values[i], g) for i, g in zip(results, grads) if g is not None and values[i].node is not None]
         slopes = iter(gradients_of([o for o, _ in pairs], wanted, [g for _, g in pairs], create_graph=create, allow_unused=True))
     return [next(slopes) if node.needs(i) else None for i in range(len(tensors))]

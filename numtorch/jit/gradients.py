@@ -50,8 +50,8 @@ def run_gradient(op: str, inputs: list, attributes: tuple) -> list:
         saved = inputs[first:last]
         kept = [(t.memory, t.address, t.layout, t.memory.version) for t in inputs[last:]]
         node.saved = saved, [None if t is None else t.memory.version for t in saved], kept
-        found = primitive.vjp(node, inputs[0] if grads is None else inputs[:first])
-    return [grad for grad in found if grad is not None]
+        gradients = primitive.vjp(node, inputs[0] if grads is None else inputs[:first])
+    return [grad for grad in gradients if grad is not None]
 
 
 def given_to(node: GraphNode, grad) -> tuple[list, tuple]:

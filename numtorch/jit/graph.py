@@ -184,11 +184,11 @@ class Graph:
 
     def users(self) -> dict[Value, list[Node]]:
         """The nodes that use each value."""
-        found: dict[Value, list[Node]] = {value: [] for value in self.values()}
+        users: dict[Value, list[Node]] = {value: [] for value in self.values()}
         for node in self.nodes:
             for value in dict.fromkeys(node.values()):
-                found[value].append(node)
-        return found
+                users[value].append(node)
+        return users
 
     def replace(self, old: dict[Value, Any]) -> None:
         """Have others stand in the places of values.
@@ -196,15 +196,15 @@ class Graph:
         Args:
             old: for each, a value, or a number where only nodes use it.
         """
-        def found(value):
+        def replaced(value):
             while isinstance(value, Value) and value in old:
                 value = old[value]
             return value
         for node in self.nodes:
-            node.inputs = [found(value) for value in node.inputs]
-        self.results = [found(value) for value in self.results]
-        self.writes = [(target, found(value)) for target, value in self.writes]
-        self.gradients = [(target, found(value)) for target, value in self.gradients]
+            node.inputs = [replaced(value) for value in node.inputs]
+        self.results = [replaced(value) for value in self.results]
+        self.writes = [(target, replaced(value)) for target, value in self.writes]
+        self.gradients = [(target, replaced(value)) for target, value in self.gradients]
 
     def result(self, env: Callable[[Value], Any]) -> Any:
         """The structure of results, with what `env` says of each value.

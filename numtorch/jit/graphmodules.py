@@ -44,8 +44,8 @@ class Call:
         self.op, self.__name__ = op, op.replace(".", "_")
 
     def __call__(self, *inputs: Any, attributes: tuple = (), writes: tuple = (), keeps: tuple = (), wanted: tuple = ()) -> Any:
-        found = _runs.call(Node(self.op, inputs, attributes, writes, keeps, wanted), list(inputs))
-        return found[0] if len(found) == 1 else tuple(found)
+        results = _runs.call(Node(self.op, inputs, attributes, writes, keeps, wanted), list(inputs))
+        return results[0] if len(results) == 1 else tuple(results)
 
     def __reduce__(self):
         return call_of, (self.op,)

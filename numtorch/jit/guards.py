@@ -25,13 +25,13 @@ _WORD = 8
 _VERSION_TAG = 384                                       # where a class has it: behind `tp_del`
 
 
-def compare_words(table, found, descriptor):
-    """found[0] = 1 where each word is as expected; table: pairs of an address and a word."""
-    found[0] = 0
+def compare_words(table, same, descriptor):
+    """same[0] = 1 where each word is as expected; table: pairs of an address and a word."""
+    same[0] = 0
     for i in range(descriptor[0]):
         if as_pointer(table[2 * i], table)[0] != table[2 * i + 1]:
             return
-    found[0] = 1
+    same[0] = 1
 
 
 @functools.cache
@@ -53,14 +53,14 @@ class Words:
 
     def __init__(self, pairs) -> None:
         self.table = np.array([word for pair in pairs for word in pair], np.int64)
-        self.count, self.found = np.array([len(pairs)], np.int64), ctypes.c_int64()
-        self.words = self.table.ctypes.data, ctypes.addressof(self.found), self.count.ctypes.data
+        self.count, self.same = np.array([len(pairs)], np.int64), ctypes.c_int64()
+        self.words = self.table.ctypes.data, ctypes.addressof(self.same), self.count.ctypes.data
         self.call = _kernel().call
 
     def are_same(self) -> bool:
         """Whether all words are as they were."""
         self.call(*self.words)
-        return self.found.value == 1
+        return self.same.value == 1
 
 
 # ---------------------------------------------------------------- where CPython has them

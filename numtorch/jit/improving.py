@@ -185,16 +185,17 @@ class Improvement:
         watch.memory.close()
         result = None
         before.restore()
-        found = nudged = None
+        replayed = nudged = None
         if self.reason is None and candidate.fits(tensors):
             watch.memory.poison()                        # so that nothing is read that the program did not write
-            found = after(candidate)[1]
+            replayed = after(candidate)[1]
             before.restore()
             nudge(held)
             nudged = after(self.replay)[1]
             before.restore()
         exact, wanted = after(self.replay)
-        if self.reason is None and (not found or not wanted or not nudged or not all(map(alike, found, wanted, nudged))):
+        contents = replayed, wanted, nudged
+        if self.reason is None and (not all(contents) or not all(map(alike, *contents))):
             self._stay("its graph gives something else")
         if self.reason is not None:
             return exact

@@ -91,11 +91,11 @@ def _made(mod, fusing, folding):
                 frozen[name] = tensor.detach().clone()
             graph.constants[name] = frozen[name]
         if not fusing or graph.writes or any(node.draws for node in graph.nodes):      # a call of these has effects
-            found, module.passes = optimized(graph, frozen if folding else None, fusing)
-            return found
+            chosen, module.passes = optimized(graph, frozen if folding else None, fusing)
+            return chosen
         made = choices(graph, frozen)
-        found, module.passes = made[fastest([functools.partial(_run, each) for each, _ in made])]
-        return found
+        chosen, module.passes = made[fastest([functools.partial(_run, each) for each, _ in made])]
+        return chosen
 
     def again(args) -> Graph:
         return of(program.again(args))

@@ -95,8 +95,8 @@ def joint_graph(function, args: tuple, kwargs: dict, reach) -> Joint:
             raise NotDivided("a result is a tensor that was there before, or is there twice")
         arguments = [i for i, x in enumerate(copies) if x.node is not None]
         reached = [x for x in held.values() if x.node is not None]
-        found = grad(outs, [*[copies[i] for i in arguments], *reached], begin, allow_unused=True)
-        gradients = [x for x in found if x is not None]
+        grads = grad(outs, [*[copies[i] for i in arguments], *reached], begin, allow_unused=True)
+        gradients = [x for x in grads if x is not None]
         graph = trace.finish([*leaves, *gradients])
         changed = any(leaf.grad is not grad for leaf, grad in before.items()) or any(
             type(x.node) is Leaf and x.node.grad is not None for x in copies)
@@ -105,7 +105,7 @@ def joint_graph(function, args: tuple, kwargs: dict, reach) -> Joint:
     graph.verify()
     numbers = iter(range(len(gradients)))
     return Joint(graph, [x.node is not None if isinstance(x, Tensor) else x for x in leaves], form, arguments, reached,
-                 [None if x is None else next(numbers) for x in found], held)
+                 [None if x is None else next(numbers) for x in grads], held)
 
 
 def _dense(layout):
@@ -190,14 +190,14 @@ def divide(joint: Joint, arguments: int) -> Halves:
 
 def _needed(values, nodes):
     """The nodes that values and other nodes need."""
-    found: set[Node] = set()
+    needed: set[Node] = set()
     pending = [*[value.node for value in values], *nodes]
     while pending:
         node = pending.pop()
-        if node is not None and node not in found:
-            found.add(node)
+        if node is not None and node not in needed:
+            needed.add(node)
             pending += [value.node for value in node.values()]
-    return found
+    return needed
 
 
 def _root(value):

@@ -99,7 +99,7 @@ class _Reader:
         into.append(value)
 
     def _typed(self, text):
-        found, at = [], 0
+        names, at = [], 0
         while at < len(text):
             match = _VALUE.match(text, at)
             if match is None:
@@ -107,9 +107,9 @@ class _Reader:
             name, kind, shape, strides, place, weak = match.groups()
             layout = Layout.of(dtype.by_name[kind], tuple(ast.literal_eval(shape)), ast.literal_eval(strides) if strides else None,
                                cpu if place is None else device(place), weak is not None)
-            found.append((name, layout))
+            names.append((name, layout))
             at = match.end() + (2 if text.startswith(", ", match.end()) else 0)
-        return found
+        return names
 
     def _tree(self, text):
         return ast.parse(_NAME.sub(r"v_.n_\1", text), mode="eval").body

@@ -117,13 +117,13 @@ def spent(tensor):
 
 def reached(roots):
     """All nodes that are reached from nodes."""
-    found, pending = set(), list(roots)
+    nodes, pending = set(), list(roots)
     while pending:
         node = pending.pop()
-        if node is not None and node not in found:
-            found.add(node)
+        if node is not None and node not in nodes:
+            nodes.add(node)
             pending += node.edges
-    return found
+    return nodes
 
 
 def overlap(tensors):

@@ -69,7 +69,7 @@ def refused_names(code, scope) -> list:
         code: it, and those of the functions inside it.
         scope: its globals.
     """
-    found, line, value = [], code.co_firstlineno, None
+    refused, line, value = [], code.co_firstlineno, None
     starts = dict(dis.findlinestarts(code))
     for instruction in dis.get_instructions(code):
         line = starts.get(instruction.offset) or line
@@ -83,8 +83,8 @@ def refused_names(code, scope) -> list:
             value = None
         said = is_allowed_name(value)
         if said:
-            found.append((said, line))
-    return found + [each for inner in code.co_consts if isinstance(inner, types.CodeType) for each in refused_names(inner, scope)]
+            refused.append((said, line))
+    return refused + [each for inner in code.co_consts if isinstance(inner, types.CodeType) for each in refused_names(inner, scope)]
 
 
 def same(a, b) -> bool:
@@ -310,13 +310,13 @@ class Reach:
         for i, (name, read, _, labels, words) in enumerate(self.held):
             self.held[i] = each = name, read, read(), labels, words      # equal constants may be other objects by now
             try:
-                found = None if words is None else words()
+                own = None if words is None else words()
             except (guards.Unknown, StopIteration, KeyError, ValueError):
-                found = None
-            if found is None:
+                own = None
+            if own is None:
                 rest.append(each)
             else:
-                pairs += found
+                pairs += own
         return pairs, rest
 
 

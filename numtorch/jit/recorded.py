@@ -110,10 +110,10 @@ class Half:
                 return None
             replay.running = True
             try:
-                found = replay.run(tensors)
+                results = replay.run(tensors)
             finally:
                 replay.running = False
-        return found and found[0]
+        return results and results[0]
 
 
 class CompiledFunctionBackward(Node):
@@ -122,7 +122,7 @@ class CompiledFunctionBackward(Node):
     Args:
         program: what was run.
         call: its arguments, as tensors and as they were given.
-        found: what forward's program gave.
+        outs: what forward's program gave.
 
     Attributes:
         layouts: of the results that have gradients.
@@ -131,16 +131,16 @@ class CompiledFunctionBackward(Node):
 
     __slots__ = ("program", "call", "layouts", "versions", "outputs")
 
-    def __init__(self, program, call, found) -> None:
+    def __init__(self, program, call, outs) -> None:
         tensors, halves, count = call[0], program.halves, len(program.kinds)
         arguments = [tensors[i] for i in program.arguments]
         self.program, self.call, self.extras = program, call, None
         self.edges = tuple([tensor.node for tensor in (*arguments, *program.reached)])
-        self.saved = [alias(found[i]) if i < count else found[i] for i in halves.own]      # of a result, without its node
+        self.saved = [alias(outs[i]) if i < count else outs[i] for i in halves.own]        # of a result, without its node
         self.saved += [tensors[i] for i in halves.arguments]
         self.saved += halves.reached
         self.versions = [tensor.memory.version for tensor in self.saved]
-        results = [out for out, kind in zip(found, program.kinds) if kind]
+        results = [out for out, kind in zip(outs, program.kinds) if kind]
         self.outputs, self.layouts = len(results), [out.layout for out in results]
         if self.outputs == 1:
             results[0].node = self
@@ -153,8 +153,8 @@ class CompiledFunctionBackward(Node):
         return [zeros(layout) if each is None else each
                 for each, layout in zip(grad if self.outputs > 1 else (grad,), self.layouts)]
 
-    def _to_edges(self, found):
-        return tuple([None if edge is None or i is None else found[i] for edge, i in zip(self.edges, self.program.given)])
+    def _to_edges(self, gradients):
+        return tuple([None if edge is None or i is None else gradients[i] for edge, i in zip(self.edges, self.program.given)])
 
     def backward(self, grad):
         begin = self._begin(grad)
@@ -200,13 +200,13 @@ class Recorded:
         Args:
             tensors, args, kwargs: its arguments, and those among them that are tensors.
         """
-        found = self.forward.run(tensors)
-        if found is None:
+        results = self.forward.run(tensors)
+        if results is None:
             return None
-        CompiledFunctionBackward(self, (tensors, args, kwargs), found)
+        CompiledFunctionBackward(self, (tensors, args, kwargs), results)
         if self.single:
-            return found[0],
-        outs = iter(found)
+            return results[0],
+        outs = iter(results)
         return unflatten([next(outs) if type(kind) is bool else kind for kind in self.results], self.form),
 
     def differentiate(self, given: list) -> list:
@@ -216,8 +216,8 @@ class Recorded:
             given: what backward's program is given.
         """
         given = list(map(in_order, given, self.backward.takes))
-        found = self.backward.run(given)
-        return self.backward.execute(given) if found is None else found
+        gradients = self.backward.run(given)
+        return self.backward.execute(given) if gradients is None else gradients
 
     def again(self, call, begin) -> list:
         """Gradients that have graphs: of the call as it is, once more."""
@@ -227,8 +227,8 @@ class Recorded:
                                "changed since, cannot be differentiated; call the function without compile")
         leaves = [*[tensors[i] for i in self.arguments], *self.reached]
         with enable_grad():
-            found, _ = flatten(self.function(*args, **kwargs))
-            outs = [x for x, kind in zip(found, self.results) if kind is True]
+            leaves_of_result, _ = flatten(self.function(*args, **kwargs))
+            outs = [x for x, kind in zip(leaves_of_result, self.results) if kind is True]
             grads = grad(outs, leaves, begin, create_graph=True, allow_unused=True)
         return [g for g, place in zip(grads, self.given) if place is not None]
 
@@ -260,11 +260,11 @@ class Recording:
             tensors, args, kwargs: its arguments, and those among them that are tensors.
         """
         for program in self.programs if self.stays is None else ():
-            found = program.call(tensors, args, kwargs)
-            if found is not None:
+            returned = program.call(tensors, args, kwargs)
+            if returned is not None:
                 if program is not self.programs[0]:
                     self.programs = [program, *[each for each in self.programs if each is not program]]
-                return found[0]
+                return returned[0]
         compiling_it = self.pending is not None and self.pending[1] is not None and self.pending[1].is_alive()
         if self.stays is not None or self.reason is not None or compiling_it:
             return self.function(*args, **kwargs)
@@ -364,9 +364,9 @@ class Recording:
                                       allow_unused=True)
 
         def eagerly():
-            result, outs, found = made_by(self.function)
-            return result, contents(outs, [g for g, place in zip(found, program.given) if place is not None])
-        found = None
+            result, outs, contents_of_programs = made_by(self.function)
+            return result, contents(outs, [g for g, place in zip(contents_of_programs, program.given) if place is not None])
+        contents_of_programs = None
         try:
             program.forward.capture(tensors, reach)
             before.restore()
@@ -376,11 +376,11 @@ class Recording:
             given = list(map(in_order, given, program.backward.takes))
             program.backward.capture(given, Reach([], {}, IGNORED))
             grads = program.backward.run(given)
-            found = contents(made[:len(program.kinds)], [grads[i] for i in program.given if i is not None])
+            contents_of_programs = contents(made[:len(program.kinds)], [grads[i] for i in program.given if i is not None])
         except Exception as error:
             self._failed(f"it is not captured: {error}")
         before.restore()
-        if found is None:
+        if contents_of_programs is None:
             return False, None
         nudge([*tensors, *held])
         try:
@@ -388,7 +388,7 @@ class Recording:
         finally:
             before.restore()
         result, wanted = eagerly()
-        if not all(map(alike, found, wanted, nudged)):
+        if not all(map(alike, contents_of_programs, wanted, nudged)):
             self._failed("its programs give something else")
             return True, result
         self.programs = [program, *self.programs[:PROGRAMS - 1]]
@@ -397,8 +397,8 @@ class Recording:
             after = self._snapshot(tensors, reach, args, kwargs)
 
             def replayed(*args, **kwargs):
-                found = program.call(tensors, args, kwargs)
-                return self.function(*args, **kwargs) if found is None else found[0]
+                contents_of_programs = program.call(tensors, args, kwargs)
+                return self.function(*args, **kwargs) if contents_of_programs is None else contents_of_programs[0]
             if not is_faster(lambda: made_by(replayed), lambda: made_by(self.function), after.restore):
                 self.stays = "as it is, it takes less time"
         return True, result

@@ -258,14 +258,14 @@ class Replay:
         words, status, tables = [], None, dict(launch.tables)
         for i, word in enumerate(launch.words[:-1]):
             if i == launch.status:
-                status = (ctypes.c_int64 * launch.found)()
+                status = (ctypes.c_int64 * launch.statuses)()
                 self.keep.append(status)
                 words.append([CONSTANT, ctypes.addressof(status), 0])
             elif i in tables:
                 words.append(self._table(program, tables[i]))
             else:
                 words.append(self._word(word))
-        statuses = [] if status is None else [[CONSTANT, ctypes.addressof(status) + 8 * i, 0] for i in range(launch.found)]
+        statuses = [] if status is None else [[CONSTANT, ctypes.addressof(status) + 8 * i, 0] for i in range(launch.statuses)]
         for word in statuses:
             program.add([self._store(word, 0)])
         program.add([[launch.native, *words, [CONSTANT, descriptor, 0]]])

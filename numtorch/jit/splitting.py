@@ -121,26 +121,26 @@ def _is_plain(value) -> bool:
 # ---------------------------------------------------------------- names
 def _names(nodes, context) -> set:
     """The names that statements or expressions read or write, without those of comprehensions."""
-    found: set = set()
+    names: set = set()
     pending = list(nodes)
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, context):
-                found.add(node.id)
+                names.add(node.id)
             continue
         if isinstance(node, ast.AugAssign) and context is ast.Load and isinstance(node.target, ast.Name):
-            found.add(node.target.id)
+            names.add(node.target.id)
         if context is ast.Store and isinstance(node, (ast.Import, ast.ImportFrom)):
-            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         if context is ast.Store and isinstance(node, ast.ExceptHandler) and node.name:
-            found.add(node.name)
+            names.add(node.name)
         if isinstance(node, _COMPREHENSIONS):
             bound = _names([g.target for g in node.generators], ast.Store)
-            found |= _names(ast.iter_child_nodes(node), context) - bound
+            names |= _names(ast.iter_child_nodes(node), context) - bound
             continue
         pending += ast.iter_child_nodes(node)
-    return found
+    return names
 
 
 def _certain(statement) -> set:

@@ -135,10 +135,10 @@ def _check(func, traced, args, tolerance):
         expected = func(*copies())
         for tensor, before in state:
             tensor.copy_(before)
-        found = traced(*copies())
+        results = traced(*copies())
         for tensor, before in state:
             tensor.copy_(before)
-    for number, (a, b) in enumerate(zip(tensors_in(found), tensors_in(expected))):
+    for number, (a, b) in enumerate(zip(tensors_in(results), tensors_in(expected))):
         try:
             assert_close(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
         except AssertionError as error:

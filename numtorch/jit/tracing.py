@@ -246,7 +246,7 @@ class Trace(Level):
         for i, (t, version) in enumerate(zip(inner, versions)):
             if isinstance(t, Tensor) and t.memory.version != version and not any(inner[j].memory is t.memory for j in writes):
                 writes.append(i)
-        found = [leaf for leaf in tensors_of(result) if not any(leaf is inner[i] for i in writes)]
+        results = [leaf for leaf in tensors_of(result) if not any(leaf is inner[i] for i in writes)]
         written = [(inner[i], tensors[i]) for i in writes]
         for i in writes:
             if not isinstance(tensors[i].layout, Traced):
@@ -254,9 +254,9 @@ class Trace(Level):
                 inner[i] = self.inside(tensors[i])
         node = Node(primitive.key, values, attributes, writes)
         node.draws = default_generator._offset != offset or any(isinstance(a, Generator) for a in attributes)
-        made = self.graph.call(node, [*[t.layout for t in found], *[inner[i].layout for i in writes]])
-        outer = [(t, self.result(t, value)) for t, value in zip(found, made)] + written
-        for i, value in zip(writes, made[len(found):]):
+        made = self.graph.call(node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
+        outer = [(t, self.result(t, value)) for t, value in zip(results, made)] + written
+        for i, value in zip(writes, made[len(results):]):
             self.store(inner[i], value)
         self._keep(node, inner, packed)
         return _mapped(result, outer)
@@ -381,8 +381,8 @@ class Trace(Level):
         op = PREFIX + node.primitive.key
         made = run_gradient(op, [self.inside(t) for t in tensors], attributes)
         values = self.emit(op, [None if t is None else self.value_of(t) for t in tensors], attributes, [t.layout for t in made])
-        found = iter([self.result(inside, value) for inside, value in zip(made, values)])
-        return [next(found) if wanted else None for wanted in attributes[2]]
+        gradients = iter([self.result(inside, value) for inside, value in zip(made, values)])
+        return [next(gradients) if wanted else None for wanted in attributes[2]]
 
     # ------------------------------------------------------------ what is saved for backward
     def pack(self, tensor):

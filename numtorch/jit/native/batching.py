@@ -95,8 +95,8 @@ def _varied(arg):
     return arg + steps
 
 
-def _compare(found, expected):
-    for a, b in zip(tensors_in(found), expected, strict=True):
+def _compare(results, expected):
+    for a, b in zip(tensors_in(results), expected, strict=True):
         assert_close(
             a, b, rtol=1e-3 if a.dtype.is_floating_point else 0, atol=1e-4 if a.dtype.is_floating_point else 0, equal_nan=True
         )

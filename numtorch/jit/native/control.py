@@ -157,13 +157,13 @@ def left(statements: list) -> set[int]:
     Args:
         statements: a program, simplified.
     """
-    found: set[int] = set()
+    labels: set[int] = set()
     for each in statements:
         if isinstance(each, Leave):
-            found.add(each.label)
+            labels.add(each.label)
         for part in inner(each):
-            found |= left(part)
-    return found
+            labels |= left(part)
+    return labels
 
 
 def simplified(statements: list) -> list:

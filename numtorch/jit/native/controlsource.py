@@ -55,11 +55,12 @@ class _Writer:
         if isinstance(each, Piece):
             return [f"if ((error = run_piece(run, &pieces[{each.content}])) != 0) return error;"]
         if isinstance(each, Let):
-            found, out = OPERATIONS[each.operation], self.declare(each.target)
-            text = found.text.format(*map(literal, each.operands), out=out)
-            if found.fails is None:
+            operation, out = OPERATIONS[each.operation], self.declare(each.target)
+            text = operation.text.format(*map(literal, each.operands), out=out)
+            if operation.fails is None:
                 return [f"{out} = {text};"]
-            return [f"if ((error = {text}) != 0) return error;" if found.fails == "" else f"if ({text}) return NAME_{found.fails};"]
+            return [f"if ((error = {text}) != 0) return error;" if operation.fails == "" else
+                    f"if ({text}) return NAME_{operation.fails};"]
         if isinstance(each, Set):
             return [f"{self.declare(each.target)} = {literal(each.source)};"]
         if isinstance(each, Load):

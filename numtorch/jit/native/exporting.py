@@ -64,9 +64,9 @@ def export_native(func: Any, example: Any, path: str, *, target: str | None = No
         raise RuntimeError(f"export_native: expected Linux, whose linkers take the kernels' object code, got {sys.platform}")
     if DISABLE_JIT or debugmemory.MODE:
         raise RuntimeError("export_native: kernels run as Python, or memory is watched (NUMBA_DISABLE_JIT, NUMTORCH_DEBUG_MEMORY)")
-    found = script_of(func)
+    script = script_of(func)
     args = tuple([each.detach().contiguous() if isinstance(each, Tensor) else each
-                  for each in as_inputs(example, found is not None)])
+                  for each in as_inputs(example, script is not None)])
     for tensor in tensors_in(args):
         if tensor.layout.device.type != "cpu" or tensor.layout.handler is not None:
             raise RuntimeError("export_native: the example is on another device or of a special layout")
@@ -74,13 +74,13 @@ def export_native(func: Any, example: Any, path: str, *, target: str | None = No
         return _elsewhere(func, args, os.fspath(path), target)
     name = processor.chosen() or f"this processor ({processor.name_and_features()[0]})"
     note = f"For {platform.machine()} Linux and {name}; made for up to {threads.get_num_threads()} threads."
-    return build(_program(func, found, args), os.fspath(path), note)
+    return build(_program(func, script, args), os.fspath(path), note)
 
 
-def _program(func, found, args):
+def _program(func, script, args):
     """What the library does: the launches of one call, or those of a script with its loops and conditions, where one call does not
     say all."""
-    if found is None:
+    if script is None:
         return Program(func, args)
     if all(isinstance(each, Tensor) for each in args):
         try:
@@ -89,7 +89,7 @@ def _program(func, found, args):
                 return program
         except Exception:                                # whatever it is, staging says it at its line
             pass
-    return ScriptProgram(*found, args)
+    return ScriptProgram(*script, args)
 
 
 def _elsewhere(func, args, path, target):

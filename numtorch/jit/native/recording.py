@@ -104,7 +104,7 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
     for tensor in args:
         if version(tensor.memory) != versions.get(id(tensor.memory), 0):
             raise RuntimeError("export_native: the function writes to its arguments")
-    found, results = Recorded(), list(tensors_in(result))
+    recorded, results = Recorded(), list(tensors_in(result))
     try:
         reader = Reader(watch, args, versions, data)
         steps = reader.read(watch.items)
@@ -112,11 +112,11 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
                   for i, tensor in enumerate(results) if tensor.layout.nbytes]
     except Unknown as error:
         raise RuntimeError(f"export_native: {error}") from None
-    found.inputs, found.outputs = [tensor.layout for tensor in args], [tensor.layout for tensor in results]
-    found.steps = [*[Copy(*each) for each in reader.memory.copies], *steps]
-    found.workspace = reader.memory.workspace
-    found.has_numbers = any(isinstance(each, (bool, int, float)) for each in flatten(result)[0])
-    return found
+    recorded.inputs, recorded.outputs = [tensor.layout for tensor in args], [tensor.layout for tensor in results]
+    recorded.steps = [*[Copy(*each) for each in reader.memory.copies], *steps]
+    recorded.workspace = reader.memory.workspace
+    recorded.has_numbers = any(isinstance(each, (bool, int, float)) for each in flatten(result)[0])
+    return recorded
 
 
 def _values(watch):
@@ -171,8 +171,8 @@ class Reader:
         words, tables, statuses = [], dict(launch.tables), []
         for i, word in enumerate(launch.words[:-1]):
             if i == launch.status:
-                status = self.memory.words_of(launch.found)
-                statuses = [status.moved(8 * n) for n in range(launch.found)]
+                status = self.memory.words_of(launch.statuses)
+                statuses = [status.moved(8 * n) for n in range(launch.statuses)]
                 words.append(status)
             elif i in tables:
                 table = self.memory.words_of(len(tables[i]))

@@ -207,19 +207,19 @@ class Argument(NamedTuple):
 
 def arguments_of(program: Any) -> list[Argument]:
     """The arguments, inputs first."""
-    found = []
+    arguments = []
     for is_input, kinds, stem in ((True, program.inputs, "input"), (False, program.outputs, "output")):
         for i, layout in enumerate(kinds):
             name = f"{stem}{i}" if len(kinds) > 1 else stem
             if isinstance(layout, str):
-                found.append(Argument(name, NUMBERS[layout], is_input, True, (), 1, 0))
+                arguments.append(Argument(name, NUMBERS[layout], is_input, True, (), 1, 0))
                 continue
             kind = str(layout.dtype).removeprefix("torch.")
             shape = tuple(layout.shape)[program.fixed is None:]
             pairs = 2 if kind.startswith("complex") else 1
             count = math.prod(shape)
-            found.append(Argument(name, TYPES[kind], is_input, False, shape, count * pairs, count * layout.dtype.itemsize))
-    return found
+            arguments.append(Argument(name, TYPES[kind], is_input, False, shape, count * pairs, count * layout.dtype.itemsize))
+    return arguments
 
 
 def prototype(name: str, program: Any) -> str:

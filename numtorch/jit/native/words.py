@@ -42,7 +42,7 @@ _NOT_PLANS = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, t
 
 def _arrays(prepared):
     """The NumPy arrays that prepared kernels keep, by address: descriptors, and tables that descriptors have the addresses of."""
-    found: dict = {}
+    arrays: dict = {}
     pending, seen = list(prepared), set()
     while pending:
         each = pending.pop()
@@ -51,10 +51,10 @@ def _arrays(prepared):
         seen.add(id(each))
         if isinstance(each, np.ndarray):
             if each.nbytes:
-                found[each.ctypes.data] = each
+                arrays[each.ctypes.data] = each
         else:
             pending += gc.get_referents(each)
-    return found
+    return arrays
 
 
 class Data:

@@ -81,8 +81,8 @@ def choices(graph: Graph, frozen: Mapping[str, Any] | None = None,
     Args:
         graph, frozen, memory_budget: as `optimized` has them.
     """
-    found = [optimized(graph, frozen, memory_budget=memory_budget)]
+    graphs = [optimized(graph, frozen, memory_budget=memory_budget)]
     if sum(node.op == "convolution" for node in graph.nodes) >= FEWEST:
         other = optimized(graph, frozen, memory_budget=memory_budget, channels_last=True)
-        found += [other] if "channels last" in other[1] else []
-    return found
+        graphs += [other] if "channels last" in other[1] else []
+    return graphs

@@ -57,9 +57,9 @@ def simplify(graph: Graph) -> int:
     for node in list(graph.nodes):
         if len(node.outputs) != 1 or node.draws or node.outputs[0] in ends:
             continue
-        found = simpler(node)
-        if found is not None:
+        value = simpler(node)
+        if value is not None:
             graph.nodes.remove(node)
-            graph.replace({node.outputs[0]: found})
+            graph.replace({node.outputs[0]: value})
             count += 1
     return count

@@ -90,32 +90,32 @@ class _State(Lives):
                 root = self.base.get(value, value)
                 if root in uses:
                     uses[root].append(number)
-        found = []
+        candidates = []
         for value in waiting:
             before = next(n for n in uses[value] if n >= place)
             if before > place and self.graph.nodes[before] not in tail:
                 calls = self.calls_for(value, place, before)
                 if calls is not None:
-                    found.append((sum(map(_cost, calls)) / self.sizes[value], value, before))
-        return [(value, before) for _, value, before in sorted(found, key=lambda each: each[0])]
+                    candidates.append((sum(map(_cost, calls)) / self.sizes[value], value, before))
+        return [(value, before) for _, value, before in sorted(candidates, key=lambda each: each[0])]
 
     def calls_for(self, value, place, before):
         """The calls by which a value can be had at another place, in order; None where it cannot."""
-        found: dict[Node, None] = {}
+        calls: dict[Node, None] = {}
         waiting = [v for v in self.aliases.get(value, [value]) if self.is_used_from(v, before)]
         while waiting:
             node = waiting.pop().node
-            if node in found:
+            if node in calls:
                 continue
-            if not can_repeat(node.outputs[0]) or len(found) >= MOST_CALLS:
+            if not can_repeat(node.outputs[0]) or len(calls) >= MOST_CALLS:
                 return None
-            found[node] = None
+            calls[node] = None
             for each in node.values():
                 root = self.base.get(each, each)
                 there = root in self.outside or self.first[root] <= place <= self.last[root] or self.last[root] >= before
                 if root is value or not there:
                     waiting.append(each)
-        return sorted(found, key=self.places.__getitem__)
+        return sorted(calls, key=self.places.__getitem__)
 
     def is_used_from(self, value, before):
         return value.node is not None and self.places[value.node] < before and self.last_use.get(value, -1) >= before

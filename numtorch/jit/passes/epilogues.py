@@ -104,9 +104,9 @@ def _with_bias(graph, node, place, product):
         bias = view("view.try_view", bias, ((features,),), Layout.of(out.dtype, (features,), None, out.device))
     first, second = product.inputs[:2]
     if product.op == "mm":
-        turned = second.node
-        if turned is not None and turned.op == "view.transpose" and set(turned.attributes) == {0, 1}:
-            second = turned.inputs[0]
+        transposed = second.node
+        if transposed is not None and transposed.op == "view.transpose" and set(transposed.attributes) == {0, 1}:
+            second = transposed.inputs[0]
         else:
             second = view("view.transpose", second, (0, 1), transpose(second.layout, 0, 1)[0])
     op = "linear" if product.op == "mm" else product.op

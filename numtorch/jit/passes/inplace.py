@@ -33,7 +33,7 @@ def writes_in_place(graph: Graph) -> dict[Node, frozenset[int]]:
     changed = {target for target, _ in graph.writes}
     root: dict[Value, Value] = {}                        # of memory that is not a value's own
     over: dict[Value, list[Value]] = {}                  # the values in a root's memory as it is now
-    found: dict[Node, frozenset[int]] = {}
+    written: dict[Node, frozenset[int]] = {}
 
     def memory(value):
         return root.get(value, value)
@@ -58,5 +58,5 @@ def writes_in_place(graph: Graph) -> dict[Node, frozenset[int]]:
                 continue
             places.add(i)
             root[out], over[home] = home, [out]
-        found[node] = frozenset(places)
-    return found
+        written[node] = frozenset(places)
+    return written

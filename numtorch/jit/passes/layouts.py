@@ -140,8 +140,8 @@ def _plain(layout):
 
 def _same(layout, wanted, op):
     """Whether a result lies as it did, or with channels last."""
-    turned = is_image(wanted) and op not in _ENDING and wanted is _plain(wanted) and layout is formatted(wanted, channels_last)
-    return layout is wanted or turned
+    last = is_image(wanted) and op not in _ENDING and wanted is _plain(wanted) and layout is formatted(wanted, channels_last)
+    return layout is wanted or last
 
 
 def _suits(node):
@@ -162,8 +162,8 @@ def _results(node, layouts):
         return empty(Layout.of(layout.dtype, layout.shape, layout.strides, _META, layout.weak))
     try:
         with no_grad():
-            found = run_op(node.op, [without_memory(l) for l in layouts], node.attributes, ())
+            results = run_op(node.op, [without_memory(l) for l in layouts], node.attributes, ())
     except (RuntimeError, NotImplementedError):
         return []
     home = node.outputs[0].layout.device
-    return [Layout.of(t.layout.dtype, t.layout.shape, t.layout.strides, home, t.layout.weak) for t in found]
+    return [Layout.of(t.layout.dtype, t.layout.shape, t.layout.strides, home, t.layout.weak) for t in results]

@@ -134,9 +134,9 @@ class Calling(Objects):
         if scripts is not None:
             if name in vars(module)["_plain"]:
                 return kind_of(vars(module)[name])
-            found = self.unit.method(module, name)
-            if found is not None:
-                return found.result if found.is_property else self.refuse(node, f"{name} is a method, call it")
+            method = self.unit.method(module, name)
+            if method is not None:
+                return method.result if method.is_property else self.refuse(node, f"{name} is a method, call it")
         elif name in vars(module) and not name.startswith("_"):
             return kind_of(vars(module)[name])
         return self.refuse(
@@ -286,9 +286,9 @@ class Calling(Objects):
     def _call_builtin(self, node, name):
         if name == "annotate" and len(node.args) == 2:
             kind = self.kinds_of(node.args[0])[0]
-            made, found = self.expression(node.args[1], kind)
-            if not fits(kind, found):
-                self.refuse(node, f"expected an expression of type {kind} but found one of type {found}")
+            made, actual = self.expression(node.args[1], kind)
+            if not fits(kind, actual):
+                self.refuse(node, f"expected an expression of type {kind} but found one of type {actual}")
             return made, kind
         if name == "isinstance" and len(node.args) == 2:
             made, _ = self.expression(node.args[0])
@@ -344,8 +344,8 @@ class Calling(Objects):
                 self.refuse(node, "format() in a script is of a literal with fields such as {} and {0:.3f}: or write an f-string")
             return made, STR
         if kind == TENSOR and vocabulary.is_method(name):
-            found = vocabulary.method_kind(name)
-            return made, (INT if node.args or node.keywords else list_of(INT)) if name in ("size", "stride") else found
+            method_kind = vocabulary.method_kind(name)
+            return made, (INT if node.args or node.keywords else list_of(INT)) if name in ("size", "stride") else method_kind
         table = {"List": vocabulary.LISTS, "Dict": vocabulary.DICTS, "str": vocabulary.STRINGS}.get(kind.name, {})
         if name in table:
             return made, self._container_method(node, name, kind, table[name])
@@ -361,8 +361,8 @@ class Calling(Objects):
 
     def _container_method(self, node, name, kind, said):
         if kind.name == "List":
-            if name == "append" and node.args and kind.of and not fits(kind.of[0], found := self.expression(node.args[0])[1]):
-                self.refuse(node, f"a {found} is appended to a {kind}")
+            if name == "append" and node.args and kind.of and not fits(kind.of[0], actual := self.expression(node.args[0])[1]):
+                self.refuse(node, f"a {actual} is appended to a {kind}")
             if name == "append" and node.args and isinstance(node.func.value, ast.Name) and kind.of == (ANY,) and \
                     node.func.value.id in self.env:
                 self.env[node.func.value.id] = list_of(self.expression(node.args[0])[1])

@@ -79,9 +79,9 @@ class ScriptClass:
         function = value.fget if isinstance(value, property) else value
         if not isinstance(function, types.FunctionType) or (name.startswith("__") and name not in SPECIAL):
             return None
-        found = self.methods[name] = self.unit.read_method(function, name, self)
-        found.is_property = isinstance(value, property)
-        return found
+        script = self.methods[name] = self.unit.read_method(function, name, self)
+        script.is_property = isinstance(value, property)
+        return script
 
     def attribute(self, name: str) -> Kind | None:
         """The type of an attribute that objects have; None where they have none of this name.

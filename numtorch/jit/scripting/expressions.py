@@ -57,11 +57,11 @@ class Expressions(Calling):
             is_and = isinstance(node.op, ast.And)
             saved, result = dict(self.env), is_and
             for each in node.values:
-                found = self.known(each)
-                if found is (not is_and):
+                value = self.known(each)
+                if value is (not is_and):
                     self.env = saved
-                    return found if result is is_and else None
-                if found is None:
+                    return value if result is is_and else None
+                if value is None:
                     result = None
                 self.env.update(self.learnt(each)[0 if is_and else 1])
             self.env = saved
@@ -252,12 +252,12 @@ class Expressions(Calling):
         saved, parts = dict(self.env), []
         is_and = isinstance(node.op, ast.And)
         for each in node.values:
-            found = self.known(each)
-            if found is is_and and len(parts) < len(node.values) - 1 and each is not node.values[-1]:
+            value = self.known(each)
+            if value is is_and and len(parts) < len(node.values) - 1 and each is not node.values[-1]:
                 self.env.update(self.learnt(each)[0 if is_and else 1])
                 continue                                 # decided by types: it says nothing
-            if found is (not is_and):
-                parts.append((ast.copy_location(ast.Constant(found), each), BOOL))
+            if value is (not is_and):
+                parts.append((ast.copy_location(ast.Constant(value), each), BOOL))
                 break
             parts.append(self.condition(each))
             self.env.update(self.learnt(each)[0 if is_and else 1])

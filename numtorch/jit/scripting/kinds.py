@@ -107,8 +107,8 @@ def parse_kind(node: ast.expr, named: Callable[[ast.expr], Kind | None] = lambda
         if left == NONE:
             return optional(right)
         return ANY if {left.name, right.name} - set(_NUMBERS) else NUMBER
-    if isinstance(node, (ast.Name, ast.Attribute)) and (found := named(node)) is not None:
-        return found
+    if isinstance(node, (ast.Name, ast.Attribute)) and (known := named(node)) is not None:
+        return known
     if isinstance(node, ast.Attribute):                  # torch.Tensor, typing.List
         node = ast.Name(node.attr)
     if isinstance(node, ast.Name):

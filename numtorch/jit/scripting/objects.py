@@ -46,9 +46,9 @@ class Objects:
 
     def object_attribute(self, node, owner, kind):
         """An attribute of an object, or a property."""
-        found = kind.of[0].attribute(node.attr)
-        if found is not None:
-            return ast.Attribute(owner, node.attr, ast.Load()), found
+        attribute_kind = kind.of[0].attribute(node.attr)
+        if attribute_kind is not None:
+            return ast.Attribute(owner, node.attr, ast.Load()), attribute_kind
         if node.attr in kind.of[0].constants:
             value = kind.of[0].constants[node.attr]
             return self.bind(value), kind_of(value)

@@ -58,12 +58,12 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
         return _class(obj, unit)
     if not isinstance(obj, types.FunctionType):
         raise TypeError(f"jit.script: expected a function or a module, got {type(obj).__name__}")
-    found = unit.functions[unit.add(obj)]
-    if not isinstance(found, Script):
+    scripted = unit.functions[unit.add(obj)]
+    if not isinstance(scripted, Script):
         raise NotSupportedError(f"jit.script: {obj.__name__} is under @jit.{getattr(obj, MODIFIER)}")
-    found.ready()
+    scripted.ready()
     unit.check_classes()
-    return ScriptedFunction(found)
+    return ScriptedFunction(scripted)
 
 
 def _class(kind, unit):

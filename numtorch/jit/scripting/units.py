@@ -193,12 +193,12 @@ class Unit:
         said = getattr(kind, "__annotations__", {})
         arguments = []
         for name in kind._fields:
-            found = TENSOR if name not in said else self.fields(said[name]).result if is_named_tuple(said[name]) else \
+            field_kind = TENSOR if name not in said else self.fields(said[name]).result if is_named_tuple(said[name]) else \
                 said_kind(said[name])
-            if found is None:
+            if field_kind is None:
                 raise NotSupportedError(f"jit.script: {kind.__name__}.{name} is annotated with {said[name]!r}, which is no type of "
                                         f"a script")
-            arguments.append((name, found))
+            arguments.append((name, field_kind))
         name = self._free(kind.__name__)
         self.known[id(kind)] = kind, name
         made = self.functions[name] = Fields(name, kind, arguments)
@@ -220,14 +220,14 @@ class Unit:
         made = self.functions[name] = ScriptClass(self, name, kind)
         for attribute, said in vars(kind).get("__annotations__", {}).items():
             if isinstance(said, str):                    # as names mean where its methods are
-                found: Any = Reader(vars(kind)["__init__"], self, True, {kind.__name__: kind}).kind(ast.Constant(said))
+                kind_of_attribute: Any = Reader(vars(kind)["__init__"], self, True, {kind.__name__: kind}).kind(ast.Constant(said))
             else:
-                found = self.fields(said).result if is_named_tuple(said) else \
+                kind_of_attribute = self.fields(said).result if is_named_tuple(said) else \
                     self.script_class(said).result if is_script_class(said) else said_kind(said)
-            if found is None:
+            if kind_of_attribute is None:
                 raise NotSupportedError(f"jit.script: {kind.__name__}.{attribute} is annotated with {said!r}, which is no type of "
                                         f"a script")
-            made.declared[attribute] = found
+            made.declared[attribute] = kind_of_attribute
         return made
 
     def named(self, node: ast.expr) -> Kind | None:
@@ -236,8 +236,8 @@ class Unit:
         Args:
             node: an annotation.
         """
-        found = self.functions.get(getattr(node, "attr", "")) if getattr(getattr(node, "value", None), "id", "") == UNIT else None
-        return found.result if isinstance(found, (Fields, ScriptClass)) else None
+        callee = self.functions.get(getattr(node, "attr", "")) if getattr(getattr(node, "value", None), "id", "") == UNIT else None
+        return callee.result if isinstance(callee, (Fields, ScriptClass)) else None
 
     def check_classes(self) -> None:
         """Check all methods of all classes."""
@@ -289,11 +289,11 @@ class Unit:
             node: where.
             name: of it.
         """
-        found = self.functions.get(name)
-        if found is None:
+        callee = self.functions.get(name)
+        if callee is None:
             refuse(caller.source, node, f"there is no function {name}" if name not in self.functions else
                    f"{name} calls itself, which no script does: write a loop", NotSupportedError)
-        return found.ready(caller, node) if isinstance(found, (Script, ScriptClass)) else found
+        return callee.ready(caller, node) if isinstance(callee, (Script, ScriptClass)) else callee
 
     # ------------------------------------------------------------ methods
     def method(self, module: Module, name: str) -> Any:
@@ -306,17 +306,17 @@ class Unit:
         scripts = vars(module).get("_scripts")
         if scripts is None:
             return None
-        found = scripts.get(name)
-        if found is None:
+        script = scripts.get(name)
+        if script is None:
             origin = self.origins.get(id(module))
             function = getattr(type(origin), name, None) if origin is not None else None
             is_property = isinstance(function, property)
             function = function.fget if isinstance(function, property) else function
             if not isinstance(function, types.FunctionType) or any(function is getattr(base, name, None) for base in _BASES):
                 return None
-            found = scripts[name] = self.read_method(function, name, module)
-            found.is_property = is_property
-        return found.ready() if isinstance(found, Script) else found
+            script = scripts[name] = self.read_method(function, name, module)
+            script.is_property = is_property
+        return script.ready() if isinstance(script, Script) else script
 
 
 def parsed(unit: Unit, text: str, file: str, owner: Any = None) -> Script:

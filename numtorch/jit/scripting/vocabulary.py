@@ -157,7 +157,7 @@ def _root() -> Any:
 @functools.cache
 def functions() -> dict[str, Any]:
     """What a script may call, by the path under `torch`."""
-    found: dict[str, Any] = {}
+    functions_by_name: dict[str, Any] = {}
     for space in _NAMESPACES:
         home = functools.reduce(getattr, space.split("."), _root()) if space else _root()
         for name in dir(home):
@@ -165,7 +165,7 @@ def functions() -> dict[str, Any]:
                 continue
             value = getattr(home, name)
             if callable(value) and not isinstance(value, type) and str(getattr(value, "__module__", "")).startswith(_ROOMS):
-                found[f"{space}.{name}" if space else name] = value
+                functions_by_name[f"{space}.{name}" if space else name] = value
     for name in (
         "tensor",
         "is_tensor",
@@ -177,12 +177,12 @@ def functions() -> dict[str, Any]:
         "is_complex",
     ):
         if hasattr(_root(), name):
-            found[name] = getattr(_root(), name)
-    found["device"] = device
-    found["autograd.grad"] = _root().autograd.grad
+            functions_by_name[name] = getattr(_root(), name)
+    functions_by_name["device"] = device
+    functions_by_name["autograd.grad"] = _root().autograd.grad
     for mode in MODES:
-        found[mode] = getattr(_root(), mode)
-    return found
+        functions_by_name[mode] = getattr(_root(), mode)
+    return functions_by_name
 
 
 @functools.cache
@@ -198,9 +198,9 @@ def paths() -> dict[int, str]:
 def constants() -> dict[str, Any]:
     """Values under `torch` that are no functions: dtypes, memory formats, layouts, numbers."""
     root = _root()
-    found = {str(each).removeprefix("torch."): each for each in vars(root).values() if isinstance(each, dtype)}
-    found.update({name: value for name in dtype.by_name if isinstance(value := getattr(root, name, None), dtype)})
-    found.update(
+    values = {str(each).removeprefix("torch."): each for each in vars(root).values() if isinstance(each, dtype)}
+    values.update({name: value for name in dtype.by_name if isinstance(value := getattr(root, name, None), dtype)})
+    values.update(
         {
             name: getattr(root, name)
             for name in (
@@ -219,8 +219,8 @@ def constants() -> dict[str, Any]:
             )
         }
     )
-    found.update({name: getattr(math, name) for name in ("inf", "nan", "pi", "e")})
-    return found
+    values.update({name: getattr(math, name) for name in ("inf", "nan", "pi", "e")})
+    return values
 
 
 @functools.cache

@@ -26,45 +26,45 @@ class Writer:
         self.tensors: list[Tensor] = []
         self.numbers: dict[int, int] = {}
 
-    def function(self, found: Any) -> dict:
+    def function(self, scripted: Any) -> dict:
         """A function.
 
         Args:
-            found: it.
+            scripted: it.
         """
-        return {"format": FORMAT, "kind": "function", "name": found._script.name, "units": [self.unit(found._script.unit)]}
+        return {"format": FORMAT, "kind": "function", "name": scripted._script.name, "units": [self.unit(scripted._script.unit)]}
 
-    def module(self, found: Any) -> dict:
+    def module(self, scripted: Any) -> dict:
         """A module.
 
         Args:
-            found: it.
+            scripted: it.
         """
-        root = self.add(found)
+        root = self.add(scripted)
         return {"format": FORMAT, "kind": "module", "root": root, "modules": self.modules,
                 "units": [self.unit(unit) for unit in self.units], "tensors": self.tensors}
 
     def unit(self, unit):
         return {name: self.entry(name, each) for name, each in unit.functions.items()}
 
-    def entry(self, name, found):
-        if isinstance(found, Script):
-            return {"text": found.text, **({"property": True} if found.is_property else {})}
-        if isinstance(found, ScriptClass):
-            return {"methods": {each: self.entry(each, script) for each, script in found.methods.items()},
-                    "declared": {each: str(kind) for each, kind in found.declared.items()}, "shared": dict(found.shared),
-                    "constants": dict(found.constants)}
-        if isinstance(found, Fields):
-            return {"fields": [(field, str(kind)) for field, kind in found.arguments],
-                    "defaults": [found.function._field_defaults[field] for field in found.places if field in found.with_default]}
-        if isinstance(found, Unused):
-            return {"unused": name, "result": str(found.result)}
-        if isinstance(found, Python):
+    def entry(self, name, entry):
+        if isinstance(entry, Script):
+            return {"text": entry.text, **({"property": True} if entry.is_property else {})}
+        if isinstance(entry, ScriptClass):
+            return {"methods": {each: self.entry(each, script) for each, script in entry.methods.items()},
+                    "declared": {each: str(kind) for each, kind in entry.declared.items()}, "shared": dict(entry.shared),
+                    "constants": dict(entry.constants)}
+        if isinstance(entry, Fields):
+            return {"fields": [(field, str(kind)) for field, kind in entry.arguments],
+                    "defaults": [entry.function._field_defaults[field] for field in entry.places if field in entry.with_default]}
+        if isinstance(entry, Unused):
+            return {"unused": name, "result": str(entry.result)}
+        if isinstance(entry, Python):
             raise RuntimeError(
                 f"jit.save: the script calls {name}, which is Python (torch.jit.ignore): mark it with torch.jit.unused, or "
                 "write it in the subset"
             )
-        return {"nested": found.function.content(), "result": str(found.result)}
+        return {"nested": entry.function.content(), "result": str(entry.result)}
 
     def tensor(self, tensor):
         """The number of a tensor; None for none."""
