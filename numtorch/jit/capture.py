@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autograd.engine import run_backward
-from ..exchange.scalars import number
+from ..exchange.scalars import number, recent_numbers
 from ..kernels.entries import Calls, is_entry
 from ..kernels.forks import survive_fork
 from ..nn.utils import parameters
@@ -295,7 +295,7 @@ class Watch:
                         _harmless.clear()
                     _harmless.add((type(owner), owner if type(owner) is ModuleType else None, function.__name__, kind))
                 return
-            if ours and self._is_known(code, function):
+            if ours and self._is_known(frame, function):
                 return
             self.stop(_said(code, function, ours), frame)
         else:
@@ -316,9 +316,13 @@ class Watch:
             elif kind == _LEGACY:
                 self.stop("modules of legacy are not captured", frame)
 
-    def _is_known(self, code, function):
+    def _is_known(self, frame, function):
         """Whether a C function is called where what it does is known."""
+        code = frame.f_code
         name, file = code.co_name, code.co_filename
+        if name == "divide" and file.endswith("/divisor.py"):           # it looks at its divisor: a number stays what it is
+            names = frame.f_locals
+            return any(names["addresses"][names["operand"]] == each.address for each in list(recent_numbers.values()))
         if file.endswith("/storage.py"):
             return name in STORAGE
         if name in ("clear_status", "read_status") and file.endswith("/status.py"):

@@ -519,3 +519,17 @@ def test_what_ran_in_a_call_stays_while_the_call_is_captured():
     watch = None
     gc.collect()
     assert described() is None
+
+
+def test_divisors_that_are_numbers_are_known():
+    """Integer division looks whether its divisor is 0; of a number that is decided once, of a tensor each time."""
+    @torch.compile(fullgraph=True)
+    def known(x):
+        return x // 6 + x % -4
+
+    x = torch.arange(-9, 9)
+    for _ in range(4):
+        assert torch.equal(known(x), x // 6 + x % -4)
+    assert "reads or writes elements" in str(torch.compile.explain(lambda x, y: x // y)(x, torch.tensor(3)))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.compile(lambda x: x // 0)(x)

@@ -2,6 +2,7 @@
 import math
 import shutil
 import subprocess
+import typing
 
 import numpy as np
 import pytest
@@ -238,6 +239,95 @@ class Decoder(nn.Module):
         return out, n, score, h
 
 
+def beams(logs, steps: int):
+    """The four likeliest ways, whose tokens move with them."""
+    best = torch.zeros(4)
+    tokens = torch.zeros(4, 8, dtype=torch.int64)
+    n = 0
+    while n < steps:
+        best, index = (best.unsqueeze(1) + logs[n]).flatten().topk(4)
+        tokens = tokens[index // 6]
+        tokens[:, n] = index % 6
+        n += 1
+        if float(best[0] - best[3]) > 3:
+            break
+    return best, tokens, n
+
+
+def sorting(x):
+    y = x.clone()
+    n = y.shape[0]
+    for i in range(n):
+        for j in range(n - i - 1):
+            if y[j] > y[j + 1]:
+                kept = y[j].clone()
+                y[j] = y[j + 1]
+                y[j + 1] = kept
+    return y
+
+
+class Pair(typing.NamedTuple):
+    low: torch.Tensor
+    turns: int
+
+
+def named(x):
+    pair = Pair(x, 0)
+    with torch.no_grad():
+        while pair.low.sum() < 20:
+            pair = Pair(pair.low * 2, pair.turns + 1)
+    return pair
+
+
+def several(x, n: int):
+    values = [n, n * 2, 3]
+    quotient, rest = divmod(n, 3)
+    total = 0
+    for i, row in enumerate(x):
+        if row.sum() > 1:
+            total += i
+    for bound, each in zip([1, 2], [x, x * 2]):
+        if each.sum() > bound:
+            total += bound
+    doubled = [float(value) * 2 for value in values]
+    if isinstance(n, int) and torch.equal(x, x * 1) and not torch.allclose(x, x + n):
+        total += 100
+    inside = 3 in values
+    del values[0]
+    return (sum(values), max(values), min(values), any([n > 1, n > 5]), all([n > 1, n < 5]), quotient, rest, total, doubled[1], inside,
+            len(values), round(float(n) / 2), x.shape[0] * n, pow(float(n), 2.0), x.tolist())
+
+
+class Layers(nn.Module):
+    """Of this package's own, in loops: convolution, norms, and an LSTM whose state goes round."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.lstm, self.most = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.LSTM(8, 8, batch_first=True), 2
+
+    @property
+    def twice(self):
+        return self.most * 2
+
+    def forward(self, x):
+        y = torch.relu(self.norm(self.conv(x)))
+        i = 0
+        while y.mean() < 1.0 and i < self.twice:
+            y = y * 1.7
+            y[y < 0.1] = 0.2
+            i += 1
+        s = y.flatten(2).transpose(1, 2)
+        h = torch.zeros(1, x.shape[0], 8)
+        c = torch.zeros(1, x.shape[0], 8)
+        n = 0
+        while n < 3:
+            s, (h, c) = self.lstm(s, (h, c))
+            if h.abs().max() > 0.9:
+                break
+            n += 1
+        return s, h, i, n
+
+
 class Halting(nn.Module):
     """Each row takes as many steps as it needs, on several threads."""
 
@@ -289,7 +379,9 @@ ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (n
         (buffer, vectors(10, (1, 0), (1, 0.3), (1, 0.5))), (unused_shapes, vectors(4, (1, 0.1), (1, 9))),
         (skipping, vectors(12, (1, 0), (0.5, 0), (0.9, 0), (0.3, 0), (0.21, 0))),
         (Decoder, [(torch.rand(1, 16) * 4 - 2, start, most) for start in (0, 3, 9) for most in (0, 1, 20, 21)] + [(torch.rand(1, 16), 11, 2)]),
-        (Halting, [(torch.rand(100, 96) * k - 1,) for k in (1, 0.1, 5)])]
+        (beams, [(torch.randn(8, 4, 6).log_softmax(2), n) for n in (8, 0, 3, 9)]), (sorting, vectors(12, (1, 0), (-1, 0))),
+        (named, vectors(4, (1, 0.1), (9, 9))), (several, [(torch.rand(3, 2), n) for n in (2, -1, 0, 3, 5, 7)]),
+        (Layers, [(torch.rand(2, 3, 16, 16) * k,) for k in (1, 3)]), (Halting, [(torch.rand(100, 96) * k - 1,) for k in (1, 0.1, 5)])]
 
 
 @pytest.mark.parametrize(("function", "inputs"), ROWS, ids=lambda each: getattr(each, "__name__", ""))
@@ -300,6 +392,24 @@ def test_a_library_computes_what_the_script_does(function, inputs, tmp_path):
     library = Library(tmp_path, script, *inputs[0])
     for args in inputs:
         library.check(*args)
+
+
+def traced(x):
+    while x.sum() < 10:
+        x = TRACED(x) + x.abs()
+    return x
+
+
+TRACED = torch.jit.trace(lambda x: torch.sin(x) * 2 + 1, torch.rand(4))
+
+
+def test_scripts_from_files_and_scripts_that_call_traces_are_exported(tmp_path):
+    library = Library(tmp_path, torch.jit.script(traced), torch.rand(4))
+    library.check(torch.rand(4) / 9)
+    torch.jit.script(Decoder().eval()).save(str(tmp_path / "decoder.pt"))
+    (tmp_path / "loaded").mkdir()
+    loaded = Library(tmp_path / "loaded", torch.jit.load(str(tmp_path / "decoder.pt")), torch.rand(1, 16), 0, 12)
+    loaded.check(torch.rand(1, 16), 2, 20)
 
 
 def test_integers_beyond_64_bits_are_an_error(tmp_path):

@@ -36,9 +36,12 @@ def export_native(func: Any, example: Any, path: str, *, target: str | None = No
     them, the kernels' machine code, and the weights. Sizes are those of the example; the number of rows is free where rows are
     computed one by one, which is tried. Only a C compiler is needed, here.
 
+    A script keeps its conditions and loops, where these depend on elements or on arguments that are numbers: both are C.
+
     Args:
         func: a function, a module, or what `jit.trace`, `jit.script` or `jit.load` returned.
-        example: a tensor, or a tuple of them: the arguments.
+        example: a tensor, or a tuple of them: the arguments. Those of a script may be numbers too, which the library is given as
+            `int64_t`, `double` and `uint8_t`.
         path: the library is `path.so`, the header `path.h`, the example `path_example.c`; functions in it begin with the last part.
         target: a baseline of processors, `"x86-64-v3"` or `"x86-64-v4"`, that the library is for; by default this processor. The
             program is traced for that.
@@ -47,8 +50,9 @@ def export_native(func: Any, example: Any, path: str, *, target: str | None = No
         The names of the files: `library`, `header` and `example`.
 
     Raises:
-        RuntimeError: the function does what no library can (reads values, draws, writes to what is there already), or there is no C
-            compiler.
+        RuntimeError: the function does what no library can (draws, writes to what is there already; reads values, where it is no
+            script; of a script, with the line and what to write instead), or there is no C compiler.
+        TypeError: an argument is no tensor, and of a script no number either.
         ValueError: an unknown target.
 
     Example:

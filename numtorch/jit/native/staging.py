@@ -325,11 +325,11 @@ class Stager(Loops, Evaluating, Merging):
         return True
 
     def _do_With(self, node):
-        if any(self.text(item.context_expr) for item in node.items):
+        if any(self.turns_on(item.context_expr) for item in node.items):
             self.refuse("gradients are not computed in a library: `with torch.no_grad()` may stand in it, and has no effect")
         return self.body(node.body)
 
-    def text(self, call):
+    def turns_on(self, call):
         """Whether a `with` turns gradients on."""
         return self.frames[-1].names[call.func.id].__name__ != "no_grad"
 
