@@ -412,6 +412,18 @@ def test_scripts_from_files_and_scripts_that_call_traces_are_exported(tmp_path):
     loaded.check(torch.rand(1, 16), 2, 20)
 
 
+def views(x, i: int):
+    return x[i], x.narrow(1, i, 3)
+
+
+def test_the_examples_own_numbers_may_be_out_of_range(tmp_path):
+    """What a number is in the example decides nothing."""
+    library = Library(tmp_path, torch.jit.script(views), torch.rand(1, 3), 9)
+    library.example = torch.rand(1, 3), 0
+    for i in (0, -1, 1, 9):
+        library.check(torch.rand(1, 3), i)
+
+
 def test_integers_beyond_64_bits_are_an_error(tmp_path):
     library = Library(tmp_path, torch.jit.script(whole), 7, 2, 0.5)
     for a, b, wrong in ((1 << 62, 3, True), (1 << 62, 1, False), (-1 << 63, 1, True), (-1 << 63, -1, True), ((1 << 61) - 1, -2, False)):

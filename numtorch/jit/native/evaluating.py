@@ -52,7 +52,8 @@ class Evaluating(Calls):
             result = self.refuse("a number that depends on elements stands where one is needed that is known when the library is "
                                  "made")
         except Exception as error:
-            result = self.refuse(f"this raises for arguments of these layouts ({type(error).__name__}: {error})")
+            result = self.refuse("this raises with tensors of these layouts, or with the example's elements "
+                                 f"({type(error).__name__}: {error})")
         finally:
             if self.watch is not None:
                 sys.setprofile(None)
@@ -393,7 +394,8 @@ class Evaluating(Calls):
             self.refuse(f"dimension {dim} has {size} elements")
         place = self.let("index", start, size) if length is None else self.let("narrow", start, size, length)
         first = tensor.select(dim, 0) if length is None else tensor.narrow(dim, 0, length)
-        here = tensor.select(dim, place.value) if length is None else tensor.narrow(dim, place.value, length)
+        at = min(place.value, size - (1 if length is None else length))
+        here = tensor.select(dim, at) if length is None else tensor.narrow(dim, at, length)
         self.pointers += 1
         made = self.memory(first.layout, self.pointers - 1)
         self.roots[id(made.memory)] = tensor.memory
