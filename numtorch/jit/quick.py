@@ -232,12 +232,12 @@ class _Writer:
             words += [descriptor, complaints[0].progress_address if complaints else 0, len(complaints)]
         chain = (ctypes.c_int64 * len(words))(*words)
         self.keep += [reached, table, chain, programs]
-        found = self.name("reached", reached)
+        name = self.name("reached", reached)
         self.add(f"kernel(block_address, {ctypes.addressof(table)}, {ctypes.addressof(chain)})",
-                 f"if {found}.value != {len(programs) + 1}:", indent=2)
+                 f"if {name}.value != {len(programs) + 1}:", indent=2)
         if pairs:
-            self.add(f"if not {found}.value:", "    return MISS", indent=3)
-        self.add(f"complain(replay, {self.name('programs', [each[3] for each in programs])}[{found}.value - 1])", indent=3)
+            self.add(f"if not {name}.value:", "    return MISS", indent=3)
+        self.add(f"complain(replay, {self.name('programs', [each[3] for each in programs])}[{name}.value - 1])", indent=3)
 
     def _is_constant(self, update):
         """Whether a step's coefficients are what they were as long as the group's options are. Then these are among the words."""

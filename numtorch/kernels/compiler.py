@@ -151,9 +151,9 @@ def _with_bodies(numba, function, names, compute, signature, numba_signature, fa
     in_kernels[0] = True
     try:
         with frontend.few_implementations():
-            found = templates.find(key, bodies)
-            if found is not None:
-                return found
+            known = templates.find(key, bodies)
+            if known is not None:
+                return known
             template = templates.Template(bodies)
             bound = bind(function, template.names(), compute)
             made = numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
@@ -195,11 +195,11 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
     from . import frontend
     with _optimised_once(numba) as optimise, frontend.without_collector():
-        found = _with_bodies(numba, function, names, compute, signature, numba_signature, fastmath)
-        if found is None:
+        linked = _with_bodies(numba, function, names, compute, signature, numba_signature, fastmath)
+        if linked is None:
             compiled = _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath)
-            found = llvm.parse_bitcode(compiled.library._final_module.as_bitcode()), compiled.fndesc.llvm_func_name
-        module, inner = found
+            linked = llvm.parse_bitcode(compiled.library._final_module.as_bitcode()), compiled.fndesc.llvm_func_name
+        module, inner = linked
         if interleave:
             module = llvm.parse_assembly(with_loops_interleaved(str(module), inner, interleave))
         module.link_in(llvm.parse_assembly(entry_points(symbol, inner, signature, nogil)))

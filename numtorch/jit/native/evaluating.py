@@ -96,13 +96,13 @@ class Evaluating(Calls):
         return self._elements(node.elts)
 
     def _elements(self, nodes):
-        found: list = []
+        elements: list = []
         for each in nodes:
             if isinstance(each, ast.Starred):
-                found += self.parts(self.evaluate(each.value))
+                elements += self.parts(self.evaluate(each.value))
             else:
-                found.append(self.evaluate(each))
-        return found
+                elements.append(self.evaluate(each))
+        return elements
 
     def _of_Dict(self, node):
         return {self._key(key): self.evaluate(value) for key, value in zip(node.keys, node.values)}
@@ -112,18 +112,18 @@ class Evaluating(Calls):
         return self.refuse("a dict's key is not known when the library is made") if isinstance(key, (Number, Tensor)) else key
 
     def _of_ListComp(self, node):
-        found: list = []
-        self._comprehension(node.generators, lambda: found.append(self.evaluate(node.elt)))
-        return found
+        elements: list = []
+        self._comprehension(node.generators, lambda: elements.append(self.evaluate(node.elt)))
+        return elements
 
     def _of_DictComp(self, node):
-        found: dict = {}
+        entries: dict = {}
 
         def add():
             key = self._key(node.key)
-            found[key] = self.evaluate(node.value)
+            entries[key] = self.evaluate(node.value)
         self._comprehension(node.generators, add)
-        return found
+        return entries
 
     def _comprehension(self, generators, add):
         env = self.frames[-1].env
@@ -187,8 +187,8 @@ class Evaluating(Calls):
             finally:
                 self.nodes.pop()
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            found = self.condition(node.operand)
-            return not found if isinstance(found, bool) else self.let("bool.not", found)
+            inner = self.condition(node.operand)
+            return not inner if isinstance(inner, bool) else self.let("bool.not", inner)
         return self.truth(self.evaluate(node))
 
     def _one_after_another(self, is_and, parts):
@@ -233,10 +233,10 @@ class Evaluating(Calls):
     def _of_Compare(self, node):
         def pair(left, number):
             right = self.evaluate(node.comparators[number])
-            found = self.compare(node.ops[number], left, right)
+            result = self.compare(node.ops[number], left, right)
             if number + 1 == len(node.ops):
-                return found
-            return self._one_after_another(True, [lambda: found, lambda: pair(right, number + 1)])
+                return result
+            return self._one_after_another(True, [lambda: result, lambda: pair(right, number + 1)])
         return pair(self.evaluate(node.left), 0)
 
     def compare(self, op: ast.cmpop, a: Any, b: Any) -> Any:
@@ -244,8 +244,10 @@ class Evaluating(Calls):
         if isinstance(op, (ast.Is, ast.IsNot)):
             return (a is b) is isinstance(op, ast.Is)
         if isinstance(op, (ast.In, ast.NotIn)):
-            found = self._contains(a, b)
-            return found if isinstance(op, ast.In) else not found if isinstance(found, bool) else self.let("bool.not", found)
+            contained = self._contains(a, b)
+            if isinstance(op, ast.In):
+                return contained
+            return not contained if isinstance(contained, bool) else self.let("bool.not", contained)
         symbol = SYMBOLS[type(op)]
         if isinstance(b, Tensor) and not isinstance(a, Tensor):
             a, b, symbol = b, a, _OTHER_WAY[symbol]
@@ -265,8 +267,8 @@ class Evaluating(Calls):
             return self.condition(node)
         symbol, value = SYMBOLS[type(node.op)], self.evaluate(node.operand)
         if isinstance(value, Number):
-            found = self.arithmetic.unary(symbol, value)
-            return self.refuse(f"`{symbol}` of a {value.kind} is not in a library") if found is None else found
+            number = self.arithmetic.unary(symbol, value)
+            return self.refuse(f"`{symbol}` of a {value.kind} is not in a library") if number is None else number
         return self.apply(getattr(operator, symbol), value)
 
     def _of_BinOp(self, node):
@@ -290,11 +292,11 @@ class Evaluating(Calls):
                 function = getattr(operator, f"i{symbol}")
             return self.apply(function, a, b)
         if is_number(a) and is_number(b):
-            found = self.arithmetic.binary(symbol, a, b)
-            if found is None and symbol == "pow":
+            number = self.arithmetic.binary(symbol, a, b)
+            if number is None and symbol == "pow":
                 self.refuse("whether an int to the power of an int is an int depends on elements: write float(a) ** b")
             return self.refuse(f"`{symbol}` of a {arithmetic.kind_of(a)} and a {arithmetic.kind_of(b)} is not in a library") \
-                if found is None else found
+                if number is None else number
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if symbol == "pow":                          # 2 has a kernel of its own
                 self.refuse("a power with a number that depends on elements is rounded in its own way: make a tensor of it, "

@@ -46,20 +46,20 @@ class Loops:
         key = (*self.path, id(node))
 
         def test(around):
-            found = self.condition(node.test)
-            if found is False:
+            holds = self.condition(node.test)
+            if holds is False:
                 self.leave(around.breaks, around.exit)
                 return False
-            if found is not True:
-                self.branch(found, lambda: True, lambda: self.leave(around.breaks, around.exit))
+            if holds is not True:
+                self.branch(holds, lambda: True, lambda: self.leave(around.breaks, around.exit))
             return True
 
         def turns():
             for _ in range(MOST_TURNS + 1):
-                found = self.condition(node.test)
-                if not isinstance(found, bool):
+                holds = self.condition(node.test)
+                if not isinstance(holds, bool):
                     raise self.known.unrolled[key]
-                if not found:
+                if not holds:
                     return
                 yield lambda: None
             raise self.known.unrolled[key]
@@ -69,37 +69,37 @@ class Loops:
 
     def _do_For(self, node):
         key = (*self.path, id(node))
-        found = self.evaluate(node.iter)
-        rows, item = found, lambda i: i
+        iterated = self.evaluate(node.iter)
+        rows, item = iterated, lambda i: i
         if isinstance(rows, Tensor):
-            found, item = Range(0, self.apply(len, rows), 1), lambda i: self.element(rows, i)
-        if isinstance(found, Range) and not (found.is_known() and (len(found.known()) * self.copies <= FEW_TURNS or
-                                                                   key in self.known.unrolled)):
-            return self._counted(key, node, found, item)
-        items, before = self.parts(found), self.copies
+            iterated, item = Range(0, self.apply(len, rows), 1), lambda i: self.element(rows, i)
+        if isinstance(iterated, Range) and not (iterated.is_known() and (len(iterated.known()) * self.copies <= FEW_TURNS or
+                                                                         key in self.known.unrolled)):
+            return self._counted(key, node, iterated, item)
+        items, before = self.parts(iterated), self.copies
         self.copies *= max(len(items), 1)
         goes_on = self.written_out(node, (lambda each=each: self.store(node.target, item(each)) for each in items))
         self.copies = before
         return goes_on
 
-    def _counted(self, key, node, found, item):
+    def _counted(self, key, node, steps, item):
         """A loop over a range, with a counter that the script does not see."""
-        length = len(found.known()) if found.is_known() else self.let("range.length", found.start, found.stop, found.step)
+        length = len(steps.known()) if steps.is_known() else self.let("range.length", steps.start, steps.stop, steps.step)
         counter = self.new_number("int", 0)
         self.emit(Set(counter, 0))
 
         def test(around):
             self.branch(self.let("int.lt", counter, length), lambda: True, lambda: self.leave(around.breaks, around.exit))
-            if (found.start, found.step) == (0, 1) if found.is_known() else False:
+            if (steps.start, steps.step) == (0, 1) if steps.is_known() else False:
                 number = self.let("int.add", counter, 0)
             else:
-                number = self.let("int.add", found.start, self.let("int.mul", counter, found.step))
+                number = self.let("int.add", steps.start, self.let("int.mul", counter, steps.step))
             self.store(node.target, item(number))
             return True
 
         def again():
             self.emit(Set(counter, self.let("int.add", counter, 1)))
-        return self.loop(key, node, test, again, found.is_known() and len(found.known()) <= MOST_TURNS)
+        return self.loop(key, node, test, again, steps.is_known() and len(steps.known()) <= MOST_TURNS)
 
     def loop(self, key: tuple, node: ast.stmt, test: Callable, again: Callable, is_counted: bool) -> bool:
         """A loop that the library runs.
@@ -223,7 +223,7 @@ class Loops:
     def _end(self, key, head, slots, versions):
         """The end of a turn: what the next one begins with goes where it finds it."""
         carried = self.known.carried[key]
-        found: dict[tuple, Any] = {}
+        changes: dict[tuple, Any] = {}
         tensors: list = []
         numbers: list = []
 
@@ -231,7 +231,7 @@ class Loops:
             if place in slots:
                 slot = slots[place]
                 if isinstance(now, Unmerged):
-                    found[place] = "other", now.reason
+                    changes[place] = "other", now.reason
                 elif isinstance(slot, Tensor) and isinstance(now, Tensor) and alike(slot.layout, now.layout):
                     if not same(slot, now):
                         tensors.append((slot, now))
@@ -239,17 +239,17 @@ class Loops:
                     if now is not slot:
                         numbers.append((slot, now))
                 else:
-                    found[place] = "other", f"{said(was)} before a turn of a loop and {said(now)} after it"
+                    changes[place] = "other", f"{said(was)} before a turn of a loop and {said(now)} after it"
             elif isinstance(was, Unmerged):
                 return
             elif is_container(was) and type(was) is type(now):
                 contents = head[id(was)][1]
                 if (list(contents) if isinstance(contents, dict) else len(contents)) != (
                         list(now) if isinstance(now, dict) else len(now)):
-                    found[place] = "other", f"a {type(was).__name__} that grows or shrinks in a loop"
+                    changes[place] = "other", f"a {type(was).__name__} that grows or shrinks in a loop"
                     return
                 if was is not now and carried.get(place) != "container":
-                    found[place] = "container", None
+                    changes[place] = "container", None
                 for name in contents if isinstance(contents, dict) else range(len(contents)):
                     look(contents[name], now[name], (*place, name))
             elif isinstance(was, tuple) and type(was) is type(now) and len(was) == len(now):
@@ -257,17 +257,17 @@ class Loops:
                     look(a, b, (*place, i))
             elif not same(was, now):
                 can = (isinstance(was, Tensor) and isinstance(now, Tensor)) or (is_number(was) and is_number(now))
-                found[place] = ("carried", None) if can else ("other", unmerged([was, now]).reason)
+                changes[place] = ("carried", None) if can else ("other", unmerged([was, now]).reason)
         for depth, frame in enumerate(self.frames):
             contents = head[id(frame.env)][1]
             for name, was in contents.items():
                 if name in frame.env:
                     look(was, frame.env[name], (depth, name))
-        for place, (how, why) in found.items():
+        for place, (how, why) in changes.items():
             if carried.get(place) != how:
                 carried[place] = how
                 carried[place, "why"] = why  # type: ignore[index]
-        if found:
+        if changes:
             self.is_stale = True
         else:
             self._carry(tensors, numbers, slots, versions)

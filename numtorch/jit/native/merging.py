@@ -160,17 +160,17 @@ class Merging:
     # ------------------------------------------------------------ states
     def held(self) -> dict:
         """The contents of all variables, and of all lists and dicts that they reach."""
-        found: dict = {}
+        contents: dict = {}
         pending: list = [frame.env for frame in self.frames]
         while pending:
             each = pending.pop()
             if isinstance(each, tuple):
                 pending += [part for part in each if isinstance(part, (tuple, list, dict))]
-            elif is_container(each) and id(each) not in found:
-                found[id(each)] = each, each.copy()
+            elif is_container(each) and id(each) not in contents:
+                contents[id(each)] = each, each.copy()
                 pending += [part for part in (each.values() if isinstance(each, dict) else each)
                             if isinstance(part, (tuple, list, dict))]
-        return found
+        return contents
 
     def restore(self, held: dict) -> None:
         """Have all variables hold again what they held."""
@@ -237,16 +237,16 @@ class Merging:
     @staticmethod
     def leaves(held: dict) -> list[Tensor]:
         """The tensors that variables hold, each as often as they do."""
-        found = []
+        tensors = []
         pending: list = [value for container, contents in held.values()
                          for value in (contents.values() if isinstance(contents, dict) else contents)]
         while pending:
             each = pending.pop()
             if isinstance(each, Tensor):
-                found.append(each)
+                tensors.append(each)
             elif isinstance(each, tuple):
                 pending += each
-        return found
+        return tensors
 
 
 class _Join:

@@ -239,11 +239,11 @@ class Calls:
         return [self._listed(self.element(tensor, i)) for i in range(tensor.shape[0])]
 
     def _of_module(self, owner, name, args, kwargs):
-        found = vars(owner).get("_scripts", {}).get(name)
-        if found is not None:
-            if not isinstance(found, Script):
+        script = vars(owner).get("_scripts", {}).get(name)
+        if script is not None:
+            if not isinstance(script, Script):
                 self.refuse(f"{name} is Python (torch.jit.ignore), and stays here")
-            return self.call_script(found, (owner, *args), kwargs)
+            return self.call_script(script, (owner, *args), kwargs)
         if name in owner._modules:
             return self.call(owner._modules[name], args, kwargs)
         return self.apply(getattr(owner, name), *[self.as_operand(each) for each in args], **kwargs)
@@ -260,8 +260,8 @@ class Calls:
             return self.arithmetic.of_kind(number, name)
         if name in ("list", "tuple", "enumerate", "zip", "reversed"):
             lists = [self.parts(each) for each in args]
-            found = list(function(*lists, **kwargs))
-            return found if name != "tuple" else tuple(found)
+            items = list(function(*lists, **kwargs))
+            return items if name != "tuple" else tuple(items)
         if name == "len" and isinstance(args[0], Range):
             return len(self.parts(args[0]))
         if not is_dynamic(args) and not any(isinstance(each, Tensor) for each in args):

@@ -88,11 +88,11 @@ class Checker(Expressions):
             if each.arg in defaults:
                 if not _is_literal(defaults[each.arg]):
                     self.refuse(defaults[each.arg], "a default is a literal")
-                made[each.arg], found = self.expression(defaults[each.arg])
+                made[each.arg], actual = self.expression(defaults[each.arg])
                 if kind is None:
-                    kind = ANY if found == NONE else found
-                elif not fits(kind, found):
-                    self.refuse(each, f"Expected a default value of type {kind} on parameter \"{each.arg}\", got {found}")
+                    kind = ANY if actual == NONE else actual
+                elif not fits(kind, actual):
+                    self.refuse(each, f"Expected a default value of type {kind} on parameter \"{each.arg}\", got {actual}")
             kind = kind or TENSOR
             self.env[each.arg] = self.declared[each.arg] = kind
             self.arguments.append((each.arg, kind))
@@ -188,13 +188,13 @@ class Checker(Expressions):
         self.declared[node.target.id] = kind
         if node.value is None:
             return [ast.Pass()], True
-        value, found = self.expression(node.value, kind)
-        if not fits(kind, found):
+        value, actual = self.expression(node.value, kind)
+        if not fits(kind, actual):
             self.refuse(
-                node, f"Variable '{node.target.id}' is annotated with type {kind} but is being assigned to a value of type {found}"
+                node, f"Variable '{node.target.id}' is annotated with type {kind} but is being assigned to a value of type {actual}"
             )
         self.env.pop(node.target.id, None)
-        self._set(node.target.id, kind if found == NONE or kind.name != "Optional" else found)
+        self._set(node.target.id, kind if actual == NONE or kind.name != "Optional" else actual)
         return [ast.Assign([ast.copy_location(ast.Name(node.target.id, ast.Store()), node.target)], value)], True
 
     def _annotated_attribute(self, node, kind):
@@ -204,8 +204,8 @@ class Checker(Expressions):
         self.owner.declared[node.target.attr] = kind
         if node.value is None:
             return [ast.Pass()], True
-        value, found = self.expression(node.value, kind)
-        return [ast.Assign([self.store(node.target, found, node)], value)], True
+        value, actual = self.expression(node.value, kind)
+        return [ast.Assign([self.store(node.target, actual, node)], value)], True
 
     def _do_AugAssign(self, node):
         target = node.target
