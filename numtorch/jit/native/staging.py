@@ -116,14 +116,14 @@ class Stager(Loops, Evaluating, Merging):
             operation: of `arithmetic.OPERATIONS`.
             operands: numbers.
         """
-        found = OPERATIONS[operation]
+        known = OPERATIONS[operation]
         try:
-            value = found.python(*[each.value if isinstance(each, Number) else each for each in operands])
-            if type(value).__name__ != found.kind or (found.kind == "int" and not -1 << 63 <= value < 1 << 63):
-                value = PLACEHOLDER[found.kind]
+            value = known.python(*[each.value if isinstance(each, Number) else each for each in operands])
+            if type(value).__name__ != known.kind or (known.kind == "int" and not -1 << 63 <= value < 1 << 63):
+                value = PLACEHOLDER[known.kind]
         except (ArithmeticError, ValueError, IndexError):
-            value = PLACEHOLDER[found.kind]
-        made = self.new_number(found.kind, value)
+            value = PLACEHOLDER[known.kind]
+        made = self.new_number(known.kind, value)
         self.emit(Let(made, operation, operands))
         return made
 
