@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...tensor import Tensor
 from ..scripting.problems import NotSupportedError
@@ -38,8 +38,8 @@ class Loops:
     frames: list
     copies: int                                          # of the body of the innermost loop, in loops that are written out
 
-    def __getattr__(self, name: str) -> Any:             # what stands in the other files of staging
-        raise AttributeError(name)
+    if TYPE_CHECKING:                                    # what stands in the other files of staging
+        def __getattr__(self, name: str) -> Any: ...
 
     # ------------------------------------------------------------ loops
     def _do_While(self, node):

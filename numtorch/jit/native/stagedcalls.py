@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...devices import cpu
 from ...dtypes import dtype, float64, get_default_dtype, int64
@@ -55,8 +55,8 @@ class Calls:
     nodes: list
     arithmetic: Any
 
-    def __getattr__(self, name: str) -> Any:             # what stands in staging.py and evaluating.py
-        raise AttributeError(name)
+    if TYPE_CHECKING:                                    # what stands in staging.py and evaluating.py
+        def __getattr__(self, name: str) -> Any: ...
 
     # ------------------------------------------------------------ values
     def parts(self, value: Any) -> list:
