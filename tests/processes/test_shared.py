@@ -165,7 +165,7 @@ def test_one_block_after_another_has_the_pages_of_the_last(last, nbytes):
     before = large_bytes(), memory()
     fork = mp.get_context("fork")
     queue, dropped = fork.Queue(), fork.Queue()
-    process = fork.Process(target=drop_what_comes, args=(queue, dropped))
+    process = fork.Process(target=drop_what_comes, args=(queue, dropped), daemon=True)
     process.start()
     for _ in range(10):
         places, addresses, times = [], [], [time.monotonic()]
