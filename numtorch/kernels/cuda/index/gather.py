@@ -121,8 +121,9 @@ def _elements(row):
     return row[1] * row[4]
 
 
-_forms = {host.take: Form(take_elements, _elements),
-          host.put: Form(put_elements, _elements, _way_to_put, first=Form(check_positions, lambda row: row[1]))}
+_forms = {**dict.fromkeys(host.READERS.values(), Form(take_elements, _elements)),
+          **dict.fromkeys(host.WRITERS.values(),
+                          Form(put_elements, _elements, _way_to_put, first=Form(check_positions, lambda row: row[1])))}
 _device = functools.partial(in_parallel, forms=_forms, host={4: STATUS}, read={2: TABLE})
 
 
