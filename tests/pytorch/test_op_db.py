@@ -1,4 +1,5 @@
-"""Every entry of PyTorch's own table of operations, on some of the samples that stand there: results, gradients, refusals.
+"""Every entry of PyTorch's own table of operations, on some of the samples that stand there: results, gradients of first and second
+order, refusals, and the other ways to call it; of half of them in another dtype too, so that each dtype and each way is met in a run.
 
 `KNOWN` holds what does not pass, each with its reason; an entry of it that passes fails, so that it only shrinks.
 `python -m tests.opdb` tries all samples, in all dtypes, and the other ways to call each.
@@ -6,6 +7,7 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 
 import pytest
 
@@ -14,7 +16,18 @@ if not torch.__version__.startswith("2.13."):
     pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
 pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
 
-from tests.opdb import ENTRIES, call, check_errors, check_values, kind_of, operation, samples_of  # noqa: E402
+from tests.opdb import (  # noqa: E402
+    ASPECTS,
+    DTYPES,
+    ENTRIES,
+    call,
+    check_errors,
+    check_values,
+    kind_of,
+    operation,
+    parts,
+    samples_of,
+)
 
 SAMPLES = 12                                             # of an entry, evenly among all
 
@@ -55,6 +68,50 @@ def test_entry(name):
     except Exception:
         pytest.xfail(KNOWN[name])
     pytest.fail(f"{name} passes now: take it out of KNOWN ({KNOWN[name]})")
+
+
+def elements(sample):
+    return sum(t.numel() or 99 for t in parts((sample.input, sample.args, sample.kwargs)) if isinstance(t, torch.Tensor))
+
+
+KNOWN_TWICE = {"linalg.norm.subgradients_at_zero": "PyTorch's second gradient of a norm at 0 is NaN"}
+TWICE = sorted(n for n, op in ENTRIES.items() if n not in (*KNOWN, *KNOWN_TWICE) and op.supports_gradgrad and kind_of(op) is torch.float64)
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_second_gradients(name):
+    """Of the smallest sample, along random directions."""
+    op = ENTRIES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sample = min(samples_of(op, torch.float64, 1 << 20, True), key=elements)
+        check_values(op, operation(op), sample, f"{name}({call(sample)})", 2)
+
+
+def other_kind(name):
+    """Another dtype that an entry takes, for half of the entries: which, its name decides. All of them would compile for ten minutes."""
+    op, number = ENTRIES[name], zlib.crc32(name.encode())
+    kinds = [kind for kind in DTYPES.values() if op.supports_dtype(kind, "cpu") and kind is not kind_of(op)]
+    return kinds[number // 2 % len(kinds)] if kinds and number % 2 else None
+
+
+FORMS = [(name, kind) for name in sorted(ENTRIES) if name not in KNOWN for kind in (kind_of(ENTRIES[name]), other_kind(name)) if kind is not None]
+
+
+@pytest.mark.parametrize("name, kind", FORMS)
+def test_forms(name, kind):
+    """Results of inputs whose elements lie apart, of the method, in place and into `out=`; in another dtype the plain results as well."""
+    op = ENTRIES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sample = samples_of(op, kind, 3, False)[-1]
+        for aspect, check_aspect in ASPECTS.items():
+            if aspect != "values" or kind is not kind_of(op):
+                check_aspect(op, operation(op), sample, f"{name}({call(sample)})")
+
+
+def test_every_dtype_is_met():
+    assert {kind for _, kind in FORMS} >= set(DTYPES.values())
 
 
 # PyTorch's __rdiv__ of a number fails on its way, with an AttributeError.
