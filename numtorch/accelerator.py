@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 from . import cuda
 from .devices import device
@@ -132,28 +131,6 @@ def set_stream(stream) -> None:
     """
     _present()
     cuda.set_stream(stream)
-
-
-def get_device_module(device=None) -> Any:
-    """The module of a kind of device: `torch.cuda` or `torch.cpu`.
-
-    Args:
-        device: a device or its name; the accelerator when None, or the CPU where there is none.
-
-    Raises:
-        RuntimeError: something else, or a device without a module.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.get_device_module("cpu") is torch.cpu
-        True
-    """
-    if device is not None and not isinstance(device, str | _device):
-        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
-    kind = _device(device).type if device is not None else "cuda" if is_available() else "cpu"
-    if kind not in ("cpu", "cuda"):
-        raise RuntimeError(f"Device '{kind}' does not have a corresponding module: torch.cpu and torch.cuda are here")
-    return importlib.import_module(f"numtorch.{kind}")
 
 
 # ---------------------------------------------------------------- memory

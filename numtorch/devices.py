@@ -1,6 +1,9 @@
 """Devices: where a tensor's memory lives. A `device` is a name and an index, nothing else."""
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 
 class device:
     """Where memory is: `device("cpu")`, `device("cuda")`, `device("cuda", 1)`, `device("cuda:1")`. Equal devices are one object.
@@ -121,3 +124,30 @@ class OutOfMemoryError(RuntimeError):
         >>> issubclass(torch.OutOfMemoryError, RuntimeError)
         True
     """
+
+
+def get_device_module(device=None) -> Any:
+    """The module of a kind of device: `torch.cuda` or `torch.cpu`.
+
+    Args:
+        device: a device or its name; the accelerator when None, or the CPU where there is none.
+
+    Raises:
+        RuntimeError: something else, or a device without a module.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.get_device_module("cpu") is torch.cpu
+        True
+    """
+    if device is None:
+        device = "cuda" if importlib.import_module("numtorch.cuda").is_available() else "cpu"
+    elif not isinstance(device, (str, _device)):
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
+    kind = _device(device).type
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"Device '{kind}' does not have a corresponding module: torch.cpu and torch.cuda are here")
+    return importlib.import_module(f"numtorch.{kind}")
+
+
+_device = device

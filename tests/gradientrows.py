@@ -170,7 +170,16 @@ ROWS = {
     "to_sparse_bsc": row(lambda x: x.to_sparse_bsc((1, 1)).to_dense() ** 2, M),
     "to_sparse_csr": row(lambda x: x.to_sparse_csr() @ x.t(), M), "to_sparse_csc": row(lambda x: x.to_sparse_csc().to_dense() ** 2, M),
     "sparse_mask": row(lambda x: x.sparse_mask(EYE.to_sparse()).values() ** 2, S), "spmm": row(lambda x, y: a.spmm(x.to_sparse(), y), M, S),
-    "values": row(lambda x: x.to_sparse().values() ** 2, M),
+    "values": row(lambda x: x.to_sparse().values() ** 2, M), "values_copy": row(lambda x: a.values_copy(x.to_sparse()) ** 2, M),
+    "dsmm": row(lambda x, y: a.dsmm(x.to_sparse(), y), M, S), "hsmm": row(lambda x, y: a.hsmm(x.to_sparse(), y).to_dense() ** 2, M, S),
+    "hspmm": row(lambda x, y: a.hspmm(x.to_sparse(), y).to_dense() ** 2, M, S),
+    "smm": row(lambda x, y: a.smm(x.to_sparse(), y).to_dense() ** 2, M, S),
+    "saddmm": row(lambda z, x, y: a.saddmm(z.to_sparse(), x.to_sparse(), y).to_dense() ** 2, M, M, S),
+    "sspaddmm": row(lambda z, x, y: a.sspaddmm(z.to_sparse(), x.to_sparse(), y).to_dense() ** 2, M, M, S),
+    "native_norm": row(lambda x: a.native_norm(x.to_sparse()), M),
+    "frobenius_norm": row(lambda x: a.frobenius_norm(x, (0, 1)), M), "nuclear_norm": row(lambda x: a.nuclear_norm(x), M),
+    "norm_except_dim": row(lambda x: a.norm_except_dim(x, 2, 1), M),
+    "resize": row(lambda x: x.resize(3, 2) ** 2, M), "resize_as": row(lambda x, y: x.resize_as(y) * y, M, (6,)),
     "softmax": row(lambda x: x.softmax(1), M), "log_softmax": row(lambda x: x.log_softmax(0), M),
     "softmin": row(lambda x: F.softmin(x, 1), M), "layer_norm": row(lambda x, w, b: a.layer_norm(x, (3,), w, b), M, V, V),
     "group_norm": row(lambda x, w: a.group_norm(x, 2, w), (2, 4, 3), (4,)),
@@ -309,7 +318,8 @@ ROWS = {
 }
 
 # The rows of sparse tensors, which have no graphs, and are made of elements that are looked at.
-SPARSE = frozenset(name for name in ROWS if "sparse_" in name or name in ("coalesce", "spmm", "to_sparse", "values"))
+SPARSE = frozenset(name for name in ROWS if "sparse_" in name or name in (
+    "coalesce", "spmm", "to_sparse", "values", "values_copy", "dsmm", "hsmm", "hspmm", "smm", "saddmm", "sspaddmm", "native_norm"))
 
 
 def points(shapes):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numtorch
 
+from ..ops.core.operands import layout_of
 from ..ops.loss.ctc import ctc_loss as _ctc_loss
 from ..tensor import Tensor
 
@@ -30,7 +31,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed: bool
         >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 2), None, [1], [0], [1], False, [0], 1)
         tensor([[[2., 2.]]])
     """
-    dims = input.ndim - 2
+    dims = layout_of("convolution", input, "input").ndim - 2
     if not 1 <= dims <= 3:
         raise RuntimeError(f"convolution: expected an input (N, C, *S) of one to three dimensions S, got shape {list(input.shape)}")
     if transposed:
@@ -58,6 +59,8 @@ def conv_tbc(input, weight, bias, pad: int = 0) -> Tensor:
         >>> torch.conv_tbc(torch.ones(3, 1, 2), torch.ones(2, 2, 1), torch.zeros(1)).flatten()
         tensor([4., 4.])
     """
+    for name, value in (("input", input), ("weight", weight), ("bias", bias)):
+        layout_of("conv_tbc", value, name)
     if input.ndim != 3:
         raise RuntimeError(f"conv_tbc: Input must have 3 dims: time, batch, in_channel; got shape {list(input.shape)}")
     if weight.ndim != 3:
@@ -128,6 +131,7 @@ def native_dropout(input, p: float, train: bool | None) -> tuple[Tensor, Tensor]
         >>> torch.native_dropout(torch.ones(2), 0.5, False)
         (tensor([1., 1.]), tensor([True, True]))
     """
+    layout_of("native_dropout", input, "input")
     if train is False or not p:
         return input.clone(), numtorch.ones_like(input, dtype=numtorch.bool)
     mask = numtorch.rand_like(input) >= p

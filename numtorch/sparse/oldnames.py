@@ -202,8 +202,9 @@ def resize_as_sparse_(self, the_template) -> Tensor:
         >>> torch.eye(2).to_sparse().resize_as_sparse_(torch.eye(3).to_sparse()).shape
         torch.Size([3, 3])
     """
+    shape = layout_of("resize_as_sparse_", the_template, "the_template").shape
     expect(the_template, COO, "resize_as_sparse_")
-    return self.sparse_resize_(the_template.layout.shape, the_template.sparse_dim(), the_template.dense_dim())
+    return self.sparse_resize_(shape, the_template.sparse_dim(), the_template.dense_dim())
 
 
 method(smm)

@@ -33,7 +33,8 @@ WITHOUT_GRADIENT = frozenset("""detach_copy empty_permuted hash_tensor to_device
     make one_hot legacy_reduction paired_loss reduced reduced_terms wrap_dim
     backward bool byte char cuda int long short data_ptr dim element_size get_device is_conj is_contiguous is_inference is_signed item ndimension nelement new_empty
     new_full new_ones new_tensor new_zeros numpy register_hook register_post_accumulate_grad_hook retain_grad size storage_offset stride tolist
-    share_memory record_stream storage storage_type untyped_storage geqrf btrifact_with_info matrix_rank
+    share_memory const_data_ptr dim_order is_distributed ccol_indices_copy col_indices_copy crow_indices_copy indices_copy row_indices_copy
+    record_stream storage storage_type untyped_storage geqrf btrifact_with_info matrix_rank
 """.split())
 
 # What random ones keep is drawn anew by each call: the tests of dropout compare with the mask. Casts to fewer digits are `to`'s row.

@@ -1,6 +1,7 @@
 """Compiled functions: bit for bit what they are without being compiled, whatever changes meanwhile."""
 from __future__ import annotations
 
+import ctypes
 import functools
 import gc
 import math
@@ -462,7 +463,8 @@ def test_storages_are_found_by_address():
     assert owners.find(one.address + 8) is one.memory and len(owners.sources) == 2
     assert owners.find(small.address) is small.memory and len(owners.sources) == 1         # its ring has it
     assert owners.find(other.address + 199_999) is other.memory and not owners.sources
-    assert owners.find(8) is None and places.Owners([one.memory], {id(one.memory)}).find(one.address) is None
+    elsewhere = ctypes.create_string_buffer(8)
+    assert owners.find(ctypes.addressof(elsewhere)) is None and places.Owners([one.memory], {id(one.memory)}).find(one.address) is None
     assert places.in_use([one.memory, small.memory]) == {id(small.memory)}
     identity, address, small = id(small.memory), small.address, None
     found = owners.find(address)

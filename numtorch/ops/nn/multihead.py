@@ -324,11 +324,12 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check: int, num
     else:
         is_causal = False
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
-    packs = _projected(query, key, value, in_proj_weight, in_proj_bias, separate, embed_dim_to_check)
-    zero = zeros(1, 1, embed_dim_to_check, dtype=query.layout.dtype, device=query.layout.device) if add_zero_attn else None
+    width = query.layout.shape[2]                        # what was to be checked may be 2.0
+    packs = _projected(query, key, value, in_proj_weight, in_proj_bias, separate, width)
+    zero = zeros(1, 1, width, dtype=query.layout.dtype, device=query.layout.device) if add_zero_attn else None
     for extra in ((bias_k, bias_v), (zero, zero)):
         if extra[0] is not None:
-            packs = _with_extra_key(packs, extra, batch_dim, embed_dim_to_check)
+            packs = _with_extra_key(packs, extra, batch_dim, width)
             attn_mask, key_padding_mask = _pad_right(attn_mask), _pad_right(key_padding_mask)
     mask = _merged(attn_mask, key_padding_mask, query.layout.dtype, batch, num_heads)
     dropout_p = dropout_p if training else 0.0
