@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from math import prod
 
 import numpy as np
 import pytest
@@ -314,3 +315,14 @@ def test_a_sample_has_no_memory_but_its_own(name, shared):
         except RuntimeError as error:
             found.append(str(error)[:60])
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("pool", [numtorch.nn.functional.avg_pool2d, numtorch.nn.functional.max_pool2d])
+@pytest.mark.parametrize("shape", [(1, 1, 4, 4), (2, 3, 4, 6), (3, 4, 4)])
+def test_jacobians_of_jacobians_through_windows(pool, shape):
+    """Backward of backward for the samples of two levels at once."""
+    def two_numbers(x):
+        y = pool(x, 2) ** 3
+        return numtorch.stack([y.sum(), (y * y).mean()])
+    x = numtorch.linspace(0.5, 2.0, prod(shape), dtype=numtorch.float64).reshape(shape)
+    np.testing.assert_allclose(numtorch.func.jacrev(numtorch.func.jacrev(two_numbers))(x).numpy(), numtorch.func.jacfwd(numtorch.func.jacrev(two_numbers))(x).numpy(), 1e-9)

@@ -232,7 +232,8 @@ def _tensors(results):
     return [r for each in results for r in _tensors(each)] if isinstance(results, (tuple, list)) else [results]
 
 
-OF_MEMORY = frozenset(("as_strided", "as_strided_copy", "view", "view_as", "view_as_complex", "view_copy"))       # which say what lies where
+OF_MEMORY = frozenset(("as_strided", "as_strided_copy", "as_strided_scatter", "view", "view_as", "view_as_complex", "view_as_complex_copy",
+                       "view_copy"))                                                # which say what lies where
 RANDOM = frozenset(("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_dropout", "feature_alpha_dropout",
                     "rrelu", "gumbel_softmax", "fractional_max_pool2d", "fractional_max_pool3d", "svd_lowrank", "pca_lowrank"))
 

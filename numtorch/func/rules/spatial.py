@@ -4,7 +4,7 @@ Samples are further images, or where each has weights of its own further groups.
 """
 from __future__ import annotations
 
-from ...layout import Layout, contiguous_format, formatted
+from ...layout import Layout, formatted
 from ...ops.pointwise.activation import relu
 from ...ops.spatial.conv import CONVOLUTION, Window
 from ..batching import rule
@@ -108,15 +108,13 @@ def convolution_weight_grad(level, primitive, values, has, attributes):
 
 
 def _wide(layout, order, level):
-    """The layout of all samples: further planes, or where channels are last further images."""
+    """The layout of all samples: further images."""
     shape = layout.shape
-    if order is contiguous_format:
-        return Layout.of(layout.dtype, (level.size, *shape), None, layout.device)
     return formatted(Layout.of(layout.dtype, (level.size * shape[0], *shape[1:]), None, layout.device), order)
 
 
 def _in_order(value, order):
-    return value.contiguous() if order is contiguous_format else joined(value).contiguous(memory_format=order)
+    return joined(value).contiguous(memory_format=order)
 
 
 @rule("max_pool_grad")
