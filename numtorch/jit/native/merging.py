@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...storage import mode
 from ...tensor import Tensor, lasting
@@ -116,11 +116,10 @@ class Merging:
         self.numbers += 1
         return Number(f"v{self.numbers}", kind, value)
 
-    def flush(self) -> None:
-        raise NotImplementedError
-
-    def emit(self, statement: Any) -> None:
-        raise NotImplementedError
+    if TYPE_CHECKING:                                    # what stands in staging.py
+        def flush(self) -> None: ...
+        def emit(self, statement: Any) -> None: ...
+        def is_outer(self, storage: Any) -> bool: ...
 
     # ------------------------------------------------------------ memory
     def memory(self, layout: Any, what: Any) -> Tensor:
@@ -229,10 +228,6 @@ class Merging:
         names = [each for each in self.leaves(held) if self.root(each) is root]
         if self.is_outer(root) or any(each is not source for each in names) or len(names) > 1:
             self.copied.append(Copied(slot.memory, version(slot.memory), root, writes, self.nodes[-1]))
-
-    def is_outer(self, storage: Any) -> bool:
-        """Whether a storage was there before the program: an argument's, a weight's."""
-        raise NotImplementedError
 
     @staticmethod
     def leaves(held: dict) -> list[Tensor]:

@@ -401,6 +401,7 @@ class Stager(Loops, Evaluating, Merging):
         return value
 
     def is_outer(self, storage: Any) -> bool:
+        """Whether a storage was there before the program: an argument's, a weight's."""
         return self.watch is not None and not hasattr(storage, "life") and id(storage) not in self.own
 
     def check_copies(self) -> None:
