@@ -298,7 +298,7 @@ class Pool:
             return
         self._take_results()                             # what they sent before
         waiting = self._tasks._channel.waiting()
-        living = [(p, n) for p, n in self._workers if p.exitcode is None]
+        living = [worker for worker in self._workers if worker not in dead]     # who ends meanwhile is seen to the next time
         having = {n.words[0] for _, n in living}
         self._workers[:] = living
         for process, note in dead:

@@ -248,6 +248,36 @@ def test_workers_are_replaced(fork):
     assert len(set(ids)) == 3 and ids[0] == ids[1] != ids[2]
 
 
+def wait_for_ever(_):
+    time.sleep(1000)
+
+
+def test_a_worker_that_ends_while_the_pool_sees_to_another(fork, monkeypatch):
+    """Its task says so, too: the second is killed between the look at who is dead and the look at who lives."""
+    with fork.Pool(2) as pool:
+        results = [pool.apply_async(wait_for_ever, (i,)) for i in range(2)]
+        (first, _), (second, _) = pool._workers
+        while not all(n.words[0] for _, n in pool._workers):             # each has a task
+            time.sleep(0.01)
+
+        def see_to_the_dead():
+            monkeypatch.setattr(pool, "_take_results", kill_the_second)      # which is called there where somebody is dead
+            type(pool)._see_to_the_dead(pool)
+            if second.exitcode is not None:
+                monkeypatch.undo()
+
+        def kill_the_second():
+            second.kill()
+            second.join()
+
+        monkeypatch.setattr(pool, "_see_to_the_dead", see_to_the_dead)
+        first.kill()
+        for result in results:
+            with pytest.raises(mp.ProcessExitedException):
+                result.get(20)
+        assert pool.apply(square, (3,)) == 9
+
+
 def threads_of_kernels(_):
     return torch.get_num_threads()
 
