@@ -93,13 +93,16 @@ table(
 
 @case
 def attention(torch, device):
-    """Tiles of queries and keys with edges, causal or masked, heads that share keys, wider than registers; and the gradients."""
+    """Tiles of queries and keys with edges, causal or masked, heads that share keys, wider than registers, weights dropped; and
+    the gradients."""
     results = []
     for shapes, options in ((((2, 2, 7, 5), (2, 2, 9, 5), (2, 2, 9, 3)), {}), (((1, 4, 6, 3), (1, 2, 6, 3), (1, 2, 6, 6)), dict(
-            is_causal=True, enable_gqa=True)), (((3, 2, 3), (3, 5, 3), (3, 5, 2)), dict(mask=True))):
+            is_causal=True, enable_gqa=True)), (((3, 2, 3), (3, 5, 3), (3, 5, 2)), dict(mask=True)), (
+                ((2, 2, 7, 5), (2, 2, 9, 5), (2, 2, 9, 3)), dict(dropout_p=0.4))):
         q, k, v = (numbers(torch, device, *s, seed=i).requires_grad_() for i, s in enumerate(shapes))
         if options.pop("mask", None):
             options["attn_mask"] = numbers(torch, device, 2, 5, seed=7) > -0.5
+        torch.manual_seed(5)
         out = torch.nn.functional.scaled_dot_product_attention(q, k, v, **options)
         results += [out, *torch.autograd.grad((out * out).sum(), (q, k, v))]
     return tuple(results)

@@ -191,6 +191,33 @@ def test_backward_drops_what_forward_dropped():
     assert gradcheck(dropped, [torch.randn(2, 3, 5, 2, dtype=torch.float64, requires_grad=True) for _ in range(3)])
 
 
+@pytest.mark.parametrize("call", [lambda x: attend(x, x, x, dropout_p=0.5), lambda x: attend_projections(
+    [torch.cat([x, x, x], -1)], 1, 0, dropout_p=0.5)], ids=["apart", "projections"])
+def test_the_place_in_the_stream_is_a_saved_tensor(call):
+    """Backward draws from what it is given as saved: as a tensor, so that programs of forward and backward can hand it on."""
+    kept, x = [], torch.randn(2, 5, 4, dtype=torch.float64, requires_grad=True)
+
+    def gradient(replaced):
+        def pack(tensor):
+            if tensor.dtype is torch.int64:
+                kept.append(tensor)
+            return tensor
+        torch.manual_seed(3)
+        torch.rand(300)
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: replaced if t.dtype is torch.int64 else t):
+            out = call(x)
+        return torch.autograd.grad(out.square().sum(), x)[0]
+
+    torch.manual_seed(3)
+    torch.rand(300)
+    expected = torch.autograd.grad(call(x).square().sum(), x)[0]
+    gradient(torch.zeros(3, dtype=torch.int64))
+    state = kept[0].clone()
+    assert state.tolist() == [3, state[1].item(), 0] and state[1] > 0
+    assert torch.equal(gradient(state), expected)
+    assert not torch.equal(gradient(state + torch.tensor([1, 0, 0])), expected)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_agree(threads):
     torch.manual_seed(0)

@@ -15,7 +15,6 @@ from ...tensor import Tensor, empty
 from ...viewalgebra import expand as expand_layout
 from ..core.arguments import real
 from ..core.backends import has_kernels, kernels
-from ..core.generator import default_generator
 from ..core.primitive import Primitive
 from ..creation.fill import ones
 from ..index.mask import masked_fill
@@ -24,12 +23,14 @@ from ..index.triangles import tril
 from ..linalg.matmul import matmul
 from ..memory.copies import contiguous
 from ..pointwise.arithmetic import add, mul, sub
+from ..random.draws import claimed_state
 from ..reduce.reductions import sum as total
 from ..shape.views import expand, reshape, transpose
 from .dropout import dropout
 from .softmax import softmax
 
 SCALED_DOT_PRODUCT_ATTENTION = Primitive("scaled_dot_product_attention")
+_KEPT = Primitive("attention_kept", "The factors that dropout applies to the weights of attention, drawn again.")
 
 
 def _check(q, k, v, mask, dropout_p):
@@ -212,26 +213,25 @@ def _attend(plan, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor |
     out, lse, state = run_forward(plan, query, key, value, attn_mask)
     if recording(query, key, value):
         out.node = node = GraphNode(SCALED_DOT_PRODUCT_ATTENTION, (query.node, key.node, value.node),
-                                    (query, key, value, attn_mask, lse), (plan.key, state))
+                                    (query, key, value, attn_mask, lse, state), plan.key)
         node.save_results((out,))
     return out
 
 
 def run_forward(plan, query, key, value, mask):
-    """The result, the logarithms of the sums of exponentials, and the generator's state where weights were dropped."""
-    state = default_generator._advance(plan.counters) if plan.counters else None
+    """The result, the logarithms of the sums of exponentials, and the stream's state (3) where weights were dropped."""
+    state = claimed_state(plan.counters) if plan.counters else None
     out, lse, workspace = empty(plan.out), empty(plan.lse), empty(plan.workspace)
     plan.forward.call(query.address, key.address, value.address, 0 if mask is None else mask.address,
-                      0 if state is None else state.ctypes.data, out.address, lse.address, workspace.address,
+                      0 if state is None else state.address, out.address, lse.address, workspace.address,
                       plan.forward.descriptor)
     return out, lse, state
 
 
 @SCALED_DOT_PRODUCT_ATTENTION.derivative
 def _attend_vjp(node, grad):
-    query, key, value, mask, lse = node.tensors()
-    plan_key, state = node.attributes
-    plan = SCALED_DOT_PRODUCT_ATTENTION.plan_at(plan_key)
+    query, key, value, mask, lse, state = node.tensors()
+    plan = SCALED_DOT_PRODUCT_ATTENTION.plan_at(node.attributes)
     if modes.grad:
         return gradient_formula(plan, state, [node.needs(i) for i in range(3)], query, key, value, mask, grad)
     out, = node.result_tensors()
@@ -245,7 +245,7 @@ def run_backward(plan, state, query, key, value, mask, out, lse, grad, grads):
     prepared, room = plan.plan_backward(query.layout, key.layout, value.layout, grad.layout, *[g.layout for g in grads])
     workspace = empty(room)
     prepared.call(query.address, key.address, value.address, 0 if mask is None else mask.address,
-                  0 if state is None else state.ctypes.data, out.address, lse.address, grad.address, *[g.address for g in grads],
+                  0 if state is None else state.address, out.address, lse.address, grad.address, *[g.address for g in grads],
                   workspace.address, prepared.descriptor)
 
 
@@ -279,7 +279,8 @@ def gradient_formula(plan, state, wanted, query, key, value, mask, grad):
     weights = _weights(plan, query, keys, mask)
     dropped, slopes = weights, matmul(grad, transpose(values, -2, -1))
     if state is not None:
-        kept = _kept(plan, weights.layout, state)
+        shape, dtype, device = weights.layout.shape, weights.layout.dtype, weights.layout.device
+        kept = _kept(state, shape, dtype, device, plan.dropout)
         dropped, slopes = mul(weights, kept), mul(slopes, kept)
     slopes = mul(mul(weights, sub(slopes, total(mul(slopes, weights), -1, keepdim=True))), plan.scale)
     by_query = matmul(slopes, keys) if wanted[0] else None
@@ -294,11 +295,17 @@ def _summed_heads(plan, grad):
     return total(reshape(grad, *batch, heads // plan.group, plan.group, rows, width), -3)
 
 
-def _kept(plan, layout, state):
-    """The factors that dropout applied to the weights: the same draw again."""
-    _, batch, heads, _, queries, keys, *_ = plan.sizes
-    prepared = kernels(layout.device, "attention.attention").plan_attention_kept(layout.dtype.kernel, batch, heads, queries, keys,
-                                                                       plan.dropout)
-    out, workspace = empty(layout.dense()), empty(_bytes(prepared.workspace, layout.device))
-    prepared.call(state.ctypes.data, out.address, workspace.address, prepared.descriptor)
+@_KEPT.planned
+def _plan_kept(state, shape, dtype, device, dropout):
+    batch, heads, queries, keys = (1,) * (4 - len(shape)) + shape
+    prepared = kernels(device, "attention.attention").plan_attention_kept(dtype.kernel, batch, heads, queries, keys, dropout)
+    return Layout.of(dtype, shape, None, device), _bytes(prepared.workspace, device), prepared
+
+
+@_KEPT.run
+def _kept(plan, state: Tensor, shape, dtype, device, dropout):
+    """The factors that dropout applied to weights of that shape: the same draw again."""
+    layout, room, prepared = plan
+    out, workspace = empty(layout), empty(room)
+    prepared.call(state.address, out.address, workspace.address, prepared.descriptor)
     return out

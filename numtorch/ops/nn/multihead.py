@@ -107,8 +107,8 @@ def _attend(plan, *arguments):
     out, lse, state = run_forward(plan.attention, query, key, value, mask)
     result = wrap(out.memory, out.address, plan.out)
     if recording(*packs):
-        result.node = node = GraphNode(MULTI_HEAD_ATTENTION, tuple([p.node for p in packs]), (*packs, mask, lse),
-                                       (plan.key, state))
+        result.node = node = GraphNode(MULTI_HEAD_ATTENTION, tuple([p.node for p in packs]), (*packs, mask, lse, state),
+                                       plan.key)
         node.save_results((result,))
     return result
 
@@ -118,8 +118,8 @@ MULTI_HEAD_ATTENTION.execute = _attend
 
 @MULTI_HEAD_ATTENTION.derivative
 def _projections_vjp(node, grad):
-    *packs, mask, lse = node.tensors()
-    key, state = node.attributes
+    *packs, mask, lse, state = node.tensors()
+    key = node.attributes
     plan, batch_dim = MULTI_HEAD_ATTENTION.plan_at(key), key[-3]
     if modes.grad:
         query, key, value = _differentiable_views(packs, plan.heads, batch_dim)

@@ -22,7 +22,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Draw, miss
 from ..core.status import has_values
 from ..creation.asked import check_strided, finish_made, layout_for
-from ..memory.copies import contiguous, copy_elements, to_device, to_dtype
+from ..memory.copies import contiguous, copy_elements, plan_copy, to_device, to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import view_as_complex
 from ..reduce import reductions
@@ -48,6 +48,7 @@ class _FillPlan:
 
 
 _state = _State()
+_WORDS = Layout.of(int64, (3,), None, cpu)
 _FILL = Draw("random_fill", "A tensor filled from a stream of random numbers.", ("input", "kind", "parameters", "generator"))
 _RANDOM = Draw("random", "A new tensor of random numbers.", ("size", "kind", "parameters", "dtype", "device", "generator"))
 _BERNOULLI = Draw("bernoulli", "1 with the probability that each element gives, else 0.", ("input", "out", "generator"))
@@ -90,6 +91,15 @@ def run_fill(plan, out, generator) -> None:
         target = empty_tensor(plan.layout)
         prepared.call(target.address, address, prepared.descriptor)
         copy_elements(to_device(target, out.layout.device), out)
+
+
+def claimed_state(counters) -> Tensor:
+    """Claim counters of the default stream: a kernel's state words as a tensor (3), by which backward draws the same again."""
+    words, address = _state.words
+    default_generator._claim(words, counters)
+    out, prepared = empty_tensor(_WORDS), plan_copy(_WORDS, _WORDS)
+    prepared.call(address, out.address, prepared.descriptor)
+    return out
 
 
 _FILL.execute = lambda plan, out, kind, parameters, generator: run_fill(plan, out, generator)
