@@ -91,7 +91,7 @@ def test_floors_import_downwards_only():
     assert not wrong, "\n".join(["a floor imports from one above it:", *wrong])
 
 
-ROOMED = ("numtorch.ops", "numtorch.kernels.cpu")        # folders of rooms, which their docstrings list in import order
+ROOMED = ("numtorch.jit", "numtorch.ops", "numtorch.kernels.cpu")      # folders of rooms, which their docstrings list in import order
 
 
 def rooms_of(package):

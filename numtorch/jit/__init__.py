@@ -1,61 +1,27 @@
 """Programs made of Python functions (docs/compile.md, docs/graph.md, docs/script.md, docs/native.md).
 
-Replayed launches:
+capturing  one call of a function, watched, and the program of launches that replays it
+graphs     programs as graphs of ops: their text, what runs them, and the ops that only they call
+tracing    the graph of a call; `jit.trace`
+passes     from graphs to cheaper graphs
+compiling  `numtorch.compile`, of the rooms above; `jit.freeze`, `jit.optimize_for_inference`
+scripting  `jit.script`: functions and modules that keep their control flow
+native     `jit.export_native`: a captured program or a script as a shared library
 
-compiled     `numtorch.compile`: functions that are captured once and replayed
-calls        what tells calls of a function apart, and how one is captured
-splitting    a function split where it cannot be captured
-recorded     a call whose results have a graph: a program of forward, and one that the tape runs in backward
-improving    what becomes of a replay: the graph of its call, in its place
-snapshots    what a call may change, kept and put back
-executor     a graph run in the place of a call
-capture      one call of a function, watched: what it launches, and what keeps it from being replayed
-allowed      the C functions that do nothing but what a replay may leave out
-reach        what of Python a function can reach, and whether that has changed
-memory       what a captured call takes its memory from
-places       memory by address
-replay       the program made of a captured call
-steps        what optimisers and random streams do at each replay
-
-Graphs:
-
-operations   what a node of a graph can call
-graph        a program as a graph; its text
-parsing      the text, read
-interpreter  a graph, run
-cells        what a trace knows of tensors and their memory
-freezing     what a trace freezes, and says so
-tracing      the graph of a call
-decompose    users' elementwise ops as calls of this package's
-listing      a graph as Python, for people to read
-programs     functions and modules that run a graph
-updates      steps of optimisers as calls
-gradients    derivatives of primitives as calls
-joint        the graph of a call and of its derivative, divided into forward and backward
-traces       `jit.trace`
-fused        elementwise ops in one kernel
-passes/      from graphs to cheaper graphs
-inference    `jit.freeze`, `jit.optimize_for_inference`
-graphmodules a graph as one of torch.fx
-
-Scripts:
-
-scripting/   `jit.script`: functions and modules that keep their control flow
-files        `jit.save`, `jit.load`
-forking      `jit.fork`, `jit.wait`
-
-native/      `jit.export_native`: a captured program as a shared library
+A room imports from those above it. Beside them: files (`jit.save`, `jit.load`) and forking (`jit.fork`, `jit.wait`).
 """
 import importlib as _importlib
 from typing import Final
 
 _PUBLIC = {
-    "traces": "trace trace_module", "freezing": "TracerWarning is_tracing", "programs": "ScriptFunction ScriptModule",
-    "parsing": "parse", "inference": "freeze optimize_for_inference", "graph": "Graph", "interpreter": "Interpreter",
+    "tracing.traces": "trace trace_module", "tracing.freezing": "TracerWarning is_tracing",
+    "graphs.programs": "ScriptFunction ScriptModule", "graphs.parsing": "parse", "graphs.graph": "Graph",
+    "graphs.interpreter": "Interpreter", "graphs.graphmodules": "to_fx",
+    "compiling.inference": "freeze optimize_for_inference",
     "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",
     "scripting.subclasses": "script_method", "scripting.reading": "annotate script_isinstance",
-    "scripting.problems": "NotSupportedError UnsupportedNodeError", "files": "load save", "native.exporting": "export_native",
-    "graphmodules": "to_fx", "forking": "Future fork wait",
+    "scripting.problems": "NotSupportedError UnsupportedNodeError",
+    "native.exporting": "export_native", "files": "load save", "forking": "Future fork wait",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 

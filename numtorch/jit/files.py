@@ -5,8 +5,8 @@ from typing import Any
 
 from ..files import naming
 from ..serialization import load as load_file
-from . import programs
-from .programs import ScriptFunction, ScriptModule
+from .graphs import programs
+from .graphs.programs import ScriptFunction, ScriptModule
 from .scripting import loading, writing
 
 

@@ -20,8 +20,8 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit import places, replay
-from numtorch.jit.capture import Watch
+from numtorch.jit.capturing import places, replay
+from numtorch.jit.capturing.capture import Watch
 from numtorch.kernels import compiler, debugmemory
 from numtorch.kernels.program import stores_words
 from numtorch.kernels.threads import all_prepared, prepared_on

@@ -12,7 +12,8 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit import compiled, guards
+from numtorch.jit.capturing import guards
+from numtorch.jit.compiling import compiled
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),

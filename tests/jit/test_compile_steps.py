@@ -12,7 +12,7 @@ from bench import models, networks
 from bench.runner import case as bench_case
 from bench.runner.networks import residual_block
 from numtorch import nn
-from numtorch.jit.memory import offsets_of
+from numtorch.jit.capturing.memory import offsets_of
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),

@@ -5,7 +5,8 @@ from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
 from test_passes import ops, traced
 
 import numtorch as torch
-from numtorch.jit import Interpreter, epilogue, parse
+from numtorch.jit import Interpreter, parse
+from numtorch.jit.graphs import epilogue
 from numtorch.jit.passes import optimized
 from numtorch.kernels.compiler import DISABLE_JIT
 from numtorch.kernels.debugmemory import MODE

@@ -10,8 +10,9 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit import Interpreter, improving
-from numtorch.jit.capture import Watch
+from numtorch.jit import Interpreter
+from numtorch.jit.capturing.capture import Watch
+from numtorch.jit.compiling import improving
 from numtorch.kernels import ahead, compiler, debugmemory
 from numtorch.ops.core.primitive import miss, registry
 

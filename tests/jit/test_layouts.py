@@ -5,7 +5,8 @@ from test_passes import ops, traced
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit import Interpreter, improving, inference, parse, timing
+from numtorch.jit import Interpreter, parse
+from numtorch.jit.compiling import improving, inference, timing
 from numtorch.jit.passes import choices, optimized
 from numtorch.jit.passes.layouts import lay_out
 

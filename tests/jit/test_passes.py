@@ -8,7 +8,7 @@ from test_trace import PROGRAMS, tensors
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
-from numtorch.jit.executor import Executor
+from numtorch.jit.compiling.executor import Executor
 from numtorch.jit.passes import optimized
 from numtorch.jit.passes.algebra import simplify
 from numtorch.jit.passes.constants import fold_constants
@@ -16,7 +16,7 @@ from numtorch.jit.passes.deadcode import dead_code
 from numtorch.jit.passes.inplace import writes_in_place
 from numtorch.jit.passes.memory import memory_plan
 from numtorch.jit.passes.subexpressions import merge_subexpressions
-from numtorch.jit.tracing import trace_graph
+from numtorch.jit.tracing.tracing import trace_graph
 
 
 def ops(graph):

@@ -10,7 +10,7 @@ from replays import Pair, batch, classes, kind_of, perceptron, same, sgd, traini
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit import guards, quick
+from numtorch.jit.capturing import guards, quick
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = [

@@ -9,9 +9,9 @@ from replays import kind_of, same
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit import recorded
-from numtorch.jit.recorded import ATTEMPTS
-from numtorch.jit.recorded import is_faster as recorded_is_faster
+from numtorch.jit.compiling import recorded
+from numtorch.jit.compiling.recorded import ATTEMPTS
+from numtorch.jit.compiling.recorded import is_faster as recorded_is_faster
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),

@@ -10,7 +10,7 @@ from replays import same as same_bits
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit import splitting
+from numtorch.jit.compiling import splitting
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),

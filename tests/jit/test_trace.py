@@ -8,7 +8,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
-from numtorch.jit.tracing import trace_graph
+from numtorch.jit.tracing.tracing import trace_graph
 from numtorch.tree import flatten
 
 F = torch.nn.functional

@@ -27,7 +27,7 @@ names = set(dir(torch))
 assert {"nn", "optim", "linalg", "fft", "compile", "load", "save", "draw", "autocast", "sqrt_", "batch_norm", "summary"} <= names, names
 assert "DataParallel" in dir(torch.nn) and {"data", "checkpoint"} <= set(dir(torch.utils)) and "lr_scheduler" in dir(torch.optim)
 import sys
-assert "numtorch.jit.compiled" not in sys.modules and "numtorch.nn.parallel" not in sys.modules
+assert "numtorch.jit.compiling.compiled" not in sys.modules and "numtorch.nn.parallel" not in sys.modules
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr

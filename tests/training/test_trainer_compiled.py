@@ -9,7 +9,7 @@ import pytest
 import numtorch as torch
 from numtorch import nn
 from numtorch.data import DataLoader, TensorDataset
-from numtorch.jit import improving
+from numtorch.jit.compiling import improving
 from numtorch.kernels.binding import DISABLE_JIT
 from numtorch.kernels.debugmemory import MODE
 from numtorch.utils.trainer import Trainer, plugins

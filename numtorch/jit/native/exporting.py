@@ -14,8 +14,8 @@ from ...kernels.compiler import DISABLE_JIT
 from ...serialization import save
 from ...tensor import Tensor
 from ...tree import tensors_in
-from ..programs import ScriptFunction, ScriptModule
-from ..traces import trace
+from ..graphs.programs import ScriptFunction, ScriptModule
+from ..tracing.traces import trace
 from .batching import Program
 from .building import build, files_of
 from .recording import as_inputs

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...storage import mode
 from ...tensor import Tensor, lasting
-from ..graph import shown
-from ..places import version
+from ..capturing.places import version
+from ..graphs.graph import shown
 from . import arithmetic
 from .arithmetic import is_number
 from .control import Move, Number, Set

@@ -10,9 +10,9 @@ from ...kernels.program import STACK_BYTES, run_block
 from ...ops.memory.copies import clone
 from ...tensor import Tensor
 from ...tree import flatten, map_tensors, tensors_in
-from ..capture import Check, Clear, Launch, Watch
-from ..memory import CapturedStorage
-from ..places import alive, version
+from ..capturing.capture import Check, Clear, Launch, Watch
+from ..capturing.memory import CapturedStorage
+from ..capturing.places import alive, version
 from .words import CONSTANT, INPUTS, Data, Memory, Unknown, Word
 
 CALLS = 3                                                # the last is captured: by then every plan is made

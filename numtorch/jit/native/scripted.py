@@ -5,8 +5,8 @@ from typing import Any
 
 from ...autograd.modes import no_grad
 from ...tensor import Tensor
-from ..capture import Watch
-from ..places import Spans, alive, version
+from ..capturing.capture import Watch
+from ..capturing.places import Spans, alive, version
 from ..scripting.kinds import FLOAT
 from ..scripting.problems import NotSupportedError, refuse
 from ..scripting.units import Script

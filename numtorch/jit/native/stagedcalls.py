@@ -13,7 +13,7 @@ from ...exchange.scalars import number as as_tensor
 from ...layout import Layout
 from ...nn.modules.module import Module
 from ...tensor import Tensor
-from ..programs import ScriptFunction
+from ..graphs.programs import ScriptFunction
 from ..scripting import vocabulary
 from ..scripting.classes import ScriptClass
 from ..scripting.kinds import is_of

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...tensor import Tensor
 from ...tree import flatten
-from ..graph import shown
+from ..graphs.graph import shown
 from ..scripting.problems import NotSupportedError, refuse
 from ..scripting.units import Script
 from . import arithmetic

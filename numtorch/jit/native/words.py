@@ -15,7 +15,7 @@ from ...kernels.threads import all_prepared
 from ...layout import Layout
 from ...storage import Storage
 from ...tensor import Tensor
-from ..places import Spans, alive, extents, version
+from ..capturing.places import Spans, alive, extents, version
 
 CONSTANT, DATA, WORKSPACE = range(3)                     # bases; behind them inputs, then outputs
 INPUTS = 3

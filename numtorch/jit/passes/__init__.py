@@ -14,6 +14,7 @@ keptdims        reductions of rows keep their dimension, for the next
 rownorms        layer norms beside elementwise calls as what they are made of
 rowfusion       sums, means, extremes, norms and softmax of rows, with the elementwise calls around them
 fusion          elementwise calls as one
+inplace         writes into the memory that they name, instead of a copy
 memory          how long values live, and what memory that takes
 
 `optimized` runs them until nothing changes.
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..graph import Graph
+from ..graphs.graph import Graph
 from .algebra import simplify
 from .checkpointing import recompute
 from .constants import fold_constants

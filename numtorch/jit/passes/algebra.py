@@ -1,7 +1,7 @@
 """What is equal to something simpler, bit for bit, becomes that."""
 from __future__ import annotations
 
-from ..graph import Graph, Node, Value
+from ..graphs.graph import Graph, Node, Value
 
 _IN_ORDER = ("view.try_view", "view.unsqueeze", "view.squeeze", "view.unflatten")        # elements stay in their order
 

@@ -12,9 +12,9 @@ from itertools import accumulate
 
 from ...ops.core.primitive import registry
 from ...ops.pointwise.pointwise import PointwiseOp
-from ..graph import Graph, Node, Value
-from ..operations import CONSTANT
-from ..updates import UPDATE
+from ..graphs.graph import Graph, Node, Value
+from ..graphs.operations import CONSTANT
+from ..graphs.updates import UPDATE
 from .fusion import inner_values
 from .inplace import is_view
 from .memory import Lives

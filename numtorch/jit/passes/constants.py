@@ -7,8 +7,8 @@ from typing import Any
 from ...autograd.modes import no_grad
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
-from ..graph import Graph
-from ..operations import CONSTANT, run_op
+from ..graphs.graph import Graph
+from ..graphs.operations import CONSTANT, run_op
 
 MOST_BYTES = 1 << 26                                     # of a result, beyond which it is rather computed each time
 

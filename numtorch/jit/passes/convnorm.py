@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...autograd.modes import no_grad
-from ..graph import Graph, Node, Value
-from ..operations import CONSTANT
+from ..graphs.graph import Graph, Node, Value
+from ..graphs.operations import CONSTANT
 
 
 def fold_norms(graph: Graph, frozen: Mapping[str, Any]) -> int:

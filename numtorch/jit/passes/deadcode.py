@@ -1,8 +1,8 @@
 """Calls that nobody uses go. A draw of random numbers stays, as the stream moves on, and so does a check that may raise."""
 from __future__ import annotations
 
-from ..graph import Graph, Node
-from ..operations import CHECKS, CONSTANT
+from ..graphs.graph import Graph, Node
+from ..graphs.operations import CHECKS, CONSTANT
 
 
 def dead_code(graph: Graph) -> int:

@@ -15,10 +15,10 @@ from ...ops.core.primitive import registry
 from ...ops.nn.linear_relu import LINEAR_RELU
 from ...ops.spatial.conv_relu import CONVOLUTION_RELU
 from ...viewalgebra import transpose
-from ..epilogue import DRAWS, EPILOGUE, PRODUCTS, drawn
-from ..fused import FUSED
-from ..graph import Graph, Node, Value
-from ..rowwise import ALONG
+from ..graphs.epilogue import DRAWS, EPILOGUE, PRODUCTS, drawn
+from ..graphs.fused import FUSED
+from ..graphs.graph import Graph, Node, Value
+from ..graphs.rowwise import ALONG
 from .groups import as_one, kind_of
 from .memory import Lives
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...dtypes import float32, float64
 from ...layout import broadcast_shapes
-from ..graph import Graph, Value
+from ..graphs.graph import Graph, Value
 from .groups import MOST_TENSORS, Group, as_one, groups_of, kind_of, put_together, takes
 
 MOST_CALLS = 48

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from ...dtypes import bool_, float32, float64
 from ...ops.core.primitive import registry
 from ...ops.pointwise.pointwise import PointwiseOp
-from ..fused import FUSED
-from ..graph import Graph, Node, Value
+from ..graphs.fused import FUSED
+from ..graphs.graph import Graph, Node, Value
 
 MOST_TENSORS = 12
 _KINDS = ("arithmetic", "float", "expression", "power", "real")

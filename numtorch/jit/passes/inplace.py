@@ -1,7 +1,7 @@
 """Writes that may go into the memory that they name, instead of a copy of it: where nobody needs any more what was there."""
 from __future__ import annotations
 
-from ..graph import Graph, Node, Value
+from ..graphs.graph import Graph, Node, Value
 
 _PUT = "put_part"
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ...dtypes import float32, float64
 from ...layout import Layout
-from ..graph import Graph, Node, Value
-from ..rowwise import REDUCTIONS
+from ..graphs.graph import Graph, Node, Value
+from ..graphs.rowwise import REDUCTIONS
 from .groups import kind_of
 
 SHORTEST, LONGEST = 64, 4096                             # elements of rows that are fused

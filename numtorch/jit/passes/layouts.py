@@ -15,9 +15,9 @@ from ...ops.core.backends import kernels
 from ...ops.core.primitive import registry
 from ...ops.pointwise.pointwise import PointwiseOp
 from ...tensor import empty
-from ..gradients import PREFIX
-from ..graph import Graph, Node, Value
-from ..operations import run_op
+from ..graphs.gradients import PREFIX
+from ..graphs.graph import Graph, Node, Value
+from ..graphs.operations import run_op
 
 FEWEST = 2                                               # convolutions that pay for the copies
 _FOLLOWING = {"batch_norm", "avg_pool2d", "adaptive_avg_pool2d", "max_pool2d_with_indices", "adaptive_max_pool2d"}

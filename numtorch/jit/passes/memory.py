@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..graph import Graph, Value
-from ..memory import offsets_of
-from ..operations import CONSTANT
+from ..capturing.memory import offsets_of
+from ..graphs.graph import Graph, Value
+from ..graphs.operations import CONSTANT
 from .inplace import is_view
 
 ALIGNMENT = 64

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ...dtypes import float32, float64
 from ...kernels.planning import without_memory
 from ...layout import broadcast_shapes
-from ..graph import Graph, Node
-from ..rowwise import ALONG, ORDERS, REDUCTIONS, plan_rows
+from ..graphs.graph import Graph, Node
+from ..graphs.rowwise import ALONG, ORDERS, REDUCTIONS, plan_rows
 from .algebra import simplify
 from .deadcode import dead_code
 from .groups import MOST_TENSORS, Group, as_one, groups_of, kind_of, put_together, takes

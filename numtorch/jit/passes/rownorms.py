@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from ...dtypes import float32, float64
 from ...layout import Layout
-from ..graph import Graph, Node, Value
+from ..graphs.graph import Graph, Node, Value
 from .groups import kind_of
 from .keptdims import LONGEST, SHORTEST
 

@@ -1,8 +1,8 @@
 """What is computed twice is computed once (common subexpressions)."""
 from __future__ import annotations
 
-from ..graph import Graph, Value
-from ..operations import CONSTANT
+from ..graphs.graph import Graph, Value
+from ..graphs.operations import CONSTANT
 
 
 def _key(value):

@@ -8,8 +8,8 @@ from ... import nn
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor
-from .. import programs
-from ..programs import ScriptFunction, ScriptModule
+from ..graphs import programs
+from ..graphs.programs import ScriptFunction, ScriptModule
 from . import vocabulary
 from .classes import SPECIAL, ScriptClass
 from .kinds import Fields, parse_text

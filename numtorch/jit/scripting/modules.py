@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...nn.modules.module import Module
 from ...ops.core.primitive import is_ours
-from ..programs import ScriptFunction, ScriptModule
+from ..graphs.programs import ScriptFunction, ScriptModule
 from . import vocabulary
 from .kinds import is_named_tuple, said_kind
 from .listing import listed

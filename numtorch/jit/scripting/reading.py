@@ -17,8 +17,9 @@ from ...devices import device
 from ...dtypes import dtype
 from ...nn.modules.module import Module
 from ...tensor import Tensor
-from .. import is_scripting, programs
-from ..freezing import is_tracing
+from .. import is_scripting
+from ..graphs import programs
+from ..tracing.freezing import is_tracing
 from . import vocabulary
 from .classes import is_script_class
 from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..programs import finishing
+from ..graphs.programs import finishing
 from .modules import ScriptedModule, convert
 from .scripts import export
 from .units import Unit

@@ -7,7 +7,7 @@ import types
 from typing import Any
 
 from ...nn.modules.module import Module
-from ..programs import ScriptFunction, ScriptModule
+from ..graphs.programs import ScriptFunction, ScriptModule
 from .checking import Checker
 from .classes import ScriptClass, is_script_class
 from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind

@@ -6,7 +6,7 @@ from typing import Any
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor
-from ..programs import ScriptModule
+from ..graphs.programs import ScriptModule
 from . import vocabulary
 from .classes import ScriptClass
 from .kinds import Fields

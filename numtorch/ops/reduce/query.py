@@ -159,7 +159,7 @@ def _check(plan, input: Tensor, message):
 def check_probabilities(input, message: str) -> None:
     """Raise RuntimeError with a message where an element is below 0, above 1 or NaN.
 
-    The answer is a status that is looked at after the launch, so that a call can be captured (jit/capture.py).
+    The answer is a status that is looked at after the launch, so that a call can be captured (jit/capturing/capture.py).
     """
     if input.layout.numel and not input.layout.dtype.is_complex and has_values(input):
         _check(input if input.layout.contiguous else contiguous(input), message)

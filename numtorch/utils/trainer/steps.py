@@ -40,7 +40,7 @@ def gradients(pairs, model, criterion, optimizer, clip_value, clip_norm, autocas
 
 def in_gradients(error: BaseException) -> bool:
     """Whether an error of a whole step came from `gradients`, called or replayed, so before the optimizer changed anything."""
-    from ...jit.replay import complained
+    from ...jit.capturing.replay import complained
     return any(frame.f_code is gradients.__code__ for frame, _ in walk_tb(error.__traceback__)) or complained(error)
 
 
@@ -60,7 +60,7 @@ def _parameters(optimizer):
 
 def whole_step(model, criterion, optimizer, clip_value, clip_norm):
     """A step as a compiled function of inputs and targets in turns, which reaches nothing that changes from step to step."""
-    from ...jit.compiled import compile
+    from ...jit.compiling.compiled import compile
 
     def step(*values):
         _, results = gradients(list(zip(values[::2], values[1::2])), model, criterion, optimizer, clip_value, clip_norm)

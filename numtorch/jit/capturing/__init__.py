@@ -1,0 +1,15 @@
+"""One call of a function, watched, and the program of launches that replays it.
+
+guards     whether objects of Python still hold what they held, looked at in memory by one kernel
+allowed    the C functions that do nothing but what a replay may leave out
+reach      what of Python a function can reach, and whether that has changed
+memory     what a captured call takes its memory from
+places     memory by address
+steps      what optimisers and random streams do at each replay
+steady     what a replay need not find out again
+unchanged  whether Python, tensors and hooks are as they were when a call was captured
+capture    the call, watched: what it launches, and what keeps it from being replayed
+replay     the program made of it, and its runs
+snapshots  what a call may change, kept and put back
+quick      a call where nothing has changed since the last one
+"""

@@ -1,0 +1,441 @@
+"""One call of a function, watched: every launch of a kernel with its words, and everything that keeps the call from being replayed.
+
+The call runs as it would without being watched, so what it returns is right whatever is found. Meanwhile
+
+- calls of kernels go through a function that writes them down (kernels/entries.py), whoever holds the kernel;
+- memory comes from blocks of the program's own (memory.py);
+- Python tells of each call it makes (`sys.setprofile`): which of the user's functions run, and which C functions. A C function that
+  is not known to be harmless (allowed.py) could read or write a tensor's elements, or the world: each is a *break*;
+- the few places where this package's own Python reads or writes words beside a launch are known by their code: random streams,
+  optimisers, statuses of kernels that look for bad indices.
+
+A thread that captures is alone in that; calls of other threads' kernels pass through.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import sysconfig
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...autograd.engine import run_backward
+from ...exchange.scalars import number, recent_numbers
+from ...kernels.entries import Calls, is_entry
+from ...kernels.forks import survive_fork
+from ...nn.utils import parameters
+from ...ops.core import status
+from ...ops.core.generator import Generator
+from ...ops.core.primitive import Dropped
+from ...ops.index import index_op
+from ...ops.reduce.query import CHECK_PROBABILITIES
+from ...ops.shape import join
+from ...optim import rule
+from ...storage import inferring
+from ...storage import mode as memory_mode
+from ...tensor import Tensor
+from .allowed import CLEANING_OF_SETS, MODULES, STORAGE, is_allowed
+from .memory import Memory
+from .steps import Draw, Update
+
+PACKAGE = str(Path(__file__).resolve().parents[2])
+_STANDARD = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
+_ADDRESSES = os.path.join("numpy", "_core", "_internal.py")         # which says where an array is
+_SILENT, _OURS, _USERS, _STANDARDS, _LEGACY = range(5)
+_CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
+_LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
+_one_at_a_time = survive_fork(threading.Lock())
+
+
+class Break(NamedTuple):
+    """What keeps a call from being replayed: what it is, and the user's file and line; `outer` is the line of the captured function
+    itself, 0 where it is not known."""
+
+    what: str
+    file: str
+    line: int
+    outer: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.what}"
+
+
+class Launch(NamedTuple):
+    """A call of a kernel: the words that are addresses of this thread's own are already those of the program."""
+
+    native: int
+    words: tuple
+    tables: list                                         # (place, entries) of the words that are tables of Python's
+    status: Any                                          # None, or the place of the address of words that must be 0 afterwards
+    statuses: int                                        # how many these are
+    complaint: Any                                       # what says what is wrong where it is not
+
+
+class Entry(NamedTuple):
+    """A word of such a table."""
+
+    word: int
+    moves: bool                                          # whether it is a tensor's address
+
+
+class Clear(NamedTuple):
+    """A word that Python sets to 0."""
+
+    address: int
+
+
+class Check(NamedTuple):
+    """A word that Python looks at, and complains about where it is not 0."""
+
+    address: int
+    complaint: Any
+
+
+class Complaint:
+    """A call of this package that raises what is wrong, once its tensors hold what they held.
+
+    Args:
+        function: it.
+        arguments: by name; tensors are kept as address and layout only.
+    """
+
+    def __init__(self, function, arguments) -> None:
+        self.function = function
+        self.arguments = {name: _described(value) for name, value in arguments.items()}
+
+
+class Described(NamedTuple):
+    """A tensor as address and layout."""
+
+    address: int
+    layout: Any
+
+
+def _described(value):
+    if isinstance(value, Tensor):
+        return Described(value.address, value.layout)
+    if isinstance(value, (list, tuple)):
+        return [_described(each) for each in value]
+    return value
+
+
+# ---------------------------------------------------------------- whose code
+_kinds: dict = {}
+_harmless: set = set()                                   # C functions that may be called: owner, or its class; name; by whom
+_MOST_HARMLESS = 4096
+
+
+def kind_of(code, scope) -> int:
+    """Whose a code object is."""
+    kind = _kinds.get(code)
+    if kind is None:
+        file, module = code.co_filename, str(scope.get("__name__", ""))
+        if file.startswith(PACKAGE + "/jit/") or file == PACKAGE + "/kernels/entries.py" or file.endswith(_ADDRESSES):
+            kind = _SILENT
+        elif file.startswith(PACKAGE + "/legacy/"):
+            kind = _LEGACY
+        elif file.startswith((PACKAGE + "/", "<numtorch ")):
+            kind = _OURS
+        elif file.startswith("<frozen ") or module.partition(".")[0] == "numpy" or module.startswith("namedtuple_") or (
+                file.startswith(_STANDARD) and "site-packages" not in file):
+            kind = _STANDARDS
+        else:
+            kind = _USERS
+        _kinds[code] = kind
+    return kind
+
+
+def users_line(frame):
+    """The file and line of the user's innermost code."""
+    last = frame
+    while frame is not None:
+        last = frame
+        if kind_of(frame.f_code, frame.f_globals) == _USERS:
+            break
+        frame = frame.f_back
+    return last.f_code.co_filename, last.f_lineno
+
+
+def _caller(frame, codes):
+    """The frame of one of some codes among the few that called this one, or None."""
+    for _ in range(4):
+        frame = frame.f_back
+        if frame is None or frame.f_code in codes:
+            return frame
+    return None
+
+
+# ---------------------------------------------------------------- the watch
+class Watch:
+    """What one call did.
+
+    Args:
+        capturing: whether its launches are wanted, or only whose code runs.
+        code: the captured function's own code object.
+        suspect: one whose calls are breaks, wherever they are.
+
+    Attributes:
+        codes: the user's code objects that ran, with their globals.
+        breaks: what a replay would leave out.
+        items: launches, and what Python does between them, in order.
+        walked: the nodes whose graphs were walked backwards and let go.
+    """
+
+    def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None) -> None:
+        self.capturing, self.code, self.suspect = capturing, code, suspect
+        self.codes: dict = {}
+        self.breaks: list[Break] = []
+        self.items: list = []
+        self.walked: list = []
+        self.memory = Memory()
+        self.memory.items = self.items
+        self.dropped = Dropped()
+        self.claimed: dict = {}
+        self.kept: list = []
+        self.updates: list[Update] = []
+        self.batches: dict = {}
+        self.update = None
+        self.nothing = None
+        words, address = status.call_words.words
+        self.status, self.words = address, words
+        self.observers = {
+            Generator._claim.__code__: self._on_claim, rule.RuleOptimizer.step.__code__: self._on_step,
+            rule.Batch.run.__code__: self._on_batch, rule._Prepared.__init__.__code__: self._on_first_step,
+            status.clear_status.__code__: self._on_clear, status.read_status.__code__: self._on_read,
+            run_backward.__code__: self._on_backward,
+            **{getattr(Generator, name).__code__: self._on_seed
+               for name in ("manual_seed", "set_state", "get_state", "initial_seed")}}
+
+    def run(self, function, args, kwargs):
+        """Call a function and watch it. Returns what it returns, and raises what it raises."""
+        if not self.capturing:
+            return self._profiled(function, args, kwargs)
+        if not _one_at_a_time.acquire(blocking=False):   # waiting could be for ever: the other may wait for this thread
+            return self._not_now("another thread captures", function, args, kwargs)
+        try:
+            calls = Calls(self._record)
+            if not calls.start():
+                return self._not_now("the calls of kernels are being timed", function, args, kwargs)
+            memory_mode.memory = self.memory
+            inferring.append(None)
+            try:
+                return self._profiled(function, args, kwargs)
+            finally:
+                memory_mode.memory = None
+                inferring.pop()
+                calls.stop()
+        finally:
+            _one_at_a_time.release()
+
+    def _not_now(self, why, function, args, kwargs):
+        self.breaks.append(Break(why, "?", 0))
+        return function(*args, **kwargs)
+
+    def _profiled(self, function, args, kwargs):
+        before = sys.getprofile()
+        self.observe = self._observer()
+        sys.setprofile(self.observe)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            sys.setprofile(before)
+
+    def stop(self, what, frame) -> None:
+        """Note what keeps the call from being replayed."""
+        outer = frame
+        while outer is not None and outer.f_code is not self.code:
+            outer = outer.f_back
+        file, line = users_line(frame)
+        break_ = Break(what, file, line, 0 if outer is None else outer.f_lineno)
+        if break_ not in self.breaks:
+            self.breaks.append(break_)
+
+    # ------------------------------------------------------------ what Python tells
+    def _observer(self):
+        """What Python calls at each event, of which there are many: what is harmless is known after a few look-ups."""
+        kinds, observers, harmless, look = _kinds.get, self.observers, _harmless, self._look
+
+        def observe(frame, event, function):
+            if event == "c_call":
+                kind = kinds(frame.f_code)
+                if kind == _SILENT:
+                    return
+                owner = getattr(function, "__self__", None)
+                if (type(owner), owner if type(owner) is ModuleType else None, function.__name__, kind) in harmless:
+                    return
+            elif event == "call":
+                code = frame.f_code
+                kind = kinds(code)
+                if kind == _SILENT or (kind == _OURS and code not in observers):
+                    return
+            else:
+                return
+            try:
+                look(frame, event, function)
+            except Exception as error:                   # else the user's code would see it
+                self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", *users_line(frame)))
+        return observe
+
+    def _look(self, frame, event, function):
+        code = frame.f_code
+        if event == "c_call":
+            kind = kind_of(code, frame.f_globals)
+            if kind == _SILENT or is_entry(function):
+                return
+            ours = kind in (_OURS, _LEGACY)
+            if is_allowed(function, ours):
+                owner = getattr(function, "__self__", None)
+                if owner is not None and not isinstance(owner, type):           # this is all that decided
+                    if len(_harmless) >= _MOST_HARMLESS:
+                        _harmless.clear()
+                    _harmless.add((type(owner), owner if type(owner) is ModuleType else None, function.__name__, kind))
+                return
+            if ours and self._is_known(frame, function):
+                return
+            self.stop(_said(code, function, ours), frame)
+        else:
+            observer = self.observers.get(code)
+            if observer is not None:
+                if self.capturing:
+                    observer(frame)
+                return
+            kind = kind_of(code, frame.f_globals)
+            if kind == _USERS:
+                self.codes[code] = frame.f_globals
+                if code is self.suspect and code is not self.code:
+                    self.stop(f"{code.co_name} is called", frame)
+            elif kind == _STANDARDS:
+                module = str(frame.f_globals.get("__name__"))
+                if module not in MODULES and not module.startswith("namedtuple_") and (module, code.co_name) != CLEANING_OF_SETS:
+                    self.stop(f"{module}.{code.co_name} is called", frame)
+            elif kind == _LEGACY:
+                self.stop("modules of legacy are not captured", frame)
+
+    def _is_known(self, frame, function):
+        """Whether a C function is called where what it does is known."""
+        code = frame.f_code
+        name, file = code.co_name, code.co_filename
+        if name == "divide" and file.endswith("/divisor.py"):           # it looks at its divisor: a number stays what it is
+            names = frame.f_locals
+            return any(names["addresses"][names["operand"]] == each.address for each in list(recent_numbers.values()))
+        if file.endswith("/storage.py"):
+            return name in STORAGE
+        if name in ("clear_status", "read_status") and file.endswith("/status.py"):
+            return True
+        if code is number.__code__:                      # a number's memory is written once, and by nobody else
+            return True
+        return code is Generator._advance.__code__ or (code in _CLIPPING and function.__name__ in ("array", "copy"))
+
+    # ------------------------------------------------------------ this package's Python beside launches
+    def _on_claim(self, frame):
+        names = frame.f_locals
+        draw = Draw(names["self"], names["counters"])
+        self.items.append(draw)
+        self.claimed[ctypes.addressof(names["words"])] = draw, names["words"]
+
+    def _on_seed(self, frame):
+        self.stop("a random stream is set or looked at", frame)
+
+    def _on_step(self, frame):
+        self.update = None
+        self.stepping = frame.f_locals["self"]
+
+    def _on_first_step(self, frame):
+        self.stop("an optimiser prepares its step, as at the first one", frame)
+
+    def _on_batch(self, frame):
+        batch = frame.f_locals["self"]
+        if self.update is None:
+            self.update = Update(self.stepping)
+            self.items.append(self.update)
+            self.updates.append(self.update)
+        if batch.table_address in self.batches:
+            self.stop("an optimiser steps twice", frame)
+        if not any(prepared is not None and batch in prepared.batches for prepared in self.update.prepared):
+            self.stop("an optimiser steps in a way of its own", frame)
+        self.batches[batch.table_address] = batch
+        self.batches[batch.array_address] = batch
+        self.update.batches.append(batch)
+
+    def _on_clear(self, frame):
+        tensor = frame.f_locals["tensor"]
+        self.items.append(Clear(tensor.address))
+
+    def _on_read(self, frame):
+        caller = frame.f_back
+        primitive = caller.f_locals.get("primitive")
+        if primitive is None or primitive.execute is None or primitive.execute.__code__ is not caller.f_code:
+            self.stop("a kernel's status is read", frame)
+            return
+        code = caller.f_code
+        names = code.co_varnames[:code.co_argcount]
+        self.items.append(Check(frame.f_locals["tensor"].address,
+                                Complaint(primitive.execute, {name: caller.f_locals[name] for name in names})))
+
+    def _on_backward(self, frame):
+        names = frame.f_locals
+        if not names["retain_graph"] and not names["create_graph"]:
+            self.walked += list(names["roots"])
+
+    # ------------------------------------------------------------ launches
+    def _record(self, native, words):
+        sys.setprofile(None)                             # nobody wants to know what is called here
+        try:
+            self._write_down(native, words, sys._getframe(2))
+        except Exception as error:                       # this is called from C
+            self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", "?", 0))
+        sys.setprofile(self.observe)
+
+    def _write_down(self, native, words, frame):
+        tables, place, complaint, statuses = [], None, None, 1
+        low, high = self.status, self.status + 8 * (1 + status.MOST_ADDRESSES)
+        if any(low <= word < high for word in words):
+            code = frame.f_code
+            if code is index_op.run_indexed.__code__ or code is index_op.run_through.__code__:
+                names = frame.f_locals
+                function = index_op.run_indexed if code is index_op.run_indexed.__code__ else index_op.run_through
+                arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
+                place, complaint = words.index(low), Complaint(function, arguments)
+                if low + 8 in words:
+                    tables.append((low + 8, [Entry(word, True) for word in self.words[1:len(names["indices"])]]))
+            elif code is status.run_finding.__code__ and (caller := _caller(frame, _LOOKING)) is not None:
+                names, code = caller.f_locals, caller.f_code
+                arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
+                place, complaint = words.index(low), Complaint(_LOOKING[code], arguments)
+                statuses = frame.f_locals["parts"]
+            elif code is join._joined.__code__:
+                tables.append((low + 8, [Entry(word, True) for word in self.words[1:1 + len(frame.f_locals["tensors"])]]))
+            else:
+                self.stop("what a kernel finds decides what Python does next", frame)
+        if frame.f_code in _CLIPPING:
+            names = frame.f_locals
+            rows = names["self"].rows
+            tables.append((rows.ctypes.data, [Entry(word, i % 2 == 0) for i, word in enumerate(rows.ravel().tolist())]))
+            number = names["options" if "options" in names else "bound"]
+            tables.append((number.ctypes.data, [Entry(number.view(np.int64).item(), False)]))
+        for i, word in enumerate(words):
+            if word in self.claimed:
+                draw, kept = self.claimed[word]
+                if frame.f_code.co_name in ("draw", "multinomial") or (frame.f_code.co_name == "run_fill" and
+                                                                      frame.f_locals.get("each") is not None):
+                    self.stop("what a kernel finds in its operands is looked at", frame)
+                self.kept += draw, kept
+                words = (*words[:i], draw.address, *words[i + 1:])
+        tables = [(words.index(address), entries) for address, entries in tables if address in words]
+        self.items.append(Launch(native, words, tables, place, statuses, complaint))
+
+
+def _said(code, function, ours):
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__qualname__", function.__name__)
+    if ours:
+        inner = code.co_name if not code.co_name.startswith("<") else "an op"
+        return f"Python reads or writes elements ({inner} calls {name})"
+    if owner is not None and hasattr(owner, "__name__"):
+        return f"{owner.__name__}.{name} is called" if owner.__name__ != "builtins" else f"{name}() is called"
+    return f"{name}() is called"

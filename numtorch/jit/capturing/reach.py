@@ -1,0 +1,367 @@
+"""What of Python a function can reach, and whether it has changed: closures, globals, arguments, and all that they hold.
+
+A replay is right as long as Python would take the same way. What decides on that way is in the objects that the function can reach,
+so these are noted (containers, by what they hold) and compared before each replay. What differs after the captured call is an
+effect on Python that a replay would not have: such a call is not captured.
+"""
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+from ...autograd.graph import Leaf, Node
+from ...devices import cpu, device
+from ...dtypes import dtype
+from ...layout import Layout
+from ...nn.modules.module import Module
+from ...ops.core.generator import Generator
+from ...ops.core.primitive import Primitive
+from ...optim.rule import RuleOptimizer
+from ...storage import Storage
+from ...tensor import Tensor
+from . import guards
+from .allowed import MODULES, is_allowed_name
+
+MOST = 20_000                                            # objects that are followed
+_VALUES = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, slice)
+_LIBRARY = (dtype, device, Layout, Generator, Node, Leaf, Storage, Primitive, types.BuiltinFunctionType,
+            types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
+            property, staticmethod, classmethod, types.CodeType, types.GenericAlias, np.dtype)
+_WRAPPED = (types.FunctionType, types.MethodType, types.CellType, functools.partial, Tensor, Module)
+MISSING = object()
+
+
+class Unfollowed(Exception):
+    """Something that cannot be compared is reached.
+
+    Args:
+        what: it, in words.
+        code, scope: the code object that names it, with its globals, where one does.
+    """
+
+    def __init__(self, what: str, code: Any = None, scope: Any = None) -> None:
+        super().__init__(what)
+        self.code, self.scope = code, scope
+
+
+@functools.cache
+def global_names(code) -> tuple:
+    """The names that a code object looks up among globals, and the modules it imports by name."""
+    names, modules = set(), set()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
+            names.add(instruction.argval)
+        elif instruction.opname == "IMPORT_NAME":
+            modules.add(instruction.argval)
+    return tuple(sorted(names)), tuple(sorted(modules))
+
+
+def refused_names(code, scope) -> list:
+    """(what it is, line) of what a code object names that no function may refer to.
+
+    Args:
+        code: it, and those of the functions inside it.
+        scope: its globals.
+    """
+    refused, line, value = [], code.co_firstlineno, None
+    starts = dict(dis.findlinestarts(code))
+    for instruction in dis.get_instructions(code):
+        line = starts.get(instruction.offset) or line
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            value = scope.get(instruction.argval, getattr(builtins, str(instruction.argval), None))
+        elif instruction.opname == "IMPORT_NAME":
+            value = sys.modules.get(instruction.argval)
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
+            value = vars(value).get(instruction.argval)
+        else:
+            value = None
+        said = is_allowed_name(value)
+        if said:
+            refused.append((said, line))
+    return refused + [each for inner in code.co_consts if isinstance(inner, types.CodeType) for each in refused_names(inner, scope)]
+
+
+def same(a, b) -> bool:
+    """Whether two values are one object, or equal constants of one type."""
+    if a is b:
+        return True
+    kind = type(a)
+    return kind is type(b) and kind in _VALUES and a == b and (kind is not float or str(a) == str(b))
+
+
+class Reach:
+    """What some roots reach.
+
+    Args:
+        roots: (name, object) pairs.
+        codes: the code objects that ran, with their globals.
+        ignored: attributes that are not compared, by the class that has them.
+
+    Attributes:
+        tensors: all tensors that are reached, by identity, with how they are reached.
+
+    Raises:
+        Unfollowed: something is reached that cannot be compared, or too much.
+    """
+
+    def __init__(self, roots, codes, ignored) -> None:
+        self.codes, self.ignored = codes, ignored
+        self.tensors: dict[int, tuple] = {}
+        self.held: list = []                             # (how it is reached, read, what it held)
+        self.seen: dict[int, Any] = {}
+        self.followed: set = set()                       # code objects whose functions are reached
+        self.roots = [value for _, value in roots]
+        pending = list(roots)
+        for code, scope in codes.items():
+            pending += self._of_code(code, scope)
+        while pending:
+            name, value = pending.pop()
+            pending += self._follow(name, value)
+            if len(self.seen) > MOST:
+                raise Unfollowed(f"more than {MOST} objects are reached")
+        self._check_followed()
+
+    def named(self) -> dict[str, Any]:
+        """The tensors that are reached, by how they are: what several are reached by is told apart by numbers."""
+        named: dict[str, Any] = {}
+        for name, tensor in self.tensors.values():
+            named[f"{name} {len(named)}" if name in named else name] = tensor
+        return named
+
+    # ------------------------------------------------------------ following
+    def _of_code(self, code, scope):
+        names, modules = global_names(code)
+        where = f"{code.co_filename}:{code.co_firstlineno}"
+        result = []
+        for module in modules:
+            result += self._of_module(code, where, module, sys.modules.get(module))
+        read = {name: scope.get(name, MISSING) for name in names}
+        if read:
+            self._hold(f"globals of {code.co_name}", functools.partial(_values, scope, names), names,
+                       functools.partial(guards.of_dict, scope, frozenset(names)))
+        for name, value in read.items():
+            actual = getattr(builtins, name, None) if value is MISSING else value
+            said = is_allowed_name(actual)
+            if said:
+                raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
+            if isinstance(actual, types.ModuleType):
+                result += self._of_module(code, where, name, actual)
+            elif value is not MISSING:
+                result.append((name, value))
+        return result
+
+    def _of_module(self, code, where, name, module):
+        """What a code object may read of a module."""
+        said = is_allowed_name(module)
+        if said:
+            raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
+        if module is None or is_ours(module.__name__) or module.__name__ in MODULES:
+            return []
+        inside = [n for n in code.co_names if n in vars(module)]
+        self._hold(f"module {module.__name__}", functools.partial(_values, vars(module), inside), inside,
+                   functools.partial(guards.of_dict, vars(module), frozenset(inside)))
+        for n in inside:
+            said = is_allowed_name(vars(module)[n])
+            if said:
+                raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
+        return [(f"{name}.{n}", vars(module)[n]) for n in inside if not isinstance(vars(module)[n], types.ModuleType)]
+
+    def _hold(self, name, read, labels=None, words=None):
+        self.held.append((name, read, read(), labels, words))
+
+    def _follow(self, name, value):
+        kind = type(value)
+        if kind in _VALUES or isinstance(value, _LIBRARY) or id(value) in self.seen:
+            return ()
+        if isinstance(value, types.ModuleType):
+            return ()
+        if isinstance(value, np.ndarray | np.generic):
+            raise Unfollowed(f"{name} is an array of NumPy, whose elements may change")
+        self.seen[id(value)] = value
+        if isinstance(value, Tensor):
+            if value.layout.handler is not None or value.layout.device is not cpu:
+                raise Unfollowed(f"{name} is on another device or has a special layout")
+            self.tensors[id(value)] = name, value
+            return self._of_dict(name, value.__dict__, kind) if value.__dict__ else ()
+        if isinstance(value, dict):
+            return self._of_dict(name, value, kind)
+        if isinstance(value, (list, tuple, set, frozenset)) or kind.__name__ == "deque":
+            if kind is not tuple:
+                self._hold(name, lambda: list(value), None, (lambda: guards.of_list(value)) if isinstance(value, list) else
+                           (lambda: guards.of_set(value)) if kind in (set, frozenset) else None)
+            return [(f"{name}[{i}]", each) for i, each in enumerate(value)]
+        if isinstance(value, types.FunctionType):
+            return self._of_function(name, value)
+        if isinstance(value, types.MethodType):
+            return [(name, value.__func__), (f"{name}.__self__", value.__self__)]
+        if isinstance(value, functools.partial):
+            return [(name, value.func), (name, value.args), (name, value.keywords)]
+        if isinstance(value, types.CellType):
+            return self._of_cell(name, value)
+        if isinstance(value, type):
+            return self._of_class(name, value)
+        return self._of_object(name, value)
+
+    def _of_dict(self, name, value, kind):
+        skip = next((names for c, names in self.ignored if issubclass(kind, c)), ())
+        if skip:
+            keys = [key for key in value if key not in skip]
+            self._hold(name, lambda: [value.get(key, MISSING) for key in keys] + [sum(key not in skip for key in value)], keys,
+                       lambda: guards.of_dict(value, frozenset(keys)))
+        else:
+            keys = list(value)
+            self._hold(name, lambda: [*value, *value.values()], keys + keys, lambda: guards.of_dict(value))
+        return [(f"{name}[{key!r}]" if type(key) is str else name, value[key]) for key in keys] + \
+            [(name, key) for key in keys if type(key) not in _VALUES]
+
+    def _of_cell(self, name, cell):
+        self._hold(name, lambda: [_contents(cell)], None, lambda: guards.of_cell(cell))
+        contents = _contents(cell)
+        return () if contents is MISSING else [(name, contents)]
+
+    def _of_function(self, name, function):
+        code, cells = function.__code__, list(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        if code in self.codes:
+            self.followed.add(code)
+            read = lambda: [function.__code__, function.__defaults__, function.__kwdefaults__]
+            self._hold(name, read, None, lambda: guards.of_function(function))
+            defaults = f"defaults of {name}"
+            return [*cells, (defaults, function.__defaults__), (defaults, function.__kwdefaults__)]
+        if any(function is root for root in self.roots): # this package's own code does not run as a user's; what it was given does
+            return cells
+        return [(variable, cell) for variable, cell in cells if isinstance(_contents(cell), _WRAPPED)]   # of a decorator, say
+
+    def _check_followed(self):
+        """Raise Unfollowed for code that ran with variables of another function's that were not reached."""
+        known, pending = set(), [code for code in self.codes if code in self.followed or not code.co_freevars]
+        while pending:                                   # what is defined in a function has that function's variables
+            code = pending.pop()
+            known.add(code)
+            pending += [c for c in code.co_consts if isinstance(c, types.CodeType) and c not in known]
+        for code in self.codes:
+            if code not in known:
+                raise Unfollowed(f"{code.co_name} ({code.co_filename}:{code.co_firstlineno}) has variables that are not reached")
+
+    def _of_class(self, name, kind):
+        if is_ours(kind.__module__) or kind.__module__ in ("builtins", "typing"):
+            return ()
+        result = []
+        for base in kind.__mro__:
+            if is_ours(base.__module__) or base is object:
+                continue
+            own = {key: each for key, each in vars(base).items() if not key.startswith("__")}
+            keys = list(own)
+            self._hold(f"class {base.__name__}", functools.partial(_values, vars(base), keys), keys,
+                       functools.partial(_of_class, base))
+            result += [(f"{base.__name__}.{key}", each.__func__ if isinstance(each, (staticmethod, classmethod)) else
+                       each.fget if isinstance(each, property) else each) for key, each in own.items()]
+        return result
+
+    def _of_object(self, name, value):
+        kind = type(value)
+        result = list(self._of_class(name, kind))
+        own = getattr(value, "__dict__", None)
+        if own is not None:
+            self._hold(name, lambda: [vars(value)], None, lambda: guards.of_own_dict(value))     # it may be exchanged itself
+            skip = next((names for c, names in self.ignored if isinstance(value, c)), ())
+            if isinstance(value, RuleOptimizer) and not any("param_groups" in code.co_names for code in self.codes):
+                skip = {*skip, "param_groups"}           # a replayed step reads its options, as an eager one does
+                result += self._of_groups(name, own["param_groups"])
+            keys = [key for key in own if key not in skip]
+            self._hold(name, lambda: [own.get(key, MISSING) for key in keys] + [sum(key not in skip for key in own)], keys,
+                       lambda: guards.of_dict(own, frozenset(keys)))
+            result += [(f"{name}.{key}", own[key]) for key in keys]
+        slots = [slot for c in kind.__mro__ for slot in _slots(c)]
+        if slots:
+            self._hold(name, lambda: [getattr(value, slot, MISSING) for slot in slots], slots,
+                       lambda: [guards.of_slot(value, slot) for slot in slots])
+            result += [(f"{name}.{slot}", getattr(value, slot, None)) for slot in slots]
+        if own is None and not slots and not _is_plain(value):
+            raise Unfollowed(f"{name} is {_article(kind)}, which cannot be compared")
+        return result
+
+    def _of_groups(self, name, groups):
+        """The parameters of an optimiser's groups."""
+        self._hold(name, lambda: [each for group in groups for each in (group, group["params"], *group["params"])], None,
+                   lambda: [*guards.of_list(groups), *[word for group in groups for word in (
+                       *guards.of_dict(group, frozenset(("params",))), *guards.of_list(group["params"]))]])
+        return [(f"{name}.param_groups[{i}]['params']", group["params"]) for i, group in enumerate(groups)]
+
+    # ------------------------------------------------------------ comparing
+    def difference(self) -> str | None:
+        """What has changed since, in words; None where nothing has."""
+        return difference_of(self.held)
+
+    def words(self) -> tuple[list, list]:
+        """The words of memory that say what is held now, and what of it has none and is to be compared in Python.
+
+        Raises:
+            Unfollowed: something has changed.
+        """
+        if self.difference() is not None:
+            raise Unfollowed("something has changed")
+        pairs, rest = [], []
+        for i, (name, read, _, labels, words) in enumerate(self.held):
+            self.held[i] = each = name, read, read(), labels, words      # equal constants may be other objects by now
+            try:
+                own = None if words is None else words()
+            except (guards.Unknown, StopIteration, KeyError, ValueError):
+                own = None
+            if own is None:
+                rest.append(each)
+            else:
+                pairs += own
+        return pairs, rest
+
+
+def difference_of(held) -> str | None:
+    for name, read, before, labels, _ in held:
+        now = read()
+        if len(now) != len(before):
+            return f"{name} has changed"
+        for i, (a, b) in enumerate(zip(now, before)):
+            if a is not b and not same(a, b):
+                return f"{name} has changed" + (f" ({labels[i]})" if labels is not None and i < len(labels) else "")
+    return None
+
+
+def _of_class(kind):
+    return [guards.of_class(kind)]
+
+
+def _contents(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def _values(scope, names):
+    return [scope.get(name, MISSING) for name in names]
+
+
+def _slots(kind):
+    slots = kind.__dict__.get("__slots__", ())
+    slots = (slots,) if isinstance(slots, str) else slots
+    return [slot for slot in slots if slot not in ("__weakref__", "__dict__") and hasattr(kind, slot)]
+
+
+def _is_plain(value):
+    """Whether an object has nothing to compare: a sentinel, a lock, a weak reference, an iterator of none."""
+    module = type(value).__module__
+    return type(value) is object or module in ("_thread", "weakref", "_weakref", "typing", "enum") or is_ours(module)
+
+
+def _article(kind):
+    return f"a{'n' if kind.__name__[0] in 'aeiouAEIOU' else ''} {kind.__name__}"
+
+
+def is_ours(module) -> bool:
+    """Whether a module is this package's."""
+    return isinstance(module, str) and (module == "numtorch" or module.startswith("numtorch."))

@@ -1,0 +1,57 @@
+"""What optimisers and random streams do in Python at each replay, before the launches that read what they write."""
+from __future__ import annotations
+
+import ctypes
+
+from ...optim.rule import RuleOptimizer
+
+
+class Draw:
+    """Counters of a random stream for one launch, in words of its own.
+
+    Args:
+        generator: the stream.
+        counters: how many it claims.
+    """
+
+    leaves = ()
+
+    def __init__(self, generator, counters) -> None:
+        self.generator, self.counters = generator, counters
+        self.words = (ctypes.c_int64 * 3)()
+        self.address = ctypes.addressof(self.words)
+
+    def __call__(self) -> None:
+        self.generator._claim(self.words, self.counters)
+
+
+class Update:
+    """A step of an optimiser but for its kernels: counts, coefficients, the table of addresses.
+
+    Args:
+        optimizer: it.
+    """
+
+    def __init__(self, optimizer: RuleOptimizer) -> None:
+        self.optimizer = optimizer
+        self.prepared = list(optimizer._prepared)
+        self.groups = len(optimizer.param_groups)
+        self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        self.leaves = [(p.node, p.node.grad) for p in self.parameters if p.node is not None and p.node.grad is not None]
+        self.batches: list = []
+
+    def is_same(self) -> bool:
+        """Whether a step would launch the same kernels on the same memory. Moved gradients are noted."""
+        optimizer = self.optimizer
+        groups, prepared = optimizer.param_groups, optimizer._prepared
+        if len(groups) != self.groups or len(prepared) < len(self.prepared):
+            return False
+        for number, before in enumerate(self.prepared):
+            if prepared[number] is not before or (before is not None and
+                                                  not before.update(optimizer.state, groups[number],
+                                                                    optimizer.rule(groups[number]))):
+                return False
+        return True
+
+    def __call__(self) -> None:
+        self.optimizer.write_coefficients()

@@ -1,0 +1,135 @@
+"""Calls of a function: what tells one kind of them from another, and how one is captured."""
+from __future__ import annotations
+
+from ...amp.casting import state as _autocast
+from ...autograd.modes import modes
+from ...devices import default
+from ...dtypes import get_default_dtype
+from ...kernels import debugmemory
+from ...kernels.compiler import DISABLE_JIT
+from ...kernels.threads import get_num_threads
+from ...optim.optimizer import Optimizer
+from ...tensor import Tensor
+from ..capturing.capture import Break, Watch
+from ..capturing.reach import Reach, Unfollowed, refused_names
+from ..capturing.replay import Before, NotCaptured, Replay
+from .splitting import code_of
+
+
+def world():
+    """The modes that decide on what a call does."""
+    return modes.recording, modes.inference, _autocast.on, get_num_threads(), default[0], get_default_dtype()
+
+
+IGNORED: list = [(Optimizer, {"_prepared", "_opt_called"}), (Tensor, {"_views"})]     # attributes that a replay sees to
+
+
+def reach_of(function, objects, codes) -> Reach:
+    """What a call reaches.
+
+    Args:
+        function: what is called.
+        objects: arguments that are told from others by identity.
+        codes: the user's code objects that run, with their globals.
+    """
+    return Reach([("function", function), *[("an argument", each) for each in objects]], codes, IGNORED)
+
+
+def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
+    """Call a function and capture what it does.
+
+    Args:
+        function: it.
+        args, kwargs: its arguments.
+        tensors: those among them that are tensors.
+        codes: the user's code objects that ran last time, with their globals.
+        reuse: whether results stand in the same memory in every call.
+        all_memory: as `Before` has it.
+
+    Returns:
+        What it returns, the replay or None, what kept it from being captured, and whose code ran.
+    """
+    where = code_of(function)
+    place = (where.co_filename, where.co_firstlineno) if where is not None else ("?", 0)
+    try:
+        given: list = []
+        objects: list = []
+        key = world(), key_of((args, kwargs), given, objects)
+        reach = reach_of(function, objects, codes)
+        own = {id(t) for t in tensors}
+        before = Before(tensors, reach, all_memory)
+        if any(t.memory is other.memory for _, t in reach.tensors.values() for other in tensors if id(t) not in own):
+            raise Unfollowed("an argument shares memory with a tensor that the function reaches")
+        if len({id(t.memory) for t in tensors}) < len(tensors):
+            raise Unfollowed("arguments share memory")
+        watch = Watch(code=where)
+    except Unfollowed as error:
+        watch = Watch(False, where, error.code)          # what ran last time may be more, where kernels were planned
+        result = watch.run(function, args, kwargs)
+        return result, None, [*_places(error, where, codes, place), *watch.breaks], watch.codes
+    result = watch.run(function, args, kwargs)
+    replay, breaks = None, watch.breaks
+    if not breaks:
+        try:
+            if watch.codes.keys() - codes.keys():
+                raise NotCaptured("code runs that did not run before")
+            changed = reach.difference()
+            if changed is not None:
+                raise NotCaptured(f"it has an effect on Python: {changed}")
+            after: list = []
+            if (world(), key_of((args, kwargs), after, [])) != key or any(a is not b for a, b in zip(given, after)):
+                raise NotCaptured("it has an effect on Python: a mode or what an argument holds has changed")
+            replay = Replay(watch, before, result, reuse)
+        except NotCaptured as error:
+            breaks = [Break(str(error), *place)]
+        except Exception as error:                       # the result is there and right: a mistake of ours must not take it away
+            breaks = [Break(f"it could not be captured ({type(error).__name__}: {error})", *place)]
+    watch.memory.close()
+    return result, replay, breaks, watch.codes
+
+
+def _places(error, code, codes, place):
+    """The breaks of a function that names what none may refer to, or reaches what cannot be compared."""
+    if error.code is None:
+        return [Break(str(error), *place)]
+    breaks = [Break(str(error), error.code.co_filename, line) for _, line in refused_names(error.code, error.scope)[:1]]
+    own = refused_names(code, codes[code]) if code in codes else []
+    return breaks + [Break(f"{said} is used", code.co_filename, line, line) for said, line in own]
+
+
+def reason_before(tensors):
+    """Why calls in this state of things are not captured, or None."""
+    if DISABLE_JIT:
+        return "kernels run as Python (NUMBA_DISABLE_JIT)"
+    if debugmemory.MODE:
+        return "memory is watched (NUMTORCH_DEBUG_MEMORY)"
+    if _autocast.on:
+        return "autocast is not captured"
+    if modes.inference or modes.anomaly or modes.saved_hooks:
+        return "inference mode, anomaly mode and saved-tensor hooks are not captured"
+    for tensor in tensors:
+        if type(tensor) is not Tensor:
+            return "an argument is of a class of its own"
+        if tensor.node is not None and not modes.recording:
+            return "an argument requires grad where nothing is recorded"
+        if tensor.layout.device.type != "cpu" or tensor.layout.handler is not None:
+            return "an argument is on another device or of a special layout"
+    return None
+
+
+def key_of(value, tensors, objects):
+    """What tells arguments of one kind from those of another; the tensors among them are gathered."""
+    kind = type(value)
+    if kind is Tensor or isinstance(value, Tensor):
+        tensors.append(value)
+        return value.layout, value.node is None, kind
+    if kind is tuple or kind is list:
+        return kind, *[key_of(each, tensors, objects) for each in value]
+    if kind is dict:
+        return (kind, *[(name, key_of(each, tensors, objects)) for name, each in value.items()])
+    if kind in (int, bool, str, type(None), bytes):
+        return kind, value
+    if kind is float:
+        return kind, repr(value)
+    objects.append(value)
+    return kind, id(value)

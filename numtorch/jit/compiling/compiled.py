@@ -1,0 +1,413 @@
+"""`numtorch.compile`: functions that are captured once and replayed."""
+from __future__ import annotations
+
+import functools
+import importlib
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ...nn.modules.module import Module
+from ...storage import mode as memory_mode
+from ..capturing.capture import Break, Watch
+from ..capturing.quick import MISS, written
+from ..capturing.replay import ELSEWHERE, HAS_GRAPH, Replay
+from ..tracing.freezing import is_tracing
+from .calls import IGNORED, capture, key_of, reach_of, reason_before, world
+from .improving import Improvement
+from .recorded import Recording
+from .splitting import split
+
+KINDS = 16                                               # of arguments, by layouts and values, that a function has programs for
+PROGRAMS = 4                                             # of each kind, for what else is reached: another mode, another layer
+CAPTURES = 16                                            # of each kind; then what is reached changes too often
+ATTEMPTS = 4                                             # in a row that may fail
+BACKENDS = ("inductor", "replay", "eager", "aot_eager")
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "replay")
+
+
+class Unsupported(RuntimeError):
+    """What `fullgraph=True` raises where a call cannot be captured."""
+
+
+class _Kind:
+    """Calls with arguments of one kind."""
+
+    def __init__(self) -> None:
+        self.replays: list[Replay] = []                  # the one used last first
+        self.codes: dict | None = None
+        self.captures, self.attempts, self.reason, self.breaks = 0, 0, None, []
+        self.objects: list = []                          # whose identity is part of the kind
+        self.split: Any = None                           # what is called instead, where it is split
+        self.recording: Recording | None = None          # where its results have a graph
+        self.quick: dict = {}                            # by replay, the function for calls where nothing has changed
+
+    def use(self, replay) -> None:
+        """Try a replay, or what has come in its place, first from now on."""
+        first = replay if replay.successor is None else replay.successor
+        self.replays = [first, *[each for each in self.replays if each is not replay and each is not first]]     # others read it
+
+    def quickened(self, replay, args, missed):
+        """The function for the next call, where nothing changes until then, or None.
+
+        Args:
+            replay: what has just run.
+            args: the call's arguments.
+            missed: the function that was tried before.
+        """
+        function = self.quick.get(replay)
+        if function is None or function is missed:
+            function = written(replay, args)
+            self.quick = {**{each: self.quick.get(each) for each in self.replays}, replay: function}
+        return function
+
+
+class Compiled:
+    """A function that is captured once for each kind of arguments, and replayed.
+
+    Args:
+        function: what is compiled.
+        options: as `compile` has them.
+    """
+
+    def __init__(self, function, options) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._options = function, options
+        self._kinds: dict = {}
+        self._quick: Any = None                          # of the last call
+
+    def __call__(self, *args, **kwargs):
+        quick = None if kwargs else self._quick
+        if quick is not None:
+            result = quick(args)
+            if result is not MISS:
+                return result
+        if memory_mode.memory is not None or self._options["disable"]:
+            return self._function(*args, **kwargs)
+        tensors: list = []
+        objects: list = []
+        try:
+            key = (*world(), key_of(args, tensors, objects), key_of(kwargs, tensors, objects) if kwargs else None)
+            kind = self._kinds.get(key)
+        except TypeError:                                # an argument that cannot be told from others
+            return self._function(*args, **kwargs)
+        if kind is None:
+            kind = self._new_kind(key, objects)
+        for number, replay in enumerate(kind.replays):
+            with replay.lock:
+                if not replay.running and replay.fits(tensors):          # else a destructor calls it within its own replay
+                    replay.running = True
+                    try:
+                        better = replay.better
+                        result = replay.run(tensors) if better is None else better.run(tensors, args, kwargs)
+                    finally:
+                        replay.running = False
+                    if result is not None:
+                        if number or replay.successor is not None:
+                            kind.use(replay)
+                        self._quick = None if better is not None or kwargs else kind.quickened(replay, args, quick)
+                        return result[0]
+        if kind.recording is not None and kind.reason is None and not is_tracing():
+            result = kind.recording.call(tensors, args, kwargs)
+            kind.reason = kind.recording.reason
+            return result
+        return self._first_calls(kind, tensors, args, kwargs)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self):
+        name, module = getattr(self, "__qualname__", ""), getattr(self, "__module__", None)
+        try:
+            here: Any = importlib.import_module(module)
+            for part in name.split("."):
+                here = getattr(here, part)
+        except (ImportError, AttributeError, TypeError):
+            here = None
+        return name if here is self else (_again, (self._function, self._options))
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._function!r}>"
+
+    # ------------------------------------------------------------ the first calls of a kind
+    def _new_kind(self, key, objects):
+        if len(self._kinds) >= KINDS:
+            kind = _Kind()
+            kind.reason = f"more than {KINDS} kinds of arguments"
+            return kind
+        kind = self._kinds[key] = _Kind()
+        kind.objects = objects
+        return kind
+
+    def _first_calls(self, kind, tensors, args, kwargs):
+        """Call it as it is, and watch: first for whose code runs, then for what it launches."""
+        function = self._function
+        if kind.reason is None:
+            kind.reason = reason_before(tensors)
+        if kind.reason is not None:
+            return self._refuse(kind, args, kwargs)
+        if is_tracing():                                 # it is part of what another one is compiled to
+            return function(*args, **kwargs)
+        if kind.codes is None:
+            watch = Watch(capturing=False)
+            result = watch.run(function, args, kwargs)
+            kind.codes = watch.codes
+            return result
+        result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"],
+                                                     any(each.what == ELSEWHERE for each in kind.breaks))
+        if breaks and breaks[0].what == HAS_GRAPH:
+            kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"])
+        elif replay is not None and all(tensor.node is None for tensor in tensors):
+            if self._options["passes"]:
+                replay.better = Improvement(replay, functools.partial(_reached, function, kind.codes), function, replay.reuse,
+                                            self._options["memory_budget"])
+            kind.captures, kind.attempts = kind.captures + 1, 0
+            kind.replays = [replay, *kind.replays[:PROGRAMS - 1]]
+            if kind.captures >= CAPTURES:
+                kind.reason, kind.replays = "what it does changes from call to call", []
+        else:
+            kind.breaks, kind.attempts = breaks or [Break("an argument requires grad", "?", 0)], kind.attempts + 1
+            if kind.attempts >= ATTEMPTS:
+                kind.reason = str(kind.breaks[0])
+                if not self._options["fullgraph"]:
+                    kind.split = split(function, {each.outer for each in breaks if each.outer},
+                                       lambda piece: Compiled(piece, self._options))
+        return result
+
+    def _refuse(self, kind, args, kwargs):
+        if self._options["fullgraph"]:
+            raise Unsupported(f"compile(fullgraph=True): {kind.reason}")
+        return (kind.split or self._function)(*args, **kwargs)
+
+
+IGNORED.append((Compiled, {"_kinds", "_quick"}))
+
+
+def _reached(function, codes, args, kwargs, tensors):
+    objects: list = []
+    key_of((args, kwargs), [], objects)
+    return reach_of(function, objects, codes)
+
+
+def _again(function, options):
+    return Compiled(function, options)
+
+
+class CompiledModule(Module):
+    """A module whose calls are captured once and replayed.
+
+    Args:
+        module: what is compiled; it is a submodule of this one, `_orig_mod`, and has its attributes.
+        options: as `compile` has them.
+    """
+
+    def __init__(self, module, options) -> None:
+        super().__init__()
+        self._orig_mod = module
+        object.__setattr__(self, "_compiled", Compiled(module, options))
+
+    def forward(self, *args, **kwargs) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("_orig_mod"), name)
+
+    def train(self, mode: bool = True):
+        self._orig_mod.train(mode)
+        return super().train(mode)
+
+    def __reduce__(self):
+        return _again_module, (self._orig_mod, self._compiled._options)
+
+
+def _again_module(module, options):
+    return CompiledModule(module, options)
+
+
+# ---------------------------------------------------------------- what users call
+def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: str = "inductor",
+            mode: str | None = None, options: dict | None = None, disable: bool = False, reuse_outputs: bool = False,
+            memory_budget: float = 1.0) -> Any:
+    """A function, module or training step that is captured at its second call and replayed from then on.
+
+    A replay runs the kernels that the captured call launched, one after the other, without coming back to Python. What decides on
+    these is compared before: layouts, modes, and all that the function can reach. Where that has changed it runs as it is, or is
+    captured anew; where a call does what a replay cannot (reading a value, printing), the function is split there, and what is
+    between is compiled. docs/compile.md tells what is captured.
+
+    Args:
+        model: what to compile; None for a decorator with options.
+        fullgraph: raise where a call cannot be captured, instead of running it as it is.
+        dynamic: taken for PyTorch's sake: programs are made for each shape.
+        backend: `"inductor"`, PyTorch's default, and `"replay"` are the same here; `"eager"` and `"aot_eager"` call it as it is.
+        mode: `"replay"`, and PyTorch's, which mean the same here.
+        options: PyTorch's of its back ends, ignored.
+        disable: call it as it is.
+        reuse_outputs: results stand in the same memory in every call, instead of memory of their own.
+        memory_budget: the most memory that intermediate results should take at one time, as a fraction of what they do, from 0 to
+            1. Below 1, what is cheap to compute is computed again in backward where that is needed to come as near to it as can be.
+
+    Returns:
+        What is called like `model`.
+
+    Raises:
+        RuntimeError: an unknown back end or mode; with `fullgraph`, a call that cannot be captured.
+        ValueError: a budget that is no fraction, or with `mode="replay"`, which computes nothing again.
+        TypeError: `model` cannot be called.
+
+    Example:
+        >>> import numtorch as torch
+        >>> net = torch.nn.Linear(4, 2)
+        >>> optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        >>> @torch.compile
+        ... def step(x, y):
+        ...     optimizer.zero_grad()
+        ...     loss = torch.nn.functional.mse_loss(net(x), y)
+        ...     loss.backward()
+        ...     optimizer.step()
+        ...     return loss
+        >>> losses = [step(torch.ones(3, 4), torch.zeros(3, 2)).item() for _ in range(5)]
+        >>> losses[4] < losses[0]
+        True
+    """
+    if callable(backend):
+        raise RuntimeError(f"compile: back ends that are functions get PyTorch's graphs, which are not made here; expected one of "
+                           f"{', '.join(BACKENDS)}, got {backend!r}")
+    if backend not in BACKENDS:
+        raise RuntimeError(f"Invalid backend: {backend!r}; there are {', '.join(BACKENDS)}")
+    if mode is not None and mode not in MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+    if not 0 <= memory_budget <= 1 or (memory_budget < 1 and mode == "replay"):
+        raise ValueError(f"compile: expected a memory_budget from 0 to 1, and none with mode='replay', got {memory_budget!r}")
+    settings = dict(fullgraph=bool(fullgraph), disable=bool(disable) or backend in ("eager", "aot_eager"),
+                    reuse_outputs=bool(reuse_outputs), passes=mode != "replay", memory_budget=float(memory_budget))
+    if model is None:
+        return lambda function: compile(function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
+                                        options=options, disable=disable, reuse_outputs=reuse_outputs, memory_budget=memory_budget)
+    if isinstance(model, Module):
+        return CompiledModule(model, settings)
+    if not callable(model):
+        raise TypeError(f"compile expected something to call, but got {type(model).__name__}")
+    return Compiled(model, settings)
+
+
+class Part(NamedTuple):
+    """A piece of a function that is split: where it begins, and how many kernels a replay of it launches."""
+
+    file: str
+    line: int
+    launches: int
+
+
+class Explanation:
+    """What became of a call.
+
+    Attributes:
+        launches: how many kernels a replay launches; 0 where there is none.
+        backward: how many of these are launched when the tape comes back to the call, where its results have a graph.
+        breaks: what keeps the call from being replayed, each with `what`, `file` and `line`.
+        pieces: what stands between these and is compiled of its own, where a compiled function is split at them: file, line and
+            launches of each, of which there are 0 as long as it is not replayed.
+        bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it,
+            `before` those of the program that passes had not gone over.
+        passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
+        stays: why they are, where a graph was looked at; of a call whose results have a graph, why it runs without its programs.
+        settled: whether nothing more becomes of the program, however often it is called.
+    """
+
+    def __init__(self, breaks, replay=None, pieces=(), backward=None) -> None:
+        self.pieces = [Part(each.function.__code__.co_filename, each.line, each.launches()) for each in pieces]
+        self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
+        self.before = 0
+        self.settled = replay is None or replay.better is None
+        if replay is not None:
+            self.launches, self.bytes, self.captured = replay.launches, replay.memory.nbytes, replay.memory.captured
+            self.passes, self.stays = replay.passes, replay.stays
+            self.before = replay.memory.before or self.bytes
+        self.backward = 0 if backward is None else backward.launches
+        self.launches += self.backward
+
+    def __str__(self) -> str:
+        if not self.breaks:
+            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own, packed of {self.captured}"
+                     + (f", {self.before} before passes" if self.passes else "")]
+            lines += [f"  {self.backward} of these launches in backward"] if self.backward else []
+            lines += [f"  {name}: {count}" for name, count in self.passes.items()]
+            what = "calls run without it" if self.backward else "launches stay"
+            return "\n".join(lines + ([f"  {what}: {self.stays}"] if self.stays else []))
+        lines = ["split at:" if self.pieces else "not captured:", *[f"  {each}" for each in self.breaks]]
+        return "\n".join(lines + [f"  {each.file}:{each.line}: a piece of {each.launches} launches" for each in self.pieces])
+
+    __repr__ = __str__
+
+
+def explain(function) -> Callable:
+    """What `compile` makes of calls of a function.
+
+    Args:
+        function: a function, a module or a step, compiled or not.
+
+    Returns:
+        A function of its arguments, which returns an `Explanation`: of the program that there is for such a call, else it calls
+        the function until it is captured (up to five times).
+
+    Example:
+        >>> import numtorch as torch
+        >>> def f(x):
+        ...     return x / x.sum().item()
+        >>> for each in torch.compile.explain(f)(torch.ones(3)).breaks:
+        ...     print(each.what)
+        Python reads or writes elements (item calls c_float.from_address)
+    """
+    compiled = function._compiled if isinstance(function, CompiledModule) else function
+    inner = compiled._function if isinstance(compiled, Compiled) else function
+
+    def explained(*args, **kwargs):
+        codes: dict = {}
+        tensors: list = []
+        key_of(args, tensors, [])
+        key_of(kwargs, tensors, [])
+        reason = reason_before(tensors)
+        if reason is not None:
+            return Explanation([Break(reason, "?", 0)])
+        if isinstance(compiled, Compiled):
+            key = (*world(), key_of(args, [], []), key_of(kwargs, [], []) if kwargs else None)
+            kind = compiled._kinds.get(key)
+            for replay in kind.replays if kind is not None else ():
+                with replay.lock:
+                    if replay.fits(tensors):
+                        return Explanation([], replay)
+            if kind is not None and kind.recording is not None and kind.recording.programs:
+                return _explained(kind.recording)
+            if kind is not None and kind.split is not None:
+                return Explanation(kind.breaks, pieces=kind.split.pieces)
+        watch = Watch(capturing=False)
+        watch.run(inner, args, kwargs)
+        codes.update(watch.codes)
+        for _ in range(ATTEMPTS):
+            _, replay, breaks, codes = capture(inner, args, kwargs, tensors, codes, False, True)
+            if replay is not None:
+                return Explanation([], replay)
+        if breaks[0].what == HAS_GRAPH:
+            recording = Recording(inner, codes, False)
+            while recording.reason is None and not recording.programs:
+                recording.call(tensors, args, kwargs)
+            if recording.programs:
+                return _explained(recording)
+            breaks = [breaks[0]._replace(what=f"{HAS_GRAPH}, and {recording.reason}")]
+        return Explanation(breaks)
+    return explained
+
+
+def _explained(recording):
+    program = recording.programs[0]
+    explanation = Explanation([], program.forward.replay, backward=program.backward.replay)
+    explanation.passes, explanation.stays = program.passes, recording.stays
+    return explanation
+
+
+compile.explain = explain  # type: ignore[attr-defined]
+__all__ = ["Compiled", "CompiledModule", "Explanation", "Unsupported", "compile", "explain"]

@@ -1,0 +1,101 @@
+"""A graph of a whole call, run on what the function reaches: writes where they belong, steps by the optimisers themselves."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...autograd.modes import no_grad
+from ...ops.memory.copies import clone
+from ...ops.memory.detach import detach
+from ...tensor import Tensor
+from ..graphs.graph import CONSTANT, Graph, Node, Value
+from ..graphs.interpreter import Interpreter
+from ..graphs.operations import run_op
+from ..graphs.updates import UPDATE
+from ..passes.inplace import writes_in_place, written_values
+
+
+class Unsuited(Exception):
+    """A graph cannot be run in the place of a call: why."""
+
+
+class Executor(Interpreter):
+    """Runs a graph in the place of the call that it was traced from.
+
+    Args:
+        graph: it.
+        optimizers: by the names of the constants that their coefficients are.
+        dropped: the leaves of the tape that have no gradient afterwards.
+
+    Raises:
+        Unsuited: a step's results are used otherwise than as what a parameter holds.
+    """
+
+    def __init__(self, graph: Graph, optimizers: dict, dropped: list) -> None:
+        super().__init__(graph)
+        self.optimizers, self.dropped = optimizers, dropped
+        self.in_place = writes_in_place(graph)
+        self.targets: dict[Value, Value] = {value: target for target, value in graph.writes}
+        self.steps: dict[Any, list[Node]] = {}
+        users = graph.users()
+        for node in graph.nodes:
+            if node.op == UPDATE.name:
+                self.steps.setdefault(self._optimizer(node), []).append(node)
+                for i, value in zip(node.writes, written_values(node)):
+                    target = node.inputs[i]
+                    if users[value] or self.targets.get(value) is not target or value in graph.results:
+                        raise Unsuited("what an optimiser's step gives is used within the call")
+
+    def _optimizer(self, node):
+        held = getattr(node.inputs[0], "node", None)
+        if held is None or held.op != CONSTANT or held.attributes[0] not in self.optimizers:
+            raise Unsuited("a step of an optimiser that is not known")
+        return self.optimizers[held.attributes[0]]
+
+    def run(self, *args: Tensor) -> Any:
+        graph = self.graph
+        with no_grad():
+            given = dict(zip(graph.inputs, args))
+            env = self.begin(given)
+            for node, done in zip(graph.nodes, self.last):
+                results = self.call(node, [env[v] if isinstance(v, Value) else v for v in node.inputs])
+                env.update(zip(node.outputs, results))
+                for value in done:
+                    del env[value]
+            env.update(given)
+            moved = [(env[value], env[target]) for target, value in graph.writes]
+            moved = [(here, there) for here, there in moved
+                     if here.memory is not there.memory or here.address != there.address or here.layout is not there.layout]
+            for here, there in [(clone(here), there) for here, there in moved] if len(moved) > 1 else moved:
+                there.copy_(here)
+            for target, value in graph.gradients:
+                leaf, grad = env[target].node, env[value]
+                if leaf.grad is None or leaf.grad.memory is not grad.memory or leaf.grad.address != grad.address:
+                    leaf.grad = detach(grad)             # else it is what a step has had
+            for leaf in self.dropped:
+                leaf.grad = None
+        return graph.result(lambda value: env[self.targets.get(value, value)])
+
+    def call(self, node: Node, inputs: list) -> list[Tensor]:
+        if node.op == UPDATE.name:
+            return self._step(node, inputs)
+        places = self.in_place.get(node)
+        if node.keeps:                                   # for which the call was recorded
+            return [detach(tensor) for tensor in super().call(node, inputs)]
+        if not places:
+            return super().call(node, inputs)
+        if node.writes:
+            return run_op(node.op, inputs, node.attributes, node.writes, places)
+        x, source = inputs                               # put_part
+        shape, strides, offset = node.attributes
+        x.as_strided(shape, strides, x.storage_offset() + offset).copy_(source)
+        return [x]
+
+    def _step(self, node, inputs):
+        """The last call of a step takes it, of all parameters."""
+        optimizer = self._optimizer(node)
+        nodes = self.steps[optimizer]
+        leaf = inputs[1].node
+        leaf.grad = detach(inputs[2])
+        if node is nodes[-1]:
+            optimizer.step()
+        return [inputs[i] for i in node.writes]

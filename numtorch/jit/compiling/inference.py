@@ -1,0 +1,104 @@
+"""Traced modules made ready for inference: parameters become constants, and passes make fewer calls of the graph."""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ...autograd.modes import no_grad
+from ...tensor import empty
+from ..graphs.graph import Graph
+from ..graphs.interpreter import Interpreter
+from ..graphs.programs import Program, ScriptModule, module_of
+from ..passes import choices, optimized
+from .timing import fastest
+
+
+def freeze(mod: ScriptModule, preserved_attrs: Any = None, optimize_numerics: bool = True) -> ScriptModule:
+    """A traced module whose parameters and buffers are constants: batch norms are part of the weights before them, and what depends
+    on constants alone is computed.
+
+    Args:
+        mod: what `jit.trace` returned, in eval mode.
+        preserved_attrs: taken for PyTorch's sake.
+        optimize_numerics: whether to run the passes that change results by rounding: norms into weights.
+
+    Returns:
+        A module without parameters.
+
+    Raises:
+        RuntimeError: the module is in training mode.
+
+    Example:
+        >>> import numtorch as torch
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3)).eval()
+        >>> frozen = torch.jit.freeze(torch.jit.trace(net, torch.zeros(1, 2)))
+        >>> [node.op for node in frozen.graph.nodes if node.inputs]
+        ['linear']
+    """
+    return _made(mod, fusing=False, folding=optimize_numerics)
+
+
+def optimize_for_inference(mod: ScriptModule, other_methods: Any = None) -> ScriptModule:
+    """`freeze`, chains of elementwise calls as one kernel each, and convolutions with channels last where that is faster here.
+
+    Args:
+        mod: what `jit.trace` or `jit.freeze` returned, in eval mode.
+        other_methods: taken for PyTorch's sake.
+
+    Returns:
+        A module without parameters. `mod.passes` says what was done.
+
+    Raises:
+        RuntimeError: the module is in training mode.
+
+    Example:
+        >>> import numtorch as torch
+        >>> net = torch.nn.Sequential(torch.nn.Sigmoid(), torch.nn.Tanh()).eval()
+        >>> fast = torch.jit.optimize_for_inference(torch.jit.trace(net, torch.zeros(3)))
+        >>> [node.op for node in fast.graph.nodes], fast.passes
+        (['fused'], {'fusion': 1})
+    """
+    return _made(mod, fusing=True, folding=True)
+
+
+def _run(graph):
+    """Run a graph on zeros."""
+    with no_grad():
+        Interpreter(graph).run(*[empty(value.layout).zero_() for value in graph.inputs])
+
+
+def _made(mod, fusing, folding):
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError(f"jit: expected a module that jit.trace returned, got {type(mod).__name__}")
+    if mod.training:
+        raise RuntimeError("Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+                           "before freezing.")
+    program = mod._program
+    if program is None:  # a script: its ops are known only as it runs
+        raise RuntimeError(
+            f"jit: expected a module that jit.trace returned, got the script of a {mod.original_name}: trace a function "
+            "that calls it"
+        )
+    frozen: dict = {}
+    module = module_of({}, mod.original_name)
+
+    def of(graph):
+        graph = graph.copy()
+        held = program.constants
+        for name in graph.constants:
+            if name not in frozen:
+                tensor = graph.constants[name] if held is None else held[name]
+                frozen[name] = tensor.detach().clone()
+            graph.constants[name] = frozen[name]
+        if not fusing or graph.writes or any(node.draws for node in graph.nodes):      # a call of these has effects
+            chosen, module.passes = optimized(graph, frozen if folding else None, fusing)
+            return chosen
+        made = choices(graph, frozen)
+        chosen, module.passes = made[fastest([functools.partial(_run, each) for each, _ in made])]
+        return chosen
+
+    def again(args) -> Graph:
+        return of(program.again(args))
+    graph = of(program.graph)
+    module._program = Program(graph, program.structure, None if program.again is None else again)
+    return module.eval()

@@ -1,0 +1,422 @@
+"""Calls whose results have a graph: a program of forward, and one of backward that the tape runs when it comes there.
+
+    model = torch.compile(model)
+    loss = criterion(model(x), y)        # forward's program
+    loss.backward()                      # backward's
+
+1. A call is traced with its derivative (joint.py); then all is put back as it was.
+2. Passes run over both programs, and a thread runs them on copies, so that their kernels are compiled.
+3. Both are captured in the place of a call (replay.py), and compared with what the call and the tape give: results, gradients,
+   and all memory that the function reaches. Where they differ by more than rounding, or something on the way did not hold, calls
+   run as they are.
+4. From then on a call is a replay of forward, and one node of the tape, where that takes less time than the call as it is.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from ...autograd.api import grad
+from ...autograd.graph import Leaf, Node, attach_outputs, freed_error, restore
+from ...autograd.modes import enable_grad, no_grad
+from ...exchange.arrays import raw_array
+from ...ops.core.generator import Generator, default_generator
+from ...ops.creation.fill import zeros
+from ...ops.memory.copies import clone
+from ...ops.memory.detach import detach
+from ...tensor import Tensor, alias, empty
+from ...tree import flatten, tensors_in, unflatten
+from ..capturing.capture import Watch
+from ..capturing.reach import Reach, Unfollowed
+from ..capturing.replay import Before, NotCaptured, Replay
+from ..capturing.snapshots import Snapshot, alike, content, nudge
+from ..graphs.graph import Graph
+from ..graphs.interpreter import in_order
+from ..passes import optimized
+from .calls import IGNORED, key_of, reach_of
+from .executor import Executor
+from .improving import compiling, onlookers, warm_up
+from .joint import divide, joint_graph, sharing
+
+PROGRAMS = 4                                             # of each kind of calls, for what else is reached
+ATTEMPTS = 4                                             # in a row that may fail
+ROUNDS, SECONDS = 12, 0.3                                # that a program and the call as it is are timed
+
+
+class Half:
+    """One of the two programs.
+
+    Args:
+        graph: it.
+        passed: how many of its last inputs it may give as they are. Nothing else that it gives is in memory of inputs or constants.
+    """
+
+    def __init__(self, graph: Graph, passed: int = 0) -> None:
+        self.graph, self.passed, self.executor = graph, passed, Executor(graph, {}, [])
+        self.replay: Any = None
+        self.takes = [value.layout for value in graph.inputs]
+        self.layouts: list = []
+
+    def capture(self, tensors: list, reach: Reach) -> None:
+        """Run it on tensors, twice, and keep what it launches.
+
+        Args:
+            tensors: what it is given.
+            reach: what decides on its launches besides.
+
+        Raises:
+            NotCaptured: it cannot be replayed.
+        """
+        self.execute(tensors)                            # so that all is planned
+        watch, before = Watch(), Before(tensors, reach)
+        result = watch.run(lambda: self.execute(tensors), (), {})
+        try:
+            if watch.breaks:
+                raise NotCaptured(str(watch.breaks[0]))
+            self.replay = Replay(watch, before, result, False)
+        finally:
+            watch.memory.close()
+        self.layouts = [tensor.layout for tensor in tensors]
+        watch.memory.poison()                            # so that nothing is read that the program did not write
+
+    def execute(self, tensors: list) -> list:
+        """What it gives for tensors, call after call.
+
+        Args:
+            tensors: what it is given.
+        """
+        passed = tensors[len(tensors) - self.passed:]
+        held = {t.memory for t in (*tensors, *self.graph.constants.values())}
+        with no_grad():
+            return [clone(detach(t)) if t.memory in held and not any(t is each for each in passed) else t
+                    for t in self.executor.run(*tensors)]
+
+    def run(self, tensors: list) -> Any:
+        """What it gives for tensors; None where something is not as it was captured.
+
+        Args:
+            tensors: what it is given.
+        """
+        replay = self.replay
+        for tensor, layout in zip(tensors, self.layouts):
+            if tensor.layout is not layout:
+                return None
+        with replay.lock:
+            if replay.running or not replay.fits(tensors):
+                return None
+            replay.running = True
+            try:
+                results = replay.run(tensors)
+            finally:
+                replay.running = False
+        return results and results[0]
+
+
+class CompiledFunctionBackward(Node):
+    """A compiled call on the tape.
+
+    Args:
+        program: what was run.
+        call: its arguments, as tensors and as they were given.
+        outs: what forward's program gave.
+
+    Attributes:
+        layouts: of the results that have gradients.
+        versions: of the memory of what is kept.
+    """
+
+    __slots__ = ("program", "call", "layouts", "versions", "outputs")
+
+    def __init__(self, program, call, outs) -> None:
+        tensors, halves, count = call[0], program.halves, len(program.kinds)
+        arguments = [tensors[i] for i in program.arguments]
+        self.program, self.call, self.extras = program, call, None
+        self.edges = tuple([tensor.node for tensor in (*arguments, *program.reached)])
+        self.saved = [alias(outs[i]) if i < count else outs[i] for i in halves.own]        # of a result, without its node
+        self.saved += [tensors[i] for i in halves.arguments]
+        self.saved += halves.reached
+        self.versions = [tensor.memory.version for tensor in self.saved]
+        results = [out for out, kind in zip(outs, program.kinds) if kind]
+        self.outputs, self.layouts = len(results), [out.layout for out in results]
+        if self.outputs == 1:
+            results[0].node = self
+        else:
+            attach_outputs(self, results)
+
+    def _begin(self, grad):
+        if self.saved is None:
+            raise freed_error()
+        return [zeros(layout) if each is None else each
+                for each, layout in zip(grad if self.outputs > 1 else (grad,), self.layouts)]
+
+    def _to_edges(self, gradients):
+        return tuple([None if edge is None or i is None else gradients[i] for edge, i in zip(self.edges, self.program.given)])
+
+    def backward(self, grad):
+        begin = self._begin(grad)
+        given = [restore(tensor, version, self) for tensor, version in zip(self.saved, self.versions)]
+        return self._to_edges(self.program.differentiate(given + begin))
+
+    def differentiable_backward(self, grad):
+        return self._to_edges(self.program.again(self.call, self._begin(grad)))
+
+
+class Recorded:
+    """A call's two programs, made.
+
+    Args:
+        function: what is called.
+        reach: what it reaches.
+        joint: a traced call.
+        arguments: how many tensors are arguments.
+        passes: whether passes run over the programs.
+    """
+
+    def __init__(self, function, reach, joint, arguments: int, passes: bool) -> None:
+        self.function, self.reach = function, reach
+        self.halves = divide(joint, arguments)
+        self.results, self.form = joint.results, joint.form
+        self.single = isinstance(unflatten(joint.results, joint.form), bool)
+        self.kinds = [kind for kind in joint.results if type(kind) is bool]
+        self.arguments, self.reached, self.given = joint.arguments, joint.reached, joint.given
+        self.passes: dict[str, int] = {}
+        halves = []
+        for graph in (self.halves.forward, self.halves.backward):
+            made, done = optimized(graph) if passes else (graph, {})
+            if sharing(made) != sharing(graph):          # two results became one, and a caller may write to either
+                made, done = graph, {}
+            halves.append(Half(made, len(halves) * sum(self.kinds)))
+            self.passes = {name: self.passes.get(name, 0) + done.get(name, 0) for name in {**self.passes, **done}}
+        self.forward, self.backward = halves
+        self.repeats = not self.halves.forward.writes and not any(node.draws for node in self.halves.forward.nodes)
+
+    def call(self, tensors: list, args, kwargs) -> Any:
+        """What the call returns, in a tuple; None where something has changed.
+
+        Args:
+            tensors, args, kwargs: its arguments, and those among them that are tensors.
+        """
+        results = self.forward.run(tensors)
+        if results is None:
+            return None
+        CompiledFunctionBackward(self, (tensors, args, kwargs), results)
+        if self.single:
+            return results[0],
+        outs = iter(results)
+        return unflatten([next(outs) if type(kind) is bool else kind for kind in self.results], self.form),
+
+    def differentiate(self, given: list) -> list:
+        """Gradients.
+
+        Args:
+            given: what backward's program is given.
+        """
+        given = list(map(in_order, given, self.backward.takes))
+        gradients = self.backward.run(given)
+        return self.backward.execute(given) if gradients is None else gradients
+
+    def again(self, call, begin) -> list:
+        """Gradients that have graphs: of the call as it is, once more."""
+        tensors, args, kwargs = call
+        if not self.repeats or self.reach.difference() is not None:
+            raise RuntimeError("compile: a gradient of a compiled call that draws random numbers, writes, or reaches what has "
+                               "changed since, cannot be differentiated; call the function without compile")
+        leaves = [*[tensors[i] for i in self.arguments], *self.reached]
+        with enable_grad():
+            leaves_of_result, _ = flatten(self.function(*args, **kwargs))
+            outs = [x for x, kind in zip(leaves_of_result, self.results) if kind is True]
+            grads = grad(outs, leaves, begin, create_graph=True, allow_unused=True)
+        return [g for g, place in zip(grads, self.given) if place is not None]
+
+
+class Recording:
+    """Calls of one kind, whose results have a graph.
+
+    Args:
+        function: what is called.
+        codes: the user's code objects that run, with their globals.
+        passes: whether passes run over the programs.
+
+    Attributes:
+        programs: those that there are, the one used last first.
+        reason: why there are none, once that is known.
+        stays: why calls run as they are, though there are programs.
+    """
+
+    def __init__(self, function, codes: dict, passes: bool) -> None:
+        self.function, self.codes, self.passes = function, dict(codes), passes
+        self.programs: list[Recorded] = []
+        self.pending: Any = None                         # a program, and the thread that compiles its kernels
+        self.attempts, self.made, self.reason, self.stays = 0, 0, None, None
+
+    def call(self, tensors: list, args, kwargs) -> Any:
+        """What a call returns.
+
+        Args:
+            tensors, args, kwargs: its arguments, and those among them that are tensors.
+        """
+        for program in self.programs if self.stays is None else ():
+            returned = program.call(tensors, args, kwargs)
+            if returned is not None:
+                if program is not self.programs[0]:
+                    self.programs = [program, *[each for each in self.programs if each is not program]]
+                return returned[0]
+        compiling_it = self.pending is not None and self.pending[1] is not None and self.pending[1].is_alive()
+        if self.stays is not None or self.reason is not None or compiling_it:
+            return self.function(*args, **kwargs)
+        stage = self._begin if self.pending is None else self._finish
+        done, result = stage(tensors, args, kwargs)
+        return result if done else self.function(*args, **kwargs)
+
+    def _failed(self, why) -> None:
+        self.pending, self.attempts = None, self.attempts + 1
+        if self.attempts >= ATTEMPTS or self.made >= PROGRAMS * ATTEMPTS:
+            self.reason = str(why)
+
+    def _snapshot(self, tensors, reach, args, kwargs):
+        held = [tensor for _, tensor in reach.tensors.values()]
+        objects: list = []
+        key_of((args, kwargs), [], objects)
+        streams = {each for _, _, before, _, _ in reach.held for each in before if isinstance(each, Generator)}
+        streams |= {each for each in objects if isinstance(each, Generator)}
+        leaves = dict.fromkeys(t.node for t in held if type(t.node) is Leaf)
+        return Snapshot([t.memory for t in tensors], held, leaves, [], {default_generator, *streams})
+
+    # ------------------------------------------------------------ making one
+    def _begin(self, tensors, args, kwargs):
+        """Trace a call. Returns whether it has been made already, and its result."""
+        function = self.function
+        if len(list(tensors_in((args, kwargs)))) != len(tensors) or \
+                not all(a is b for a, b in zip(tensors_in((args, kwargs)), tensors)):
+            self._failed("its arguments come in another order")
+            return False, None
+        try:
+            objects: list = []
+            key_of((args, kwargs), [], objects)
+            reach = reach_of(function, objects, self.codes)
+        except Unfollowed as error:
+            self._failed(error)
+            return False, None
+        if reach.tensors and onlookers():
+            return False, None
+        watch = Watch(capturing=False)
+        result = watch.run(function, args, kwargs)
+        if watch.codes.keys() - self.codes.keys() or watch.breaks or reach.difference() is not None:
+            self.codes.update(watch.codes)
+            self._failed(watch.breaks[0] if watch.breaks else "what it does changes from call to call")
+            return True, result
+        before, program = self._snapshot(tensors, reach, args, kwargs), None
+        try:
+            joint = joint_graph(function, args, kwargs, reach)
+            program = Recorded(function, reach, joint, len(tensors), self.passes)
+        except Exception as error:
+            self._failed(f"it is not traced: {error}")
+        before.restore()
+        if program is not None:
+            thread = None
+            if self.passes:
+                runs = [warm_up(program.forward.graph, tensors),
+                        warm_up(program.backward.graph, [empty(v.layout).zero_() for v in program.backward.graph.inputs])]
+                thread = threading.Thread(target=functools.partial(self._compile, runs), name="numtorch compiles")
+                compiling.add(thread)
+                thread.start()
+            self.pending = program, thread
+        return True, result
+
+    def _compile(self, runs):
+        try:
+            for run in runs:
+                run()
+        except Exception as error:
+            self.reason = f"its programs do not run: {error}"
+        finally:
+            compiling.discard(threading.current_thread())
+
+    def _finish(self, tensors, args, kwargs):
+        """Capture a program's halves, and compare them with a call. Returns whether that has been made, and its result."""
+        program, _ = self.pending
+        reach, held = program.reach, [tensor for _, tensor in program.reach.tensors.values()]
+        if held and onlookers():                         # whose writes would be put back
+            return False, None
+        if reach.difference() is not None:
+            self._failed("what it reaches changes from call to call")
+            return False, None
+        before = self._snapshot(tensors, reach, args, kwargs)
+        rng = np.random.default_rng(0)
+        begin = []
+        for layout in program.backward.takes[-sum(program.kinds):]:
+            begin.append(empty(layout))
+            raw_array(begin[-1])[...] = rng.standard_normal(layout.shape)
+        leaves = [*[tensors[i] for i in program.arguments], *program.reached]
+
+        def contents(outs, grads):
+            return [content(t) for t in (*outs, *grads, *tensors, *held)]
+
+        def made_by(call):
+            """A call's result, its tensors, and its gradients."""
+            result = call(*args, **kwargs)
+            outs = [x for x in flatten(result)[0] if isinstance(x, Tensor)]
+            return result, outs, grad([x for x, kind in zip(outs, program.kinds) if kind], leaves, begin, retain_graph=True,
+                                      allow_unused=True)
+
+        def eagerly():
+            result, outs, contents_of_programs = made_by(self.function)
+            return result, contents(outs, [g for g, place in zip(contents_of_programs, program.given) if place is not None])
+        contents_of_programs = None
+        try:
+            program.forward.capture(tensors, reach)
+            before.restore()
+            made = program.forward.run(tensors)
+            given = [*[made[i] for i in program.halves.own], *[tensors[i] for i in program.halves.arguments],
+                     *program.halves.reached, *begin]
+            given = list(map(in_order, given, program.backward.takes))
+            program.backward.capture(given, Reach([], {}, IGNORED))
+            grads = program.backward.run(given)
+            contents_of_programs = contents(made[:len(program.kinds)], [grads[i] for i in program.given if i is not None])
+        except Exception as error:
+            self._failed(f"it is not captured: {error}")
+        before.restore()
+        if contents_of_programs is None:
+            return False, None
+        nudge([*tensors, *held])
+        try:
+            _, nudged = eagerly()
+        finally:
+            before.restore()
+        result, wanted = eagerly()
+        if not all(map(alike, contents_of_programs, wanted, nudged)):
+            self._failed("its programs give something else")
+            return True, result
+        self.programs = [program, *self.programs[:PROGRAMS - 1]]
+        self.pending, self.attempts, self.made = None, 0, self.made + 1
+        if self.passes:
+            after = self._snapshot(tensors, reach, args, kwargs)
+
+            def replayed(*args, **kwargs):
+                contents_of_programs = program.call(tensors, args, kwargs)
+                return self.function(*args, **kwargs) if contents_of_programs is None else contents_of_programs[0]
+            if not is_faster(lambda: made_by(replayed), lambda: made_by(self.function), after.restore):
+                self.stays = "as it is, it takes less time"
+        return True, result
+
+
+def is_faster(one, other, restore) -> bool:
+    """Whether a call takes less time than another.
+
+    Args:
+        one, other: the calls.
+        restore: called after each, to put back what they change.
+    """
+    times: tuple[list, list] = [], []
+    while len(times[0]) < ROUNDS and sum(map(sum, times)) < SECONDS:
+        for call, mine in zip((one, other), times):
+            start = time.perf_counter()
+            call()
+            mine.append(time.perf_counter() - start)
+            restore()
+    return min(times[0]) < min(times[1])
+

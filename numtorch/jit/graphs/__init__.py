@@ -1,0 +1,13 @@
+"""Programs as graphs: what is computed of what, each value once, every value with its layout (docs/graph.md).
+
+rowwise, fused, epilogue  the ops that calls become when passes put them together: along rows, elementwise, behind products
+gradients, updates        derivatives of primitives, and steps of optimisers, as calls
+operations                what a node of a graph can call
+graph                     the graph and its text
+parsing                   the text, read
+interpreter               a graph, run
+listing                   a graph as Python, for people to read
+decompose                 users' elementwise ops as calls of this package's
+programs                  functions and modules that run a graph
+graphmodules              a graph as one of `torch.fx`
+"""

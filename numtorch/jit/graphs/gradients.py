@@ -1,0 +1,66 @@
+"""Derivatives of primitives as calls of a graph that is not differentiated again: `gradient.softmax(%grad, %result)` runs what
+backward runs, kernels included, where a trace to be differentiated has the ops that the derivative is made of."""
+from __future__ import annotations
+
+from ...autograd.graph import GraphNode, Node
+from ...autograd.modes import no_grad
+from ...ops.core.primitive import registry
+from ...ops.memory.detach import detach
+
+PREFIX = "gradient."
+# Whose derivatives are ops that others are put together with: elementwise calls, and what only lies otherwise.
+BY_OPS = frozenset(("sum", "mean", "copy", "to_copy", "clone", "fused", "expand"))
+
+
+class _Wanted(Node):
+    """Stands for an input whose gradient is wanted."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.edges, self.extras, self.saved = (), None, None
+
+
+_WANTED = _Wanted()
+
+
+def is_gradient(op: str) -> bool:
+    """Whether an op is the derivative of a primitive.
+
+    Args:
+        op: its name.
+    """
+    return op.startswith(PREFIX) and getattr(registry.get(op.removeprefix(PREFIX)), "vjp", None) is not None
+
+
+def run_gradient(op: str, inputs: list, attributes: tuple) -> list:
+    """The gradients that a derivative gives, None left out.
+
+    Args:
+        op: its name.
+        inputs: gradients of results, what the call saved, and those of its results that it saved.
+        attributes: how many gradients and saved results there are, the first None for one alone; which inputs' gradients are
+            wanted; the attributes of the call.
+    """
+    grads, results, wanted, own = attributes
+    primitive, first, last = registry[op.removeprefix(PREFIX)], 1 if grads is None else grads, len(inputs) - results
+    with no_grad():
+        inputs = [None if t is None else detach(t) for t in inputs]
+        node = GraphNode(primitive, tuple([_WANTED if each else None for each in wanted]), (), own, first)
+        saved = inputs[first:last]
+        kept = [(t.memory, t.address, t.layout, t.memory.version) for t in inputs[last:]]
+        node.saved = saved, [None if t is None else t.memory.version for t in saved], kept
+        gradients = primitive.vjp(node, inputs[0] if grads is None else inputs[:first])
+    return [grad for grad in gradients if grad is not None]
+
+
+def given_to(node: GraphNode, grad) -> tuple[list, tuple]:
+    """The inputs and attributes of a node's derivative.
+
+    Args:
+        node, grad: of the tape, and the gradient of its results.
+    """
+    saved, results = node.tensors(), node.result_tensors() if node.saved[2] else []
+    grads = grad if isinstance(grad, list) else [grad]
+    wanted = tuple([edge is not None for edge in node.edges])
+    return [*grads, *saved, *results], (len(grads) if isinstance(grad, list) else None, len(results), wanted, node.attributes)

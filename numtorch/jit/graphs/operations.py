@@ -1,0 +1,96 @@
+"""What a node of a graph can call: primitives, views, and what has no meaning but for the tape."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...exchange.scalars import number
+from ...func.tangents import VIEWS
+from ...ops.core.primitive import miss, registry
+from ...ops.memory.copies import clone
+from ...ops.memory.detach import detach
+from ...ops.pointwise.pointwise import PointwiseOp
+from ...ops.reduce.query import CHECK_PROBABILITIES
+from ...tensor import Tensor
+from ...tree import flatten
+from .epilogue import EPILOGUE, apart
+from .fused import FUSED
+from .gradients import PREFIX, is_gradient, run_gradient
+
+CHECKS = {CHECK_PROBABILITIES.name}                      # calls without results, which raise where values are no good
+CONSTANT = "constant"                                    # of a value that the graph holds, under the name that is its attribute
+
+# What is no primitive. The gradients of all of them are those of the functions named.
+OTHERS: dict[str, Any] = {f"view.{name}": function for name, function in VIEWS.items()}
+OTHERS["view.reread"] = lambda x, kind: x.view(kind)
+OTHERS["detach"] = detach
+
+
+def part(x: Tensor, shape: tuple, strides: tuple, offset: int) -> Tensor:
+    """A region of a tensor, whatever view of it that is.
+
+    Args:
+        x: the tensor.
+        shape, strides, offset: of the region, from the tensor's first element on.
+    """
+    return x.as_strided(shape, strides, x.storage_offset() + offset)
+
+
+def put_part(x: Tensor, source: Tensor, shape: tuple, strides: tuple, offset: int) -> Tensor:
+    """A copy of a tensor with another in a region of it.
+
+    Args:
+        x, source: the tensors.
+        shape, strides, offset: of the region, from the first element on.
+    """
+    out = clone(x)
+    out.as_strided(shape, strides, offset).copy_(source)
+    return out
+
+
+OTHERS["part"], OTHERS["put_part"] = part, put_part
+
+
+def is_known(op: str) -> bool:
+    """Whether an op can be run.
+
+    Args:
+        op: its name.
+    """
+    return op in OTHERS or op in registry or op in (CONSTANT, FUSED.name, EPILOGUE.name) or is_gradient(op)
+
+
+def tensors_of(result: Any) -> list[Tensor]:
+    """The tensors among what an op returns, in order.
+
+    Args:
+        result: a tensor, or a structure.
+    """
+    return [leaf for leaf in flatten(result)[0] if isinstance(leaf, Tensor)]
+
+
+def run_op(op: str, inputs: list, attributes: tuple, writes: tuple, in_place=frozenset()) -> list[Tensor]:
+    """An op's results, then what it wrote, which are copies.
+
+    Args:
+        op: its name.
+        inputs, attributes: what it is called with.
+        writes: the places of the inputs that it writes to.
+        in_place: those of them that are written as they are.
+    """
+    for i in writes:
+        inputs[i] = detach(inputs[i]) if i in in_place else clone(inputs[i])
+    if op.startswith(PREFIX):
+        return run_gradient(op, inputs, attributes)
+    if op == EPILOGUE.name and any(t is not None and t.layout.handler is not None for t in inputs):
+        return apart(inputs, attributes)
+    if op in OTHERS:
+        result = OTHERS[op](*inputs, *attributes)
+    else:
+        primitive = registry[op]
+        if isinstance(primitive, PointwiseOp):
+            result = (primitive.inplace if writes else primitive.function)(*inputs)
+        else:
+            inputs = [v if v is None or isinstance(v, Tensor) else number(v) for v in inputs]
+            result = miss(primitive, tuple(inputs), attributes)
+    written = [inputs[i] for i in writes]
+    return [*[leaf for leaf in tensors_of(result) if not any(leaf is w for w in written)], *written]

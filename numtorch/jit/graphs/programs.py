@@ -1,0 +1,292 @@
+"""What `jit.trace` returns: functions and modules that run a graph, and what files hold of them."""
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...ops.core.primitive import is_ours
+from ...serialization import save as save_file
+from ...tensor import Tensor
+from ...tree import map_tensors, tensors_in
+from .decompose import decomposed
+from .graph import Graph, shown
+from .interpreter import Interpreter
+from .listing import code_of
+from .parsing import parse
+
+FORMAT = "numtorch graph 1"
+_HOLE = "%tensor"                                        # where a tensor stands in the arguments that a program is for
+
+
+def structure_of(args: Any) -> Any:
+    """Arguments with a mark for each tensor.
+
+    Args:
+        args: tensors in tuples, lists and dicts.
+    """
+    return map_tensors(lambda tensor: _HOLE, args)
+
+
+class Program:
+    """Graphs for the kinds of arguments that a function was traced with.
+
+    Args:
+        graph: the first.
+        structure: what its arguments look like (`structure_of`).
+        again: makes the graph for other arguments, where the source is at hand: `again(args) -> Graph`.
+        constants: the graph's, by name, or None for those it holds.
+    """
+
+    def __init__(self, graph: Graph, structure, again=None, constants=None) -> None:
+        self.graph, self.structure, self.again, self.constants = graph, structure, again, constants
+        self.known = {self._key(graph, structure): Interpreter(graph, constants)}
+
+    def copied(self, module: ScriptModule, memo: dict) -> Program:
+        """The same graphs over copies of all tensors. Other arguments are traced with what the first was made of.
+
+        Args:
+            module: a deep copy of the module that this is the program of.
+            memo: of `copy.deepcopy`.
+        """
+        held: Any = self.constants
+        others = copy.deepcopy(held.others if isinstance(held, Held) else self.graph.constants, memo)
+        constants = Held(module, others) if isinstance(held, Held) else None
+        own = {name for name, _ in (*module.named_parameters(), *module.named_buffers())} if constants is not None else ()
+
+        def of(graph):
+            graph = graph.copy()
+            for name, tensor in graph.constants.items():
+                graph.constants[name] = constants[name] if name in own else others.setdefault(name, tensor)
+            return graph
+        again = self.again
+        return Program(of(self.graph), self.structure, None if again is None else lambda args: of(again(args)), constants)
+
+    @staticmethod
+    def _key(graph, structure):
+        return repr(structure), *[value.layout for value in graph.inputs]
+
+    def run(self, args: tuple) -> Any:
+        """What the program gives for arguments.
+
+        Args:
+            args: as it was traced with.
+
+        Raises:
+            RuntimeError: arguments of other types, where the source is absent.
+        """
+        tensors, structure = list(tensors_in(args)), structure_of(args)
+        key = repr(structure), *[tensor.layout for tensor in tensors]
+        interpreter = self.known.get(key)
+        if interpreter is None and structure == self.structure and len(tensors) == len(self.graph.inputs):
+            interpreter = self.known.get((key[0], *[tensor.layout.dense() for tensor in tensors]))
+        if interpreter is None:
+            if self.again is None:
+                expected = ", ".join(shown(value.layout) for value in self.graph.inputs)
+                got = ", ".join(shown(tensor.layout) for tensor in tensors)
+                raise RuntimeError(f"jit: this program was traced for ({expected}) and cannot be traced again, as its source is "
+                                   f"not here; got ({got})")
+            graph = self.again(args)
+            interpreter = self.known[key] = self.known[self._key(graph, structure)] = Interpreter(graph, self.constants)
+        return interpreter.run(*tensors)
+
+
+class ScriptFunction:
+    """A function that runs a graph. `jit.trace` makes it of a function, `jit.load` of a file.
+
+    Attributes:
+        graph: what it runs.
+        code: the same as Python.
+    """
+
+    def __init__(self, program: Program, name: str = "traced") -> None:
+        self._program, self.__name__ = program, name
+
+    @property
+    def graph(self) -> Graph:
+        return self._program.graph
+
+    @property
+    def code(self) -> str:
+        return code_of(self.graph, self.__name__)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._program.run(args)
+
+    def content(self) -> dict:
+        """What a file holds of it."""
+        return content_of(self._program, "function", self.__name__, {}, [])
+
+    def save(self, f: Any) -> None:
+        """Write it to a file, which `jit.load` reads.
+
+        Args:
+            f: the file's name, or a file open for writing.
+        """
+        save_file(self.content(), f)
+
+    def __repr__(self):
+        return f"<traced {self.__name__}>"
+
+
+finishing: list = []                                     # what is done with objects of users' subclasses (scripting/subclasses.py)
+
+
+class ScriptModule(Module):
+    """A module that runs a graph, with the parameters, buffers and submodules' names of the one that was traced.
+
+    Attributes:
+        graph: what `forward` runs.
+        code: the same as Python.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._program: Any = None
+        self._original_name = "Module"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if is_ours(cls.__module__):
+            return
+        begin: Any = cls.__init__
+
+        @functools.wraps(begin)
+        def made(self, *args, **kwargs):
+            begin(self, *args, **kwargs)
+            if type(self) is cls:
+                for finish in finishing:
+                    finish(self)
+        cls.__init__ = made  # type: ignore[method-assign]
+
+    @property
+    def original_name(self) -> str:
+        """The class of the module that was traced."""
+        return self._original_name
+
+    @property
+    def graph(self) -> Graph:
+        return self._program.graph
+
+    @property
+    def code(self) -> str:
+        return code_of(self.graph, "forward", method=True)
+
+    def forward(self, *args: Any) -> Any:
+        return self._program.run(args)
+
+    def content(self) -> dict:
+        """What a file holds of it."""
+        held = {name: ("parameter" if isinstance(value, Parameter) else "buffer", value)
+                for name, value in (*self.named_parameters(), *self.named_buffers())}
+        return content_of(self._program, "module", self._original_name, held, self.training)
+
+    def save(self, f: Any) -> None:
+        """Write it to a file, which `jit.load` reads.
+
+        Args:
+            f: the file's name, or a file open for writing.
+        """
+        save_file(self.content(), f)
+
+    def _get_name(self):
+        return f"ScriptModule(original_name={self._original_name})"
+
+    def __deepcopy__(self, memo):
+        new = memo[id(self)] = type(self).__new__(type(self))
+        for name, value in vars(self).items():
+            vars(new)[name] = None if name == "_program" else copy.deepcopy(value, memo)
+        if self._program is not None:
+            vars(new)["_program"] = self._program.copied(new, memo)
+        return new
+
+    def __reduce__(self):
+        raise RuntimeError("jit: a traced module is written by its `save` and read by `jit.load`, not pickled")
+
+
+class Held:
+    """The constants of a module's graph: its tensors under their names, and what the graph holds besides.
+
+    Args:
+        module: the module.
+        others: tensors by name.
+    """
+
+    def __init__(self, module, others) -> None:
+        self.module, self.others = module, others
+
+    def __getitem__(self, name):
+        if name in self.others:
+            return self.others[name]
+        result = self.module
+        for part in name.split("."):
+            result = getattr(result, part)
+        return result
+
+
+def module_of(tensors: dict, name: str) -> ScriptModule:
+    """A module without a program, with parameters and buffers under the names that are given.
+
+    Args:
+        tensors: by name, with dots for submodules: parameters, and tensors that become buffers.
+        name: the class it says it was.
+    """
+    module = ScriptModule()
+    module._original_name = name
+    for path, tensor in tensors.items():
+        *parents, last = path.split(".")
+        owner: Module = module
+        for parent in parents:
+            if parent not in owner._modules:
+                owner.add_module(parent, Module())
+            owner = owner._modules[parent]
+        if isinstance(tensor, Parameter):
+            owner.register_parameter(last, tensor)
+        else:
+            owner.register_buffer(last, tensor)
+    return module
+
+
+# ---------------------------------------------------------------- files
+def content_of(program, kind, name, held, training):
+    """What a file holds of a program.
+
+    Args:
+        program: it.
+        kind: `"function"` or `"module"`.
+        name: its own.
+        held: the module's tensors by name, each with `"parameter"` or `"buffer"`.
+        training: whether the module is.
+    """
+    graph = decomposed(program.graph)
+    others = {key: tensor for key, tensor in graph.constants.items() if key not in held and tensor is not None}
+    return {"format": FORMAT, "kind": kind, "name": name, "graph": str(graph), "structure": program.structure,
+            "parameters": {key: value.detach() for key, (what, value) in held.items() if what == "parameter"},
+            "trained": [key for key, (what, value) in held.items() if what == "parameter" and value.requires_grad],
+            "buffers": {key: value for key, (what, value) in held.items() if what == "buffer"},
+            "constants": {key: value.detach() for key, value in others.items()}, "training": bool(training)}
+
+
+def from_content(content: dict) -> Any:
+    """The function or module of what a file holds.
+
+    Args:
+        content: as `content_of` gives it.
+
+    Raises:
+        KeyError, ValueError, TypeError, AttributeError: it is damaged.
+    """
+    parameters = {key: Parameter(value, requires_grad=key in content["trained"]) for key, value in content["parameters"].items()}
+    held = {**parameters, **content["buffers"]}
+    given = {**content["constants"], **held}
+    if not all(isinstance(value, Tensor) for value in given.values()):
+        raise ValueError("a constant is no tensor")
+    graph = parse(content["graph"], given)
+    structure, kind, name = content["structure"], content["kind"], str(content["name"])
+    if kind == "function":
+        return ScriptFunction(Program(graph, structure), name)
+    module = module_of(held, name)
+    module._program = Program(graph, structure, None, Held(module, content["constants"]))
+    return module.train(bool(content["training"]))

@@ -1,0 +1,489 @@
+"""Tracing: a call of a function that writes down the graph of what it computes.
+
+The arguments' layouts are *traced* ones, which are in no plan table, so that every call on them misses (ops/core/primitive.py) and
+comes here: it is made on the tensors inside, and written down. No op knows of it. Control flow of Python is not seen: what it asked
+of values (`if tensor:`, `item`) is warned of, because the graph has the branch that was taken.
+
+The tape is that of the tensors inside. What a call saves for its derivative goes through a hook (`saved_tensors_hooks`), by which
+backward finds the traced value of it again; so derivatives are calls like any others, and land in the same graph.
+
+Memory: a *cell* stands for a storage, and knows which value the graph has for it. A write gives the cell another value, and a view
+that was taken before is made anew when it is next asked for.
+"""
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+from typing import Any
+
+from ...autograd.graph import GraphNode, Leaf, saved_tensors_hooks
+from ...autograd.modes import modes
+from ...func.levels import Level, Wrapping, lie_like, tensor_of
+from ...layout import Layout
+from ...ops.core.generator import Generator, default_generator
+from ...ops.core.operands import as_operand
+from ...ops.core.primitive import Primitive, miss, registry
+from ...ops.memory.assign import lasting_copy
+from ...ops.memory.copies import clone
+from ...ops.memory.detach import detach
+from ...tensor import Tensor, wrap
+from ...tree import map_tensors
+from ..graphs.gradients import BY_OPS, PREFIX, given_to, run_gradient
+from ..graphs.graph import Graph, Node, Value
+from ..graphs.operations import OTHERS, tensors_of
+from ..graphs.updates import TracedBatch
+from .cells import Cell, Saved, Traced
+from .freezing import tracing, warn_frozen
+
+
+class Trace(Level):
+    """One trace.
+
+    Args:
+        names: what tensors that are there already are called, by identity; they are traced from the start.
+        freezing: called with what was asked of a value, and where; by default it warns.
+        final: whether the graph will not be differentiated: then derivatives are calls of their own (gradients.py).
+
+    Attributes:
+        graph: what was written down.
+    """
+
+    def __init__(self, names: dict | None = None, freezing=None, final: bool = False) -> None:
+        self.graph = Graph()
+        self.cells: dict[int, Cell] = {}                 # by the storage's identity, which the cell's base keeps
+        self.names = names or {}
+        self.freezing, self.final = freezing or warn_frozen, final
+        self.adopted: list[tuple[Tensor, Tensor]] = []   # tensors of others whose layout is traced meanwhile
+        self.packed: list[Saved] = []
+        self.coefficients: dict = {}                     # of optimisers' steps: (tensor, optimiser) by their values
+        self.hooks = saved_tensors_hooks(self.pack, self.unpack)
+
+    def __enter__(self):
+        self.hooks.__enter__()
+        self.by_ops, modes.by_ops = modes.by_ops, self.backward
+        return super().__enter__()
+
+    def __exit__(self, *exception):
+        super().__exit__(*exception)
+        self.hooks.__exit__(*exception)
+        modes.by_ops = self.by_ops
+        for tensor, inside in self.adopted:
+            tensor.layout, tensor.address, tensor.memory = inside.layout, inside.address, inside.memory
+            leaf = tensor.node
+            if isinstance(leaf, Leaf) and leaf.grad is not None and isinstance(leaf.grad.layout, Traced):
+                leaf.grad = detach(leaf.grad.layout.value)
+
+    # ------------------------------------------------------------ tensors in and out
+    def traced(self, inside: Tensor, cell: Cell, current: Value, version: int) -> Tensor:
+        """A traced tensor.
+
+        Args:
+            inside: what it stands for.
+            cell: its memory.
+            current, version: the graph's value.
+        """
+        layout = object.__new__(Traced)
+        lie_like(layout, inside.layout)
+        layout.weak = inside.layout.weak
+        layout.handler, layout.value, layout.cell = self, inside, cell
+        layout.current, layout.version = current, version
+        out = tensor_of(layout)
+        cell.tensors.add(out)
+        return out
+
+    def input(self, tensor: Tensor, name: str | None = None) -> Tensor:
+        """An argument as a traced tensor.
+
+        Args:
+            tensor: it. It is not written to: it is a copy of the caller's.
+            name: what it is called.
+        """
+        return self.traced(tensor, *self._cell_of(tensor, self.graph.input(tensor.layout, name)))
+
+    def argument(self, name: str | None, tensor: Tensor) -> Tensor:
+        """A copy of a caller's tensor as a traced one.
+
+        Args:
+            name: what it is called.
+            tensor: it.
+        """
+        copied = clone(detach(tensor))
+        return self.input(copied.requires_grad_() if tensor.node is not None else copied, name)
+
+    def _cell_of(self, tensor, value):
+        cell = self.cells[id(tensor.memory)] = Cell(wrap(tensor.memory, tensor.address, tensor.layout), value)
+        return cell, value, 0
+
+    def adopt(self, *tensors: Tensor) -> None:
+        """Have tensors of others be traced, and their views.
+
+        Args:
+            tensors: they.
+        """
+        waiting = {id(tensor.memory): tensor for tensor in tensors if not isinstance(tensor.layout, Wrapping)}
+        over: dict[int, list[Tensor]] = {key: [] for key in waiting}         # views of integers too, which only storages know
+        for each in gc.get_referrers(*[tensor.memory for tensor in waiting.values()]) if waiting else ():
+            if isinstance(each, Tensor):
+                over[id(each.memory)].append(each)
+        for tensor in tensors:
+            if not isinstance(tensor.layout, Wrapping):
+                self._adopt(tensor, over[id(tensor.memory)])
+
+    def _adopt(self, tensor, over):
+        cell = self.cells.get(id(tensor.memory))
+        base = None if cell is None else cell.base
+        cell = self._cell_to_write(tensor, self.names.get(id(tensor)))
+        for each in over:
+            if each is base or isinstance(each.layout, Wrapping):
+                continue
+            inside = wrap(each.memory, each.address, each.layout, each.node)
+            value = self._value_in(cell, inside)
+            self.adopted.append((each, inside))
+            each.layout = self.traced(inside, cell, value, cell.version).layout
+            each.layout.place = each.node
+            cell.tensors.add(each)
+            del each.address
+
+    def _cell_to_write(self, tensor, name):
+        """The cell of memory of others: all of it, since what it is a view of may be asked for too."""
+        cell = self.cells.get(id(tensor.memory))
+        if name is not None:
+            self.constant(tensor, name)
+        elif cell is None or (not cell.version and cell.first is not None and not self._is_live(cell)):
+            storage, kind = tensor.memory, tensor.layout.dtype
+            whole = Layout.of(kind, (storage.nbytes // kind.itemsize,), None, tensor.layout.device)
+            flat = wrap(storage, storage.address, whole)
+            self._cell_of(flat, self.graph.constant("constant", lasting_copy(flat), whole))
+        return self.cells[id(tensor.memory)]
+
+    def constant(self, tensor: Tensor, name: str | None = None) -> Value:
+        """The graph's value of a tensor that was not computed by it."""
+        cell = self.cells.get(id(tensor.memory))
+        if cell is not None:
+            here = tensor.layout is cell.base.layout and tensor.address == cell.base.address
+            if here or cell.first is None or cell.version:
+                return self._value_in(cell, tensor)
+        held = tensor if name is not None else lasting_copy(tensor)          # what may be written before the graph runs
+        value = self.graph.constant(name or "constant", held, tensor.layout)
+        if cell is None:
+            self._cell_of(tensor, value)
+        return value
+
+    def _is_live(self, cell):
+        """Whether a cell is memory that was there before: an argument's, or of a tensor with a name."""
+        first = cell.first
+        return first is not None and (first.node is None or first.node.attributes[0] in self.names.values())
+
+    def _value_in(self, cell, tensor):
+        """The value of a tensor over a cell's memory."""
+        base = cell.base
+        if tensor.layout is base.layout and tensor.address == base.address:
+            return cell.value
+        part = cell.parts.get((tensor.layout, tensor.address))
+        if part is not None:
+            return part
+        if tensor.layout.dtype is not base.layout.dtype or not base.layout.non_overlapping_and_dense():
+            raise NotImplementedError("trace: a view of memory that is read as another dtype, or overlaps itself, is written to")
+        offset = (tensor.address - base.address) // base.layout.dtype.itemsize
+        part, = self.emit("part", [cell.value], (tensor.layout.shape, tensor.layout.strides, offset), [tensor.layout])
+        cell.parts[tensor.layout, tensor.address] = part
+        return part
+
+    def value_of(self, x: Any):
+        """What the graph has for an argument of a call: a value, or a number."""
+        if not isinstance(x, Tensor):
+            return x
+        layout = x.layout
+        if isinstance(layout, Traced) and layout.handler is self:
+            if layout.version != layout.cell.version:
+                layout.current, layout.version = self._value_in(layout.cell, layout.value), layout.cell.version
+            return layout.current
+        if layout.weak and layout.numel == 1:
+            return x.item()
+        return self.constant(x, self.names.get(id(x)))
+
+    def inside(self, x: Any):
+        """The tensor inside of a traced one, with its place on the tape."""
+        layout = getattr(x, "layout", None)
+        if not isinstance(layout, Traced) or layout.handler is not self:
+            return x
+        value = layout.value
+        return value if value.node is x.node else wrap(value.memory, value.address, value.layout, x.node)
+
+    def result(self, inside: Tensor, value: Value) -> Tensor:
+        """A call's result as a traced tensor."""
+        cell = self.cells.get(id(inside.memory))
+        if cell is None:
+            cell, _, _ = self._cell_of(inside, value)
+        return self.traced(inside, cell, value, cell.version)
+
+    # ------------------------------------------------------------ calls
+    def emit(self, op: str, inputs, attributes, layouts, **options) -> list[Value]:
+        """Write a call down.
+
+        Args:
+            op, inputs, attributes, options: of the node.
+            layouts: its values'.
+        """
+        return self.graph.call(Node(op, inputs, attributes, **options), layouts)
+
+    def __call__(self, primitive: Primitive, tensors, attributes):
+        inner = [self.inside(t) for t in tensors]
+        if self.over:
+            return primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
+        if primitive.execute is None:
+            inner = [as_operand(primitive.name, t) for t in inner]
+        values = [self.value_of(t) for t in tensors]
+        versions = [t.memory.version if isinstance(t, Tensor) else None for t in inner]
+        before, self.packed, offset = self.packed, [], default_generator._offset
+        try:
+            result = primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
+            packed = self.packed
+        finally:
+            self.packed = before
+        writes = []
+        for i, (t, version) in enumerate(zip(inner, versions)):
+            if isinstance(t, Tensor) and t.memory.version != version and not any(inner[j].memory is t.memory for j in writes):
+                writes.append(i)
+        results = [leaf for leaf in tensors_of(result) if not any(leaf is inner[i] for i in writes)]
+        written = [(inner[i], tensors[i]) for i in writes]
+        for i in writes:
+            if not isinstance(tensors[i].layout, Traced):
+                self.adopt(tensors[i])
+                inner[i] = self.inside(tensors[i])
+        node = Node(primitive.key, values, attributes, writes)
+        node.draws = default_generator._offset != offset or any(isinstance(a, Generator) for a in attributes)
+        made = self.graph.call(node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
+        outer = [(t, self.result(t, value)) for t, value in zip(results, made)] + written
+        for i, value in zip(writes, made[len(results):]):
+            self.store(inner[i], value)
+        self._keep(node, inner, packed)
+        return _mapped(result, outer)
+
+    def _keep(self, node, inner, packed):
+        """Have what a call saved, and neither was given nor returns, be values of its node."""
+        for place, saved in enumerate(packed):
+            tensor = saved.tensor
+            if isinstance(tensor.layout, Wrapping) or tensor.layout.weak or id(tensor.memory) in self.cells:
+                continue
+            value = Value(self.graph.name(), tensor.layout, node)
+            node.outputs.append(value)
+            node.keeps += (place,)
+            self._cell_of(tensor, value)
+        if node.keeps:
+            node.wanted = tuple([i for i, t in enumerate(inner) if isinstance(t, Tensor) and t.node is not None])
+
+    def batch(self, optimizer, parameter, grad, group, rule) -> TracedBatch:
+        """A parameter whose step is written down."""
+        return TracedBatch(self, optimizer, parameter, grad, group, rule)
+
+    def write(self, op, tensors):
+        """An elementwise op in place."""
+        inner = [self.inside(t) for t in tensors]
+        if self.over:
+            return op.inplace(*inner)
+        target = tensors[0]
+        values = [self.value_of(t) for t in tensors]
+        plain = op.planned_for(tuple([t.layout for t in inner]), ()).out is inner[0].layout
+        if not isinstance(target.layout, Traced):
+            self.adopt(target)
+            inner[0] = self.inside(target)
+        packed, self.packed = self.packed, []
+        op.inplace(*inner)
+        for saved in self.packed:
+            self._know_copy(saved.tensor, inner, values)
+        self.packed = packed
+        value, = self.emit(op.name, values, (), [inner[0].layout], writes=() if plain else (0,))
+        self.store(inner[0], value)
+        return target
+
+    def _know_copy(self, tensor, inner, values):
+        """Have a copy of what an operand held, which the tape made before that was written to, be the operand's value."""
+        if tensor.layout.weak or id(tensor.memory) in self.cells:
+            return
+        held = {value for t, value in zip(inner, values)
+                if isinstance(t, Tensor) and t.layout is tensor.layout and t.memory is inner[0].memory}
+        if len(held) != 1:
+            raise NotImplementedError("trace: a call in place keeps what it writes to in another order")
+        self._cell_of(tensor, held.pop())
+
+    def store(self, inside: Tensor, value: Value) -> None:
+        """Note that the memory of a tensor holds another value.
+
+        Args:
+            inside: the tensor.
+            value: what it holds.
+        """
+        cell = self.cells[id(inside.memory)]
+        base = cell.base
+        if inside.layout is not base.layout or inside.address != base.address:
+            offset = (inside.address - base.address) // base.layout.dtype.itemsize
+            shape, strides = inside.layout.shape, inside.layout.strides
+            value, = self.emit("put_part", [cell.value, value], (shape, strides, offset), [base.layout])
+        cell.value, cell.version, cell.parts = value, cell.version + 1, {}
+        for tensor in cell.tensors:
+            layout = tensor.layout
+            if isinstance(layout, Traced):
+                tensor.node = layout.place = layout.value.node
+
+    # ------------------------------------------------------------ views
+    def view(self, function, layout, *args):
+        name = function.__name__
+        if name == "moved_order":
+            return function(layout, *args)
+        made = OTHERS[f"view.{name}"](layout.value, *args)
+        if made is None or self.over:
+            return made if made is None else (made.layout, 0)
+        value = self.value_of(tensor_of(layout))
+        if name == "as_strided":                         # from the tensor's first element on, wherever that will be
+            name = "part"
+            args = (*args[:2], (made.address - layout.value.address) // made.layout.dtype.itemsize)
+        name = name if name == "part" else f"view.{name}"
+        parts = list(made) if isinstance(made, (tuple, list)) else [made]
+        values = self.emit(name, [value], args, [part.layout for part in parts])
+        layout.cell.parts.update({(part.layout, part.address): v for part, v in zip(parts, values)})
+        result = tuple([(self.traced(p, layout.cell, v, layout.cell.version).layout, 0) for p, v in zip(parts, values)])
+        return result if isinstance(made, (tuple, list)) else result[0]
+
+    def viewed(self, x, layout):
+        out = tensor_of(layout)
+        if isinstance(layout, Traced):
+            layout.cell.tensors.add(out)
+        return out
+
+    def place(self, x):
+        x.layout.place = x.layout.value.node = x.node
+
+    def detached(self, x):
+        inside = detach(self.inside(x))
+        if self.over:
+            return inside
+        value, = self.emit("detach", [self.value_of(x)], (), [inside.layout])
+        return self.traced(inside, x.layout.cell, value, x.layout.cell.version)
+
+    # ------------------------------------------------------------ values
+    def values(self, x):
+        if not self.over:
+            self.freezing(x)
+        return self.inside(x)
+
+    def text(self, x, prefix):
+        return repr(self.inside(x))
+
+    # ------------------------------------------------------------ backward
+    def backward(self, node, grad):
+        """The gradients for a node's edges."""
+        if not self.final or type(node) is not GraphNode or node.primitive.name in BY_OPS or \
+                registry.get(node.primitive.key) is not node.primitive:  # the hooks of a module, say, which are Python
+            return node.differentiable_backward(grad)
+        tensors, attributes = given_to(node, grad)
+        op = PREFIX + node.primitive.key
+        made = run_gradient(op, [self.inside(t) for t in tensors], attributes)
+        values = self.emit(op, [None if t is None else self.value_of(t) for t in tensors], attributes, [t.layout for t in made])
+        gradients = iter([self.result(inside, value) for inside, value in zip(made, values)])
+        return [next(gradients) if wanted else None for wanted in attributes[2]]
+
+    # ------------------------------------------------------------ what is saved for backward
+    def pack(self, tensor):
+        """What the tape keeps of a tensor. While a call is made, it is a tensor inside."""
+        if isinstance(tensor.layout, Wrapping):
+            return tensor
+        saved = Saved(tensor, tensor.memory.version)
+        self.packed.append(saved)
+        return saved
+
+    def unpack(self, saved):
+        if isinstance(saved, Tensor):
+            return saved
+        tensor, version = saved
+        cell = self.cells.get(id(tensor.memory))
+        if self.over or tensor.layout.weak:
+            return tensor
+        if cell is None:                                 # as a constant it would be what it is now for ever
+            raise NotImplementedError("trace: a call keeps for its derivative what is neither its arguments nor its results")
+        if not cell.version and cell.first is not None and not self._is_live(cell):
+            return tensor                                # a constant is as it is
+        if tensor.memory.version != version:
+            raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation")
+        return self.traced(tensor, cell, self._value_in(cell, tensor), cell.version)
+
+    # ------------------------------------------------------------ the end
+    def _returned(self, x):
+        """The value of a tensor that is returned. One that the function made of constants is new in each call: callers write."""
+        value = self.value_of(x)
+        if isinstance(value, Value) and not isinstance(x.layout, Traced) and id(x) not in self.names:
+            cell = self.cells[id(x.memory)]
+            value = self.value_of(clone(self.traced(x, cell, value, cell.version)))
+        return value
+
+    def finish(self, result: Any) -> Graph:
+        """The graph, of what the function returned.
+
+        Args:
+            result: tensors in tuples, lists and dicts.
+        """
+        graph = self.graph
+        graph.set_result(_structure(result, functools.cache(self._returned)))
+        for cell in self.cells.values():
+            first = cell.first
+            if first is not None and cell.version and self._is_live(cell) and cell.value is not first:
+                graph.writes.append((first, cell.value))
+        for tensor, _ in self.adopted:
+            leaf = tensor.node
+            if isinstance(leaf, Leaf) and leaf.grad is not None and isinstance(leaf.grad.layout, Traced):
+                first = tensor.layout.cell.first
+                assert first is not None
+                graph.gradients.append((first, self.value_of(leaf.grad)))
+        graph.forget_kept()
+        return graph
+
+
+def _mapped(result, pairs):
+    """What a call returned, with traced tensors in the places of those inside."""
+    if isinstance(result, Tensor):
+        return next(outer for inside, outer in pairs if inside is result)
+    if isinstance(result, tuple):
+        parts = [_mapped(r, pairs) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+    if isinstance(result, list):
+        return [_mapped(r, pairs) for r in result]
+    return result
+
+
+def _structure(result, value_of):
+    if isinstance(result, Tensor):
+        return value_of(result)
+    if isinstance(result, dict):
+        return {key: _structure(value, value_of) for key, value in result.items()}
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*[_structure(r, value_of) for r in result])
+    if isinstance(result, (tuple, list)):
+        return type(result)(_structure(r, value_of) for r in result)
+    if result is None or isinstance(result, (bool, int, float, complex, str)):
+        return result
+    raise RuntimeError(f"trace: expected a function that returns tensors, tuples, lists and dicts of them, and numbers, got "
+                       f"{type(result).__name__}")
+
+
+def trace_graph(function, args: tuple, names: dict | None = None, freezing=None, argument_names=()) -> Graph:
+    """The graph of a call.
+
+    Args:
+        function: of tensors.
+        args: its arguments: tensors in tuples, lists and dicts; what else is in them is constant.
+        names: tensors that the function reaches, such as a module's parameters, by name.
+        freezing: what is done where values come to Python.
+        argument_names: names of the arguments.
+    """
+    held = names or {}
+    trace = Trace({id(tensor): name for name, tensor in held.items()}, freezing)
+    with tracing(), trace:
+        given = [map_tensors(functools.partial(trace.argument, name), arg)
+                 for name, arg in itertools.zip_longest(argument_names[:len(args)], args)]
+        trace.adopt(*held.values())
+        graph = trace.finish(function(*given))
+    graph.verify()
+    return graph
+
+
