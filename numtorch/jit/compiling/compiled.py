@@ -294,7 +294,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     return Compiled(model, settings)
 
 
-class Part(NamedTuple):
+class Piece(NamedTuple):
     """A piece of a function that is split: where it begins, and how many kernels a replay of it launches."""
 
     file: str
@@ -319,7 +319,7 @@ class Explanation:
     """
 
     def __init__(self, breaks, replay=None, pieces=(), backward=None) -> None:
-        self.pieces = [Part(each.function.__code__.co_filename, each.line, each.launches()) for each in pieces]
+        self.pieces = [Piece(each.function.__code__.co_filename, each.line, each.launches()) for each in pieces]
         self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
         self.before = 0
         self.settled = replay is None or replay.better is None

@@ -15,6 +15,7 @@ listing      a script as a graph with blocks, for people to read
 writing      what a file holds of scripts
 modules      modules with scripted methods
 scripts      `jit.script` and its decorators
+subclasses   classes of modules that are scripts from the start
 loading      scripts from what a file holds
 
 A script is text in the end: `code` shows it, files hold it. Text from a file takes the same way as a user's function but for
