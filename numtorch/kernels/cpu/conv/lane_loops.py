@@ -238,13 +238,32 @@ def _store_runs(tile, runs, run, lanes, features, out, targets, limits, descript
                                  offset(out, lane * out_plane), out_plane, offset(targets, first), offset(limits, first))
 
 
+def _store_rows(sums, images, first_row, end_row, lanes, places, target, lowest, features, out, end, descriptor):
+    """Rows of sums by lanes, with the activation, to rows of the features in `out`; a row has `places` places."""
+    targets, limits = local_array(int64, 4), local_array(int64, 4)
+    run, out_step = int64(WIDTH // RUNS_TRANSPOSED), _out_steps(descriptor)[0]
+    pitch = descriptor[ROW_PLACES] * descriptor[CLASSES]
+    for y in range(first_row, end_row):
+        for number in range(images):
+            for place in range(0, places, WIDTH):
+                tile = offset(sums, (((y - first_row) * images + number) * pitch + place) * lanes)
+                if descriptor[RELU_FLAG] != 0:
+                    for i in range(WIDTH * lanes):
+                        tile[i] = T(0) if tile[i] < lowest else tile[i]
+                for r in range(RUNS_TRANSPOSED):
+                    targets[r] = number * out_step + target + y * descriptor[OUT_COLUMNS] + place + r * run
+                    limits[r] = number * out_step + end
+                    if descriptor[LAST] != 0:                  # and not more than the row
+                        limits[r] = min(limits[r], targets[r] - r * run + min(places - place, int64(WIDTH)))
+                _store_runs(tile, int64(RUNS_TRANSPOSED), run, lanes, features, out, targets, limits, descriptor)
+
+
 def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias, lowest, features, out, end, sums, descriptor):
     """The same for rows first..end of a plane, in pieces of the depth, a row of taps of a few channels, whose weights all rows find
     in the first-level cache; added up in `sums`. Of each kind of taps only for the places of a row that find one inside."""
-    starts, rows, targets, limits = (local_array(int64, 4), local_array(int64, 4), local_array(int64, 4), local_array(int64, 4))
-    own_rows, offsets = local_array(int64, 64), as_pointer(descriptor[OFFSETS], descriptor)
-    kinds = as_pointer(descriptor[KIND_TABLE], descriptor)
-    step, out_step, classes, row_places = descriptor[STEP], _out_steps(descriptor)[0], descriptor[CLASSES], descriptor[ROW_PLACES]
+    starts, rows, own_rows = local_array(int64, 4), local_array(int64, 4), local_array(int64, 64)
+    offsets, kinds = as_pointer(descriptor[OFFSETS], descriptor), as_pointer(descriptor[KIND_TABLE], descriptor)
+    step, classes, row_places = descriptor[STEP], descriptor[CLASSES], descriptor[ROW_PLACES]
     pitch, columns, channels = classes * lanes, slab[S_COLUMNS], descriptor[CHANNELS]
     plane = offset(as_pointer(descriptor[LINE_TABLE], descriptor), z * L_WORDS)
     lines = offset(as_pointer(descriptor[LINE_TABLE], descriptor), descriptor[OUT_DEPTHS] * L_WORDS)
@@ -298,20 +317,7 @@ def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias,
                         multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, int64(1), int64(0), depth, image, starts, step,
                                         offset(offsets, k), offset(weight, k * LANES), own, pitch, T(-inf), own, pitch, rows, own,
                                         int64(0), int64(0))
-    run = int64(WIDTH // RUNS_TRANSPOSED)
-    for y in range(first_row, end_row):
-        for number in range(images):
-            for place in range(0, columns * classes, WIDTH):
-                tile = offset(sums, (((y - first_row) * images + number) * row_places * classes + place) * lanes)
-                if descriptor[RELU_FLAG] != 0:
-                    for i in range(WIDTH * lanes):
-                        tile[i] = T(0) if tile[i] < lowest else tile[i]
-                for r in range(RUNS_TRANSPOSED):
-                    targets[r] = number * out_step + target + y * descriptor[OUT_COLUMNS] + place + r * run
-                    limits[r] = number * out_step + end
-                    if descriptor[LAST] != 0:                  # and not more than the row
-                        limits[r] = min(limits[r], targets[r] - r * run + min(columns * classes - place, int64(WIDTH)))
-                _store_runs(tile, int64(RUNS_TRANSPOSED), run, lanes, features, out, targets, limits, descriptor)
+    _store_rows(sums, images, first_row, end_row, lanes, columns * classes, target, lowest, features, out, end, descriptor)
 
 
 def convolve_lanes(x, weight, bias, out, workspace, descriptor):

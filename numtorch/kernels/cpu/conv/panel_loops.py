@@ -210,6 +210,25 @@ def _needs_tile(first, count, image_rows, descriptor):
     return descriptor[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS)
 
 
+def _multiply_block(left, left_row, left_column, panel, depth, block, phase, number, together, total, image_rows, bias, mode, out,
+                    tiles, descriptor):
+    """A block of rows of the weight by `together` panels from `number` of a phase, to their places in the output or to tiles."""
+    rows, blocks, width = descriptor[M], descriptor[BLOCKS], phase[P_WIDTH]
+    row_targets = as_pointer(phase[P_TARGETS], descriptor)
+    row = block_start(block, blocks, rows)
+    height = block_start(block + 1, blocks, rows) - row
+    for p in range(together):
+        first = (number + p) * COLUMNS
+        count = min(total - first, COLUMNS)
+        to, pitch = offset(out, row_targets[first // width] + first % width), descriptor[OUT_PLANE]
+        if _needs_tile(first, count, image_rows, descriptor):
+            to, pitch = offset(tiles, p * rows * COLUMNS), int64(COLUMNS)
+        if count > 0:
+            multiply_tile(ROWS, VECTORS, WIDTH, MASKED, height, depth, left, left_row, left_column,
+                          offset(panel, p * descriptor[CHUNK] * COLUMNS), COLUMNS, offset(to, row * pitch), pitch, count,
+                          T(1), T(1), offset(bias, row), mode)
+
+
 def correlate(x, weight, bias, out, workspace, descriptor):
     """Panels first..end over items (blocks of images, groups), phases and places; of each, row blocks
     first_block..end_block."""
@@ -241,10 +260,8 @@ def correlate(x, weight, bias, out, workspace, descriptor):
             number_of_phase += 1
         phase = offset(phases, number_of_phase * P_WORDS)
         number -= phase[P_PANEL]
-        depth, width = phase[P_DEPTH], phase[P_WIDTH]
-        image_rows = phase[P_ROWS] * width               # places of one image
+        depth, image_rows = phase[P_DEPTH], phase[P_ROWS] * phase[P_WIDTH]           # places of one image
         total = images * image_rows
-        row_targets = as_pointer(phase[P_TARGETS], descriptor)
         together = min(descriptor[GROUPED_PANELS], phase[P_WORDS + P_PANEL] - phase[P_PANEL] - number, descriptor[END] - at)
         group_weight = offset(weight, group * descriptor[W_GROUP])
         group_out = offset(out, (image * groups + group) * rows * out_plane)
@@ -259,9 +276,8 @@ def correlate(x, weight, bias, out, workspace, descriptor):
                 if weight_place == PACKED_INSIDE:
                     _pack_blocks(weight, group, phase, block_group, last_block, k, end, packed_left, descriptor)
                 for block in range(block_group, last_block):
-                    row = block_start(block, blocks, rows)
-                    height = block_start(block + 1, blocks, rows) - row
-                    left, left_row, left_column = offset(group_weight, row * descriptor[W_ROW] + k), descriptor[W_ROW], int64(1)
+                    left = offset(group_weight, block_start(block, blocks, rows) * descriptor[W_ROW] + k)
+                    left_row, left_column = descriptor[W_ROW], int64(1)
                     if weight_place == PACKED_BEFORE:
                         left_row, left_column = int64(1), int64(ROWS)
                         left = offset(workspace, group * descriptor[W_PACKED] + phase[P_PACKED] + block * (ROWS * depth + WIDTH)
@@ -269,16 +285,8 @@ def correlate(x, weight, bias, out, workspace, descriptor):
                     elif weight_place == PACKED_INSIDE:
                         left_row, left_column = int64(1), int64(ROWS)
                         left = offset(packed_left, (block - block_group) * (ROWS * descriptor[CHUNK] + WIDTH))
-                    for p in range(together):
-                        first = (number + p) * COLUMNS
-                        count = min(total - first, COLUMNS)
-                        to, pitch = offset(group_out, row_targets[first // width] + first % width), out_plane
-                        if _needs_tile(first, count, image_rows, descriptor):
-                            to, pitch = offset(tiles, p * rows * COLUMNS), int64(COLUMNS)
-                        if count > 0:
-                            multiply_tile(ROWS, VECTORS, WIDTH, MASKED, height, end - k, left, left_row, left_column,
-                                          offset(panel, p * descriptor[CHUNK] * COLUMNS), COLUMNS, offset(to, row * pitch), pitch,
-                                          count, T(1), T(1), offset(bias, group * rows + row), mode)
+                    _multiply_block(left, left_row, left_column, panel, end - k, block, phase, number, together, total, image_rows,
+                                    offset(bias, group * rows), mode, group_out, tiles, descriptor)
             k = max(end, int64(1))
 
         for p in range(together):

@@ -82,6 +82,39 @@ def gather_taps(x, out, descriptor):
                     to = offset(to, columns)
 
 
+def _starts_of_line(starts, z, y, deep, down, kernel_columns, columns, pitch):
+    """Where in the sums the rows of taps begin that reach line (z, y) of the input; returns how many."""
+    planes, lines, number = deep[OUT_END] - deep[OUT_FIRST], down[OUT_END] - down[OUT_FIRST], int64(0)
+    for tap_z in range(deep[KERNEL]):
+        at_z = z + deep[PADDING] - tap_z * deep[DILATION]
+        plane = at_z // deep[STRIDE] - deep[OUT_FIRST]
+        if at_z >= 0 and plane >= 0 and plane < planes and at_z % deep[STRIDE] == 0:
+            for tap_y in range(down[KERNEL]):
+                at_y = y + down[PADDING] - tap_y * down[DILATION]
+                row = at_y // down[STRIDE] - down[OUT_FIRST]
+                if at_y >= 0 and row >= 0 and row < lines and at_y % down[STRIDE] == 0:
+                    starts[number] = (tap_z * down[KERNEL] + tap_y) * kernel_columns * pitch + (plane * lines + row) * columns
+                    number += 1
+    return number
+
+
+def _pieces_at_edge(pieces, entries, own, own_end, starts, number, ahead, q, columns, count, pitch):
+    """The pieces of a vector of `count` places of which some taps are outside, each with a mask of the places that it reaches; at
+    least one, which may reach none. Returns how many."""
+    taken = int64(0)
+    for entry in range(own, own_end):
+        first = ahead + entries[2 * entry + 1]
+        left, right = max(-first, int64(0)), min(columns - first, count)
+        if left < right:
+            for i in range(number):
+                pieces[2 * taken] = starts[i] + entries[2 * entry] * pitch + first - q
+                pieces[2 * taken + 1] = (int64(1) << right) - (int64(1) << left)
+                taken += 1
+    if taken == 0:
+        pieces[0], pieces[1], taken = -q, int64(0), int64(1)
+    return taken
+
+
 def fold_taps(sums, bias, x, descriptor):
     """The way back, for lines first..end of (image, channel, plane, line): each place of the input adds up what its taps have, and
     what is there already, or the channel's bias where no block was before."""
@@ -98,18 +131,7 @@ def fold_taps(sums, bias, x, descriptor):
         line = offset(x, ((rest * deep[SIZE] + z) * down[SIZE] + y) * wide[SIZE])
         shift = bias[channel] if descriptor[HAS_BIAS] != 0 else T(0)
         fresh = wide[FRESH] if z >= deep[FRESH] and y >= down[FRESH] else wide[SIZE]
-        number = int64(0)
-        for tap_z in range(deep[KERNEL]):
-            at_z = z + deep[PADDING] - tap_z * deep[DILATION]
-            plane = at_z // deep[STRIDE] - deep[OUT_FIRST]
-            if at_z >= 0 and plane >= 0 and plane < planes and at_z % deep[STRIDE] == 0:
-                for tap_y in range(down[KERNEL]):
-                    at_y = y + down[PADDING] - tap_y * down[DILATION]
-                    row = at_y // down[STRIDE] - down[OUT_FIRST]
-                    if at_y >= 0 and row >= 0 and row < lines and at_y % down[STRIDE] == 0:
-                        tap = (tap_z * down[KERNEL] + tap_y) * wide[KERNEL]
-                        starts[number] = tap * descriptor[PITCH] + (plane * lines + row) * columns
-                        number += 1
+        number = _starts_of_line(starts, z, y, deep, down, wide[KERNEL], columns, descriptor[PITCH])
         for remainder in range(step):
             first = first_inside(remainder - wide[X_FIRST], step)
             end = end_inside(remainder, step, wide[X_END], wide[X_END])
@@ -125,17 +147,9 @@ def fold_taps(sums, bias, x, descriptor):
             for q in range(first, end, WIDTH):
                 count, taken, own_pieces, begin = min(end - q, WIDTH), inside, pieces, offset(source, q)
                 if q < low or q + count > high or inside == 0:
-                    taken, own_pieces = int64(0), at_edge
-                    for entry in range(own, own_end):
-                        ahead = q + entries[2 * entry + 1] - wide[OUT_FIRST]
-                        left, right = max(-ahead, int64(0)), min(columns - ahead, count)
-                        if left < right:
-                            for i in range(number):
-                                at_edge[2 * taken] = starts[i] + entries[2 * entry] * descriptor[PITCH] + ahead - q
-                                at_edge[2 * taken + 1] = (int64(1) << right) - (int64(1) << left)
-                                taken += 1
-                    if taken == 0:
-                        at_edge[0], at_edge[1], taken = -q, int64(0), int64(1)
+                    own_pieces = at_edge
+                    taken = _pieces_at_edge(at_edge, entries, own, own_end, starts, number, q - wide[OUT_FIRST], q, columns, count,
+                                            descriptor[PITCH])
                 to = offset(line, q * step + remainder)
                 if q * step + remainder >= fresh:
                     if step == 1:

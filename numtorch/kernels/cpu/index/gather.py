@@ -7,7 +7,7 @@ With a single index array and runs of one element, which gather and scatter are,
 indices pick rows, a tile of columns is done for all of them before the next: what it touches of each row stays near.
 
 Every index is compared with the dim's size before it is used, a block at a time: to look at all of them first would read a large
-index array from memory twice, which took a third of a scatter_add. Only a write to few positions does that. At a bad index a call
+index array from memory twice. Only a write to few positions does that. At a bad index a call
 stops, and `status`, which the caller has set to 0, is 1 + its position; where several threads write, in the part of the positions
 that one of them has. Repeated indices are written in order, by one thread.
 
@@ -25,8 +25,7 @@ from .traversal import BLOCK, HEADER, block_starts, merged, other_starts, plan_w
 
 T = float32
 load = store = same
-# By 16 columns, rows of 2 KiB met in two sets of the cache: scatter_(0) of 512 x 512 took 1.03 ms, and takes 0.26.
-TILE = 128                       # columns
+TILE = 128                       # columns; few of them, of rows a power of two apart, would all fall into a few sets of the cache
 COLUMNS = 1024                   # whose offsets are at hand for all rows
 SPAN = 2048                      # indices that are looked at and then used: half of L1
 

@@ -239,6 +239,27 @@ def span_covered(at, kernel, stride, padding, size, include_padding):
     return end - start
 
 
+def _combine_line(strip, x, line, left, wide, descriptor):
+    """Columns left..left + wide of the input's rows that a line of the result covers, combined; START where they are padding."""
+    planes, height, width, rows = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    kernel_h, stride_h, pad_h, dilation_h = descriptor[5], descriptor[7], descriptor[9], descriptor[11]
+    before = min(max(-left, int64(0)), wide)
+    span = max(min(left + wide, width) - (left + before), int64(0))
+    plane, top, step = line // rows, line % rows * stride_h - pad_h, dilation_h * width
+    image, end = offset(x, plane * height * width), (planes - plane) * height * width
+    first_h, end_h = first_inside(top, dilation_h), end_inside(top, dilation_h, height, kernel_h)
+    seen = span if first_h < end_h else int64(0)
+    start = (top + first_h * dilation_h) * width + left + before
+    if start + (end_h - first_h - 1) * step + whole_vectors(seen) <= end:
+        _combine_rows(offset(strip, before), offset(image, start), step, end_h - first_h, whole_vectors(seen))
+    else:
+        _combine_rows(offset(strip, before), offset(image, start), step, end_h - first_h, seen)
+    for i in range(before):
+        strip[i] = START
+    for i in range(before + seen, wide):
+        strip[i] = START
+
+
 def reduce_windows(x, out, descriptor):
     """Windows of a row of the result at once: rows of the input are combined first, over whole vectors, and of what they leave the
     columns. `combine` is the maximum or the sum; with MEAN the result is divided. Short rows are taken as in `max_pool`; padding is
@@ -248,13 +269,13 @@ def reduce_windows(x, out, descriptor):
     """
     planes, height, width, rows, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    pad_h, pad_w, dilation_h, dilation_w = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
+    pad_h, pad_w, dilation_w = descriptor[9], descriptor[10], descriptor[12]
     include_padding, override = descriptor[13], descriptor[14]
     total, apart, row = local_array(T, WRITTEN), local_array(T, BLOCK), local_array(T, READ)
     taps = min(kernel_w, (SPAN - 1) // dilation_w + 1)
     longest = min(int64(BLOCK), (SPAN - 1 - (taps - 1) * dilation_w) // stride_w + 1)
     pitch = ((min(columns, longest) - 1) * stride_w + (taps - 1) * dilation_w + stride_w) // stride_w         # of rows, in windows
-    together, step = int64(1), dilation_h * width
+    together = int64(1)
     overhangs = (columns - 1) * stride_w + (kernel_w - 1) * dilation_w >= width                # into the next row
     in_place = IN_PLACE and kernel_h == 1 and pad_h == 0 and pad_w == 0 and kernel_w == taps and stride_h == 1 and not overhangs
     if columns <= longest:
@@ -275,27 +296,11 @@ def reduce_windows(x, out, descriptor):
                 some = min(taps, kernel_w - tap)
                 left = begin * stride_w + tap * dilation_w - pad_w
                 wide = (block - 1) * stride_w + (some - 1) * dilation_w + 1
-                before = min(max(-left, int64(0)), wide)
-                span = max(min(left + wide, width) - (left + before), int64(0))
                 first = group * width + left
                 reach = whole_vectors(count) * stride_w + (some - 1) * dilation_w
                 as_they_lie = in_place and first + reach <= planes * height * width
                 for line in range(0 if as_they_lie else lines):
-                    plane, image_row = (group + line) // rows, (group + line) % rows
-                    image, end = offset(x, plane * height * width), (planes - plane) * height * width
-                    top = image_row * stride_h - pad_h
-                    first_h, end_h = first_inside(top, dilation_h), end_inside(top, dilation_h, height, kernel_h)
-                    seen = span if first_h < end_h else int64(0)
-                    start = (top + first_h * dilation_h) * width + left + before
-                    strip = offset(row, line * pitch * stride_w)
-                    if start + (end_h - first_h - 1) * step + whole_vectors(seen) <= end:
-                        _combine_rows(offset(strip, before), offset(image, start), step, end_h - first_h, whole_vectors(seen))
-                    else:
-                        _combine_rows(offset(strip, before), offset(image, start), step, end_h - first_h, seen)
-                    for i in range(before):
-                        strip[i] = START
-                    for i in range(before + seen, wide):
-                        strip[i] = START
+                    _combine_line(offset(row, line * pitch * stride_w), x, group + line, left, wide, descriptor)
                 source = one_row(row, offset(x, first)) if as_they_lie else row
                 if two_first and tap == 0:
                     _combine_two(total, source, offset(source, dilation_w), whole_vectors(count))
