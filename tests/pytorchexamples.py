@@ -1,11 +1,12 @@
 """PyTorch's examples, run unchanged by `python -m numtorch run`, with small random data in place of what they download.
 
     git clone https://github.com/pytorch/examples
-    python -m tests.pytorchexamples examples --seconds 120 [--only mnist,vae]
+    python -m tests.pytorchexamples examples --seconds 120 [--only mnist,vae] [--pytorch]
 
 Of each script it says whether it reached its first loss (or its first episode), ran to its end without one (programs that train
 nothing, and files that only define things), or stopped, and at what. A script is ended when its first loss is seen. torchvision,
-gymnasium, requests and six are small ones of our own (`tests/standins`); no other package is made up.
+gymnasium, requests and six are small ones of our own (`tests/standins`); no other package is made up. With `--pytorch` the installed
+PyTorch runs them, which tells what stops by itself from what numtorch lacks.
 """
 from __future__ import annotations
 
@@ -47,10 +48,11 @@ SAVED = {
 }
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, pytorch: bool = False) -> None:
     """Put small random data where the scripts would have downloaded theirs, and models where others would have saved them."""
+    first = "" if pytorch else "import numtorch.alias; numtorch.alias.install(); "
     for name, line in SAVED.items():
-        subprocess.run([sys.executable, "-c", f"import numtorch.alias; numtorch.alias.install(); import torch; {line}"],
+        subprocess.run([sys.executable, "-c", f"{first}import torch; {line}"],
                        cwd=folder / name, env={**os.environ, "PYTHONPATH": str(HERE.parent)}, check=True)
     random = np.random.default_rng(0)
     words = folder / "word_language_model/data/wikitext-2"
@@ -76,12 +78,13 @@ def _picture(random, extent):
     return Image.fromarray(random.integers(0, 256, (extent, extent, 3), dtype=np.uint8))
 
 
-def attempt(script: Path, arguments: str, seconds: float) -> tuple[str, str]:
+def attempt(script: Path, arguments: str, seconds: float, pytorch: bool = False) -> tuple[str, str]:
     """How far a script comes: "loss", "end" or "stops", and the last thing it said."""
+    program = [script.name] if pytorch else ["-m", "numtorch", "run", script.name]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "MPLBACKEND": "Agg",
                    "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE / "standins")])}
-    process = subprocess.Popen([sys.executable, "-m", "numtorch", "run", script.name, *arguments.split()], cwd=script.parent,
-                               env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    process = subprocess.Popen([sys.executable, *program, *arguments.split()], cwd=script.parent, env=environment,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     late = threading.Timer(seconds, os.killpg, (process.pid, signal.SIGKILL))
     late.start()
     last = ""
@@ -106,17 +109,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--seconds", type=float, default=120, help="for each script")
+    parser.add_argument("--pytorch", action="store_true", help="run them under the installed PyTorch")
     parser.add_argument("--only", default="", help="parts of paths, with commas between")
     options = parser.parse_args()
     counts: collections.Counter = collections.Counter()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "examples"
         shutil.copytree(options.checkout, folder, ignore=shutil.ignore_patterns(".git"))
-        prepare(folder)
+        prepare(folder, options.pytorch)
         scripts = sorted(str(p.relative_to(folder)) for p in folder.rglob("*.py"))
         for name in scripts:
             if any(part in name for part in options.only.split(",")):
-                how, last = attempt(folder / name, ARGUMENTS.get(name, ""), options.seconds)
+                how, last = attempt(folder / name, ARGUMENTS.get(name, ""), options.seconds, options.pytorch)
                 counts[how] += 1
                 print(f"{how:6}{name}  {last[:160]}", flush=True)
     print(", ".join(f"{how}: {count}" for how, count in counts.items()))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..devices import cpu
-from ..dtypes import float32
+from ..dtypes import float32, float64, get_default_dtype
 from ..exchange.arrays import raw_array
 from ..kernels import ahead
 from ..layout import Layout
@@ -221,8 +221,8 @@ class RuleOptimizer(Optimizer):
 
 
 def _number(value):
-    """A state that is one number."""
-    out = lasting(Layout.of(float32, ()))
+    """A state that is one number: in double precision where that is the default, in single otherwise, as PyTorch has it."""
+    out = lasting(Layout.of(float64 if get_default_dtype() is float64 else float32, ()))
     raw_array(out)[...] = value
     return out
 
@@ -382,11 +382,12 @@ def joined_counts(optimizer, states) -> dict:
 
 def _joined(states, name):
     """The states' counts of a name as consecutive elements of one array, so that one operation moves all of them on."""
-    whole = lasting(Layout.of(float32, (len(states),)))
+    dtype = float64 if any(state[name].layout.dtype is float64 for state in states) else float32
+    whole = lasting(Layout.of(dtype, (len(states),)))
     array = raw_array(whole)
     for place, state in enumerate(states):
         array[place] = float(state[name])
-        state[name] = view_of(whole, Layout.of(float32, ()), place)
+        state[name] = view_of(whole, Layout.of(dtype, ()), place)
     return array
 
 

@@ -160,7 +160,7 @@ def gradient(parameter, value):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 def test_steps(kind, reference, options, dtype, tolerance):
     """Six steps, in one of which a parameter has no gradient."""
-    if {"eta", "mu_product"} & set(kind.counts):         # kept in float32, as PyTorch keeps them
+    if {"eta", "mu_product"} & set(kind.counts):         # kept in float32 by default, as PyTorch keeps them
         tolerance = max(tolerance, 1e-6)
     random = np.random.default_rng(0)
     expected = [random.standard_normal(s) for s in SHAPES]
@@ -177,6 +177,28 @@ def test_steps(kind, reference, options, dtype, tolerance):
         optimizer.step()
     for parameter, value in zip(parameters, expected):
         np.testing.assert_allclose(parameter.detach().numpy(), value, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("kind", "reference", "options"), [c for c in CASES if {"eta", "mu_product"} & set(c[0].counts)])
+def test_counts_are_in_double_precision_where_that_is_the_default(kind, reference, options):
+    random = np.random.default_rng(2)
+    torch.set_default_dtype(torch.float64)
+    try:
+        expected, state, parameter = random.standard_normal(5), {}, nn.Parameter(torch.zeros(5))
+        gradient(parameter, expected)
+        parameter.data.copy_(parameter.grad)
+        optimizer = kind([parameter], **options)
+        for step in range(6):
+            g = random.standard_normal(5)
+            gradient(parameter, g)
+            expected = reference(expected, g, state, **options)
+            optimizer.step()
+            if step == 3:                                # loaded ones stay what they are
+                optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+        assert all(optimizer.state[parameter][name].dtype is torch.float64 for name in kind.counts)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "reference", "options"), [c for c in CASES if len(c[2]) > 2])
