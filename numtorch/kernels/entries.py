@@ -114,6 +114,11 @@ def is_entry(function) -> bool:
     return type(function.__self__) is int and function.__self__ in _definitions
 
 
+def native_of(function) -> int:
+    """The native address of the kernel that a C function is of."""
+    return _definitions[function.__self__].native
+
+
 # ---------------------------------------------------------------- timing
 def _timing_code(state: int) -> str:
     """LLVM IR of the function that stands in for every entry; `state` has the calls so far, how many

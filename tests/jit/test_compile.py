@@ -523,15 +523,56 @@ def test_what_ran_in_a_call_stays_while_the_call_is_captured():
     assert described() is None
 
 
-def test_divisors_that_are_numbers_are_known():
-    """Integer division looks whether its divisor is 0; of a number that is decided once, of a tensor each time."""
+@pytest.mark.parametrize("divisor", [torch.tensor(3), torch.arange(1, 19), torch.arange(1, 37).reshape(18, 2)[:, 1], torch.tensor([5])],
+                         ids=["a number", "each its own", "strided", "broadcast"])
+def test_integer_division_by_a_tensor_is_replayed(divisor):
+    """The look whether a divisor is 0 is a launch, and what it finds is looked at after it."""
     @torch.compile(fullgraph=True)
-    def known(x):
-        return x // 6 + x % -4
+    def divided(x, y):
+        return x // y + x % -4
 
     x = torch.arange(-9, 9)
-    for _ in range(4):
-        assert torch.equal(known(x), x // 6 + x % -4)
-    assert "reads or writes elements" in str(torch.compile.explain(lambda x, y: x // y)(x, torch.tensor(3)))
+    for more in range(4):
+        assert torch.equal(divided(x + more, divisor + more), (x + more) // (divisor + more) + (x + more) % -4)
+    assert torch.compile.explain(divided)(x, divisor).launches == 4
+    wrong = divisor.clone()
+    wrong[(-1,) * wrong.dim()] = 0
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            divided(x, wrong)
+        assert torch.equal(divided(x, divisor), x // divisor + x % -4)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         torch.compile(lambda x: x // 0)(x)
+
+
+@pytest.mark.parametrize("divide", [torch.floor_divide, torch.remainder, torch.fmod, lambda x, y: 100 // y, lambda x, y: 100 % y,
+                                    lambda x, y: x.clone().floor_divide_(y), lambda x, y: x.clone().remainder_(y),
+                                    lambda x, y: torch.floor_divide(x, y, out=torch.empty_like(x)),
+                                    lambda x, y: torch.div(x, y, rounding_mode="trunc")])
+def test_every_integer_division_is_replayed(divide):
+    compiled = torch.compile(lambda x, y: divide(x, y), fullgraph=True)
+    for divisor in (torch.arange(1, 19), torch.tensor(5)):
+        x = torch.arange(-9, 9)
+        for more in range(4):
+            assert torch.equal(compiled(x, divisor + more), divide(x, divisor + more))
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            compiled(x, divisor * 0)
+
+
+def test_what_comes_behind_a_division_by_zero_is_not_done():
+    done = torch.zeros(3, dtype=torch.int64)
+
+    @torch.compile(fullgraph=True)
+    def divide(x, y):
+        quotient = x // y
+        done.add_(1)
+        return quotient
+
+    x, y = torch.arange(3), torch.tensor([1, 2, 1])
+    for _ in range(5):
+        divide(x, y)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            divide(x, torch.tensor([1, 0, 1]))
+    divide(x, y)
+    assert done.tolist() == [6, 6, 6]

@@ -34,6 +34,10 @@ def embedding():
     return lambda index, scale: torch.cat([table(index).sum(1) * scale, scale], 1), (torch.randint(0, 50, (4, 7)), torch.rand(4, 16))
 
 
+def divided():
+    return lambda x, y: x // y + y % 7, (torch.arange(-20, 20).reshape(8, 5), torch.arange(1, 41).reshape(8, 5))
+
+
 def scripted():
     return torch.jit.script(looping), (torch.rand(300, 40),)
 
@@ -74,7 +78,7 @@ class Exported:
         return done, [np.fromfile(path, dtype=tensor.numpy().dtype).reshape(tensor.shape) for path, tensor in zip(results, outputs)]
 
 
-@pytest.mark.parametrize("make", [mlp, lenet, lstm, embedding, scripted])
+@pytest.mark.parametrize("make", [mlp, lenet, lstm, embedding, divided, scripted])
 def test_a_library_computes_what_the_function_does(make, tmp_path):
     """Bit for bit, for other inputs than the example's, on any number of threads."""
     torch.manual_seed(0)
@@ -89,6 +93,9 @@ def test_a_library_computes_what_the_function_does(make, tmp_path):
             assert done.returncode == 0, done.stderr
             for a, b in zip(found, expected):
                 np.testing.assert_array_equal(a, b.numpy())
+    if make is divided:
+        args[1][-1, 0] = 0
+        assert exported.run(args, expected, 2)[0].stderr == "error 4\n"
 
 
 @pytest.mark.parametrize("make", [mlp, lenet, embedding])
@@ -192,6 +199,7 @@ def test_what_no_library_can_do_is_refused(tmp_path):
     x = torch.rand(4)
     weight = torch.rand(4)
     for function, words in ((lambda x: x * x.sum().item(), "reads or writes elements"), (lambda x: torch.dropout(x, 0.5, True), "random draws"),
+                            (lambda x: (x * 2, 3), "returns numbers(.|\n)*jit.script"),
                             (lambda x: weight.add_(x), "writes to a tensor"), (lambda x: x.add_(1), "writes to its arguments")):
         with pytest.raises(RuntimeError, match=words):
             torch.jit.export_native(function, x, path)

@@ -30,6 +30,7 @@ def norm_of(exponent):
 
 REFERENCE = {
     "sum": np.sum, "prod": np.prod, "mean": np.mean, "max": np.max, "min": np.min, "any": np.any, "all": np.all,
+    "not_all": lambda x, axis, **keep: ~np.all(x, axis, **keep),
     "count_nonzero": np.count_nonzero, "sum_squares": lambda x, axis, **keep: (np.abs(x) ** 2).sum(axis, **keep),
     "var": lambda x, axis, **keep: np.var(x, axis, ddof=1, **keep), "std": lambda x, axis, **keep: np.std(x, axis, ddof=1, **keep),
 }
@@ -37,6 +38,7 @@ CASES = [
     *[(kind, "float32", "float32", {}) for kind in ("sum", "prod", "mean", "max", "min", "var")], ("std", "float16", "float16", {}),
     *[("norm", "float32", "float32", {"exponent": p}) for p in (0.0, 1.0, 2.0, 3.0, math.inf, -math.inf)],
     ("any", "float32", "bool", {}), ("count_nonzero", "float32", "int64", {}), ("all", "bool", "bool", {}),
+    ("not_all", "int64", "bool", {}), ("not_all", "bool", "bool", {}), ("not_all", "uint16", "bool", {}),
     ("sum", "bool", "int64", {}), ("sum", "int8", "int64", {}), ("max", "int32", "int32", {}),
     ("sum", "float64", "float64", {}),
     ("sum", "float16", "float16", {}), ("min", "float16", "float16", {}), ("sum_squares", "bfloat16", "float32", {}),
@@ -117,8 +119,8 @@ def sample(kind, dtype, shape):
         x = x + 1j * rng.normal(size=shape)
     if kind == "prod":
         x = 1 + x / 100
-    if kind in ("any", "all", "count_nonzero") or dtype == "bool":
-        x = rng.random(shape) < {"any": 0.1, "all": 0.9}.get(kind, 0.5)
+    if kind in ("any", "all", "not_all", "count_nonzero") or dtype == "bool":
+        x = rng.random(shape) < {"any": 0.1, "all": 0.9, "not_all": 0.9}.get(kind, 0.5)
     return words(x, dtype)
 
 
@@ -251,6 +253,20 @@ def test_any_thread_count_agrees(thread_count):
             found.append(reduce(kind, view, "float32", axes, "float32"))
         np.testing.assert_allclose(found[1], found[0], 1e-5, 1e-3)
         np.testing.assert_allclose(found[2], REFERENCE[kind](view.astype(float), axis=axes, keepdims=True), 1e-5, 1e-3)
+
+
+@pytest.mark.parametrize("kind, most, one", [("any", 0, 1), ("all", 1, 0), ("not_all", 1, 0)])
+def test_one_element_decides_whichever_part_has_it(kind, most, one, thread_count):
+    for dtype, shape in itertools.product(("int64", "uint8"), ((400_001,), (3, 150_001), (150_001, 3))):
+        x = np.full(shape, most, dtype)
+        for count in (1, 2, 5):
+            thread_count(count)
+            for view in (x, x[::-1], x.T):
+                assert reduce(kind, view, dtype, tuple(range(view.ndim)), "bool").item() == (kind == "all")
+                for place in (0, x.size // 2, x.size - 1):
+                    x.reshape(-1)[place] = one
+                    assert reduce(kind, view, dtype, tuple(range(view.ndim)), "bool").item() == (kind != "all")
+                    x.reshape(-1)[place] = most
 
 
 def test_two_python_threads_at_once(thread_count):

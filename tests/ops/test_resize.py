@@ -132,30 +132,6 @@ def test_unsafe_parts_may_be_written_to():
         assert grad.tolist() == [[6] * 3, [3] * 3]
 
 
-# ---------------------------------------------------------------- integers divided by 0
-DIVISIONS = {"floor_divide": torch.floor_divide, "remainder": torch.remainder, "fmod": torch.fmod,
-             "trunc": lambda x, y: torch.div(x, y, rounding_mode="trunc"), "in place": lambda x, y: x.clone().floor_divide_(y),
-             "operator": lambda x, y: x % y, "reversed": lambda x, y: 7 // y if isinstance(y, torch.Tensor) else x // y}
-
-
-@pytest.mark.parametrize("dtype", ["int64", "uint8"])
-@pytest.mark.parametrize("name", DIVISIONS)
-def test_integers_are_not_divided_by_zero(name, dtype):
-    x = torch.arange(24, dtype=getattr(torch, dtype)).reshape(4, 6)
-    ones = torch.ones_like(x)
-    for place in (0, 11, 23):
-        divisor = ones.clone()
-        divisor.view(-1)[place] = 0
-        for laid_out in (divisor, divisor.t().contiguous().t()):
-            with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-                DIVISIONS[name](x, laid_out)
-    for zero in (0, torch.zeros((), dtype=x.dtype), torch.zeros(6, dtype=x.dtype)):
-        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-            DIVISIONS[name](x, zero)
-    assert DIVISIONS[name](x, ones).shape == (4, 6) and DIVISIONS[name](x[:0], ones[:0]).numel() == 0
-    assert DIVISIONS[name](x.double(), torch.zeros(6).double()).numel()
-
-
 # ---------------------------------------------------------------- calls as PyTorch names and refuses them
 def test_operands_go_by_pytorch_names():
     x = torch.tensor([1.0, 4.0])

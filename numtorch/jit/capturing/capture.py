@@ -26,13 +26,15 @@ import numpy as np
 
 from ...autograd.engine import run_backward
 from ...exchange.scalars import number, recent_numbers
-from ...kernels.entries import Calls, is_entry
+from ...kernels.entries import Calls, is_entry, native_of
 from ...kernels.forks import survive_fork
+from ...kernels.threads import prepared_on
 from ...nn.utils import parameters
 from ...ops.core import status
 from ...ops.core.generator import Generator
 from ...ops.core.primitive import Dropped
 from ...ops.index import index_op
+from ...ops.pointwise import divisor
 from ...ops.reduce.query import CHECK_PROBABILITIES
 from ...ops.shape import join
 from ...optim import rule
@@ -320,9 +322,9 @@ class Watch:
         """Whether a C function is called where what it does is known."""
         code = frame.f_code
         name, file = code.co_name, code.co_filename
-        if name == "divide" and file.endswith("/divisor.py"):           # it looks at its divisor: a number stays what it is
-            names = frame.f_locals
-            return any(names["addresses"][names["operand"]] == each.address for each in list(recent_numbers.values()))
+        if frame.f_globals is vars(divisor):
+            self._on_single_divisor(frame)
+            return True
         if file.endswith("/storage.py"):
             return name in STORAGE
         if name in ("clear_status", "read_status") and file.endswith("/status.py"):
@@ -377,6 +379,16 @@ class Watch:
         self.items.append(Check(frame.f_locals["tensor"].address,
                                 Complaint(primitive.execute, {name: caller.f_locals[name] for name in names})))
 
+    def _on_single_divisor(self, frame):
+        """A number stays what it is; what a tensor holds is looked at by a kernel instead."""
+        names = frame.f_locals
+        addresses = names["addresses"]
+        divisor_address = addresses[names["operand"]]
+        if self.capturing and not any(divisor_address == each.address for each in list(recent_numbers.values())):
+            look = next(each.call for each in prepared_on(addresses[-1]) if hasattr(each.call, "prepare_look")).prepare_look()
+            self.items.append(Launch(native_of(look.call), (divisor_address, self.status, look.descriptor), [], 1, 1,
+                                     Complaint(divisor.refuse_zero, {})))
+
     def _on_backward(self, frame):
         names = frame.f_locals
         if not names["retain_graph"] and not names["create_graph"]:
@@ -408,6 +420,8 @@ class Watch:
                 arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
                 place, complaint = words.index(low), Complaint(_LOOKING[code], arguments)
                 statuses = frame.f_locals["parts"]
+            elif frame.f_globals is vars(divisor):
+                place, complaint = words.index(low), Complaint(divisor.refuse_zero, {})
             elif code is join._joined.__code__:
                 tables.append((low + 8, [Entry(word, True) for word in self.words[1:1 + len(frame.f_locals["tensors"])]]))
             else:

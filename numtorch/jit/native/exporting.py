@@ -50,8 +50,8 @@ def export_native(func: Any, example: Any, path: str, *, target: str | None = No
         The names of the files: `library`, `header` and `example`.
 
     Raises:
-        RuntimeError: the function does what no library can (draws, writes to what is there already; reads values, where it is no
-            script; of a script, with the line and what to write instead), or there is no C compiler.
+        RuntimeError: the function does what no library can (draws, writes to what is there already; reads values or returns
+            numbers, where it is no script; of a script, with the line and what to write instead), or there is no C compiler.
         TypeError: an argument is no tensor, and of a script no number either.
         ValueError: an unknown target.
 
@@ -85,7 +85,11 @@ def _program(func, script, args):
     """What the library does: the launches of one call, or those of a script with its loops and conditions, where one call does not
     say all."""
     if script is None:
-        return Program(func, args)
+        program = Program(func, args)
+        if program.plans[0][1].has_numbers:
+            raise RuntimeError("export_native: the function returns numbers beside tensors. Those of a script are results of the "
+                               "library: export jit.script(function), or return tensors")
+        return program
     if all(isinstance(each, Tensor) for each in args):
         try:
             program = Program(func, args)

@@ -45,7 +45,7 @@ class Store(NamedTuple):
 
 
 class Assert(NamedTuple):
-    """A word that must be 0: else an index was out of range."""
+    """A word that must be 0: else an index was out of range, or a divisor was 0."""
 
     word: Word
 
@@ -65,7 +65,7 @@ class Recorded:
         inputs, outputs: layouts.
         steps: in order.
         workspace: bytes that a call needs.
-        has_numbers: whether there are numbers among the results, which are not exported.
+        has_numbers: whether there are numbers among the results.
     """
 
     has_numbers: bool

@@ -15,7 +15,8 @@ TYPES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "
          "uint8": "uint8_t", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "complex32": "uint16_t",
          "complex64": "float", "complex128": "double", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
 ERRORS = (("OK", "done"), ("NULL", "a pointer is null"), ("WORKSPACE", "the workspace is too small"),
-          ("THREADS", "the number of threads is not positive, or one could not be started"), ("INDEX", "an index is out of range"),
+          ("THREADS", "the number of threads is not positive, or one could not be started"),
+          ("INDEX", "an index is out of range, or an integer is divided by 0"),
           ("BATCH", "the library is for another number of rows"),
           ("OVERFLOW", "an integer does not fit 64 bits, or a float is too large"),
           ("ZERO_DIVISION", "division by zero"), ("VALUE", "a number that a function is not defined for"))

@@ -95,6 +95,10 @@ def total(x, exponent, count):
     return x
 
 
+def opposite(x, exponent, count):
+    return x == 0
+
+
 def average(x, exponent, count):
     return x / count
 
@@ -125,6 +129,7 @@ KINDS = {
     "min": Reduction(unchanged, smaller, "highest"),
     "any": Reduction(unchanged, either, 0, total, "uint8"),
     "all": Reduction(unchanged, both, 1, total, "uint8"),
+    "not_all": Reduction(unchanged, both, 1, opposite, "uint8"),
     "count_nonzero": Reduction(unchanged, add, 0, total, "int32"),
     "sum_squares": Reduction(squared, add, 0),
     "norm": Reduction(powered, add, 0, root),

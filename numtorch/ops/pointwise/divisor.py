@@ -1,13 +1,47 @@
 """Integer division looks at its divisors first: by 0 it raises, as in PyTorch, where the processor would trap.
 
-The look is a kernel of its own, `all` over the divisors that differ; one number is read in Python.
+The look is a kernel of its own, over the divisors that differ, which leaves its answer in the thread's status word. A single
+divisor is read in Python, which takes less time; a call that is captured has the kernel in its place (jit/capturing/capture.py).
 """
 from __future__ import annotations
 
 import ctypes
+import functools
 
 from ...kernels.threads import Prepared
 from ..core.backends import kernels
+from ..core.status import call_words
+
+
+def refuse_zero():
+    """Raise what an integer division by 0 raises."""
+    raise RuntimeError("ZeroDivisionError")
+
+
+def by_many(divide, operand, look):
+    """A division that looks at its divisors by a kernel."""
+    run_look, descriptor = look.call, look.descriptor
+
+    def look_and_divide(*addresses):
+        words, status = call_words.words
+        run_look(addresses[operand], status, descriptor)
+        if words[0]:
+            words[0] = 0
+            refuse_zero()
+        divide(*addresses)
+    return look_and_divide
+
+
+def by_one(divide, operand, dtype, prepare_look):
+    """A division that reads its divisor. `prepare_look()` is the kernel that does the same, for what captures the call."""
+    read = getattr(ctypes, f"c_{dtype}").from_address
+
+    def read_and_divide(*addresses):
+        if not read(addresses[operand]).value:
+            refuse_zero()
+        divide(*addresses)
+    read_and_divide.prepare_look = prepare_look
+    return read_and_divide
 
 
 def checked(prepared, operand, device, dtype, shape, strides):
@@ -19,24 +53,12 @@ def checked(prepared, operand, device, dtype, shape, strides):
         device, dtype: where the divisor is, and its kernel dtype.
         shape, strides: how it lies, in elements.
     """
-    call = prepared.call
     differing = [(n, s) for n, s in zip(shape, strides) if s and n > 1]
+    sizes, steps = zip(*differing) if differing else ((1,), (1,))
+    prepare_look = functools.cache(lambda: kernels(device, "reduce.reduce").plan_reduce(
+        "not_all", dtype, "bool", sizes, steps, tuple(range(len(sizes))), (0,) * len(sizes)))
     if differing:
-        shape, strides = zip(*differing)
-        look = kernels(device, "reduce.reduce").plan_reduce(
-            "all", dtype, "bool", shape, strides, tuple(range(len(shape))), (0,) * len(shape))
-
-        def divide(*addresses):
-            nonzero = ctypes.c_bool()
-            look.call(addresses[operand], ctypes.addressof(nonzero), look.descriptor)
-            if not nonzero.value:
-                raise RuntimeError("ZeroDivisionError")
-            call(*addresses)
+        divide = by_many(prepared.call, operand, prepare_look())
     else:
-        read = getattr(ctypes, f"c_{dtype}").from_address
-
-        def divide(*addresses):
-            if not read(addresses[operand]).value:
-                raise RuntimeError("ZeroDivisionError")
-            call(*addresses)
-    return Prepared(divide, prepared.descriptor, prepared.workspace, (prepared, divide))
+        divide = by_one(prepared.call, operand, dtype, prepare_look)
+    return Prepared(divide, prepared.descriptor, prepared.workspace, (prepared, prepare_look))

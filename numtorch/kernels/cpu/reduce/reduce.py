@@ -66,7 +66,7 @@ lift, combine, finish = unchanged, add, total
 _FLOATING = {larger: fmax, smaller: fmin}                # NaN propagates
 _VECTOR_FORMS = {form: i for forms in ((add, multiply, larger, smaller), (unchanged, magnitude, squared))
                  for i, form in enumerate(forms)}        # as rowfold.COMBINES and LIFTS number them
-_TESTS = ("any", "all", "count_nonzero")
+_TESTS = ("any", "all", "not_all", "count_nonzero")
 
 
 # ---------------------------------------------------------------- kernels
@@ -476,8 +476,8 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     """Prepare a reduction, called with the addresses of the input and the output.
 
     Args:
-        kind: "sum", "nansum", "prod", "mean", "max", "min" (a NaN wins), "any", "all", "count_nonzero", "sum_squares", "norm",
-            "var" or "std" (of a real dtype).
+        kind: "sum", "nansum", "prod", "mean", "max", "min" (a NaN wins), "any", "all", "not_all", "count_nonzero",
+            "sum_squares", "norm", "var" or "std" (of a real dtype).
         dtype, out_dtype: dtype names. Sums, products and means are taken in `out_dtype`, or wider.
         shape, strides: the input's, in elements.
         axes: the reduced dimensions, not negative; with none of them every element is an output.
