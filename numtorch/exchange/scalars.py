@@ -20,8 +20,18 @@ NUMBERS = frozenset(_WEAK)
 recent_numbers: dict[tuple, Tensor] = {}                 # by (type, value)
 
 
+def python_number(value):
+    """A scalar of NumPy's as a Python number: its bools are floats, as PyTorch reads them, and its extended floats, which `item`
+    leaves as they are, are rounded."""
+    if isinstance(value, (np.bool_, np.longdouble)):
+        return float(value)
+    return complex(value) if isinstance(value, np.clongdouble) else value.item()
+
+
 def check_fits(value, dtype: dtype) -> None:
     """Raise RuntimeError for a Python number that a dtype cannot hold, as PyTorch does: fills would wrap it around."""
+    if isinstance(value, np.generic):
+        value = python_number(value)
     if type(value) is complex and 0 < dtype.category < 3:
         fits = not value.imag
         value = value.real
@@ -51,7 +61,7 @@ def number(value) -> Tensor | None:
     layout = _WEAK.get(kind)
     if layout is None:
         if isinstance(value, np.generic):
-            return number(value.item())
+            return number(python_number(value))
         for base in (bool, int, float, complex):
             if isinstance(value, base):
                 return number(base(value))  # type: ignore[arg-type]

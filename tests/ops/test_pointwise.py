@@ -497,7 +497,7 @@ def test_a_users_op_leaves_ours_alone():
     """Whatever it is called, the library's own methods and functions mean what they did."""
     names = ["add", "mul", "multiply", "sigmoid", "sqrt", "lerp", "addcmul", "where", "clone", "to_dtype", "sum_to_size", "into", "copy_"]
     methods = {n: m for n, m in vars(torch.Tensor).items() if n.rstrip("_") in names}
-    held = dict(registry)
+    held, attributes = dict(registry), set(vars(torch.Tensor))
 
     def result():
         torch.manual_seed(0)
@@ -517,3 +517,5 @@ def test_a_users_op_leaves_ours_alone():
     finally:
         for name in set(registry) - set(held):
             del registry[name]
+        for name in set(vars(torch.Tensor)) - attributes:
+            delattr(torch.Tensor, name)

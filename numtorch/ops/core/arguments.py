@@ -9,6 +9,7 @@ from numbers import Complex, Real
 
 import numpy as np
 
+from ...exchange.scalars import python_number
 from ...layout import as_int
 from ...tensor import Tensor
 
@@ -19,9 +20,10 @@ def refusal(name, argument, expected, value) -> TypeError:
 
 
 def _plain(value, most):
-    """NumPy's numbers, and tensors without dimensions and gradient whose category is at most `most`, as Python's."""
+    """As Python's: numbers of NumPy, whose bools are bools here, and tensors without dimensions and gradient whose category is at
+    most `most`."""
     if isinstance(value, np.generic):
-        return value.item()
+        return value.item() if isinstance(value, np.bool_) else python_number(value)
     if isinstance(value, Tensor):
         layout = value.layout
         return value.item() if layout.ndim == 0 and layout.dtype.category <= most and not value.requires_grad else None

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ...devices import cpu
 from ...dtypes import as_dtype, float64, get_default_dtype, int64
-from ...exchange.scalars import number
+from ...exchange.scalars import number, python_number
 from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, fresh
@@ -54,7 +56,9 @@ def _raised(prepared, base: Tensor, exponents: Tensor):
 
 
 def _plain(value):
-    return value.item() if hasattr(value, "item") else value   # tensors and NumPy's numbers
+    if isinstance(value, np.generic):
+        return python_number(value)
+    return value.item() if hasattr(value, "item") else value   # tensors and arrays of one number
 
 
 def _whole(start, end, step, kind):

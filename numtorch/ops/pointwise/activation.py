@@ -247,7 +247,7 @@ def _(grad, x):
     return grad * sigmoid(-x)
 
 
-@pointwise(methods=False, refuses=REAL_NUMBERS)
+@pointwise(kind="operands", methods=False, refuses=REAL_NUMBERS)
 def hardtanh(x, *, min_val=-1.0, max_val=1.0):
     """x held between min_val and max_val.
 
@@ -318,7 +318,7 @@ def _(grad, x):
     return grad / ((1 + abs(x)) * (1 + abs(x)))
 
 
-@pointwise(methods=False, refuses=REAL_NUMBERS)
+@pointwise(kind="operands", methods=False, refuses=REAL_NUMBERS)
 def threshold(x, *, threshold, value):
     """x where it exceeds the threshold, else value.
 

@@ -429,12 +429,12 @@ def _(grad, x, end, weight):
     return grad * conj(1 - weight), grad * conj(weight), grad * conj(end - x)
 
 
-@pointwise(refuses=NOT_BOOL)
+@pointwise(kind="operands", refuses=NOT_BOOL)
 def addcmul(x, y, z, *, value=1):
     """x + value * y * z, elementwise.
 
     Args:
-        value: the factor of the product.
+        value: the factor of the product, cut off to an integer beside integers.
 
     Example:
         >>> import numtorch as torch

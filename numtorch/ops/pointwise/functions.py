@@ -265,7 +265,7 @@ Tensor.add, Tensor.sub, Tensor.div = add, sub, div
 Tensor.div_ = _div_
 Tensor.add_, Tensor.sub_ = _with_alpha("add", arithmetic.add.op.inplace, 1), _with_alpha("sub", arithmetic.sub.op.inplace, -1)
 method(power.pow)
-method(power.pow_of.op.inplace, "pow_")
+method(power.pow_in_place, "pow_")
 method(clamp)
 method(_clamp_, "clamp_")
 method(clamp, "clip")

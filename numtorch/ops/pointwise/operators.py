@@ -59,7 +59,7 @@ Tensor.__rtruediv__ = _reversed_quotient
 Tensor.__rdiv__ = Tensor.__rtruediv__                    # Python 2's name, which PyTorch keeps
 Tensor.__pow__ = as_operator(power.pow, pow_of=as_operator(power.pow_of))
 Tensor.__rpow__ = _reversed(power.pow, power.pow_of.op)
-Tensor.__ipow__ = as_operator(power.pow_of.op.inplace)
+Tensor.__ipow__ = as_operator(power.pow_in_place, written_power=as_operator(power.written_power))
 Tensor.__neg__ = arithmetic.neg
 Tensor.__abs__ = arithmetic.abs
 

@@ -53,6 +53,15 @@ def _arithmetic(op, layouts):
     return result, result
 
 
+def _operands(op, layouts):
+    """The operands alone decide, and numbers are cast to that; only a complex one makes complex numbers of real ones."""
+    count = sum(name not in op.bool_operands for name in op.operands)
+    result = result_dtype(layouts[:count])
+    if any(layout.dtype.category == 3 for layout in layouts[count:]):
+        result = result_dtype(layouts)
+    return result, result
+
+
 def _float(op, layouts):
     result = result_dtype(layouts)
     result = result if result.category >= 2 else get_default_dtype()
@@ -113,7 +122,7 @@ def _power(op, layouts):
 
 
 # what kind of dtype an op computes in and returns, given its inputs' layouts
-KINDS = {"expression": _as_expression, "arithmetic": _arithmetic, "power": _power, "float": _float,
+KINDS = {"expression": _as_expression, "arithmetic": _arithmetic, "operands": _operands, "power": _power, "float": _float,
          "comparison": _comparison, "logical": _logical, "bitwise": _bitwise, "real": _real}
 
 
@@ -443,10 +452,11 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
         body: the formula. Positional arguments are tensors or numbers, keyword-only ones numbers with defaults. It returns a
             number, or a tuple of them, which makes a function of several results. Its globals are read now.
         kind: which dtype it computes in and returns: `"expression"` (what the formula gives as an expression of tensors),
-            `"arithmetic"` (the promoted one), `"power"` (that, and int64 for bools), `"float"` (integers become the
-            default dtype), `"comparison"` (promoted, returns bool), `"logical"` (bool), `"bitwise"` (integers and bool), `"real"`
-            (promoted; complex gives its real dtype). `"expression"` when None; of this package's own, which expressions are made
-            of, `"arithmetic"`. All parts of a formula are computed in one dtype.
+            `"arithmetic"` (the promoted one), `"operands"` (that of the tensors, to which numbers are cast), `"power"` (the
+            promoted one, and int64 for bools), `"float"` (integers become the default dtype), `"comparison"` (promoted, returns
+            bool), `"logical"` (bool), `"bitwise"` (integers and bool), `"real"` (promoted; complex gives its real dtype).
+            `"expression"` when None; of this package's own, which expressions are made of, `"arithmetic"`. All parts of a formula
+            are computed in one dtype.
         bool_operands: names of operands that are conditions and take no part in promotion.
         cost: the work of an element relative to an addition, which decides from what size on threads pay.
         name: the op's name, when it is not the function's.
@@ -483,7 +493,7 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
                            refuses=refuses, divisor=divisor)
             return _several(body, name or body.__name__, count, methods, options)
     if differentiable is None:
-        differentiable = kind in (None, "expression", "arithmetic", "power", "float", "real")
+        differentiable = kind not in ("comparison", "logical", "bitwise")
     op = PointwiseOp(body, kind, bool_operands, cost, name, scalars, differentiable, refuses or {}, divisor)
     if methods:
         for name, function in ((op.name, op.function), (op.name + "_", op.inplace)):

@@ -1,6 +1,9 @@
 """Powers. `x ** 2` and its like are exact products; the rest is one record."""
 from __future__ import annotations
 
+import numpy as np
+
+from ...exchange.scalars import python_number
 from ...kernels import vectormath
 from ...tensor import Tensor
 from ..core.derived import formula_of
@@ -18,6 +21,9 @@ pow_ = vectormath.pow
 def pow_of(x, exponent):
     """x to the power exponent, elementwise."""
     return pow_(x, exponent)
+
+
+written_power = pow_of.op.inplace
 
 
 @pow_of.overload("integer")
@@ -96,6 +102,12 @@ _EXACT_POWERS = {1: positive, 2: square, 3: cube}
 _FLOAT_POWERS = {-1: pow_minus_one, 0.5: pow_half, -0.5: pow_minus_half}
 
 
+def _check_base(input):
+    """Raise RuntimeError for integers to a negative integer power, which are fractions."""
+    if isinstance(input, Tensor) and input.dtype.category < 2:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
 def pow(input, exponent, *, out=None) -> Tensor:
     """`input` to the power `exponent`, elementwise; either may be a number.
 
@@ -118,14 +130,40 @@ def pow(input, exponent, *, out=None) -> Tensor:
         >>> torch.pow(x, 2), torch.pow(2, x)
         (tensor([1., 4., 9.]), tensor([2., 4., 8.]))
     """
-    if type(exponent) in (int, float) and isinstance(input, Tensor) and input.dtype.category:      # bools become integers first
-        if input.dtype.category < 2 and type(exponent) is int and exponent < 0:
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
-        if out is None and (type(exponent) is int or input.dtype.category >= 2):
+    kind = type(exponent)
+    if kind is not Tensor:
+        if kind is not int and kind is not float and isinstance(exponent, np.generic):
+            exponent = python_number(exponent)
+            kind = type(exponent)
+        if kind is int and exponent < 0:
+            _check_base(input)
+        if (kind is int or kind is float) and isinstance(input, Tensor) and input.dtype.category and out is None \
+                and (kind is int or input.dtype.category >= 2):                                  # bools become integers first
             shortcut = _EXACT_POWERS.get(exponent) or (_FLOAT_POWERS.get(exponent) if input.dtype.category == 2 else None)
             if shortcut is not None:
                 return shortcut(input)
     return pow_of(input, exponent, out=out)
+
+
+def pow_in_place(input, exponent) -> Tensor:
+    """In-place form of `pow`: writes the result into this tensor and returns it.
+
+    Args:
+        input: (*), written.
+        exponent: a tensor or number that broadcasts to it.
+
+    Raises:
+        RuntimeError: as `pow`, or the result's dtype does not go into the input's.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2., 3.]).pow_(2)
+        tensor([1., 4., 9.])
+    """
+    kind = type(exponent)
+    if (kind is int or (kind is not Tensor and kind is not float and isinstance(exponent, np.integer))) and exponent < 0:
+        _check_base(input)
+    return written_power(input, exponent)
 
 
 @formula_of(pow)

@@ -1,0 +1,72 @@
+"""NumPy's scalars where tensors meet numbers: results, dtypes and refusals are PyTorch's."""
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+
+import numtorch
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
+
+NUMPYS = [np.bool_(True), np.uint8(3), np.int64(-2), np.float16(2.5), np.float32(2.5), np.float64(2.5), np.longdouble(2.5),
+          np.complex128(1 - 2j)]
+ON_BOTH_SIDES = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift", "lt", "le", "gt",
+                 "ge", "eq", "ne")
+IN_ITSELF = ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift")
+
+
+def with_scalar(library, name, kind, shape, scalar, on_left):
+    x = library.full(shape, 3).to(getattr(library, kind))
+    try:
+        found = getattr(operator, name)(*((scalar, x) if on_left else (x, scalar)))
+    except Exception:
+        return "refused"
+    return type(found).__name__, str(found.dtype), tuple(found.shape), found.tolist()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int64", "float32", "complex64"])
+@pytest.mark.parametrize("name", ON_BOTH_SIDES + IN_ITSELF)
+def test_numpy_scalars_beside_tensors(name, kind):
+    """Results of operators and their dtypes, or refusals: NumPy's bools are floats to PyTorch, its extended floats Python's."""
+    for scalar in NUMPYS:
+        for shape in ((2,), ()):
+            for on_left in (False, True)[:1 + (name in ON_BOTH_SIDES)]:
+                found, wanted = (with_scalar(library, name, kind, shape, scalar, on_left) for library in (numtorch, torch))
+                assert found[:3] == wanted[:3], (scalar, shape, on_left, found, wanted)
+                if wanted != "refused":
+                    np.testing.assert_allclose(found[3], wanted[3], rtol=1e-5)
+
+
+TAKEN = ("T.full((2,), s)", "x.new_full((2,), s)", "x.clone().fill_(s)", "x.masked_fill(x > 1, s)", "T.where(x > 1, x, s)", "T.clamp(x, s)",
+         "T.result_type(x, s)", "T.scalar_tensor(s)", "T.arange(s)", "T.linspace(0, s, 3)", "T.tensor(s)", "x == s",
+         "T.addcmul(x, x, x, value=s)", "T.nn.functional.threshold(x, s, s)", "T.nn.functional.hardtanh(x, -9, s)")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("line", TAKEN)
+def test_numpy_scalars_as_arguments(line):
+    """Where an argument is a number: integers stay integers beside fractions where the number is one of the formula."""
+    for scalar in NUMPYS[:6]:
+        for kind in ("int64", "float32"):
+            found, wanted = (eval(line, {"T": library, "s": abs(scalar), "x": library.arange(4).to(getattr(library, kind))})
+                             for library in (numtorch, torch))
+            if line.startswith("T.result_type"):
+                assert str(found) == str(wanted)
+                continue
+            assert str(found.dtype) == str(wanted.dtype), (scalar, kind)
+            np.testing.assert_allclose(found.tolist(), wanted.tolist(), rtol=1e-5)
+
+
+def test_a_complex_number_of_numpy_keeps_its_imaginary_part():
+    """PyTorch takes complex64 for a real number, and warns."""
+    assert (numtorch.ones(2) * np.complex64(1 + 2j)).tolist() == [1 + 2j, 1 + 2j]
+    assert (numtorch.ones(2) + np.clongdouble(2j)).dtype is numtorch.complex64
+
+
+def test_a_bool_of_numpy_is_written():
+    x = numtorch.zeros(3, dtype=numtorch.int64)
+    x[1] = np.bool_(True)
+    assert x.tolist() == [0, 1, 0]
