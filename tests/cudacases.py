@@ -133,6 +133,16 @@ def products(torch, device):
 
 
 @case
+def recurrent(torch, device):
+    """Two layers, which launch products and gates without waiting, forward and backward."""
+    torch.manual_seed(0)
+    network = torch.nn.LSTM(3, 2, num_layers=2).to(device)
+    out, (hidden, cell) = network(numbers(torch, device, 2, 3, 3))
+    ((out * out).sum() + cell.sum()).backward()
+    return out, hidden, cell, *[p.grad for p in network.parameters()]
+
+
+@case
 def random_views(torch, device):
     """Permuted, sliced and broadcast operands, and sums over some of their dimensions."""
     rng, results = np.random.default_rng(5), []

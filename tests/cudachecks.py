@@ -92,8 +92,8 @@ def printing(torch):
 def what_has_no_kernels(torch):
     from numtorch.ops.core.backends import has_kernels, kernels
     device = torch.device("cuda:0")
-    assert has_kernels(device, "gemm.gemm") and not has_kernels(device, "rnn.rnn")
-    raises(NotImplementedError, ".cpu()", lambda: kernels(device, "rnn.rnn"))
+    assert has_kernels(device, "gemm.gemm") and not has_kernels(device, "gemm.pack")
+    raises(NotImplementedError, ".cpu()", lambda: kernels(device, "gemm.pack"))
     raises(NotImplementedError, "no cuda kernel for nothing", lambda: kernels(device, "gemm.gemm").plan_nothing)
 
 
@@ -372,6 +372,18 @@ def modules_on_devices(torch):
     torch.optim.Adam(model.parameters(), lr=0.5).step()
     assert all((p.detach().cpu() - b).abs().max() > 0.1 for p, b in zip(model.parameters(), before))
     assert not next(model.cpu().parameters()).is_cuda
+
+
+@check
+def a_recurrent_layer_is_captured(torch):
+    layer, x, g = torch.nn.LSTM(2, 3).cuda(), numbers(torch, "cuda", 3, 2, 2), torch.cuda.CUDAGraph()
+    with torch.no_grad():
+        first = layer(x)[0].tolist()
+        with torch.cuda.graph(g):
+            out, _ = layer(x)
+        x.mul_(2)
+        g.replay()
+        assert out.tolist() == layer(x)[0].tolist() != first
 
 
 @check

@@ -2,8 +2,8 @@
 are small in the simulator (four threads of a block). Run on the CPU and on CUDA by cuda/test_cuda_families.py, values and
 gradients.
 
-A row is (function of the device and its tensors, the shapes of these for each size, their dtypes). The first shapes are tried in
-every memory order and dtype.
+A row is (function of the device and its tensors, the shapes of these for each size, their dtypes and orders of memory). The first
+shapes are tried in every order and dtype.
 """
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ORDERS = ("contiguous", "transposed", "every second")
 DTYPES = ("float32", "float64", "bfloat16")
 
 
-def row(function, *shapes, dtypes=DTYPES):
-    ROWS[function.__name__] = function, shapes, dtypes
+def row(function, *shapes, dtypes=DTYPES, orders=ORDERS):
+    ROWS[function.__name__] = function, shapes, dtypes, orders
     return function
 
 
-def rows_of(*shapes, dtypes=DTYPES):
-    return lambda function: row(function, *shapes, dtypes=dtypes)
+def rows_of(*shapes, dtypes=DTYPES, orders=ORDERS):
+    return lambda function: row(function, *shapes, dtypes=dtypes, orders=orders)
 
 
 def in_order(torch, values, order, dtype, device):
@@ -37,11 +37,11 @@ def in_order(torch, values, order, dtype, device):
 
 def variants():
     """(name, function, shapes, order, dtype) of each try."""
-    for name, (function, shapes, dtypes) in ROWS.items():
+    for name, (function, shapes, dtypes, orders) in ROWS.items():
         for k, each in enumerate(shapes):
             yield f"{name} {each}", function, each, "contiguous", dtypes[0]
             if k == 0:
-                for order in ORDERS[1:]:
+                for order in orders[1:]:
                     yield f"{name} {each} {order}", function, each, order, dtypes[0]
                 for dtype in dtypes[1:]:
                     yield f"{name} {each} {dtype}", function, each, "contiguous", dtype
@@ -177,6 +177,68 @@ def written_rows(torch, device, x, values):
 @rows_of(((3, 12), (12, 2), (2,)), ((1, 16), (16, 1), (1,)), ((3, 9), (9, 5), (5,)), ((2, 7), (7, 2), (2,)))
 def products_in_pieces(torch, device, a, b, bias):
     return torch.addmm(bias, a, b, beta=0.5, alpha=2.0), torch.nn.functional.linear(a, b.t(), bias).relu(), a @ b
+
+
+# ---------------------------------------------------------------- recurrent layers: four threads of a block, and more units
+PLAIN = ORDERS[:1]
+
+
+@rows_of(((2, 3, 2), (1, 3, 2), (8, 2), (8, 2), (8,), (8,)), ((2, 2, 1), (1, 2, 5), (20, 1), (20, 5), (20,), (20,)),
+         dtypes=("float32", "bfloat16"))
+def lstm(torch, device, x, state, w_ih, w_hh, b_ih, b_hh):
+    weights = [w_ih, w_hh, b_ih, b_hh]
+    return (*torch.lstm(x, (state, state * 0.5), weights, True, 1, 0.0, True, False, False),
+            *torch.lstm(x, (state * 0, state), [w_ih, w_hh], False, 1, 0.0, True, False, False))
+
+
+@rows_of(((2, 3, 2), (1, 3, 2), (6, 2), (6, 2), (6,), (6,)), ((2, 2, 1), (1, 2, 5), (15, 1), (15, 5), (15,), (15,)),
+         dtypes=("float32", "bfloat16"), orders=PLAIN)
+def gru(torch, device, x, state, w_ih, w_hh, b_ih, b_hh):
+    return (*torch.gru(x, state, [w_ih, w_hh, b_ih, b_hh], True, 1, 0.0, True, False, False),
+            *torch.gru(x, state, [w_ih, w_hh], False, 1, 0.0, True, False, False))
+
+
+@rows_of(((2, 3, 2), (1, 3, 2), (2, 2), (2, 2), (2,), (2,)), dtypes=("float32", "float16"), orders=PLAIN)
+def rnn(torch, device, x, state, w_ih, w_hh, b_ih, b_hh):
+    weights = [w_ih, w_hh, b_ih, b_hh]
+    return (*torch.rnn_tanh(x, state, weights, True, 1, 0.0, True, False, False),
+            *torch.rnn_relu(x, state, weights, True, 1, 0.0, True, False, False))
+
+
+def recurrent_module(torch, device, x, kind, **options):
+    """A module of two directions over sequences of three lengths, from zeros."""
+    module = getattr(torch.nn, kind)(x.shape[2], 2, bidirectional=True, dtype=x.dtype, **options)
+    for k, parameter in enumerate(module.parameters()):
+        with torch.no_grad():
+            parameter.copy_(torch.linspace(-1, 1 + k % 3, parameter.numel(), dtype=x.dtype).reshape(parameter.shape))
+    module = module.to(device)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x, [4, 2, 1])
+    out, final = module(packed)
+    total = out.data.sum() + sum(f.sum() for f in (final if isinstance(final, tuple) else (final,)))
+    return (out.data, *(final if isinstance(final, tuple) else (final,)), *torch.autograd.grad(total, list(module.parameters()),
+                                                                                              retain_graph=True))
+
+
+@rows_of(((4, 3, 2),), dtypes=("float64",), orders=PLAIN)
+def packed_lstm(torch, device, x):
+    return recurrent_module(torch, device, x, "LSTM", proj_size=1)
+
+
+@rows_of(((4, 3, 2),), dtypes=("float64",), orders=PLAIN)
+def packed_gru(torch, device, x):
+    return recurrent_module(torch, device, x, "GRU")
+
+
+@rows_of(((4, 3, 2),), dtypes=("float64",), orders=PLAIN)
+def packed_rnn(torch, device, x):
+    return recurrent_module(torch, device, x, "RNN", nonlinearity="relu")
+
+
+@rows_of(((3, 2), (3, 5), (20, 2), (20, 5), (20,)), dtypes=("float32",), orders=PLAIN)
+def one_step(torch, device, x, state, w_ih, w_hh, bias):
+    hidden, cell = torch.lstm_cell(x, (state, state * 0.5), w_ih, w_hh, bias, bias)
+    three = w_ih[:15], w_hh[:15], bias[:15]
+    return hidden, cell, torch.lstm_cell(x, None, w_ih, w_hh)[0], torch.gru_cell(x, state, *three, bias[5:]), torch.gru_cell(x, None, *three[:2])
 
 
 # ---------------------------------------------------------------- windows

@@ -169,6 +169,15 @@ def test_products_of_16_bit_floats_are_by_tensor_cores(dtype, b_strides, planned
         assert kernel.cubin(capability, variant)[:4] == b"\x7fELF"
 
 
+@pytest.mark.parametrize("kind", ["total", "rnn_tanh", "rnn_relu_grad", "lstm", "lstm_grad", "gru", "gru_grad"])
+def test_gates_of_recurrent_layers(kind, planned):
+    """A unit's gates stay in registers, and in float32."""
+    kernel, = planned("rnn.gates", "plan_gates", kind, "float32", 3, 5)
+    assert ".f64" not in kernel.ptx((9, 0))
+    for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
+        assert stack_bytes(kernel.cubin(capability, variant)) == 0
+
+
 def stack_bytes(code):
     """What each thread of a cubin's kernels keeps outside of registers, spilled ones too: attribute FRAME_SIZE of its .nv.info."""
     table, size, count, names_at = (int.from_bytes(code[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62), (62, 64)))

@@ -11,6 +11,7 @@ from numtorch.kernels import threads
 from numtorch.kernels.cpu.rnn import rnn
 from numtorch.kernels.cpu.rnn.gates import KINDS, plan_gates
 from numtorch.kernels.cpu.rnn.panels import plan_panels, plan_product, size_of_panels
+from numtorch.kernels.families.recurrent import FORWARD, GATES, Step, steps_of
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-14, "float16": 4e-3, "bfloat16": 3e-2}
 
@@ -76,7 +77,7 @@ def cell_reference(kind, sums, product, before, cell):
 @pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
 def test_gates_forward(kind, dtype):
     rng = np.random.default_rng(0)
-    count = rnn.GATES[kind]
+    count = GATES[kind]
 
     def exact(words):
         return from_words(words, dtype)
@@ -107,7 +108,7 @@ def test_gates_forward(kind, dtype):
 def test_gates_backward_is_the_derivative(kind, dtype):
     """Along a random direction of everything that goes in, by central differences in float64."""
     rng = np.random.default_rng(1)
-    count, tolerance = rnn.GATES[kind], 2e-5 if dtype == "float32" else 1e-8
+    count, tolerance = GATES[kind], 2e-5 if dtype == "float32" else 1e-8
     for rows, n in ((1, 1), (3, 300), (4, 13)):
         sums, product, before, cell = (rng.normal(size=(rows, w * n)) for w in (count, 3, 1, 1))
         later, grad_out, later_cell = (rng.normal(size=(rows, n)) for _ in range(3))
@@ -170,11 +171,10 @@ def test_float32_kernels_stay_in_float32_and_vectorise(kind):
 
 # ---------------------------------------------------------------- steps, panels and the loop
 def test_order_of_steps():
-    Step = rnn.Step
-    assert rnn.steps_of((3, 2, 2), 0, 3, False) == [Step(3, 0, None, 0), Step(2, 3, 0, 0), Step(2, 5, 3, 0)]
-    assert rnn.steps_of((3, 2, 2), 0, 3, True) == [Step(2, 5, None, 0), Step(2, 3, 5, 0), Step(2, 0, 3, 0), Step(1, 2, None, 2)]
-    assert rnn.steps_of((3, 2, 2), 2, 3, True) == [Step(1, 2, None, 2)]
-    assert rnn.steps_of((3, 2, 2), 1, 3, False) == [Step(2, 1, None, 1), Step(1, 4, 1, 1), Step(1, 6, 4, 1)]
+    assert steps_of((3, 2, 2), 0, 3, False) == [Step(3, 0, None, 0), Step(2, 3, 0, 0), Step(2, 5, 3, 0)]
+    assert steps_of((3, 2, 2), 0, 3, True) == [Step(2, 5, None, 0), Step(2, 3, 5, 0), Step(2, 0, 3, 0), Step(1, 2, None, 2)]
+    assert steps_of((3, 2, 2), 2, 3, True) == [Step(1, 2, None, 2)]
+    assert steps_of((3, 2, 2), 1, 3, False) == [Step(2, 1, None, 1), Step(1, 4, 1, 1), Step(1, 6, 4, 1)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -217,7 +217,7 @@ def test_where_inputs_are_multiplied():
 def run_loop(kind, sizes, reverse, n, dtype=np.float64):
     """A loop's hidden states and the same by NumPy, sequence by sequence."""
     rng = np.random.default_rng(4)
-    count, batch, rows = rnn.GATES[kind], sizes[0], sum(sizes)
+    count, batch, rows = GATES[kind], sizes[0], sum(sizes)
     sums = rng.normal(size=(rows, count * n)).astype(dtype)
     weight, bias = rng.normal(size=(count * n, n)).astype(dtype) * 0.3, rng.normal(size=count * n).astype(dtype)
     before, cell_before = rng.normal(size=(2, batch, n)).astype(dtype)
@@ -242,7 +242,7 @@ def run_loop(kind, sizes, reverse, n, dtype=np.float64):
               "workspace": np.zeros(plan.workspace // 8 + 16, np.int64)}
     guarded = {key: Guarded(value) for key, value in arrays.items()}
     address = {key: g.address + (-g.address % 64 if key == "workspace" else 0) for key, g in guarded.items()}
-    plan.call(*[address.get(name, 0) for name in rnn.FORWARD], plan.descriptor)
+    plan.call(*[address.get(name, 0) for name in FORWARD], plan.descriptor)
     for g in guarded.values():
         g.check()
     return guarded["hidden"].array, expected
@@ -250,7 +250,7 @@ def run_loop(kind, sizes, reverse, n, dtype=np.float64):
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("sizes", [(3,), (2, 2, 2, 2), (5, 5, 3, 3, 3, 1), (1, 1, 1)])
-@pytest.mark.parametrize("kind", rnn.GATES)
+@pytest.mark.parametrize("kind", GATES)
 def test_loop(kind, sizes, reverse):
     for n in (3, 40):
         found, expected = run_loop(kind, sizes, reverse, n)
@@ -274,7 +274,7 @@ def test_loop_is_shared_by_sequences(reverse):
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("kind", rnn.GATES)
+@pytest.mark.parametrize("kind", GATES)
 def test_loop_is_shared_by_columns(kind, reverse, count):
     """Few sequences and many units: threads take columns of each product."""
     before = threads.get_num_threads()

@@ -3,10 +3,10 @@
 Rows stand step after step: step t has `sizes[t]` of them, falling or equal (as a PackedSequence lies in memory; without padding all
 sizes are the same), and row i of every step belongs to sequence i. A cell is a layer of one step.
 
-Forward is the loop (kernels/cpu/rnn/rnn.py), in which each step multiplies its inputs with their weights where that is worth it;
-else one product of all inputs comes first. Backward is the loop in the other direction, then one product for each weight over all
-steps. Where a gradient is itself to be differentiated, and where there is no kernel (other devices, no elements), the same layer is
-written in ops (`formula`).
+Forward is the loop (kernels/families/recurrent.py), in which each step multiplies its inputs with their weights where that is
+worth it; else one product of all inputs comes first. Backward is the loop in the other direction, then one product for each weight
+over all steps. Where a gradient is itself to be differentiated, and where there are no elements, the same layer is written in ops
+(`formula`).
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ...autograd.api import grad as gradients
 from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...autograd.modes import modes
 from ...dtypes import float32, uint8
+from ...kernels.families.recurrent import GATES
 from ...layout import Layout
 from ...tensor import constants, empty, lasting, view_of, wrap
 from ..core.backends import has_kernels, kernels
@@ -35,7 +36,6 @@ from ..shape.slicing import narrow
 from ..shape.views import view_as
 from .linear import linear
 
-GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 LAYERS = {kind: Primitive(kind, parameters=("input", "hx", "cx", "w_ih", "w_hh", "b_ih", "b_hh", "w_hr")) for kind in GATES}
 
 
@@ -322,15 +322,9 @@ class _Backward:
         return total if self.partial.dtype is self.dtype else total.to(self.dtype)
 
 
-TRANSPOSED_ROWS = 128                                        # from which a weight's gradient is computed transposed,
-TRANSPOSED_COLUMNS = 256                                     # and below which
-
-
 class _WeightGradient:
-    """A weight's gradient, grad.T @ rows over all steps at once, whose rows may come in several pieces.
-
-    The product lays the columns of its left side into panels, so the narrower matrix stands there and the result is transposed,
-    which costs less than is gained.
+    """A weight's gradient, grad.T @ rows over all steps at once, whose rows may come in several pieces; computed transposed where
+    the device's kernels gain by it.
 
     Args:
         counts: rows in each piece.
@@ -340,8 +334,9 @@ class _WeightGradient:
 
     def __init__(self, device, dtype, counts, width, features, strides):
         self.transpose, shape, left, right = None, (width, features), (1, width), strides
-        if features < min(width, TRANSPOSED_COLUMNS) and sum(counts) >= TRANSPOSED_ROWS and dtype.itemsize >= 4:
-            self.transpose = kernels(device, "rnn.rnn").plan_transposed(dtype.kernel, features, width)
+        family = kernels(device, "rnn.rnn")
+        if family.pays_to_transpose(dtype.kernel, sum(counts), width, features):
+            self.transpose = family.plan_transposed(dtype.kernel, features, width)
             shape, left, right = (features, width), strides[::-1], (width, 1)
         self.out = Layout.of(dtype, (width, features), None, device)
         plan = kernels(device, "gemm.gemm").plan_gemm

@@ -150,3 +150,12 @@ def pays_to_pack(dtype: str, sizes) -> bool:
     """Whether a weight used for steps of so many rows is laid into panels: not for a single step; not for single rows, whose
     products read it once from end to end as it lies; and 16-bit floats are widened in every product anyway."""
     return len(sizes) > 1 and sizes[0] > 1 and itemsize(dtype) >= 4
+
+
+TRANSPOSED_ROWS, TRANSPOSED_COLUMNS = 128, 256           # from and below which a weight's gradient is computed transposed
+
+
+def pays_to_transpose(dtype: str, rows: int, width: int, features: int) -> bool:
+    """Whether the gradient of a weight (width, features) from so many rows is computed transposed: a product lays the columns of
+    its left side into panels, so the narrower matrix stands there, and to transpose the result costs less than is gained."""
+    return features < min(width, TRANSPOSED_COLUMNS) and rows >= TRANSPOSED_ROWS and itemsize(dtype) >= 4

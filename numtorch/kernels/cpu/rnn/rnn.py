@@ -11,54 +11,22 @@ sequences of 50 steps takes 2.4 times as long forward by sequences (two threads,
 """
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
 
 from ... import threads
 from ...elementtypes import compute_type, itemsize
+from ...families.recurrent import BACKWARD, FORWARD, Backward, ByRows, Forward, Loop, backward_loop, forward_loop, passes_on
+from ...families.recurrent import steps_of as steps_of
 from ...program import Program, prepare_parts
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import second_level_bytes
 from .gates import plan_gates, plan_sum_rows
 from .panels import pays_to_pack as pays_to_pack
+from .panels import pays_to_transpose as pays_to_transpose
 from .panels import plan_panels as plan_panels
 from .panels import plan_product
 from .panels import plan_transposed as plan_transposed
 from .panels import size_of_panels as size_of_panels
-
-
-# ---------------------------------------------------------------- the order of steps
-class Step(NamedTuple):
-    """`rows` sequences from row `at` of all steps' rows on, whose hidden state before is in row `before` of the same, or for those
-    that begin here (None) in row `state` of the initial state."""
-
-    rows: int
-    at: int
-    before: int | None
-    state: int
-
-
-def steps_of(sizes, low, high, reverse) -> list[Step]:
-    """The steps, in order, of sequences `low` to `high` when step t has `sizes[t]` sequences, falling or equal.
-
-    Backwards in time, sequences begin when their last step comes: such a step is two, one for those that go on and one for those
-    that begin.
-    """
-    starts = [0]
-    for size in sizes:
-        starts.append(starts[-1] + size)
-    result = []
-    running = 0
-    for t in (range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes))):
-        rows = min(high, sizes[t]) - low
-        if rows <= 0:
-            continue
-        old = min(running, rows)
-        if old:
-            result.append(Step(old, starts[t] + low, starts[t + 1 if reverse else t - 1] + low, low))
-        if rows > old:
-            result.append(Step(rows - old, starts[t] + low + old, None, low + old))
-        running = rows
-    return result
 
 
 class _Part(Program):
@@ -83,8 +51,6 @@ class _Part(Program):
 
 
 SERIAL_WORK = 2_000_000                                  # multiply-adds of the whole loop below which one thread runs it
-
-
 FEWEST_ROWS = 8                                          # of a step and part, with which a weight is worth reading in each step
 LARGE_STEP = 1 << 20                                     # multiply-adds of a step whose product is worth being shared
 
@@ -123,33 +89,15 @@ def _prepare(dtype, names, parts, build, release, front=0):
     return prepare_parts(programs, release_lock=release).with_workspace(space)
 
 
-class _ByRows(dict):
-    """What is planned for a step, by its number of rows (and what else decides)."""
-
-    def __init__(self, plan):
-        self.plan = plan
-
-    def __missing__(self, rows):
-        self[rows] = self.plan(rows)
-        return self[rows]
-
-
 # ---------------------------------------------------------------- planners
-FORWARD = ("gates", "before", "cell_before", "hidden_weight", "hidden_bias", "projection", "hidden", "cell", "raw", "products",
-           "kept", "workspace", "zeros", "x", "input_weight", "bias")
-BACKWARD = ("later", "later_cell", "grad_out", "gates", "before", "cell_before", "hidden", "cell", "kept", "hidden_weight",
-            "projection", "grad_gates", "grad_products", "grad_hidden", "grad_raw", "workspace")
-GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-
-
 def _products(dtype, sizes, columns, depth, strides, further, limit):
     """A step's product with a weight seen as (depth, columns), by the number of rows."""
     if strides is None:
         return None
     if pays_to_pack(dtype, sizes):
-        return _ByRows(lambda rows: plan_product(dtype, rows, columns, depth, further, threaded=limit is None))
-    return _ByRows(lambda rows: plan_gemm(rows, columns, depth, dtype, (depth, 1), strides, (columns, 1), beta=float(further),
-                                          max_parts=limit))
+        return ByRows(lambda rows: plan_product(dtype, rows, columns, depth, further, threaded=limit is None))
+    return ByRows(lambda rows: plan_gemm(rows, columns, depth, dtype, (depth, 1), strides, (columns, 1), beta=float(further),
+                                         max_parts=limit))
 
 
 WEIGHT_BYTES = 5 << 18                                   # of both weights that stay in the second-level cache
@@ -185,46 +133,17 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
     raw (rows, hidden_size; before the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU), zeros (as
     products; GRU from zeros), and for the products inside x (rows, features), input_weight in panels and a contiguous bias.
     """
-    width = GATES[kind] * hidden_size
-    work = sum(sizes) * out_size * width
+    loop = Loop(kind, sizes, reverse, hidden_size, out_size)
+    width, work = loop.width, sum(sizes) * out_size * loop.width
     parts = _parts(dtype, sizes, out_size, width)
     alone = len(parts) == 1
     limit = None if alone else 1
     products = _products(dtype, sizes, width, out_size, weight_strides, kind != "gru", limit)
     projections = _products(dtype, sizes, out_size, hidden_size, projection_strides, False, limit)
-    inputs = _ByRows(lambda rows: plan_product(dtype, rows, width, features, bias=bias, threaded=alone))
-    gates = _ByRows(lambda rows: plan_gates(kind, dtype, rows, hidden_size, alone, () if keeping else ("kept",), len(sizes) > 1))
-
-    def build(program, low, high):
-        word, nothing = program.rows, program.constant
-        for rows, at, before, state in steps_of(sizes, low, high, reverse):
-            old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
-            begins = before is None and from_zeros
-            sums = {"gru": ("zeros" if begins else "products", low, width), "lstm": ("gates", at, width)}.get(kind,
-                                                                                                              ("hidden", at, width))
-            calls = []
-            if features:
-                calls.append(program.multiply(inputs[rows], word("x", at, features), word("input_weight"),
-                                              word("hidden" if GATES[kind] == 1 else "gates", at, width),
-                                              word("bias") if bias else None))
-            if not begins:
-                calls.append(program.multiply(products[rows], old, word("hidden_weight"), word(*sums)))
-            if kind == "lstm":
-                old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
-                raw = "raw" if projection_strides else "hidden"
-                calls.append(program.launch(gates[rows], word(*sums), old_cell, word("cell", at, hidden_size),
-                                          word(raw, at, hidden_size)))
-            elif kind == "gru":
-                calls.append(program.launch(gates[rows], word("gates", at, width), word(*sums), word("hidden_bias"), old[:],
-                                          word("hidden", at, hidden_size), word("kept", at, hidden_size) if keeping else nothing()))
-            else:
-                calls.append(program.launch(gates[rows], word(*sums)))
-            if projection_strides:
-                calls.append(program.multiply(projections[rows], word("raw", at, hidden_size), word("projection"),
-                                              word("hidden", at, out_size)))
-            program.add(calls)
-
-    return _prepare(dtype, FORWARD, parts, build, work > 1 << 20)
+    inputs = ByRows(lambda rows: plan_product(dtype, rows, width, features, bias=bias, threaded=alone))
+    gates = ByRows(lambda rows: plan_gates(kind, dtype, rows, hidden_size, alone, () if keeping else ("kept",), len(sizes) > 1))
+    plans = Forward(products, gates, projections, inputs if features else None, keeping, from_zeros, features, bias)
+    return _prepare(dtype, FORWARD, parts, partial(forward_loop, loop=loop, plans=plans), work > 1 << 20)
 
 
 def _absent(**there):
@@ -253,56 +172,21 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
     gradients of the input's and the hidden state's part of the sums; where there is a projection, grad_hidden (rows, out_size), the
     whole gradient of the hidden states, and grad_raw (batch, hidden_size).
     """
-    width = GATES[kind] * hidden_size
-    work = sum(sizes) * out_size * width
+    loop = Loop(kind, sizes, reverse, hidden_size, out_size)
+    width, work = loop.width, sum(sizes) * out_size * loop.width
     parts = _parts(dtype, sizes, out_size, width)
     alone = len(parts) == 1
     limit = None if alone else 1
     has_later, has_later_cell, has_grad = has
-    through = to_before or len(sizes) > 1                # between steps, gradients of states stand where those come
     projected = projection_strides is not None
     products = _products(dtype, sizes, out_size, width, weight_strides, kind == "gru", limit)
     projections = _products(dtype, sizes, hidden_size, out_size, projection_strides, False, limit)
-    absent = _absent(later=has_later or projected, grad_out=has_grad and not projected, later_cell=has_later_cell,
-                     grad_before=through)
-    gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, absent, len(sizes) > 1))
-    totals = _ByRows(lambda rows: plan_gates("total", dtype, rows, out_size, alone, _absent(later=has_later, grad_out=has_grad)))
-
-    sums_of = _ByRows(lambda key: plan_sum_rows(dtype, key[0], width, key[1]))
+    totals = ByRows(lambda rows: plan_gates("total", dtype, rows, out_size, alone, _absent(later=has_later, grad_out=has_grad)))
+    sums = ByRows(lambda key: plan_sum_rows(dtype, key[0], width, key[1]))
     total_bytes = width * itemsize(compute_type(dtype))
-
-    def build(program, low, high):
-        word, nothing = program.rows, program.constant
-        further = False
-        for rows, at, before, state in reversed(steps_of(sizes, low, high, reverse)):
-            later = word("later", state, out_size) if has_later else nothing()
-            grad = word("grad_out", at, out_size) if has_grad else nothing()
-            to_later = word("later", state, out_size) if through else nothing()
-            sums = ("grad_products" if kind == "gru" else "grad_gates", at, width)
-            calls = []
-            if projected:
-                calls.append(program.launch(totals[rows], later, grad, word("grad_hidden", at, out_size)))
-                calls.append(program.multiply(projections[rows], word("grad_hidden", at, out_size), word("projection"),
-                                              word("grad_raw", low, hidden_size)))
-                later, grad = word("grad_raw", low, hidden_size), nothing()
-            if kind == "lstm":
-                old = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
-                later_cell = word("later_cell", state, hidden_size)
-                calls.append(program.launch(
-                    gates[rows], later, grad, later_cell if has_later_cell else nothing(), word("gates", at, width), old,
-                    word("cell", at, hidden_size), word(*sums), later_cell[:] if through else nothing()))
-            elif kind == "gru":
-                old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
-                calls.append(program.launch(gates[rows], later, grad, word("gates", at, width), word("kept", at, hidden_size), old,
-                                          word("grad_gates", at, width), word(*sums), to_later[:]))
-            else:
-                calls.append(program.launch(gates[rows], later, grad, word("hidden", at, out_size), word(*sums)))
-            for place, name in enumerate(summed):
-                calls.append(program.launch(sums_of[rows, further], word(name, at, width),
-                                          program.word("workspace", program.front + place * total_bytes)))
-            further = True
-            if to_before or before is not None:
-                calls.append(program.multiply(products[rows], word(*sums), word("hidden_weight"), to_later))
-            program.add(calls)
-
+    absent = _absent(later=has_later or projected, grad_out=has_grad and not projected, later_cell=has_later_cell,
+                     grad_before=passes_on(loop, to_before))
+    gates = ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, absent, len(sizes) > 1))
+    plans = Backward(products, gates, totals, projections, sums, has, to_before, tuple(summed), total_bytes)
+    build = partial(backward_loop, loop=loop, plans=plans)
     return _prepare(dtype, BACKWARD, parts, build, work > 1 << 20, len(summed) * total_bytes), len(parts)

@@ -1,0 +1,1 @@
+"""Recurrent layers: gates (what a step does elementwise), rnn (the time loop)."""

@@ -1,0 +1,166 @@
+"""What RNN, LSTM and GRU do elementwise in a step on a GPU: a thread has a hidden unit of a sequence, with all its gates.
+
+Names, arrays and their order are the host's (kernels/cpu/rnn/gates.py). Between the gates of a unit nothing is rounded.
+"""
+from __future__ import annotations
+
+from numpy import float32, int64
+
+from ...elementtypes import same
+from ...intrinsics import address_of, fmax
+from ...threads import Prepared
+from ...vectormath import sigmoid, tanh
+from ..compiler import cuda
+from ..environment import THREADS
+from ..shared.elements import launch, typed
+
+T = float32
+load = store = same
+
+
+def rectify(x):
+    return fmax(x, T(0))
+
+
+def slope_of_tanh(y):
+    return T(1) - y * y
+
+
+def slope_of_relu(y):
+    return T(1) if y > T(0) else T(0)
+
+
+squash, slope = tanh, slope_of_tanh
+
+
+def gradient_at(later, grad_out, at):
+    """The gradient that came from the next step and the output's, either of which may be absent."""
+    total = T(0)
+    if address_of(later) != 0:
+        total += load(later[at])
+    if address_of(grad_out) != 0:
+        total += load(grad_out[at])
+    return total
+
+
+def biased(products, bias, at, column):
+    """A sum of the hidden state's part, with its bias where there is one."""
+    total = load(products[at])
+    if address_of(bias) != 0:
+        total += load(bias[column])
+    return total
+
+
+# ---------------------------------------------------------------- a thread a unit; descriptor: rows, hidden units
+def total_gradient(later, grad_out, total, descriptor):
+    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while at < descriptor[0] * descriptor[1]:
+        total[at] = store(gradient_at(later, grad_out, at))
+        at += int64(cuda.gridDim.x) * THREADS
+
+
+def rnn(hidden, descriptor):
+    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while at < descriptor[0] * descriptor[1]:
+        hidden[at] = store(squash(load(hidden[at])))
+        at += int64(cuda.gridDim.x) * THREADS
+
+
+def rnn_grad(later, grad_out, hidden, grad_sums, descriptor):
+    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while at < descriptor[0] * descriptor[1]:
+        grad_sums[at] = store(gradient_at(later, grad_out, at) * slope(load(hidden[at])))
+        at += int64(cuda.gridDim.x) * THREADS
+
+
+def lstm(gates, before, cell, hidden, descriptor):
+    n = descriptor[1]
+    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while at < descriptor[0] * n:
+        first = at // n * 3 * n + at                     # of its row's first gate
+        enter, forget = sigmoid(load(gates[first])), sigmoid(load(gates[first + n]))
+        candidate, show = tanh(load(gates[first + 2 * n])), sigmoid(load(gates[first + 3 * n]))
+        fresh = forget * load(before[at]) + enter * candidate
+        gates[first] = store(enter)
+        gates[first + n] = store(forget)
+        gates[first + 2 * n] = store(candidate)
+        gates[first + 3 * n] = store(show)
+        cell[at] = store(fresh)
+        hidden[at] = store(show * tanh(fresh))
+        at += int64(cuda.gridDim.x) * THREADS
+
+
+def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, descriptor):
+    n = descriptor[1]
+    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while at < descriptor[0] * n:
+        first = at // n * 3 * n + at
+        enter, forget = load(gates[first]), load(gates[first + n])
+        candidate, show = load(gates[first + 2 * n]), load(gates[first + 3 * n])
+        shown, total = tanh(load(cell[at])), gradient_at(later, grad_out, at)
+        grad_gates[first + 3 * n] = store(total * shown * show * (T(1) - show))
+        total = total * show * (T(1) - shown * shown)
+        if address_of(later_cell) != 0:
+            total += load(later_cell[at])
+        grad_gates[first] = store(total * candidate * enter * (T(1) - enter))
+        grad_gates[first + n] = store(total * load(before[at]) * forget * (T(1) - forget))
+        grad_gates[first + 2 * n] = store(total * enter * (T(1) - candidate * candidate))
+        if address_of(grad_before) != 0:
+            grad_before[at] = store(total * forget)
+        at += int64(cuda.gridDim.x) * THREADS
+
+
+def gru(gates, products, bias, before, hidden, kept, descriptor):
+    n = descriptor[1]
+    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while at < descriptor[0] * n:
+        row = at // n
+        unit, first = at - row * n, row * 2 * n + at
+        reset = sigmoid(load(gates[first]) + biased(products, bias, first, unit))
+        update = sigmoid(load(gates[first + n]) + biased(products, bias, first + n, unit + n))
+        inner = biased(products, bias, first + 2 * n, unit + 2 * n)
+        candidate = tanh(load(gates[first + 2 * n]) + reset * inner)
+        gates[first] = store(reset)
+        gates[first + n] = store(update)
+        gates[first + 2 * n] = store(candidate)
+        if address_of(kept) != 0:
+            kept[at] = store(inner)
+        hidden[at] = store(candidate + update * (load(before[at]) - candidate))
+        at += int64(cuda.gridDim.x) * THREADS
+
+
+def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, grad_before, descriptor):
+    n = descriptor[1]
+    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while at < descriptor[0] * n:
+        first = at // n * 2 * n + at
+        reset, update, candidate = load(gates[first]), load(gates[first + n]), load(gates[first + 2 * n])
+        total = gradient_at(later, grad_out, at)
+        inside = total * (T(1) - update) * (T(1) - candidate * candidate)
+        to_reset = store(inside * load(kept[at]) * reset * (T(1) - reset))
+        to_update = store(total * (load(before[at]) - candidate) * update * (T(1) - update))
+        grad_gates[first] = to_reset
+        grad_gates[first + n] = to_update
+        grad_gates[first + 2 * n] = store(inside)
+        grad_products[first] = to_reset
+        grad_products[first + n] = to_update
+        grad_products[first + 2 * n] = store(inside * reset)
+        if address_of(grad_before) != 0:
+            grad_before[at] = store(total * update)
+        at += int64(cuda.gridDim.x) * THREADS
+
+
+# By the host's names: the kernel, how many arrays it has, and names bound in it.
+KINDS: dict[str, tuple] = {
+    "total": (total_gradient, 3, {}),
+    "rnn_tanh": (rnn, 1, {"squash": tanh}), "rnn_relu": (rnn, 1, {"squash": rectify}),
+    "rnn_tanh_grad": (rnn_grad, 4, {"slope": slope_of_tanh}), "rnn_relu_grad": (rnn_grad, 4, {"slope": slope_of_relu}),
+    "lstm": (lstm, 4, {}), "lstm_grad": (lstm_grad, 8, {}), "gru": (gru, 6, {}), "gru_grad": (gru_grad, 8, {}),
+}
+
+
+def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, device: int = 0) -> Prepared:
+    """Plan the elementwise part of a step on `rows` sequences; `kind` and the addresses are those of the CPU's `plan_gates`."""
+    function, arrays, names = KINDS[kind]
+    kernel = typed(function, dtype, ("element*",) * arrays + ("int64*",), **names)
+    return launch(kernel, [rows, hidden_size], rows * hidden_size, device)
