@@ -1,4 +1,4 @@
-"""CUDA: the same cases on the CPU and in Numba's CUDA simulator.
+"""CUDA: the same cases on the CPU and in the simulator.
 
 Which runtime there is gets decided when CUDA is first used, so the simulator runs in a process of its own: this file, run as
 a script with NUMBA_ENABLE_CUDASIM=1, prints each case's outcome as JSON. Where a GPU is at hand, the same script runs on it.

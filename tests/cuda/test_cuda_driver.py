@@ -71,16 +71,16 @@ def memory_is_given_out_again(fake, torch):
     assert cuda.memory_reserved() <= reserved - (16 << 20) and cuda.max_memory_reserved() >= reserved
     cuda.reset_peak_memory_stats()
     assert cuda.max_memory_reserved() == cuda.memory_reserved()
-    parts = [torch.full((n,), float(n), device="cuda") for n in (100, 70000, 3, 900000, 5000)]
+    parts = [torch.full((n,), float(n)).cuda() for n in (100, 70000, 3, 900000, 5000)]
     del parts[1], parts[2]
-    parts += [torch.full((n,), float(n), device="cuda") for n in (60000, 800000, 10)]
-    assert all((part == len(part)).all().item() for part in parts)
+    parts += [torch.full((n,), float(n)).cuda() for n in (60000, 800000, 10)]
+    assert all((part.cpu() == len(part)).all().item() for part in parts)
 
 
 def out_of_memory_says_who_has_it(fake, torch):
     cuda = torch.cuda
     model = torch.nn.Linear(1024, 1024).cuda()
-    model.weight.grad = torch.zeros(1024, 1024, device="cuda")
+    model.weight.grad = torch.empty(1024, 1024, device="cuda")
     kept = [torch.empty(8 << 20, device="cuda") for _ in range(3)]
     cached = torch.empty(64 << 20, device="cuda")
     del cached

@@ -1,5 +1,6 @@
 """CUDA: the families with kernels of their own give what the CPU gives, in the simulator, for sizes on both sides of the kernels'
-constants, in every memory order and several dtypes (cudafamilies.py). Where a GPU is at hand the same script runs on it."""
+constants, in every memory order and several dtypes (cudafamilies.py), and the simulator shows it where one of their barriers is
+missing. Where a GPU is at hand the same script runs on it."""
 from __future__ import annotations
 
 import os
@@ -12,22 +13,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cudabarriers import Barriers
 from cudafamilies import run, variants
 
 TOLERANCES = {"float32": 5e-6, "float64": 1e-10, "float16": 4e-3, "bfloat16": 3e-2}        # of integers: none
 
 
-def run_all(device):
-    """What each try gives on a device, or its traceback."""
+def run_all(device, barriers=None):
+    """What each try gives on a device, or its traceback; and which `barriers` go unseen."""
     import numtorch as torch
-    found = {}
+    found, tries = {}, {name: what for name, *what in variants()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, *what in variants():
+        for name, what in tries.items():
             try:
+                if barriers is not None:
+                    barriers.name = name
                 found[name] = run(torch, *what, device)
             except Exception:
                 found[name] = traceback.format_exc(limit=-6)
+        if barriers is not None:
+            found["barriers"] = len(barriers.bodies), barriers.unseen(lambda name: run(torch, *tries[name], device), found)
     return found
 
 
@@ -58,5 +64,11 @@ def test_a_family_gives_what_the_cpu_gives(name, dtype, on_cpu, on_cuda):
             np.testing.assert_allclose(theirs, ours, rtol=TOLERANCES.get(dtype, 0), atol=TOLERANCES.get(dtype, 0))
 
 
+def test_a_missing_barrier_is_seen(on_cuda):
+    """Of every barrier that a kernel of these families has: without it, some try gives another result."""
+    count, unseen = on_cuda["barriers"]
+    assert count > 15 and not unseen, unseen
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_bytes(pickle.dumps(run_all("cuda")))
+    Path(sys.argv[1]).write_bytes(pickle.dumps(run_all("cuda", Barriers())))

@@ -106,10 +106,11 @@ class Kernel:
 
     def _simulate(self):
         body = bind(self._function, self._names, self._compute, target=_simulated)
-        scope = body.__globals__                         # the simulator puts its grid into the globals of what it runs
+        scope = body.__globals__                         # the simulator puts its grid into them
         scope.update(_body=body, _errstate=np.errstate)
         exec("def kernel(*arguments):\n    with _errstate(all='ignore'):\n        _body(*arguments)\n", scope)
-        return cuda.jit(scope.pop("kernel"))
+        from .simulator import Simulated
+        return Simulated(scope.pop("kernel"))
 
     def ptx(self, capability: tuple) -> str:
         """The kernel's PTX for a compute capability such as (9, 0)."""

@@ -1,6 +1,6 @@
-"""CUDA without a GPU: kernels as Python in the simulator that comes with Numba, "device memory" in the host's.
+"""CUDA without a GPU: kernels as Python, "device memory" in the host's.
 
-It runs a block's threads as Python threads that take turns at barriers, so it is for tests on a handful of elements.
+A block's threads take turns at barriers (turns.py), so it is for tests on a handful of elements.
 There are two devices, so that mixing them can be tested. Every access is checked: a kernel that is given a host address, or
 one of another device, or that leaves its block of memory, raises IndexError where a GPU would crash or read rubbish.
 """
@@ -15,12 +15,16 @@ import time
 import weakref
 
 import numpy as np
+from numba import cuda
+from numba.core.types import Type
+from numba.np.numpy_support import as_dtype
 
 from ..pointers import Pointer
 from .caching import CachingAllocator
 from .capture import Capture, active, capturable, keep
 from .environment import THREADS
 from .handles import Handle
+from .turns import Block, Dim3, running
 
 ALIGNMENT = 256                                          # as the driver's allocator has it
 DEVICES, MEMORY = 2, 1 << 30                             # how many there are, and the bytes of each
@@ -84,6 +88,65 @@ TWINS = {"offset": _offset, "moved": _moved, "as_pointer": _as_pointer, "local_a
 _running: list = [None, 0]                               # the simulator and the device that a kernel runs on
 
 
+# ---------------------------------------------------------------- kernels as Python
+class _Shared:
+    """A block's shared memory: an array for each line of the source that asks for one. All bits are ones, a NaN of floats, so that
+    what is read too early shows."""
+
+    def __init__(self):
+        self.arrays = {}
+
+    def array(self, shape, dtype):
+        caller = sys._getframe(1)
+        place = caller.f_code, caller.f_lineno
+        if place not in self.arrays:
+            made = self.arrays[place] = np.empty(shape, as_dtype(dtype) if isinstance(dtype, Type) else dtype)
+            made.view(np.uint8)[...] = 0xFF
+        return self.arrays[place]
+
+
+class _Grid:
+    """What `cuda` is while a kernel runs; what changes as blocks and threads take turns is set by these.
+
+    Attributes:
+        gridDim, blockDim, blockIdx, threadIdx, shared: as in CUDA.
+    """
+
+    def __init__(self, grid, block):
+        self.gridDim, self.blockDim = Dim3(*grid), Dim3(*block)
+
+    def syncthreads(self):
+        running().wait()
+
+
+class Simulated:
+    """A kernel in Python, launched as `kernel[blocks, threads](*arguments)`, where each is a number or up to three.
+
+    Raises:
+        what the first thread to fail raises, which the message names as CUDA's registers do (`tid`, `ctaid`); RuntimeError where
+        some wait for the block and others for their warps.
+    """
+
+    def __init__(self, function):
+        self.function = function
+
+    def __getitem__(self, shape):
+        grid, block = ((*size, 1, 1)[:3] if isinstance(size, tuple) else (size, 1, 1) for size in shape)
+        return lambda *arguments: self._launch(grid, block, arguments)
+
+    def _launch(self, shape, block, arguments):
+        grid, scope = _Grid(shape, block), self.function.__globals__
+        swapped = {name: value for name, value in scope.items() if value is cuda}
+        scope.update(dict.fromkeys(swapped, grid))
+        try:
+            for z, y, x in itertools.product(*map(range, shape[::-1])):
+                grid.blockIdx, grid.shared = Dim3(x, y, z), _Shared()
+                Block(lambda: self.function(*arguments), grid, grid.blockIdx, block).run()
+        finally:
+            scope.update(swapped)
+
+
+# ---------------------------------------------------------------- the machine
 class _Streams(threading.local):
     """A thread's current streams by device."""
 
@@ -100,14 +163,14 @@ class Simulator:
         named = list(itertools.takewhile(lambda d: d.strip() in there, (visible or "").split(",")))
         self.count = DEVICES if visible is None else len(set(named))
         self.streams, self.made = _Streams(), itertools.count(1)
-        self.one_at_a_time = threading.Lock()            # Numba's simulator has one grid
+        self.one_at_a_time = threading.Lock()            # one block runs at a time
         self.memory = [weakref.WeakValueDictionary() for _ in range(self.count)]     # (start, end) -> block, by device
         self.segments: list[dict] = [{} for _ in range(self.count + 1)]              # address -> array, by device; then the host's
         self.allocators = [self._allocator(index, MEMORY) for index in range(self.count)]
         self.pinned = self._allocator(self.count, sys.maxsize)
 
     def describe(self, index):
-        return "Numba CUDA simulator", (0, 0)
+        return "CUDA simulator", (0, 0)
 
     def _allocator(self, index, limit):
         segments = self.segments[index]

@@ -7,45 +7,19 @@ Intrinsics: PTX in warps_ir.py, and Python twins for the simulator, which have e
 from __future__ import annotations
 
 import functools
-import threading
 
 import numpy as np
 
 from ..intrinsics import Intrinsic
+from .turns import running
 
 _instruction = functools.partial(Intrinsic, module="numtorch.kernels.cuda.warps_ir")
-_made = threading.Lock()
-
-
-# ---------------------------------------------------------------- the simulator's warps
-class _Meeting:
-    """The threads of one warp of one block."""
-
-    def __init__(self, count):
-        self.barrier, self.given = threading.Barrier(count), {}
-
-
-def together(value, answer):
-    """What a thread of a warp gets when all of them have given a value: `answer(values by lane, lane)`."""
-    me = threading.current_thread()
-    warp, lane = divmod(me.thread_id, 32)
-    with _made:
-        meetings = me._manager.__dict__.setdefault("_meetings", {})
-        meeting = meetings.setdefault((me.blockIdx.x, warp), None)
-        if meeting is None:
-            x, y, z = me._manager._block_dim
-            meeting = meetings[me.blockIdx.x, warp] = _Meeting(min(32, x * y * z - 32 * warp))
-    meeting.given[lane] = value
-    meeting.barrier.wait(60)
-    result = answer(meeting.given, lane)
-    meeting.barrier.wait(60)
-    return result
 
 
 @_instruction
 def barrier():
     """`cuda.syncthreads()` for functions that kernels call, whose `cuda` the simulator does not replace."""
-    threading.current_thread().syncthreads()
+    running().wait()
 
 
 # ---------------------------------------------------------------- copies to shared memory
@@ -86,7 +60,7 @@ def _loaded(address, transposed):
             low, high = _rows_of(values, number, transposed)[lane // 4, 2 * (lane % 4):2 * (lane % 4) + 2].astype(np.uint32)
             words.append(np.uint32(low | (high << np.uint32(16))))
         return tuple(words)
-    return together(address, answer)
+    return answer(*running().exchange(address))
 
 
 @_instruction
@@ -120,7 +94,7 @@ def _multiplied(a, b, c, read):
         product = left @ right
         group, pair = lane // 4, 2 * (lane % 4)
         return tuple(np.float32(c[q] + product[group + 8 * (q // 2), pair + q % 2]) for q in range(4))
-    return together((a, b), answer)
+    return answer(*running().exchange((a, b)))
 
 
 @_instruction

@@ -37,7 +37,7 @@ NORM_FIRST = 0.0
 
 
 def joined_terms(cells, value, me):
-    """What a block's threads have, joined."""
+    """What a block's threads have, joined: for thread 0."""
     cells[me] = value
     half = THREADS // 2
     while half > 0:
@@ -45,7 +45,6 @@ def joined_terms(cells, value, me):
         if me < half:
             cells[me] = norm_join(cells[me], cells[me + half])
         half //= 2
-    barrier()
     return cells[0]
 
 

@@ -84,7 +84,6 @@ def sort_tiles(keys, positions, descriptor):
         for i in range(me, size, THREADS):
             keys[start + i] = tile_keys[i]
             positions[start + i] = tile_positions[i]
-        cuda.syncthreads()
         start += int64(cuda.gridDim.x) * size
 
 
