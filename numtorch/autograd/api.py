@@ -168,6 +168,23 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     return tuple(result)
 
 
+def partial_gradients(outputs, inputs, grad_outputs, create_graph: bool = False) -> list:
+    """Gradients of `outputs` with respect to inputs that count as independent of each other, though some were computed from others.
+    The graph stays.
+
+    Args:
+        outputs, inputs: tensors.
+        grad_outputs: gradients to start with.
+        create_graph: record the computation of the gradients.
+
+    Returns:
+        A gradient for each input, or None where the outputs do not depend on it.
+    """
+    gradients = run_backward(_roots(outputs), _root_gradients(outputs, tuple(grad_outputs)), True, create_graph,
+                             {t.node for t in inputs}, accumulating=False, beyond=False)
+    return [gradients.get(tensor.node) for tensor in inputs]
+
+
 def _grad_by_rows(outputs, inputs, grads, retain_graph, create_graph, allow_unused, materialize_grads):
     """`grad` for each row of the gradients to start with."""
     counts = {g.layout.shape[0] for g in grads if g is not None and g.layout.ndim}

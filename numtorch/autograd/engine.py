@@ -45,8 +45,9 @@ def _awaited(roots, wanted=None):
     return more
 
 
-def _some_leading(roots, wanted):
-    """The nodes on paths to a wanted node, those among them where all paths end, and what `_awaited` gives for them."""
+def _some_leading(roots, wanted, beyond):
+    """The nodes on paths to a wanted node, those among them where all paths end, and what `_awaited` gives for them. Unless they go
+    on `beyond` wanted nodes, all paths end there."""
     leads, order, seen = {}, [], set()
     stack, starts = [], list(dict.fromkeys(roots))
     while stack or starts:                               # post-order: a node's edges are decided before it
@@ -55,12 +56,12 @@ def _some_leading(roots, wanted):
             if root in seen:
                 continue
             seen.add(root)
-            stack.append((root, iter(root.edges)))
+            stack.append((root, iter(root.edges if beyond or root not in wanted else ())))
         node, edges = stack[-1]
         for edge in edges:
             if edge is not None and edge not in seen:
                 seen.add(edge)
-                stack.append((edge, iter(edge.edges)))
+                stack.append((edge, iter(edge.edges if beyond or edge not in wanted else ())))
                 break
         else:
             leads[node] = node in wanted or any(leads.get(e, False) for e in node.edges if e is not None)
@@ -70,7 +71,7 @@ def _some_leading(roots, wanted):
     ends, seen, shared = set(), set(roots), {}
     for node in order:
         if node in leading:
-            onwards = [edge for edge in node.edges if edge in leading]
+            onwards = [edge for edge in node.edges if edge in leading] if beyond or node not in wanted else []
             if not onwards:
                 ends.add(node)
             for edge in onwards:
@@ -116,7 +117,7 @@ def _start(roots, grads, shared, pending, waiting, create_graph):
     return node, grad
 
 
-def _first_of_several(roots, grads, wanted, pending, waiting, create_graph):
+def _first_of_several(roots, grads, wanted, pending, waiting, create_graph, beyond):
     """Where to begin with several roots, or on the way to chosen nodes.
 
     Returns:
@@ -125,9 +126,9 @@ def _first_of_several(roots, grads, wanted, pending, waiting, create_graph):
         there, as mostly: the gradients of all parameters).
     """
     leading = ends = None
-    shared = _awaited(roots, wanted)
+    shared = _awaited(roots, wanted) if beyond else None
     if shared is None:
-        leading, ends, shared = _some_leading(roots, wanted)
+        leading, ends, shared = _some_leading(roots, wanted, beyond)
         led = [(root, grad) for root, grad in zip(roots, grads) if root in leading]
         roots, grads = zip(*led) if led else ((), ())
     if len(roots) > 1:
@@ -201,7 +202,7 @@ def _calibrate():
 _GRADIENT, _STORAGE = _calibrate()
 
 
-def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumulating=True):
+def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumulating=True, beyond=True):
     """Send gradients from the root nodes through the graph.
 
     Args:
@@ -211,6 +212,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
         create_graph: record the walk itself, so that it can be differentiated.
         wanted: only go where these nodes are reached; their gradients are returned.
         accumulating: whether leaves keep their gradients (backward) or not (grad).
+        beyond: whether paths go on behind wanted nodes, or end there.
 
     Returns:
         The gradient of each node in `wanted` that was reached, by node.
@@ -223,7 +225,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     if wanted is None and len(roots) == 1:
         node, grad = roots[0], grads[0]
     else:
-        node, grad, shared, leading, ends = _first_of_several(roots, grads, wanted, pending, waiting, create_graph)
+        node, grad, shared, leading, ends = _first_of_several(roots, grads, wanted, pending, waiting, create_graph, beyond)
     roots = grads = None
     before = state["grad"], state["recording"], state["backward"]
     state["backward"] = wanted

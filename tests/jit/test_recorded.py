@@ -194,6 +194,38 @@ def test_gradients_of_gradients():
         torch.autograd.grad(out, x, create_graph=True)
 
 
+@pytest.mark.parametrize("first", ["alone", "dependent"])
+def test_arguments_that_depend_on_each_other_or_on_what_is_reached(first):
+    """A layer that is called on its own results, as of a recurrent network: gradients by the call, and by what came before it, are
+    each counted once, at any order, and such calls have programs, too."""
+    torch.manual_seed(0)
+    weight = torch.randn(3, 3, dtype=torch.float64).requires_grad_()
+
+    def layer(x, y):
+        return (x @ weight).tanh() * y
+
+    def slopes(call, start):
+        x = start @ weight if first == "dependent" else start.clone().requires_grad_()
+        once = call(x, x.cos())
+        twice = call(once, (once @ weight).sin())
+        loss = (call(twice, once) * twice).sum()
+        slope, = torch.autograd.grad(loss, weight, create_graph=True)
+        return slope.detach(), *torch.autograd.grad(slope.square().sum(), weight)
+
+    compiled = torch.compile(layer, mode="replay")
+    apart = (torch.randn(2, 3, dtype=torch.float64).requires_grad_() for _ in range(2))
+    start = torch.randn(2, 3, dtype=torch.float64)
+    if first == "alone":
+        x, y = apart
+        settle(lambda: compiled(x, y).sum().backward(), compiled)
+    else:
+        settle(lambda: slopes(compiled, start), compiled)
+    assert recording_of(compiled).programs, recording_of(compiled).reason
+    for _ in range(3):
+        start = torch.randn(2, 3, dtype=torch.float64)
+        torch.testing.assert_close(slopes(compiled, start), slopes(layer, start), rtol=1e-9, atol=1e-9)
+
+
 def test_what_is_written_in_between_is_noticed():
     weight = torch.randn(3, 3).requires_grad_()
     compiled = torch.compile(lambda x: (x @ weight).exp(), mode="replay")

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.api import grad
+from ...autograd.api import partial_gradients
 from ...autograd.graph import Leaf, Node, attach_outputs, freed_error, restore
 from ...autograd.modes import enable_grad, no_grad
 from ...exchange.arrays import raw_array
@@ -229,7 +229,7 @@ class Recorded:
         with enable_grad():
             leaves_of_result, _ = flatten(self.function(*args, **kwargs))
             outs = [x for x, kind in zip(leaves_of_result, self.results) if kind is True]
-            grads = grad(outs, leaves, begin, create_graph=True, allow_unused=True)
+            grads = partial_gradients(outs, leaves, begin, create_graph=True)
         return [g for g, place in zip(grads, self.given) if place is not None]
 
 
@@ -360,8 +360,7 @@ class Recording:
             """A call's result, its tensors, and its gradients."""
             result = call(*args, **kwargs)
             outs = [x for x in flatten(result)[0] if isinstance(x, Tensor)]
-            return result, outs, grad([x for x, kind in zip(outs, program.kinds) if kind], leaves, begin, retain_graph=True,
-                                      allow_unused=True)
+            return result, outs, partial_gradients([x for x, kind in zip(outs, program.kinds) if kind], leaves, begin)
 
         def eagerly():
             result, outs, contents_of_programs = made_by(self.function)
