@@ -171,7 +171,7 @@ inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
                "serialization", "distributions", "testing", "types", "version", "profiler", "interposition", "amp", "jit",
-               "cpu", "fx", "masked", "signal", "array_api", "aten", "safetensors")
+               "compiler", "cpu", "fx", "masked", "signal", "array_api", "aten", "safetensors")
 
 
 # What is in files that are loaded late: the file, and the names of it that are found here.

@@ -14,6 +14,7 @@ from numtorch import array_api as array_api
 from numtorch import aten as aten
 from numtorch import autograd as autograd
 from numtorch import backends as backends
+from numtorch import compiler as compiler
 from numtorch import cpu as cpu
 from numtorch import cuda as cuda
 from numtorch import data as data

@@ -1,7 +1,8 @@
 """What PyTorch has and numtorch has not, by its name behind `torch.`, with what to do instead. A row holds for all below it."""
 
 _QUANTIZED = "there are no quantised dtypes; compute in float16 or bfloat16"
-_TRACE = "there is no graph to export; save the state_dict, and the program with it"
+_FILES = "jit.trace and jit.script make a program of a model, which jit.save writes to a file; jit.export_native makes a library"
+_COMPILE = "disable, reset, is_compiling, _dynamo.graph_break and _dynamo.explain are here; torch.compile has no settings"
 _PROCESSES = ("there are no groups of processes that talk to one another; drop the wrapper, or share a batch among workers by "
               "nn.DataParallel")
 _NVPROF = "files of NVIDIA's profilers are not read; profiler.profile sees every op"
@@ -28,8 +29,8 @@ def _rows(sentence: str, place: str, names: str) -> dict[str, str]:
 ABSENT = {
     "pstrf": "PyTorch has taken the name back; use linalg.ldl_factor",
     "_C": "there is no C++ underneath",
-    "_dynamo": "ops are compiled one by one as they are first used; call the function itself",
-    "_inductor": "ops are compiled one by one as they are first used; call the function itself",
+    "_dynamo": _COMPILE,
+    "_inductor": "torch.compile makes Numba kernels, and has no settings",
     "ao": _QUANTIZED,
     "autograd.profiler.EnforceUnique": _NVPROF,
     "autograd.profiler.KinetoStepTracker": "profiler.profile.step() says that a step is done",
@@ -39,11 +40,11 @@ ABSENT = {
     "autograd.profiler.emit_nvtx": "there are no marks for NVIDIA's profilers; profiler.profile sees every op",
     "autograd.profiler.emit_itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
     "classes": "there is no C++ underneath",
-    "compiler": "ops are compiled one by one as they are first used; call the function itself",
+    "compiler": _COMPILE,
     "cpp": "there is no C++ underneath",
     "cuda.nccl": _PROCESSES,
     "distributed": _PROCESSES,
-    "export": _TRACE,
+    "export": _FILES,
     "fx.experimental": _FX,
     "fx.passes": _FX,
     "library": "new ops are made with numtorch.pointwise or autograd.Function",
@@ -58,9 +59,9 @@ ABSENT = {
     "nn.quantizable": _QUANTIZED,
     "nn.quantized": _QUANTIZED,
     "nn.utils.prune": _PRUNED,
-    "onnx": _TRACE,
+    "onnx": "no ONNX files are written; " + _FILES,
     "ops": "of torch.ops, ATen's names are in torch.ops.aten; the ops are functions of numtorch and methods of its tensors",
-    "package": _TRACE,
+    "package": _FILES,
     "profiler.DeviceType": "events are of the processor alone, from which launches on other devices are made too",
     "profiler.ExecutionTraceObserver": "profiler.profile().export_chrome_trace(path) writes what ran",
     "profiler.itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
@@ -75,7 +76,7 @@ ABSENT = {
     "utils.bottleneck": "`python -m numtorch profile script.py` shows where its time goes",
     "utils.collect_env": "`python -m numtorch cache info` and numtorch.__config__.show() say what is here",
     "utils.cpp_extension": "new ops are written in Python, with numtorch.pointwise or autograd.Function",
-    "utils.mobile_optimizer": _TRACE,
+    "utils.mobile_optimizer": _FILES,
     "xpu": _OTHER,
     "cuda.jiterator": "write the formula in Python, with numtorch.pointwise",
     "accelerator.graphs": "use torch.cuda.graphs",
@@ -271,9 +272,7 @@ ABSENT = {
 
 # Modules that scripts import in their first lines, used or not: the import works, and with it the questions whether they are there.
 STANDINS = {
-    "_dynamo": "is_compiling",
     "ao": "",
-    "compiler": "is_compiling is_dynamo_compiling is_exporting",
     "distributed": "is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_torchelastic_launched",
     "mps": "is_available",
     "onnx": "is_in_onnx_export",

@@ -16,6 +16,8 @@ def _names(place: str, names: str) -> str:
 
 PATHS = {
     "_tensor": "Tensor=Tensor",
+    "_dynamo": _names("compiler.", "allow_in_graph disable graph_break is_compiling list_backends reset") +
+               " explain=jit.compiling.compiled.explain",
     "functional": _names("", """atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist
         chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive
         unravel_index"""),

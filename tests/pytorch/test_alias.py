@@ -376,7 +376,7 @@ assert "torch" not in sys.modules
 
 
 @pytest.mark.parametrize("code, error, words", [
-    ("torch.compiler.allow_in_graph", AttributeError, "numtorch has no torch.compiler.allow_in_graph: ops are compiled"),
+    ("torch.compiler.set_stance", AttributeError, "numtorch has no torch.compiler.set_stance: disable, reset"),
     ("torch.nn.SyncBatchNorm", AttributeError, "drop the wrapper"),
     ("torch.distributed.init_process_group", AttributeError, "groups of processes"),
     ("from torch.distributed import init_process_group", ImportError, "numtorch has no torch.distributed.init_process_group"),

@@ -51,6 +51,7 @@ _ADDRESSES = os.path.join("numpy", "_core", "_internal.py")         # which says
 _SILENT, _OURS, _USERS, _STANDARDS, _LEGACY = range(5)
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
+APART: set = set()                                     # functions that calls run by, of which nothing is captured
 _one_at_a_time = survive_fork(threading.Lock())
 
 
@@ -163,9 +164,9 @@ def users_line(frame):
     return last.f_code.co_filename, last.f_lineno
 
 
-def _caller(frame, codes):
-    """The frame of one of some codes among the few that called this one, or None."""
-    for _ in range(4):
+def _caller(frame, codes, reach=4):
+    """The frame of one of some codes among those that called this one, or None where these end or after some steps."""
+    for _ in range(reach):
         frame = frame.f_back
         if frame is None or frame.f_code in codes:
             return frame
@@ -201,7 +202,7 @@ class Watch:
         self.kept: list = []
         self.updates: list[Update] = []
         self.batches: dict = {}
-        self.update = None
+        self.update, self.apart = None, False
         self.nothing = None
         words, address = status.call_words.words
         self.status, self.words = address, words
@@ -209,7 +210,7 @@ class Watch:
             Generator._claim.__code__: self._on_claim, rule.RuleOptimizer.step.__code__: self._on_step,
             rule.Batch.run.__code__: self._on_batch, rule._Prepared.__init__.__code__: self._on_first_step,
             status.clear_status.__code__: self._on_clear, status.read_status.__code__: self._on_read,
-            run_backward.__code__: self._on_backward,
+            run_backward.__code__: self._on_backward, **dict.fromkeys(APART),
             **{getattr(Generator, name).__code__: self._on_seed
                for name in ("manual_seed", "set_state", "get_state", "initial_seed")}}
 
@@ -285,6 +286,8 @@ class Watch:
 
     def _look(self, frame, event, function):
         code = frame.f_code
+        if self.apart and _caller(frame, APART, sys.maxsize) is not None:
+            return
         if event == "c_call":
             kind = kind_of(code, frame.f_globals)
             if kind == _SILENT or is_entry(function):
@@ -300,6 +303,9 @@ class Watch:
             if ours and self._is_known(frame, function):
                 return
             self.stop(_said(code, function, ours), frame)
+        elif code in APART:
+            self.stop(frame.f_locals["what"], frame)
+            self.apart = True
         else:
             observer = self.observers.get(code)
             if observer is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -28,6 +29,9 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 
 class Unsupported(RuntimeError):
     """What `fullgraph=True` raises where a call cannot be captured."""
+
+
+_living: weakref.WeakSet = weakref.WeakSet()             # all compiled functions
 
 
 class _Kind:
@@ -75,6 +79,7 @@ class Compiled:
         self._function, self._options = function, options
         self._kinds: dict = {}
         self._quick: Any = None                          # of the last call
+        _living.add(self)
 
     def __call__(self, *args, **kwargs):
         quick = None if kwargs else self._quick
@@ -187,6 +192,12 @@ def _reached(function, codes, args, kwargs, tensors):
     objects: list = []
     key_of((args, kwargs), [], objects)
     return reach_of(function, objects, codes)
+
+
+def forget() -> None:
+    """Let the programs of all compiled functions go."""
+    for each in list(_living):
+        each._quick, each._kinds = None, {}
 
 
 def _again(function, options):
@@ -410,4 +421,4 @@ def _explained(recording):
 
 
 compile.explain = explain  # type: ignore[attr-defined]
-__all__ = ["Compiled", "CompiledModule", "Explanation", "Unsupported", "compile", "explain"]
+__all__ = ["Compiled", "CompiledModule", "Explanation", "Unsupported", "compile", "explain", "forget"]

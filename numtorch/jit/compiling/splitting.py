@@ -107,11 +107,16 @@ class Piece:
             self.call = self.function                    # a list that is there already would be another one in a replay
         return results
 
-
     def launches(self) -> int:
-        """How many kernels its replay of last launches."""
-        replays = [kind.replays[0] for kind in getattr(self.call, "_kinds", {}).values() if kind.replays]
-        return replays[-1].launches if replays else 0
+        """How many kernels its replay of last launches, with those in backward."""
+        launches = 0
+        for kind in getattr(self.call, "_kinds", {}).values():
+            if kind.replays:
+                launches = kind.replays[0].launches
+            elif kind.recording is not None and kind.recording.programs:
+                program = kind.recording.programs[0]
+                launches = program.forward.replay.launches + program.backward.replay.launches
+        return launches
 
 
 def _is_plain(value) -> bool:
