@@ -22,16 +22,17 @@ class Library:
         size = next(line for line in self.header.splitlines() if "WORKSPACE_SIZE" in line)
         self.workspace = ctypes.create_string_buffer(int(size.partition("size_t)")[2].partition(")")[0]))
         self.batch = int(self.header.partition("_ROWS ")[2].split()[0])
+        self.is_free = "batch may be any number" in self.header
 
-    def __call__(self, *args, threads=1):
-        """The code, and the results as arrays."""
+    def __call__(self, *args, threads=1, rows=None):
+        """The code, and the results as arrays. `rows`: their number, where that is not the example's."""
         with torch.no_grad():
             results = flatten(self.function(*self.example))[0]
-        outputs = [np.zeros(tuple(each.shape), each.numpy().dtype) if isinstance(each, torch.Tensor) else
-                   np.zeros((), NUMBERS[type(each)][1]) for each in results]
+        outputs = [np.zeros((*([] if rows is None else [max(rows, 0)]), *each.shape[rows is not None:]), each.numpy().dtype)
+                   if isinstance(each, torch.Tensor) else np.zeros((), NUMBERS[type(each)][1]) for each in results]
         given = [ctypes.c_void_p(each.contiguous().data_ptr()) if isinstance(each, torch.Tensor) else NUMBERS[type(each)][0](each)
                  for each in args]
-        code = self.run(ctypes.c_int64(self.batch), *given, *[ctypes.c_void_p(each.ctypes.data) for each in outputs], self.workspace,
+        code = self.run(ctypes.c_int64(self.batch if rows is None else rows), *given, *[ctypes.c_void_p(each.ctypes.data) for each in outputs], self.workspace,
                         ctypes.c_size_t(len(self.workspace)), ctypes.c_int(threads))
         return code, outputs
 

@@ -1,7 +1,11 @@
 """Scripts that do not fit into a library are refused, at the line that does not."""
+import importlib.util
+import sys
+
 import pytest
 
 import numtorch as torch
+from numtorch.jit.native import evaluating
 from numtorch.jit.native.building import find_compiler
 from numtorch.kernels.compiler import DISABLE_JIT
 from numtorch.kernels.debugmemory import MODE
@@ -183,3 +187,41 @@ def test_what_does_not_fit_is_refused_at_its_line(function, words, line, tmp_pat
         torch.jit.export_native(torch.jit.script(function() if isinstance(function, type) else function), torch.rand(3) / 9,
                                 str(tmp_path / "model"))
     assert line in str(error.value)
+
+
+def module_of(tmp_path, name, text):
+    path = tmp_path / f"{name}.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_script_that_is_too_large_when_it_is_written_out_is_refused(tmp_path, monkeypatch):
+    """Each of these functions calls the one before twice, so each is twice as large."""
+    text = "def f0(x, n: int):\n    return x * n\n" + "".join(
+        f"def f{i}(x, n: int):\n    return f{i - 1}(x, n) + f{i - 1}(x, n)\n" for i in range(1, 40))
+    module = module_of(tmp_path, "doubling", text)
+    monkeypatch.setattr(evaluating, "MOST_EVALUATED", 2000)
+    with pytest.raises(RuntimeError, match="2,000 expressions") as error:
+        torch.jit.export_native(torch.jit.script(module.f39), (torch.rand(3), 2), str(tmp_path / "model"))
+    assert "return f38(x, n)" in str(error.value)
+    torch.jit.export_native(torch.jit.script(module.f5), (torch.rand(3), 2), str(tmp_path / "model"))
+
+
+def test_functions_that_are_nested_too_deeply_are_refused_in_a_sentence(tmp_path):
+    text = "def f0(x, n: int):\n    return x * n\n" + "".join(f"def f{i}(x, n: int):\n    return f{i - 1}(x, n)\n" for i in range(1, 400))
+    module = module_of(tmp_path, "deep", text)
+    with pytest.raises(RuntimeError, match="nested too deeply"):
+        torch.jit.script(module.f399)
+    script = torch.jit.script(module.f40)
+    limit, depth, frame = sys.getrecursionlimit(), 0, sys._getframe()
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back
+    try:
+        sys.setrecursionlimit(depth + 200)               # of the 40 levels, fewer
+        with pytest.raises(RuntimeError, match=r"export_native: functions that call each other.*nested too deeply"):
+            torch.jit.export_native(script, (torch.rand(3), 2), str(tmp_path / "model"))
+    finally:
+        sys.setrecursionlimit(limit)

@@ -8,6 +8,7 @@ arithmetic     what is done with numbers that are known only when a library runs
 merging        variables where several ways through a script meet
 stagedcalls, evaluating, loops, staging  a script as such a program, made by going through its tree
 scripted       a script staged, captured, and all its addresses as what they point into
+scriptrows     scripts as programs for any number of rows, where no decision looks at elements
 controlsource  such a program as C
 source         pieces of launches as C, and what runs them
 building       the library, the header and the example

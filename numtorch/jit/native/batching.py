@@ -23,6 +23,7 @@ class Program:
     """
 
     pointers = 0                                         # that are set at run time
+    least_rows = 0                                       # of a call, where their number is free
     messages: tuple = ()                                 # of errors of its own
 
     def __init__(self, function: Any, args: tuple) -> None:
@@ -72,7 +73,7 @@ def why_fixed(function: Any, args: tuple, batch: int) -> str | None:
     if any(not arg.dim() or arg.shape[0] != batch for arg in args):
         return "not all arguments have the rows as their first dimension"
     with no_grad():
-        trial = [_varied(arg) for arg in args]
+        trial = [varied(arg) for arg in args]
         whole = list(tensors_in(function(*trial)))
         if any(not each.dim() or each.shape[0] != batch for each in whole):
             return "not all results have the rows as their first dimension"
@@ -87,7 +88,7 @@ def why_fixed(function: Any, args: tuple, batch: int) -> str | None:
     return None
 
 
-def _varied(arg):
+def varied(arg):
     """An argument of which no two rows are the same, where its elements are not indices."""
     if not arg.dtype.is_floating_point:
         return arg

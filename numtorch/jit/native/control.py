@@ -203,6 +203,34 @@ def simplified(statements: list) -> list:
     return made
 
 
+def outline(statements: list) -> list:
+    """What a program decides, and with which numbers, without what is done to tensors. It is equal where two programs go the same
+    ways for the same numbers.
+
+    Args:
+        statements: the program, simplified.
+    """
+    made: list = []
+    for each in statements:
+        if isinstance(each, (Piece, Move)):
+            continue
+        if isinstance(each, If):
+            parts = outline(each.then), outline(each.otherwise)
+            if any(parts):
+                made.append(("If", each.test.name, *parts))
+        elif isinstance(each, Loop):
+            made.append(("Loop", outline(each.body)))
+        elif isinstance(each, Block):
+            made.append(("Block", each.label, outline(each.body)))
+        elif isinstance(each, Point):
+            made.append(("Point", each.pointer, repr(each.index)))
+        elif isinstance(each, (Load, Put)):
+            made.append((type(each).__name__, *map(repr, each._replace(place=None))))
+        else:
+            made.append((type(each).__name__, *map(repr, each)))
+    return made
+
+
 def listing(statements: list, depth: int = 0) -> str:
     """A program as text, for people to read.
 

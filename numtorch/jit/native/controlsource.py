@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .arithmetic import C_TYPES, HELPERS, OPERATIONS
+from .arithmetic import C_TYPES, OPERATIONS
 from .control import Fail, Finish, Give, If, Leave, Let, Load, Loop, Move, Number, Piece, Point, Put, Set, inner, left
 
 _ELEMENTS = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
@@ -23,11 +23,11 @@ def literal(value: Any) -> str:
 
 
 class _Writer:
-    def __init__(self, program: Any) -> None:
-        self.first_output, self.first_pointer = program.first_output, program.first_output + len(program.outputs)
+    def __init__(self, plan: Any) -> None:
+        self.first_output, self.first_pointer = plan.first_output, plan.first_output + len(plan.outputs)
         self.lines: list[str] = []
         self.numbers: dict[str, str] = {}
-        self.left = left(program.statements)
+        self.left = left(plan.statements)
 
     def block(self, statements, depth):
         margin = "  " * depth
@@ -89,18 +89,18 @@ class _Writer:
         return ["for (;;) {"] if isinstance(each, Loop) else []
 
 
-def control_of(program: Any, given: list[str]) -> str:
+def control_of(plan: Any, given: list[str], name: str) -> str:
     """The function that goes through a script.
 
     Args:
-        program: of a script.
+        plan: the script, staged.
         given: C of its arguments that are numbers, in order.
+        name: the function's.
     """
-    writer = _Writer(program)
-    for number, source in zip(program.numbers, given):
+    writer = _Writer(plan)
+    for number, source in zip(plan.numbers, given):
         writer.lines.append(f"  {writer.declare(number)} = {source}{' != 0' if number.kind == 'bool' else ''};")
-    writer.block(program.statements, 1)
+    writer.block(plan.statements, 1)
     numbers = "".join(f"  {kind} {name} = 0;\n" for name, kind in writer.numbers.items())
-    return f"{HELPERS}\nstatic int control(struct run *run) {{\n  int error;\n{numbers}" + "\n".join(writer.lines) + \
+    return f"\nstatic int {name}(struct run *run) {{\n  int error;\n{numbers}" + "\n".join(writer.lines) + \
         "\n  (void)error;\n  return NAME_OK;\n}\n"
-

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...exchange.values import READERS
 from ...tensor import Tensor
+from ..scripting.problems import refuse
 from . import arithmetic
 from .arithmetic import is_number
 from .control import Load, NeedsValue, Number, Point, Put
@@ -19,6 +20,12 @@ SYMBOLS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", 
            ast.RShift: "rshift", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
            ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert", ast.Not: "not"}
 _OTHER_WAY = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+MOST_EVALUATED = 20_000                                  # of a script, written out: C compilers take longer than in proportion
+
+
+class TooLarge(RuntimeError):
+    """A script, written out, is too large for a library."""
 
 
 class Ended(Exception):
@@ -34,6 +41,8 @@ class Evaluating(Calls):
     watch: Any
     arithmetic: Any
     pointers: int
+    element_read_at: tuple | None
+    evaluated: int
 
     # ------------------------------------------------------------ Python, done now
     def apply(self, function: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -51,6 +60,8 @@ class Evaluating(Calls):
         except NeedsValue:
             result = self.refuse("a number that depends on elements stands where one is needed that is known when the library is "
                                  "made")
+        except RecursionError:
+            raise
         except Exception as error:
             result = self.refuse("this raises with tensors of these layouts, or with the example's elements "
                                  f"({type(error).__name__}: {error})")
@@ -75,6 +86,12 @@ class Evaluating(Calls):
     # ------------------------------------------------------------ expressions
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression."""
+        self.evaluated += 1
+        if self.evaluated > MOST_EVALUATED:
+            script, at = self.nodes[1]                   # in the function that is exported
+            refuse(script.source, at, f"export_native: up to here the program has {MOST_EVALUATED:,} expressions, as functions are "
+                   f"written out at each call, and loops over what is known turn by turn: call a function in a loop over a tensor, "
+                   f"or export parts", TooLarge)
         self.nodes.append((self.frames[-1].script, node))
         try:
             return getattr(self, f"_of_{type(node).__name__}")(node)
@@ -309,6 +326,11 @@ class Evaluating(Calls):
     # ------------------------------------------------------------ numbers in memory
     def load(self, tensor: Tensor) -> Number:
         """The only element of a tensor."""
+        self.element_read_at = self.element_read_at or self.nodes[-1]
+        return self.loaded(tensor)
+
+    def loaded(self, tensor: Tensor) -> Number:
+        """The only element of a tensor, which may have been made of numbers alone."""
         if tensor.layout.numel != 1:
             self.refuse(f"a tensor of {tensor.layout.numel} elements stands where one number is wanted")
         kind = tensor.layout.dtype
@@ -351,7 +373,7 @@ class Evaluating(Calls):
                 len({arithmetic.kind_of(each) for each in values}) > 1:
             return self.refuse("an element of a list or dict is chosen by a number that depends on elements: put the elements into "
                                "a tensor (torch.stack, torch.tensor)")
-        return self.load(self._view(self.table(values), self.arithmetic.of_kind(index, "int")))
+        return self.loaded(self._view(self.table(values), self.arithmetic.of_kind(index, "int")))
 
     def set_element(self, owner: Any, index: Any, value: Any) -> None:
         """`owner[index] = value`."""

@@ -15,11 +15,13 @@ from ...serialization import save
 from ...tensor import Tensor
 from ...tree import tensors_in
 from ..graphs.programs import ScriptFunction, ScriptModule
+from ..scripting.problems import not_too_deep
 from ..tracing.traces import trace
 from .batching import Program
 from .building import build, files_of
 from .recording import as_inputs
-from .scripted import ScriptProgram, script_of
+from .scripted import script_of
+from .scriptrows import ScriptProgram
 
 _CHILD = """
 import sys
@@ -97,7 +99,8 @@ def _program(func, script, args):
                 return program
         except Exception:                                # whatever it is, staging says it at its line
             pass
-    return ScriptProgram(*script, args)
+    with not_too_deep("export_native"):
+        return ScriptProgram(*script, args)
 
 
 def _elsewhere(func, args, path, target):

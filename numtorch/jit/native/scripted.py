@@ -1,16 +1,14 @@
-"""Scripts as programs of a library: staged, captured, and every address as what it points into."""
+"""A script for arguments of some layouts: staged, captured, and every address as what it points into."""
 from __future__ import annotations
 
 from typing import Any
 
-from ...autograd.modes import no_grad
 from ...tensor import Tensor
 from ..capturing.capture import Watch
 from ..capturing.places import Spans, alive, version
-from ..scripting.kinds import FLOAT
 from ..scripting.problems import NotSupportedError, refuse
 from ..scripting.units import Script
-from .control import Block, If, Load, Loop, Move, Number, Output, Piece, Point, Put, listing, simplified
+from .control import Block, If, Load, Loop, Move, Output, Piece, Point, Put, simplified
 from .recording import CALLS, Copy, Reader
 from .staging import Known, Learnt, Stager
 from .words import INPUTS, WORKSPACE, Data, Unknown, Word
@@ -30,71 +28,81 @@ def script_of(function: Any) -> tuple[Script, tuple] | None:
     return (script, given) if isinstance(script, Script) else None
 
 
-class ScriptProgram:
-    """What a library is made of.
+def gone_through(script: Script, first: tuple, given: tuple, known: Known, watch: Any = None,
+                 held: list | None = None) -> Stager | None:
+    """A script, gone through once; None where something turned out that has to be known from the beginning.
 
     Args:
         script: a function.
         first: what it is given before its arguments: its module.
-        args: tensors and numbers.
+        given: tensors and numbers.
+        known: what earlier ways through it found out, to which this one adds.
+        watch: a capture.
+        held: what the variables hold wherever ways end is added to it (Stager).
+    """
+    stager = Stager(known, watch, held)
+    stager.numbers_given = [stager.new_number(type(each).__name__, each) for each in given if not isinstance(each, Tensor)]
+    numbers = iter(stager.numbers_given)
+    args = (*first, *[each if isinstance(each, Tensor) else next(numbers) for each in given])
+    try:
+        if watch is None:
+            stager.run(script, args)
+        else:
+            watch.run(stager.run, (script, args), {})
+    except Learnt:
+        return None
+    except NotSupportedError:
+        if stager.is_stale:
+            return None
+        raise
+    return stager
+
+
+class Staged:
+    """A script, gone through and captured for arguments of some layouts.
+
+    Args:
+        script: a function.
+        first: what it is given before its arguments: its module.
+        given: tensors and numbers.
+        data: what the library holds; what the script needs is added.
+        pieces: the steps of each piece of the library; those of the script are added.
 
     Attributes:
         statements: what it does (control.py).
-        pieces: the steps of each piece of that.
-        inputs, outputs: layouts, and of numbers their kinds.
         numbers: the arguments that are numbers.
+        outputs: layouts of results, and of numbers their kinds.
         workspace: bytes that a call needs.
-        fixed: why the number of rows cannot be another one.
+        pointers: how many are set at run time.
         messages: of the script's own errors.
+        known: what was found out of it.
+        element_read_at: where it first reads an element of a tensor: (script, node); None where it reads none.
     """
 
-    fixed = "what loops and conditions do depends on all rows"
-
-    def __init__(self, script: Script, first: tuple, args: tuple) -> None:
-        self.data, self.pieces = Data(), []
-        wanted = dict(script.arguments)
-        given = [float(each) if not isinstance(each, Tensor) and wanted.get(name) == FLOAT else each
-                 for name, each in zip(script.places, args)]
-        tensor = next((each for each in args if isinstance(each, Tensor) and each.dim()), None)
-        self.batch = 1 if tensor is None else tensor.shape[0]
-        self.inputs = [each.layout if isinstance(each, Tensor) else type(each).__name__ for each in given]
-        self.first_output = INPUTS + len(args)
-        with no_grad():
-            self._stage(script, first, given)
-
-    def _stage(self, script, first, given):
-        known, ways, tries = Known(), 0, 0
+    def __init__(self, script: Script, first: tuple, given: tuple, data: Data, pieces: list) -> None:
+        self.pieces, self.known = pieces, Known()
+        self.first_output = INPUTS + len(given)
+        ways = tries = 0
         for _ in range(MOST_WAYS):
             watch = Watch() if ways == CALLS - 1 else None
-            stager = Stager(known, watch)
-            numbers = [each if isinstance(each, Tensor) else stager.new_number(type(each).__name__, each) for each in given]
             versions = {id(s): version(s) for s in alive()} if watch is not None else {}
             try:
-                if watch is None:
-                    stager.run(script, (*first, *numbers))
-                else:
-                    watch.run(stager.run, (script, (*first, *numbers)), {})
-            except Learnt:
-                ways = 0
-                continue
+                stager = gone_through(script, first, given, self.known, watch)
             except NotSupportedError:
-                if stager.is_stale:
-                    ways = 0
-                    continue
                 if watch is None or tries == TRIES:
                     raise
                 tries += 1                               # something that died meanwhile may have run code of its own
                 continue
-            ways += 1
-            if watch is not None:
+            ways = 0 if stager is None else ways + 1
+            if stager is not None and watch is not None:
                 break
         else:
             raise RuntimeError("export_native: the script's loops are nested too deeply")
         stager.check_copies()
         watch.memory.close()
-        self.numbers = [each for each in numbers if isinstance(each, Number)]
+        self.numbers, self.element_read_at = stager.numbers_given, stager.element_read_at
         self.outputs, self.messages, self.pointers = stager.results, stager.messages, stager.pointers
-        self._resolve(script, stager, Reader(watch, tuple(given), versions, self.data))
+        self._resolve(script, stager, Reader(watch, given, versions, data))
 
     def _resolve(self, script, stager, reader):
         """Find what all addresses point into."""
@@ -137,6 +145,3 @@ class ScriptProgram:
 
     def _word(self, place):
         return Word(self.first_output + place.number, 0) if isinstance(place, Output) else self.memory.locate(place)
-
-    def __str__(self) -> str:
-        return listing(self.statements)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .batching import Program
+from .arithmetic import HELPERS
 from .control import FIRST_MESSAGE
 from .controlsource import control_of
 from .recording import Assert, Call, Copy, Run, Store
+from .scriptrows import ScriptProgram
 from .words import INPUTS
 
 TYPES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
@@ -148,13 +149,13 @@ static int run_all(struct run *run, int threads) {
 _ROWS = r"""
 /* Blocks of rows, the largest first. */
 static int control(struct run *run) {
-  const char *first[BASES];
+  const char *first[ARGUMENTS];
   number row = 0;
   memcpy(first, run->base, sizeof first);
-  for (int p = 0; p < PIECES; p++)
+  for (int p = 0; p < PLANS; p++)
     for (; run->batch - row >= rows[p]; row += rows[p]) {
-      for (int b = 0; b < BASES; b++) run->base[b] = (const char *)((intptr_t)first[b] + row * row_bytes[b]);
-      int error = run_piece(run, &pieces[p]);
+      for (int b = 0; b < ARGUMENTS; b++) run->base[b] = (const char *)((intptr_t)first[b] + row * row_bytes[b]);
+      int error = RUN_PLAN;
       if (error) return error;
     }
   return NAME_OK;
@@ -253,7 +254,8 @@ def header(name: str, program: Any, note: str) -> str:
                        *[f"#define {big}_RAISED_{i} {FIRST_MESSAGE + i} /* {_comment(text)} */"
                          for i, text in enumerate(program.messages)]])
     rows = f"Sizes are fixed, batch is {program.batch}: {program.fixed}." if program.fixed else \
-        f"batch may be any number: rows are computed in blocks of {program.batch}, and the rest one by one."
+        f"batch may be any number{' from 1 on' if program.least_rows else ''}: rows are computed in blocks of {program.batch}, " \
+        f"and the rest one by one."
     return f"""/* {name}: a program that numtorch exported. {note}
    {rows}
 
@@ -305,14 +307,20 @@ def library(name: str, program: Any, symbols: list[tuple[int, str]], data_file: 
     nulls = " || ".join(f"!{each.name}" for each in arguments if each.count and not each.by_value) or "0"
     sets = "\n".join(f"  run.{each.name} = {each.name};" if each.by_value else
                      f"  run.base[{INPUTS + i}] = (const char *){each.name};" for i, each in enumerate(arguments))
-    wrong = f"batch != {program.batch}" if program.fixed else "batch < 0"
+    wrong = f"batch != {program.batch}" if program.fixed else f"batch < {program.least_rows}"
     steps = ", ".join(str(each.size if program.fixed is None else 0) for each in arguments)
     fields = "\n".join(["  number batch;", *[f"  {each.kind} {each.name};" for each in arguments if each.by_value]])
-    if isinstance(program, Program):
-        control = f"static const number rows[] = {{{', '.join(str(rows) for rows, _ in program.plans)}}};\n" + \
-            f"static const number row_bytes[BASES] = {{{', '.join(['0'] * INPUTS + [steps])}}};\n" + _ROWS
+    if isinstance(program, ScriptProgram):
+        names = ["control"] if program.fixed else ["control0", "control1"]
+        by_value = [f"run->{each.name}" for each in arguments if each.by_value]
+        control = HELPERS + "".join(control_of(plan, by_value, each) for each, (_, plan) in zip(names, program.plans))
+        run_plan = "p == 0 ? control0(run) : control1(run)"
     else:
-        control = control_of(program, [f"run->{each.name}" for each in arguments if each.by_value])
+        control, run_plan = "", "run_piece(run, &pieces[p])"
+    if not isinstance(program, ScriptProgram) or program.fixed is None:
+        control += f"static const number rows[] = {{{', '.join(str(rows) for rows, _ in program.plans)}}};\n" + \
+            f"static const number row_bytes[ARGUMENTS] = {{{', '.join(['0'] * INPUTS + [steps])}}};\n" + \
+            _ROWS.replace("PLANS", str(len(program.plans))).replace("RUN_PLAN", run_plan)
     runner = _RUNNER.replace("CASES", cases).replace("FIELDS", fields).replace("CONTROL", control).replace("NAME_", f"{big}_")
     externs = "".join(f"extern void {symbol}(void);\n" for _, symbol in symbols)
     return f"""#include "{name}.h"
@@ -324,6 +332,7 @@ typedef int64_t number;
 static void (*const kernels[])(void) = {{{", ".join([symbol for _, symbol in symbols] or ["0"])}}};
 {chr(10).join(tables)}
 #define PIECES {len(pieces)}
+#define ARGUMENTS {INPUTS + len(arguments)}
 #define BASES {INPUTS + len(arguments) + program.pointers}
 #define MOST_WORDS {MOST_WORDS}
 #define MOST_THREADS {most}

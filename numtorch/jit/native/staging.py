@@ -66,24 +66,30 @@ class Stager(Loops, Evaluating, Merging):
     Args:
         known: what earlier ways through it found out.
         watch: the capture, or None.
+        held_at_ends: where it is a list, the tensors that all variables hold are added to it, as a list of copies wherever a way
+            through the script ends.
 
     Attributes:
         program: the statements.
+        numbers_given: the arguments that are numbers.
+        element_read_at: where an element of a tensor is first read: (script, node), or None.
         results: of what kind each result is, as the first `return` has it.
         messages: of the script's own errors, from the code FIRST_MESSAGE on.
         is_stale: whether a loop turned out to change what was not known to change: the way through is gone to its end, to find out
             more, and is not the last.
     """
 
-    def __init__(self, known: Known, watch: Any = None) -> None:
+    def __init__(self, known: Known, watch: Any = None, held_at_ends: list | None = None) -> None:
         super().__init__()
-        self.known, self.watch = known, watch
+        self.known, self.watch, self.held_at_ends = known, watch, held_at_ends
+        self.numbers_given: list[Number] = []
+        self.element_read_at: tuple | None = None
         self.program: list = []
         self.block = self.program
         self.frames: list[Frame] = []
         self.nodes: list = []
         self.path: list = []
-        self.labels = self.pointers = self.done = 0
+        self.labels = self.pointers = self.done = self.evaluated = 0
         self.is_stale, self.copies = False, 1
         self.lines: list = []
         self.results: Any = None
@@ -192,6 +198,16 @@ class Stager(Loops, Evaluating, Merging):
             self.into(block, end)
         self.merge(states)
         return bool(states)
+
+    def state(self) -> State:
+        made = super().state()
+        self.look_at(self.leaves(made.held))
+        return made
+
+    def look_at(self, tensors: list) -> None:
+        """Keep copies of tensors, where these are wanted."""
+        if self.held_at_ends is not None:
+            self.held_at_ends.append([each.clone() for each in tensors])
 
     # ------------------------------------------------------------ functions
     def call_script(self, script: Script, args: tuple, kwargs: dict) -> Any:
@@ -384,6 +400,7 @@ class Stager(Loops, Evaluating, Merging):
             self.results, self.form = kinds, form
         elif (kinds, form) != (self.results, self.form):
             self.refuse(f"results are {_listed(kinds)} here, and {_listed(self.results)} at another `return`")
+        self.look_at([each for each in leaves if isinstance(each, Tensor)])
         for number, each in enumerate(leaves):
             if not isinstance(each, Tensor):
                 self.emit(Give(number, each))

@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import sys
+from collections.abc import Iterator
 
 
 class NotSupportedError(RuntimeError):
@@ -48,3 +51,19 @@ def refuse(source: Source, node: ast.AST | None, message: str, kind: type[Except
         kind: the exception's class.
     """
     raise kind(f"{message}:\n{source.at(node)}") from None
+
+
+@contextlib.contextmanager
+def not_too_deep(what: str) -> Iterator[None]:
+    """Say in a sentence that functions call each other, or expressions stand in each other, deeper than Python goes.
+
+    Args:
+        what: is done with them.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise NotSupportedError(
+            f"{what}: functions that call each other, or expressions in each other, are nested too deeply for Python "
+            f"(sys.getrecursionlimit() is {sys.getrecursionlimit()}): write a loop, or fewer levels"
+        ) from None

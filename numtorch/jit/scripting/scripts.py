@@ -9,7 +9,7 @@ from ..graphs.programs import ScriptFunction, ScriptModule
 from .classes import is_script_class
 from .kinds import is_named_tuple
 from .modules import ScriptedFunction, convert
-from .problems import NotSupportedError
+from .problems import NotSupportedError, not_too_deep
 from .units import MODIFIER, Script, Unit
 
 
@@ -47,6 +47,11 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     """
     if isinstance(obj, (ScriptFunction, ScriptModule)):
         return obj
+    with not_too_deep("jit.script"):
+        return _scripted(obj)
+
+
+def _scripted(obj):
     unit = Unit()
     if isinstance(obj, Module):
         made = convert(obj, unit)
