@@ -191,7 +191,7 @@ _LATE = {name: place for place, names in {
     "func": "vmap",
     "futures": "Future",
     "jit.compiling.compiled": "compile",
-    "jit.forking": "fork wait",
+    "jit.scripting.forking": "fork wait",
     "nn.functional": """batch_norm bilinear binary_cross_entropy_with_logits celu celu_ cosine_embedding_loss
         cosine_similarity hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance
         poisson_nll_loss prelu rrelu rrelu_ selu_ threshold_ triplet_margin_loss""",

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Future", "collect_all", "wait_all"]
+_T = TypeVar("_T")
 
 
-class Future:
-    """A result that is set later, once.
+class Future(Generic[_T]):
+    """A result that is set later, once. `Future[Tensor]` says of what type, to type checkers and to scripts.
 
     Args:
         devices: taken for PyTorch's sake.

@@ -234,6 +234,49 @@ class Later(Early):
         self.turns = 2
 
 
+def later(x, n: int):
+    first = torch.jit.fork(helper, x, k=n)
+    rest: list[torch.jit.Future[Tensor]] = []
+    for i in range(n):
+        rest.append(torch.jit.fork(torch.add, x, i))
+    total = torch.jit.wait(first)
+    for each in rest:
+        total = total + torch.jit.wait(each) * first.wait()
+    return total
+
+
+def refuse_negative(x):
+    if bool(x.sum() < 0):
+        raise ValueError("negative")
+    return x
+
+
+def fails_later(x, asks: bool):
+    future = torch.jit.fork(refuse_negative, x)
+    if asks:
+        return torch.jit.wait(future)
+    return x
+
+
+class Forks(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)])
+
+    def scaled(self, x, by: float):
+        return self.layers[0](x) * by
+
+    def forward(self, x):
+        futures: list[torch.jit.Future[Tensor]] = []
+        for layer in self.layers:
+            futures.append(torch.jit.fork(layer, x))
+        other = torch.jit.fork(self.scaled, x, by=0.5)
+        out = torch.jit.wait(other)
+        for future in futures:
+            out = out + torch.jit.wait(future)
+        return out
+
+
 class Block(torch.nn.Module):
     scale: float
 

@@ -5,10 +5,10 @@ graphs     programs as graphs of ops: their text, what runs them, and the ops th
 tracing    the graph of a call; `jit.trace`
 passes     from graphs to cheaper graphs
 compiling  `numtorch.compile`, of the rooms above; `jit.freeze`, `jit.optimize_for_inference`
-scripting  `jit.script`: functions and modules that keep their control flow
+scripting  `jit.script`: functions and modules that keep their control flow; `jit.fork`, `jit.wait`
 native     `jit.export_native`: a captured program or a script as a shared library
 
-A room imports from those above it. Beside them: files (`jit.save`, `jit.load`) and forking (`jit.fork`, `jit.wait`).
+A room imports from those above it. Beside them: files (`jit.save`, `jit.load`).
 """
 import importlib as _importlib
 from typing import Final
@@ -21,7 +21,7 @@ _PUBLIC = {
     "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",
     "scripting.subclasses": "script_method", "scripting.reading": "annotate script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError",
-    "native.exporting": "export_native", "files": "load save", "forking": "Future fork wait",
+    "native.exporting": "export_native", "files": "load save", "scripting.forking": "Future fork wait _fork _wait",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 

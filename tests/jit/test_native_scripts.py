@@ -328,6 +328,17 @@ class Layers(nn.Module):
         return s, h, i, n
 
 
+def grown(x, k: int):
+    return x * k + x * x
+
+
+def forking(x, n: int):
+    first = torch.jit.fork(grown, x, n)
+    while x.sum() < 9:
+        x = x + torch.jit.wait(torch.jit.fork(grown, x, 2))
+    return x, torch.jit.wait(first) + first.wait()
+
+
 class Halting(nn.Module):
     """Each row takes as many steps as it needs, on several threads."""
 
@@ -380,7 +391,7 @@ ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (n
         (skipping, vectors(12, (1, 0), (0.5, 0), (0.9, 0), (0.3, 0), (0.21, 0))),
         (Decoder, [(torch.rand(1, 16) * 4 - 2, start, most) for start in (0, 3, 9) for most in (0, 1, 20, 21)] + [(torch.rand(1, 16), 11, 2)]),
         (beams, [(torch.randn(8, 4, 6).log_softmax(2), n) for n in (8, 0, 3, 9)]), (sorting, vectors(12, (1, 0), (-1, 0))),
-        (named, vectors(4, (1, 0.1), (9, 9))), (several, [(torch.rand(3, 2), n) for n in (2, -1, 0, 3, 5, 7)]),
+        (named, vectors(4, (1, 0.1), (9, 9))), (forking, [(x, n) for (x,) in vectors(3, (1, 0.1), (1, 0.5)) for n in (2, 3)]), (several, [(torch.rand(3, 2), n) for n in (2, -1, 0, 3, 5, 7)]),
         (Layers, [(torch.rand(2, 3, 16, 16) * k,) for k in (1, 3)]), (Halting, [(torch.rand(100, 96) * k - 1,) for k in (1, 0.1, 5)])]
 
 

@@ -27,9 +27,10 @@ ROWS = [                                                 # the program, its argu
     ("booleans", lambda t: (t(2), True, 3)), ("booleans", lambda t: (t(2), False, 3)), ("indexing", lambda t: (t(3, 2),)),
     ("zipped", lambda t: ([t(2), t(2)], [0.5, 2.0])), ("nested", lambda t: (t(4), 4)), ("no_grads", lambda t: (t(3),)),
     ("functional", lambda t: (t(2, 3), t(4, 3), t(4))), ("isinstances", lambda t: (t(2), 3)), ("isinstances", lambda t: (t(2),)),
-    ("dtypes", lambda t: (t(3),)), ("newton", lambda t: (t(3),)), ("points", lambda t: (t(3),))]
+    ("dtypes", lambda t: (t(3),)), ("newton", lambda t: (t(3),)), ("points", lambda t: (t(3),)), ("later", lambda t: (t(3), 3)), ("fails_later", lambda t: (t(3), True))]
 RAISES = [("strings", lambda t: (t(3), "max"), "unknown mode max"), ("strings", lambda t: (t(3, 1),), "expected one dimension, got 2"),
           ("collatz", lambda t: (t(1),), "Expected a value of type 'int' for argument 'n' but instead found type 'Tensor'"),
+          ("fails_later", lambda t: (-t(3), True), "negative"),
           ("early", lambda t: (t(3),), "missing value for argument 'n'"), ("collatz", lambda t: (1, 2), "at most 1 argument")]
 
 
@@ -146,6 +147,12 @@ REFUSED = [                                              # the body, what is sai
     ("return (x, x)[3]", "out of range", True),
     ("break", "outside of a loop", True),
     ("z: Strange = x\n    return z", "no type of a script", True),
+    ("return torch.jit.wait(x)", r"wait\(\) expected a value of type 'Future\[t\]' but instead found type 'Tensor'", True),
+    ("return torch.jit.fork(helper, x) + 1", r"are of types Future\[Tensor\] and int", True),
+    ("return torch.jit.fork(helper, x).done()", "has no attribute or method 'done'", True),
+    ("return torch.jit.fork(helper, x, 'a')", "Expected a value of type 'int' for argument 'k'", True),
+    ("return torch.jit.fork()", "takes the function that is called", True),
+    ("return torch.jit.fork(len(x))", "a value of type int is called", True),
     ("with open('a') as g:\n        return x", "cannot be used as a value|no_grad", True),
 ]
 
@@ -173,7 +180,8 @@ def test_what_is_not_in_the_subset_is_refused_at_its_line(body, message, both, t
             reference.jit.script(made("torch")[1])
 
 
-TEXTS = ["def f(x):\n    return x.__class__", "def f(x):\n    return ().__class__.__bases__", "def f(x):\n    return __import__('os')",
+TEXTS = ["def f(x):\n    return torch.jit.fork(open('a'))", "def f(x):\n    return torch.jit.fork(x)", "def f(x):\n    return torch.jit.load('a')",
+         "def f(x):\n    return torch.jit.fork(x.numpy())", "def f(x):\n    return x.__class__", "def f(x):\n    return ().__class__.__bases__", "def f(x):\n    return __import__('os')",
          "def f(x):\n    return eval('1')", "def f(x):\n    return torch.load('a')", "def f(x):\n    return torch.nn.Linear",
          "def f(x):\n    import os\n    return x", "def f(x, y=print('a')):\n    return x", "def f(x):\n    return x.numpy().tofile('a')",
          "def f(x):\n    return x.register_hook(print)", "def f(x):\n    return '{0.__class__}'.format(x)", "x = 1",
@@ -227,6 +235,41 @@ def test_a_module_as_a_script_computes_what_that_of_pytorch_does(theirs):
     x = argument(torch)(2, 4)
     y = reference.tensor(x.tolist())
     assert flatten(script(x).tolist())[0] == pytest.approx(flatten(their_script(y).tolist())[0], rel=1e-5)
+
+
+def test_what_a_fork_raises_comes_from_waiting_for_it(theirs):
+    """In scripts of both; as Python, fork itself raises."""
+    for library, module in ((torch, programs), (reference, theirs)):
+        script, x = library.jit.script(module.fails_later), -library.ones(2)
+        assert script(x, False).tolist() == [-1, -1]
+        for function in (script, module.fails_later):
+            with pytest.raises(Exception, match="negative"):
+                function(x, True)
+        with pytest.raises(ValueError, match="negative"):
+            module.fails_later(x, False)
+
+
+def test_forks_of_modules_and_methods(theirs):
+    ours, other = programs.Forks(), theirs.Forks()
+    other.load_state_dict({name: reference.tensor(value.tolist()) for name, value in ours.state_dict().items()})
+    x, script = torch.rand(2, 4), torch.jit.script(ours)
+    wanted = reference.jit.script(other)(reference.tensor(x.tolist()))
+    for each in (ours, script, through_file(script)):
+        assert flatten(each(x).tolist())[0] == pytest.approx(flatten(wanted.tolist())[0], rel=1e-5, abs=1e-6)
+    script(x).sum().backward()
+    wanted.sum().backward()
+    assert flatten(ours.layers[0].weight.grad.tolist())[0] == pytest.approx(flatten(other.layers[0].weight.grad.tolist())[0], rel=1e-5)
+
+
+@torch.jit.script
+def waits(future: torch.jit.Future[torch.Tensor]):
+    return future.wait() + 1
+
+
+def test_futures_are_given_and_returned():
+    assert waits(torch.jit.fork(torch.neg, torch.ones(1))).tolist() == [0] and waits.code.startswith("def waits(future: Future[Tensor])")
+    with pytest.raises(RuntimeError, match=r"Future\[Tensor\]"):
+        waits(torch.ones(1))
 
 
 def test_constants_properties_and_empty_containers_of_modules(theirs):

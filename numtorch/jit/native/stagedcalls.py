@@ -16,6 +16,7 @@ from ...tensor import Tensor
 from ..graphs.programs import ScriptFunction
 from ..scripting import vocabulary
 from ..scripting.classes import ScriptClass
+from ..scripting.forking import forked, wait
 from ..scripting.kinds import is_of
 from ..scripting.units import Script
 from . import arithmetic
@@ -37,6 +38,17 @@ class Range:
 
     def known(self) -> range:
         return range(self.start, self.stop, self.step)
+
+
+class Result:
+    """A future of a library, which forks nothing: what was called, it has the result of."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def wait(self) -> Any:
+        """What was called has the result already."""
+        return self.value
 
 
 def is_dynamic(value: Any) -> bool:
@@ -129,6 +141,10 @@ class Calls:
         if function is is_of:
             value, kinds = args
             return is_of(arithmetic.PLACEHOLDER[value.kind] if isinstance(value, Number) else value, kinds)
+        if function is forked:
+            return Result(self.call(args[0], args[1:], kwargs))
+        if function is wait:
+            return args[0].wait()
         name = getattr(function, "__name__", "")
         if vocabulary.BUILTINS.get(name) is function:
             return self._builtin(name, function, args, kwargs)

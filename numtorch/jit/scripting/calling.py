@@ -9,6 +9,7 @@ from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
 from ...nn.modules.parametercontainer import ParameterDict, ParameterList
 from . import vocabulary
+from .forking import forked, wait
 from .grammar import dotted
 from .kinds import (
     ANY,
@@ -267,6 +268,8 @@ class Calling(Objects):
             if script.arguments is not None:
                 self._check_arguments(node, script, kinds)
             return ast.Call(self.bind(script.function), given, keywords), script.result
+        if path in ("torch.jit.fork", "torch.jit.wait"):
+            return self._call_later(node, name == "jit.fork")
         given, keywords, kinds = self._arguments(node)
         if space == "math":
             if not callable(vocabulary.MATH.get(name)):
@@ -282,6 +285,19 @@ class Calling(Objects):
                 ) or kind.name == "Module":
                     self.refuse(each, f"{path}() got a {kind} where a Tensor or a number is expected")
         return ast.Call(self.bind(vocabulary.functions()[name]), given, keywords), vocabulary.result_kind(name)
+
+    def _call_later(self, node, forks):
+        """`torch.jit.fork(function(...))`, as a text has it, and `torch.jit.wait(future)`."""
+        if len(node.args) != 1 or node.keywords:
+            self.refuse(node, "fork() has one call in it" if forks else "wait() takes one future")
+        made, kind = self.expression(node.args[0])
+        if forks:
+            if not isinstance(made, ast.Call):
+                self.refuse(node, "fork() calls a function, a method or a module")
+            return ast.Call(self.bind(forked), [made.func, *made.args], made.keywords), Kind("Future", (kind,))
+        if kind.name not in ("Future", "Any"):
+            self.refuse(node, f"wait() expected a value of type 'Future[t]' but instead found type '{kind}'")
+        return ast.Call(self.bind(wait), [made], []), kind.of[0] if kind.of else ANY
 
     def _call_builtin(self, node, name):
         if name == "annotate" and len(node.args) == 2:
@@ -353,6 +369,8 @@ class Calling(Objects):
             return made, ANY
         if kind == Kind("number") and name == "is_integer":
             return made, BOOL
+        if kind.name == "Future" and name == "wait" and not node.args:
+            return made, kind.of[0]
         if kind.name == "Optional":
             return self.refuse(
                 node, f"'{kind}' object has no attribute or method '{name}': it may be None, test `is not None` first"

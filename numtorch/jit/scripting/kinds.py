@@ -8,6 +8,7 @@ from typing import Any
 
 from ...devices import device
 from ...dtypes import dtype
+from ...futures import Future
 from ...nn.modules.module import Module
 from ...tensor import Tensor
 
@@ -69,7 +70,7 @@ ANY, TENSOR, INT, FLOAT, BOOL, STR, NONE = map(Kind, ("Any", "Tensor", "int", "f
 COMPLEX, DEVICE, DTYPE, NUMBER = map(Kind, ("complex", "device", "dtype", "number"))
 PLAIN = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "str": str, "complex": complex, "NoneType": type(None),
          "device": device, "dtype": dtype, "Module": Module}
-SHAPES = {"List": 1, "Optional": 1, "Dict": 2, "Tuple": None}
+SHAPES = {"List": 1, "Optional": 1, "Future": 1, "Dict": 2, "Tuple": None}
 _SPELLINGS = {"list": "List", "dict": "Dict", "tuple": "Tuple", "None": "NoneType"}
 _NUMBERS = ("bool", "int", "float", "complex", "number")
 
@@ -116,11 +117,11 @@ def parse_kind(node: ast.expr, named: Callable[[ast.expr], Kind | None] = lambda
         if name in ("Any", "number") or (name in PLAIN and name != "Module"):
             return Kind(name)
         if name in SHAPES:
-            if name == "Optional":
-                raise ValueError("Optional says of what: Optional[Tensor]")
+            if name in ("Optional", "Future"):
+                raise ValueError(f"{name} says of what: {name}[Tensor]")
             return Kind(name, {"List": (TENSOR,), "Dict": (STR, TENSOR), "Tuple": ()}[name]) if node.id == name else Kind(name)
         raise ValueError(f"{node.id} is no type of a script; there are Tensor, int, float, bool, str, complex, List[...], "
-                         "Dict[..., ...], Tuple[...], Optional[...], Any")
+                         "Dict[..., ...], Tuple[...], Optional[...], Future[...], Any")
     if isinstance(node, ast.Subscript):
         outer = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
         name = _SPELLINGS.get(outer, outer)
@@ -273,6 +274,8 @@ def accepts(kind: Kind, value: Any) -> bool:
             all(accepts(each, part) for (_, each), part in zip(fields.arguments, value))
     if name == "Object":
         return kind.of[0].accepts(value)
+    if name == "Future":
+        return isinstance(value, Future)
     if name == "float":
         return isinstance(value, (float, int)) and not isinstance(value, bool)
     if name == "int":

@@ -22,6 +22,7 @@ from ..graphs import programs
 from ..tracing.freezing import is_tracing
 from . import vocabulary
 from .classes import is_script_class
+from .forking import fork, wait
 from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node
 from .kinds import UNIT, Kind, is_named_tuple, parse_kind
 from .problems import NotSupportedError, Source, refuse
@@ -246,6 +247,13 @@ class Reader:
                 return ast.Call(ast.Name("hasattr", ast.Load()), [owner, ast.Constant(name)], [])
             if len(node.args) == 2 and name.isidentifier():
                 return ast.Attribute(owner, name, ast.Load())
+        if target is fork:
+            if not node.args or isinstance(node.args[0], ast.Starred):
+                refuse(self.source, node, "fork() takes the function that is called, and what it is called with")
+            called = ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node)
+            return ast.Call(dotted("torch.jit.fork"), [self._expression(called)], [])
+        if target is wait:
+            return ast.Call(dotted("torch.jit.wait"), [self._expression(each) for each in node.args], [])
         if target is super:
             refuse(self.source, node, "super() is not in a script: give the other class's method a name of its own, and call it",
                    NotSupportedError)
