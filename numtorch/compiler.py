@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any
 
 from .jit.capturing.capture import APART
@@ -153,3 +154,8 @@ def cudagraph_mark_step_begin() -> None:
     with `torch.compile(..., reuse_outputs=True)`, whose results stay until the next call: there is nothing to do."""
 
 
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    return importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -297,7 +297,7 @@ PLACES = """. Tensor nn nn.functional nn.init nn.modules nn.parameter nn.utils n
     optim optim.lr_scheduler optim.swa_utils sparse autograd autograd.functional autograd.graph autograd.function autograd.forward_ad
     autograd.profiler jit cuda cuda.amp cuda.sparse utils utils.data utils.checkpoint utils.dlpack utils.tensorboard distributions
     distributions.constraints distributions.transforms distributions.kl amp func cpu accelerator masked signal signal.windows random
-    testing profiler futures fx hub overrides multiprocessing types backends serialization storage functional version""".split()
+    testing profiler futures fx hub overrides compiler multiprocessing types backends serialization storage functional version""".split()
 # What a module of PyTorch's has for its own use and does not list.
 OF_ITS_OWN = {"fft": "Tensor", "distributions.transforms": "softplus", "futures": "S T", "serialization": "T", "storage": "T"}
 
