@@ -8,7 +8,6 @@ from . import __version__
 from .alias.launch import run
 from .commands import cachetool, stubs
 from .commands.reference import page
-from .kernels import processor
 
 
 def main(arguments=None) -> int:
@@ -39,12 +38,13 @@ def main(arguments=None) -> int:
                               description="Compile the commonest kernels, families of them, or all that a program needs, by "
                               "running it; then gather all kernels of the store in one file.")
     warm.add_argument("what", nargs="*", help=f"families, {families} (default: all); or a program, which is run")
-    pack = actions.add_parser("pack", help="build packs of kernels for processors that share their instructions",
-                              description="Build a file of kernels for each baseline of processors. The package numtorch-kernels "
-                              "has them (tools/kernels_wheel.py); where it is installed, they need not be compiled.")
+    pack = actions.add_parser("pack", help="build packs of kernels for processors that share their instructions, and for GPUs",
+                              description="Build a file of kernels for each baseline of processors and architecture of GPUs. The "
+                              "packages numtorch-kernels and numtorch-kernels-cuda have them (tools/kernels_wheel.py); where these "
+                              "are installed, they need not be compiled.")
     pack.add_argument("folder", help="where the files go")
-    pack.add_argument("--for", dest="baselines", metavar="BASELINE", choices=list(processor.BASELINES), action="append", default=[],
-                      help=f"one of {', '.join(processor.BASELINES)} (may be repeated; default: all that can be packed here)")
+    pack.add_argument("--for", dest="baselines", metavar="BASELINE", choices=list(cachetool.PACKED), action="append", default=[],
+                      help=f"one of {', '.join(cachetool.PACKED)} (may be repeated; default: all that can be packed here)")
     pack.add_argument("--family", dest="families", choices=sorted(cachetool.GROUPS), metavar="FAMILY", action="append", default=[],
                       help=f"a family of kernels, {families} (may be repeated; default: all)")
     pack.set_defaults(run=lambda options: cachetool.pack(options.folder, options.baselines, options.families))

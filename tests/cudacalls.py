@@ -99,7 +99,7 @@ sparse.coalesce.keys(3, (1,))
 sparse.coalesce.pointers(2, 2)
 sparse.coalesce.rows(3, 2)
 sparse.coalesce.sum_segments('float32', 2, 3, 1)
-sparse.product.multiply_rows('float32', (0, 2), 3, 3, 2)
+sparse.product.multiply_rows('float32', 'int64', (0, 2), 3, 3, 2)
 sparse.product.sample_products('float32', [(0, 2)], 3, 3, 3)
 """
 

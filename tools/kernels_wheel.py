@@ -1,9 +1,9 @@
-"""The wheels of numtorch-kernels: packs of kernels for processors that share their instructions, one for each architecture and
-version of Python.
+"""The wheels of numtorch-kernels and numtorch-kernels-cuda: packs of kernels for processors that share their instructions, one for
+each architecture and version of Python; and for GPUs, one for each version of Python.
 
     python -m numtorch cache pack packs && python tools/kernels_wheel.py packs dist
 
-They hold data alone. numtorch looks for it under the name `numtorch_kernels` and works without it.
+They hold data alone. numtorch looks for it under the names `numtorch_kernels` and `numtorch_kernels_cuda`, and works without it.
 """
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+from numtorch.kernels.architectures import ARCHITECTURES  # noqa: E402
 from numtorch.kernels.processor import BASELINES  # noqa: E402
 
 LARGEST = 10_000_000                                     # bytes
@@ -32,31 +33,34 @@ def build_all(packs: Path, folder: Path) -> list[Path]:
     groups: dict = {}
     for path in sorted(packs.glob("*.pack")):
         baseline, python, _ = path.name.rsplit(".", 2)
-        groups.setdefault((BASELINES[baseline].machine, python.replace("cpython-", "cp")), []).append(path)
+        for_gpus, python = baseline in ARCHITECTURES, python.replace("cpython-", "cp")
+        tag = f"{python}-none-any" if for_gpus else f"{python}-none-manylinux_2_17_{BASELINES[baseline].machine}"
+        groups.setdefault(("numtorch_kernels_cuda" if for_gpus else "numtorch_kernels", tag), []).append(path)
     if not groups:
         raise SystemExit(f"there is no pack in {packs}")
-    return [_build(found, f"{python}-none-manylinux_2_17_{machine}", folder) for (machine, python), found in groups.items()]
+    return [_build(found, name, tag, folder) for (name, tag), found in groups.items()]
 
 
-def _build(found: list[Path], tag: str, folder: Path) -> Path:
+def _build(found: list[Path], name: str, tag: str, folder: Path) -> Path:
     version = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
-    information = f"numtorch_kernels-{version}.dist-info"
+    what = "GPUs" if name == "numtorch_kernels_cuda" else "processors that share their instructions"
+    information = f"{name}-{version}.dist-info"
     files = {
-        "numtorch_kernels/__init__.py": INIT.encode(),
-        **{f"numtorch_kernels/{path.name}": path.read_bytes() for path in found},
-        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: numtorch-kernels\nVersion: {version}\nSummary: compiled kernels "
-                                   f"of numtorch for processors that share their instructions\nLicense: BSD-3-Clause\n"
+        f"{name}/__init__.py": INIT.encode(),
+        **{f"{name}/{path.name}": path.read_bytes() for path in found},
+        f"{information}/METADATA": f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n"
+                                   f"Summary: compiled kernels of numtorch for {what}\nLicense: BSD-3-Clause\n"
                                    f"Requires-Dist: numtorch=={version}\n".encode(),
         f"{information}/WHEEL": f"Wheel-Version: 1.0\nGenerator: numtorch\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
     }
-    lines = [f"{name},sha256={_digest(content)},{len(content)}" for name, content in files.items()]
+    lines = [f"{place},sha256={_digest(content)},{len(content)}" for place, content in files.items()]
     record = f"{information}/RECORD"
     files[record] = "\n".join([*lines, f"{record},,", ""]).encode()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"numtorch_kernels-{version}-{tag}.whl"
+    path = folder / f"{name}-{version}-{tag}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name)                # of no date: equal packs, equal wheels
+        for place, content in files.items():
+            entry = zipfile.ZipInfo(place)               # of no date: equal packs, equal wheels
             entry.external_attr = 0o100644 << 16
             wheel.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
     if path.stat().st_size > LARGEST:

@@ -2,8 +2,8 @@
 
 Warming runs a program, or small calculations that use the commonest kernels, so that they are compiled and stored, and gathers all
 that is stored into one pack. Sizes do not matter much: they are never part of a kernel, but choose between kernels.
-Packing warms for baselines of processors, each in a process and a store of its own, and leaves a file for each: what the package
-numtorch-kernels is made of (`tools/kernels_wheel.py`).
+Packing warms for baselines of processors and architectures of GPUs, each in a process and a store of its own, and leaves a file for
+each: what the packages numtorch-kernels and numtorch-kernels-cuda are made of (`tools/kernels_wheel.py`).
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import time
 
 import numtorch as torch
 
-from ..kernels import compiler, elsewhere, processor, program, store, threads
+from ..kernels import architectures, compiler, elsewhere, processor, program, store, threads
 from ..kernels.progress import progress, statistics
 
 
@@ -242,10 +242,11 @@ def warm(what=()) -> int:
         names = what or list(GROUPS)
         for number, name in enumerate(names, 1):
             progress.begin(f"[{number}/{len(names)}] {name}: ")
-            GROUPS[name]()
+            with torch.device("cuda" if architectures.chosen() else "cpu"):
+                GROUPS[name]()
     packed = store.pack()
-    if processor.foreign():
-        store.pack(elsewhere.directory())
+    if processor.foreign() or architectures.chosen():
+        packed += store.pack(elsewhere.directory())
     print(f"compiled {statistics.compiled} and loaded {statistics.loaded} kernels in "
           f"{time.perf_counter() - start:.1f} s", end="; ")
     if not packed:
@@ -264,32 +265,48 @@ def _run(program) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
+PACKED = (*processor.BASELINES, *architectures.ARCHITECTURES)
+
+
+def _can_pack(name):
+    return architectures.can_pack() if name in architectures.ARCHITECTURES else processor.can_pack(name)
+
+
+def _packing_for(name):
+    """The environment of a process that packs for a baseline or an architecture."""
+    if name in architectures.ARCHITECTURES:
+        return {"NUMTORCH_CUDA_ARCHITECTURE": name, "NUMBA_ENABLE_CUDASIM": "0"}
+    return {"NUMTORCH_PROCESSOR": name}
+
+
 def pack(folder, baselines=(), families=()) -> int:
-    """Build packs of kernels for baselines of processors: a file each in a folder, which is made.
+    """Build packs of kernels for baselines of processors and architectures of GPUs: a file each in a folder, which is made.
 
     Args:
         folder: where to.
         baselines: which; all that can be packed here by default: those of this architecture whose instructions this processor has,
-            and those of others.
+            those of others, and GPUs where what compiles for them is installed.
         families: the families of kernels in them; all by default.
 
     Returns:
         0, or 1 where one of the baselines cannot be packed here (what is packed is run), or one failed.
     """
-    wanted = list(baselines) or [name for name in processor.BASELINES if processor.can_pack(name)]
+    wanted = list(baselines) or [name for name in PACKED if _can_pack(name)]
     os.makedirs(folder, exist_ok=True)
     status = 0
     for baseline in wanted:
-        if not processor.can_pack(baseline):
-            print(f"this processor does not run {baseline}: nothing is packed for it", file=sys.stderr)
+        if not _can_pack(baseline):
+            for_gpus = baseline in architectures.ARCHITECTURES
+            why = "numtorch[cuda], which compiles for {}, is not installed" if for_gpus else "this processor does not run {}"
+            print(f"{why.format(baseline)}: nothing is packed for it", file=sys.stderr)
             status = 1
             continue
         with tempfile.TemporaryDirectory() as home:
-            environment = {**os.environ, "NUMTORCH_CACHE_DIR": home, "NUMTORCH_PROCESSOR": baseline, "NUMTORCH_NUM_THREADS": "2"}
+            environment = {**os.environ, "NUMTORCH_CACHE_DIR": home, "NUMTORCH_NUM_THREADS": "2", **_packing_for(baseline)}
             done = subprocess.run([sys.executable, "-m", "numtorch", "cache", "warm", *families], env=environment,
                                   stdout=subprocess.DEVNULL)
-            where = os.path.join(home, "packs") if processor.machine() == processor.BASELINES[baseline].machine else \
-                os.path.join(home, "elsewhere", "packs")
+            here = baseline in processor.BASELINES and processor.machine() == processor.BASELINES[baseline].machine
+            where = os.path.join(home, "packs") if here else os.path.join(home, "elsewhere", "packs")
             files = os.listdir(where) if done.returncode == 0 else []
             if len(files) != 1:
                 print(f"{baseline}: warming ended with {done.returncode}", file=sys.stderr)

@@ -3,9 +3,10 @@
 One immutable file a kernel, named by the hash of everything that shaped its machine code (source, argument types, options, compiler
 versions, processor), plus packs: many such entries in one file, to carry about and to keep folders short (kernels load as fast
 either way). Every entry carries its own checksum and is checked when it is read; a file is written beside its place and renamed
-into it, so readers never see half of one and writers never harm each other. A package named numtorch_kernels, where it is
-installed, has packs too, for a baseline of processors: they are asked for what this processor's own store does not have. Where the
-directory cannot be written, kernels are compiled again in each process, which works, only slower.
+into it, so readers never see half of one and writers never harm each other. Packages named numtorch_kernels and
+numtorch_kernels_cuda, where they are installed, have packs too, for baselines of processors and architectures of GPUs: they are
+asked for what the store does not have. Where the directory cannot be written, kernels are compiled again in each process, which
+works, only slower.
 
 What is loaded runs. So nothing is read or written where another user could write: not the folders of the store nor its files may
 belong to anybody but this user or root, or be writable by the group or by all; and the store is never in the working directory.
@@ -24,6 +25,8 @@ import struct
 import sys
 import tempfile
 import time
+
+from .architectures import ARCHITECTURES
 
 try:
     import fcntl
@@ -268,8 +271,8 @@ def _packs(root: str) -> list[_Pack]:
 
 @functools.cache
 def _installed(baseline: str) -> _Pack | None:
-    """The pack for a baseline of processors that an installed package has."""
-    spec = importlib.util.find_spec("numtorch_kernels")
+    """The pack for a baseline of processors, or an architecture of GPUs, that an installed package has."""
+    spec = importlib.util.find_spec("numtorch_kernels_cuda" if baseline in ARCHITECTURES else "numtorch_kernels")
     for folder in spec.submodule_search_locations or () if spec else ():
         path = os.path.join(folder, pack_name(baseline))
         if os.path.exists(path):
@@ -283,7 +286,7 @@ def pack_name(baseline: str) -> str:
 
 
 def load_installed(key: str, baseline: str) -> bytes | None:
-    """The payload under `key` in the installed pack of a baseline, or None where there is none or it is damaged."""
+    """The payload under `key` in the installed pack of a baseline or architecture, or None where there is none or it is damaged."""
     result = _installed(baseline)
     return None if result is None else _unseal(result.get(key))
 

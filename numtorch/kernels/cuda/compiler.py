@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -17,6 +18,7 @@ import numpy as np
 from numba import cuda
 
 from .. import store
+from ..architectures import packed_for
 from ..binding import Names, Target, bind, fingerprint, module_hash
 from ..installed import installed_version
 from ..pointers import element_type
@@ -123,7 +125,7 @@ class Kernel:
         return re.sub(rf"\b{entry}\b", self.symbol, text)
 
     def cubin(self, capability: tuple, variant: str = "") -> bytes:
-        """The kernel's machine code for a compute capability, from the store or made now.
+        """The kernel's machine code for a compute capability: from the store, or the pack of an installed package, or made now.
 
         Args:
             variant: "a" for code that uses what only this architecture has.
@@ -131,13 +133,24 @@ class Kernel:
         packages = ("numba-cuda", "llvmlite", "nvidia-nvvm", "nvidia-nvjitlink")
         toolchain = [module_hash(LOWERING), *map(installed_version, packages)]
         key = hashlib.sha256(repr((self._key, capability, variant, toolchain)).encode()).hexdigest()
-        code = store.load(key)
+        code, architecture = store.load(key), packed_for(capability)
+        if code is None and architecture is not None and not variant:
+            code = store.load_installed(self.packed_key(architecture), architecture)
         if code is None:
-            from cuda.core import Linker, LinkerOptions, ObjectCode
-            options = LinkerOptions(arch="sm_{}{}".format(*capability) + variant)
-            code = bytes(Linker(ObjectCode.from_ptx(self.ptx(capability).encode()), options=options).link("cubin").code)
+            code = self.assembled(capability, variant)
             store.save(key, code)
         return code
+
+    def packed_key(self, architecture: str) -> str:
+        """What packed machine code for an architecture is found under, whatever compiled it."""
+        shaped = sys.implementation.cache_tag, getattr(sys, "abiflags", ""), module_hash(LOWERING), self._key, architecture
+        return hashlib.sha256(repr(shaped).encode()).hexdigest()
+
+    def assembled(self, capability: tuple, variant: str = "") -> bytes:
+        """The kernel's machine code, made now; arguments as for `cubin`."""
+        from cuda.core import Linker, LinkerOptions, ObjectCode
+        options = LinkerOptions(arch="sm_{}{}".format(*capability) + variant)
+        return bytes(Linker(ObjectCode.from_ptx(self.ptx(capability).encode()), options=options).link("cubin").code)
 
 
 _kernels: dict[str, Kernel] = {}

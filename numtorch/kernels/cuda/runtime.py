@@ -1,6 +1,7 @@
-"""The machine that CUDA kernels run on: a GPU, or the simulator when the environment has `NUMBA_ENABLE_CUDASIM=1`.
+"""The machine that CUDA kernels run on: a GPU, or the simulator when the environment has `NUMBA_ENABLE_CUDASIM=1`, or one that
+packs them for another machine when it has a `NUMTORCH_CUDA_ARCHITECTURE` (packing.py).
 
-Both offer the same few things, and everything above uses only these; `index` is a device's number:
+All offer the same few things, and everything above uses only these; `index` is a device's number:
 
     count                                       devices there are
     describe(index)                             (name, compute capability)
@@ -29,6 +30,7 @@ import os
 
 import numpy as np
 
+from .. import architectures
 from .environment import SIMULATED, Unavailable
 
 
@@ -38,6 +40,10 @@ def runtime():
     if _forked[0]:
         raise RuntimeError("Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
                            "'spawn' start method")
+    packed = architectures.chosen()
+    if packed is not None:
+        from .packing import Packing
+        return Packing(packed)
     if SIMULATED:
         from .simulator import Simulator
         return Simulator()
