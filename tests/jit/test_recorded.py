@@ -190,8 +190,10 @@ def test_gradients_of_gradients():
         x = torch.randn(3).requires_grad_()
         out = drawing(x).sum()
     assert recording_of(drawing).programs
+    slope, = torch.autograd.grad(out, x, create_graph=True)
+    assert torch.equal(slope != 0, slope == 4 * x.detach())          # `func.grad` asks for it so
     with pytest.raises(RuntimeError, match="call the function without compile"):
-        torch.autograd.grad(out, x, create_graph=True)
+        torch.autograd.grad(slope.square().sum(), x)
 
 
 @pytest.mark.parametrize("first", ["alone", "dependent"])

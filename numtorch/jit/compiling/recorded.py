@@ -21,14 +21,15 @@ from typing import Any
 import numpy as np
 
 from ...autograd.api import partial_gradients
-from ...autograd.graph import Leaf, Node, attach_outputs, freed_error, restore
+from ...autograd.graph import GraphNode, Leaf, Node, attach_outputs, freed_error, restore
+from ...autograd.graph import Recorded as Once
 from ...autograd.modes import enable_grad, no_grad
 from ...exchange.arrays import raw_array
 from ...ops.core.generator import Generator, default_generator
 from ...ops.creation.fill import zeros
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
-from ...tensor import Tensor, alias, empty
+from ...tensor import Tensor, alias, empty, view_of
 from ...tree import flatten, tensors_in, unflatten
 from ..capturing.capture import Watch
 from ..capturing.reach import Reach, Unfollowed
@@ -116,6 +117,9 @@ class Half:
         return results and results[0]
 
 
+_ONCE = Once("compiled_function")                        # what gradients of calls that cannot be made once more are recorded for
+
+
 class CompiledFunctionBackward(Node):
     """A compiled call on the tape.
 
@@ -162,7 +166,19 @@ class CompiledFunctionBackward(Node):
         return self._to_edges(self.program.differentiate(given + begin))
 
     def differentiable_backward(self, grad):
-        return self._to_edges(self.program.again(self.call, self._begin(grad)))
+        begin = self._begin(grad)
+        if self.program.repeats and self.program.reach.difference() is None:
+            return self._to_edges(self.program.again(self.call, begin))
+        edges = (*[each.node for each in begin], *self.edges)
+        with no_grad():
+            gradients = self.backward(grad)
+        return tuple([None if each is None else view_of(each, each.layout, 0, GraphNode(_ONCE, edges, ())) for each in gradients])
+
+
+@_ONCE.derivative
+def _refuse(node, grad):
+    raise RuntimeError("compile: a gradient of a compiled call that draws random numbers, writes, or reaches what has changed "
+                       "since cannot be differentiated; call the function without compile")
 
 
 class Recorded:
@@ -222,9 +238,6 @@ class Recorded:
     def again(self, call, begin) -> list:
         """Gradients that have graphs: of the call as it is, once more."""
         tensors, args, kwargs = call
-        if not self.repeats or self.reach.difference() is not None:
-            raise RuntimeError("compile: a gradient of a compiled call that draws random numbers, writes, or reaches what has "
-                               "changed since, cannot be differentiated; call the function without compile")
         leaves = [*[tensors[i] for i in self.arguments], *self.reached]
         with enable_grad():
             leaves_of_result, _ = flatten(self.function(*args, **kwargs))
