@@ -540,7 +540,7 @@ def exp_(input: Tensor) -> Tensor:
     """In-place form of `exp`: writes the result into this tensor and returns it."""
 def expand(input: Tensor, *sizes: _Dims, size: _Dims | None = None) -> Tensor:
     """Broadcast to a shape without copying."""
-def expand_copy(input: Tensor, size: _Dims, *, out: Tensor | None = None) -> Tensor:
+def expand_copy(input: Tensor, size: _Dims, *, implicit: _bool = False, out: Tensor | None = None) -> Tensor:
     """What `expand` gives, in memory of its own."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input) - 1, elementwise, without the cancellation near 0."""
@@ -1477,7 +1477,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """A view of complex numbers as pairs of their real and imaginary parts."""
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What `view_as_real` gives, in memory of its own."""
-def view_copy(input: Tensor, size: _Dims, *, out: Tensor | None = None) -> Tensor:
+def view_copy(input: Tensor, size: _Dims | None = None, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """What `view` gives, in memory of its own."""
 def vmap(func: _Callable[..., _Any], in_dims: _Any = 0, out_dims: _Any = 0, randomness: _str = 'error', *, chunk_size: _int | None = None) -> _Callable[..., _Any]:
     """A function that applies `func` to each sample of its arguments, all at once: products become batched products, nothing is a"""

@@ -5,7 +5,7 @@ import math
 from typing import NamedTuple
 
 from .. import linalg as numtorch_linalg
-from ..layout import wrap_dim
+from ..layout import broadcast_shapes, wrap_dim
 from ..ops.core.operands import layout_of
 from ..ops.creation.fill import full
 from ..ops.linalg import matmul as matmul_module
@@ -163,9 +163,8 @@ def solve(x1, x2, /) -> Tensor:
     x1, x2 = arrays(x1, x2)
     if x2.ndim == 1:
         return numtorch_linalg.solve(x1, x2)
-    batch = broadcast_tensors(x1[..., 0, 0], x2[..., 0, 0])[0].shape if x1.ndim > 2 or x2.ndim > 2 else ()
-    x1 = x1.expand(*batch, *x1.shape[-2:])
-    return numtorch_linalg.solve(x1, x2.expand(*batch, *x2.shape[-2:]))
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    return numtorch_linalg.solve(x1.expand(*batch, *x1.shape[-2:]), x2.expand(*batch, *x2.shape[-2:]))
 
 
 def svd(x, /, *, full_matrices: bool = True) -> SVD:

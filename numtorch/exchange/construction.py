@@ -393,13 +393,14 @@ def _untensor(data):
 _INT = {int}
 
 
-def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """`Tensor(data)` as the default dtype, or `Tensor(2, 3)` uninitialised of that shape.
+def _legacy_tensor(*args, size=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """`Tensor(data)` as the default dtype, or `Tensor(2, 3)` uninitialised of that shape, which may be given as `size=(2, 3)`.
 
     Raises:
-        TypeError: a shape and data mixed.
+        TypeError: a shape and data mixed, a number that is neither, or a tensor of another dtype than the one asked for.
     """
     wanted = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    args = (Size(size), *args) if size is not None else tuple([int(a) if isinstance(a, np.integer) else a for a in args])
     if not set(map(type, args)) - _INT or (len(args) == 1 and isinstance(args[0], Size)):
         shape = tuple(args[0]) if args and isinstance(args[0], Size) else args or (0,)
         if any(n < 0 for n in shape):
@@ -407,9 +408,14 @@ def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) 
         out = fresh(Layout.of(wanted, tuple(shape)))
     elif len(args) == 1:
         if isinstance(args[0], Tensor):
-            return alias(args[0]) if dtype is None else make(args[0], dtype)
+            given = args[0].layout.dtype
+            if dtype is not None and given is not wanted:
+                raise TypeError(f"new(): expected data of dtype {wanted}, got a tensor of {given}; convert it: x.to({wanted})")
+            return alias(args[0])
         if hasattr(args[0], "untyped"):                  # a storage, whose memory it takes
             return fresh(Layout.of(wanted, (0,))).set_(args[0])
+        if not hasattr(args[0], "__len__"):
+            raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
         shared = type(args[0]) is np.ndarray and args[0].dtype == wanted.numpy and wanted.numpy is not None
         out = from_numpy(args[0]) if shared else make(args[0], wanted)
     else:

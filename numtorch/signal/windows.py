@@ -9,6 +9,7 @@ import math
 
 from ..dtypes import float32, float64, get_default_dtype
 from ..layout import strided
+from ..ops.core.arguments import integer
 from ..ops.creation.fill import empty, full, ones
 from ..ops.creation.ranges import arange
 from ..ops.pointwise.arithmetic import abs as absolute
@@ -33,6 +34,7 @@ def _made(name, formula, M, sym, dtype, layout, device, requires_grad):
         return empty((0,), dtype=kind, device=device, requires_grad=requires_grad)
     if M == 1:
         return ones((1,), dtype=kind, device=device, requires_grad=requires_grad)
+    M = integer(name, "M", M)
     return formula(arange(M, dtype=kind, device=device), M - 1 if sym else M).requires_grad_(requires_grad)
 
 
@@ -58,6 +60,7 @@ def bartlett(M: int, *, sym: bool = True, dtype=None, layout=strided, device=Non
 
     Raises:
         ValueError: a negative length, another dtype or layout.
+        TypeError: a length that is no int.
 
     Example:
         >>> import numtorch as torch

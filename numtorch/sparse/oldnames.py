@@ -26,8 +26,9 @@ class SparseType(LegacyType):
     is_sparse = True
     layout = sparse_coo
 
-    def __call__(cls, *args, device=None) -> Tensor:
+    def __call__(cls, *args, size=None, device=None) -> Tensor:
         device = device or ("cuda" if cls.is_cuda else "cpu")
+        args = args if size is None else (*args, tuple(size))
         if args and isinstance(args[0], Tensor) and 2 <= len(args) <= 3:
             return sparse_coo_tensor(*args, dtype=cls.dtype, device=device)
         shape = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args

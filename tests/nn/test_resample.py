@@ -352,6 +352,32 @@ def test_errors(call, kind, words):
         call(torch.randn(2, 3, 4, 5))
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic"])
+def test_images_of_bytes(mode):
+    """Elements that are picked, or sums rounded and cut off after each axis: to the last byte PyTorch's, and near exact ones where
+    nothing is cut off."""
+    random = np.random.default_rng(4)
+    peer = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
+    options = [{"antialias": a, "align_corners": c} for a in (False, True) for c in (None, True)] if "bi" in mode else [{}]
+    for shape, size in (((2, 3, 9, 12), (4, 5)), ((1, 4, 5, 7), (11, 20)), ((1, 1, 30, 8), (7, 8)), ((2, 5, 6, 15), (7, 2)), ((1, 3, 4, 4), (4, 4))):
+        image = random.integers(0, 256, shape).astype(np.uint8)
+        image[0] = np.where(image[0] < 128, 0, 255)
+        for more in options:
+            found = F.interpolate(torch.from_numpy(image), size, mode=mode, **more)
+            assert found.dtype is torch.uint8 and found.shape == (*shape[:2], *size)
+            grey = torch.from_numpy(image // 2 + 64)
+            exact = F.interpolate(grey.double(), size, mode=mode, **more)
+            assert abs(F.interpolate(grey, size, mode=mode, **more).double() - exact).max() < 1.5
+            if peer is not None:
+                theirs = peer.nn.functional.interpolate(peer.from_numpy(image), size, mode=mode, **more)
+                np.testing.assert_array_equal(found.numpy(), theirs.numpy())
+    across = F.interpolate(torch.from_numpy(image).to(memory_format=torch.channels_last), (6, 3), mode=mode)
+    assert across.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(across, F.interpolate(torch.from_numpy(image), (6, 3), mode=mode))
+    with pytest.raises(NotImplementedError, match="uint8 in one of the modes"):
+        F.interpolate(torch.from_numpy(image), 3, mode="area")
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 def test_smoothing_what_is_made_smaller(mode):
     x = torch.tensor(np.random.default_rng(3).standard_normal((2, 3, 9, 12)), requires_grad=True)

@@ -114,6 +114,13 @@ def test_hashes_are_the_exclusive_or_of_words(dim):
         np.testing.assert_array_equal(found.numpy(), wanted)
 
 
+def test_there_is_no_hash_of_nothing():
+    for shape, dim, kind in (((0,), 0, IndexError), ((0, 3), (0, 1), IndexError), ((0,), (), RuntimeError)):
+        with pytest.raises(kind, match="hash_tensor"):
+            torch.hash_tensor(torch.ones(shape), dim)
+    assert torch.hash_tensor(torch.ones(0, 3), 1).shape == (0,)
+
+
 # ---------------------------------------------------------------- norms and windows
 def test_norms_with_their_statistics():
     x = torch.from_numpy(rng.standard_normal((2, 4, 3)))
@@ -215,6 +222,15 @@ def test_functions_of_two_tensors_in_python():
     assert x.map2_(torch.tensor([10.0, 20.0]), x, lambda a, b, c: a * b + c).tolist() == [[11, 42], [33, 84]]
     with pytest.raises(RuntimeError, match="map2_"):
         x.map2_(x, x.clone().requires_grad_(), max)
+
+
+def test_functions_in_python_give_numbers():
+    x = torch.ones(2)
+    for call in (lambda: x.apply_(str), lambda: x.map_(x, lambda a, b: None), lambda: x.map_(x.double(), max),
+                 lambda: x.map2_(x, x.long(), max)):
+        with pytest.raises(TypeError, match=r"number|expected torch\.float32"):
+            call()
+    assert x.tolist() == [1, 1]
 
 
 def test_new_takes_a_size():

@@ -106,6 +106,8 @@ CALLS = """
     xp.linalg.inv(M)
     xp.linalg.cholesky(M, upper=True)
     xp.linalg.solve(M, xp.asarray([1.0, 2.0]))
+    xp.linalg.solve(M, xp.zeros((3, 2, 0)))
+    xp.linalg.solve(xp.stack([M, M]), M)
     xp.linalg.trace(X, offset=1)
     xp.linalg.trace(xp.stack([U[:2], U[1:]]))
     xp.linalg.diagonal(X)

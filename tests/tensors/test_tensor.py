@@ -102,6 +102,11 @@ def test_the_class_as_a_constructor():
         torch.Tensor(2, "text")
     with pytest.raises(RuntimeError, match="negative dimension"):
         torch.Tensor(-1)
+    assert torch.FloatTensor(x).data_ptr() == x.data_ptr() and torch.FloatTensor(size=(2, 3)).shape == (2, 3)
+    assert torch.LongTensor(np.int64(3)).shape == (3,)
+    for data in (2.5, None, True, x.double(), x.long()):
+        with pytest.raises(TypeError, match=r"sequence|expected data of dtype"):
+            torch.FloatTensor(data)
 
 
 # ---------------------------------------------------------------- NumPy, both ways

@@ -134,8 +134,8 @@ def check_index(name, index, wanted=EITHER):
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {class_of(index)}")
     if index.layout.dtype not in wanted and (index.layout.numel or wanted is not EITHER):
-        raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got "
-                           f"{index.layout.dtype.name}")
+        kind = IndexError if name == "index_fill" else RuntimeError              # PyTorch's classes
+        raise kind(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got {index.layout.dtype.name}")
     return index
 
 

@@ -9,6 +9,7 @@ from ...devices import cpu, set_default_device
 from ...dtypes import dtype as dtype_class
 from ...dtypes import set_default_dtype
 from ...exchange.construction import make
+from ...exchange.scalars import number
 from ...layout import is_sequence, strided
 from ...tensor import Tensor
 from ..core.backends import placed
@@ -31,8 +32,8 @@ class LegacyType(type):
     is_sparse = False
     layout = strided
 
-    def __call__(cls, *args, device=None) -> Tensor:
-        return Tensor._construct(*args, dtype=cls.dtype, device=device or ("cuda" if cls.is_cuda else None))
+    def __call__(cls, *args, size=None, device=None) -> Tensor:
+        return Tensor._construct(*args, size=size, dtype=cls.dtype, device=device or ("cuda" if cls.is_cuda else None))
 
     def __instancecheck__(cls, value):
         return (isinstance(value, Tensor) and value.layout.dtype is cls.dtype and value.layout.kind == cls.layout.name
@@ -55,7 +56,8 @@ def legacy(kind, place: str, make=LegacyType):
     `isinstance` asks for one.
 
     Args:
-        args: what `tensor` takes, or ints.
+        args: a sequence of numbers, an array, which it shares where the dtype is its own, a tensor of that dtype, or ints.
+        size: the shape as one tuple.
         device: where; {"the current one" if is_cuda else "the CPU"} when None.
 
     Example:
@@ -136,16 +138,19 @@ def new(self, *args, size=None, device=None) -> Tensor:
     """A tensor of this one's dtype: of data, or uninitialised of a shape.
 
     Args:
-        args: a list of data, or a shape as several ints.
+        args: a list of data, a tensor of the same dtype, or a shape as several ints.
         size: the shape as one tuple.
         device: where; that of this tensor when None.
+
+    Raises:
+        TypeError: a tensor of another dtype, or one number that is no int.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1.5]).new([1, 2])
         tensor([1., 2.])
     """
-    return Tensor._construct(*(args if size is None else size), dtype=self.layout.dtype, device=device or self.layout.device)
+    return Tensor._construct(*args, size=size, dtype=self.layout.dtype, device=device or self.layout.device)
 
 
 @method
@@ -156,7 +161,7 @@ def apply_(self, callable) -> Tensor:
         callable: takes a Python number and returns one.
 
     Raises:
-        TypeError: a tensor that is not on the CPU.
+        TypeError: a tensor that is not on the CPU, or what is returned is no number.
         RuntimeError: one that requires grad.
 
     Example:
@@ -168,8 +173,7 @@ def apply_(self, callable) -> Tensor:
         raise TypeError("apply_ is only implemented on CPU tensors")
     if self.node is not None:
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_()")
-    made = [callable(element) for element in self.reshape(-1).tolist()]
-    return copy_(self, make(made, self.layout.dtype).reshape(self.layout.shape))
+    return _mapped(self, callable)
 
 
 @method
@@ -181,7 +185,7 @@ def map_(self, tensor, callable) -> Tensor:
         callable: takes two Python numbers and returns one.
 
     Raises:
-        TypeError: a tensor that is not on the CPU.
+        TypeError: a tensor that is not on the CPU or of another dtype, or what is returned is no number.
         RuntimeError: one that requires grad.
 
     Example:
@@ -194,7 +198,7 @@ def map_(self, tensor, callable) -> Tensor:
     layout_of("map_", tensor, "tensor")
     if self.node is not None or tensor.node is not None:
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_()")
-    return _mapped(self, callable, tensor)
+    return _mapped(self, callable, tensor=tensor)
 
 
 @method
@@ -206,7 +210,7 @@ def map2_(self, x, y, callable) -> Tensor:
         callable: takes three Python numbers and returns one.
 
     Raises:
-        TypeError: a tensor that is not on the CPU.
+        TypeError: a tensor that is not on the CPU or of another dtype, or what is returned is no number.
         RuntimeError: one that requires grad.
 
     Example:
@@ -219,12 +223,20 @@ def map2_(self, x, y, callable) -> Tensor:
     layout_of("map2_", x, "x"), layout_of("map2_", y, "y")
     if self.node is not None or x.node is not None or y.node is not None:
         raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_()")
-    return _mapped(self, callable, x, y)
+    return _mapped(self, callable, x=x, y=y)
 
 
-def _mapped(target, function, *others):
-    columns = [t.expand(target.layout.shape).reshape(-1).tolist() for t in (target, *others)]
-    return copy_(target, make([function(*row) for row in zip(*columns)], target.layout.dtype).reshape(target.layout.shape))
+def _mapped(target, function, **others):
+    layout = target.layout
+    for name, other in others.items():
+        if other.layout.dtype is not layout.dtype:
+            raise TypeError(f"expected {layout.dtype} for argument '{name}', as of what is written, got {other.layout.dtype}")
+    columns = [t.expand(layout.shape).reshape(-1).tolist() for t in (target, *others.values())]
+    made = [function(*row) for row in zip(*columns)]
+    for element in made:
+        if number(element.item() if isinstance(element, Tensor) else element) is None:
+            raise TypeError(f"the function must return a number, not {type(element).__name__}")
+    return copy_(target, make(made, layout.dtype).reshape(layout.shape))
 
 
 # ---------------------------------------------------------------- methods of years ago

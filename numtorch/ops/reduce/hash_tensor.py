@@ -27,10 +27,12 @@ def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0, out=None
         out: a tensor to write the result into.
 
     Returns:
-        uint64 words; 0 where there are no elements.
+        uint64 words.
 
     Raises:
-        RuntimeError: another mode, or complex numbers.
+        RuntimeError: another mode, or all dimensions of a tensor without elements.
+        IndexError: a dimension of extent 0.
+        NotImplementedError: complex numbers.
 
     Example:
         >>> import numtorch as torch
@@ -43,10 +45,14 @@ def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0, out=None
         raise RuntimeError(f"hash_tensor(): unknown mode {mode}, expected 0")
     if layout.dtype.category == 3:
         raise NotImplementedError(f'"hash_tensor" not implemented for \'{layout.dtype.title}\'')
-    words = to_dtype(input.detach(), float64 if layout.dtype.category == 2 else int64)
-    words = view(words.contiguous(), int64)
     given = as_shape((() if dim is None else dim,), "hash_tensor: dim")
     dims = sorted({wrap_dim(d, layout.ndim) for d in given}) or range(layout.ndim)
+    if not layout.numel and not given:
+        raise RuntimeError("hash_tensor(): expected dim for an input without elements")
+    if 0 in [extent for d, extent in enumerate(layout.shape) if d in dims]:
+        raise IndexError("hash_tensor(): expected dimensions with elements to reduce")
+    words = to_dtype(input.detach(), float64 if layout.dtype.category == 2 else int64)
+    words = view(words.contiguous(), int64)
     kept = [n for d, n in enumerate(layout.shape) if d not in dims]
     if layout.numel:
         words = reshape(movedim(words, tuple(dims), tuple(range(len(dims)))), [-1, *kept])

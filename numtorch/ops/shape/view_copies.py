@@ -26,8 +26,8 @@ def _detached(input) -> Tensor:
     return alias(input.detach(), Tensor)
 
 
-def _expanded(input, size) -> Tensor:
-    check_several("expand_copy", "size", size)
+def _expanded(input, size, *, implicit: bool = False) -> Tensor:
+    check_several("expand_copy", "size", size)                     # `implicit` says who asks, which changes nothing
     return views.expand(input, size)
 
 
@@ -36,8 +36,10 @@ def _permuted(input, dims) -> Tensor:
     return views.permute(input, dims)
 
 
-def _viewed(input, size) -> Tensor:
-    return views.view(input, size)
+def _viewed(input, size=None, *, dtype=None) -> Tensor:
+    if (size is None) == (dtype is None):
+        raise TypeError("view_copy(): expected either a size or a dtype")
+    return views.view(input, size if dtype is None else dtype)
 
 
 def copy_of(name, view, arguments, shown, several=False):
@@ -49,7 +51,8 @@ def copy_of(name, view, arguments, shown, several=False):
         arguments, shown: of the example: what it is called with, and what that prints.
         several: whether it gives several views.
     """
-    parameters = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in inspect.signature(view).parameters.values()]
+    parameters = [p if p.kind is p.KEYWORD_ONLY else p.replace(kind=p.POSITIONAL_OR_KEYWORD)
+                  for p in inspect.signature(view).parameters.values()]
     parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
 
     def copy(input, *args, out=None, **kwargs):

@@ -10,7 +10,7 @@ import math
 from ...dtypes import dtype as dtype_type
 from ...dtypes import float64, get_default_dtype
 from ...tensor import Tensor
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, integer
 from ..creation.asked import check_strided
 from ..creation.fill import full, ones
 from ..creation.ranges import arange
@@ -22,6 +22,7 @@ from ..pointwise.elementary import cos, sqrt
 
 def _angles(name, window_length, periodic, dtype, device):
     """Points from 0 to 1 (to the point before it when periodic), or None for windows of at most one point."""
+    window_length = integer(name, "window_length", window_length)
     if window_length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
     kind = dtype or get_default_dtype()

@@ -96,7 +96,7 @@ def _reduced(data, reduce, ends, first, counts, axis, initial):
     start = full((*before, segments + 1, *after), neutral if initial is None else initial, dtype=data.dtype, device=data.device)
     result = narrow(scatter_reduce(start, axis, segment, data, operation), axis, 0, segments)
     if reduce != "mean":
-        return result
+        return result.contiguous()
     counts = reshape(counts, [*before, segments] + [1] * len(after))
     empty = full_like(result, nan) if initial is None else result
     return where(eq(counts, 0), empty, div(result, clamp_min(counts, 1)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import uint8
+from ...dtypes import float32, float64, uint8
 from ...layout import Layout, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.arguments import truth
@@ -19,7 +19,12 @@ from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
 from ..memory.assign import filled
-from ..memory.copies import contiguous
+from ..memory.conversion import to_dtype
+from ..memory.copies import clone, contiguous
+from ..pointwise.arithmetic import add, mul
+from ..pointwise.functions import clamp
+from ..pointwise.rounding import floor
+from ..shape.views import transpose
 
 RESAMPLE = Primitive("resample")
 
@@ -217,7 +222,13 @@ def _smooth(inputs, outputs, scale, name):
     return rows
 
 
-_KINDS = {"regions": _regions, "windows": _windows, "nearest": _nearest, "linear": _linear, "cubic": _cubic, "smooth": _smooth}
+def _as_given(inputs, outputs, rows):
+    return [list(row) for row in rows]
+
+
+_KINDS = {"rows": _as_given, "regions": _regions, "windows": _windows, "nearest": _nearest, "linear": _linear, "cubic": _cubic,
+          "smooth": _smooth}
+_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")             # the modes of images of uint8
 _MODES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,),
           "trilinear": (3,)}
 
@@ -271,7 +282,49 @@ def interpolated(input, mode, sizes, factors, aligned) -> Tensor:
                            f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
     if mode == "area":
         return apply(input, region_maps(input.layout.shape[2:], sizes))
-    return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, aligned))
+    maps = _interpolation(mode, input.layout.shape[2:], sizes, factors, aligned)
+    return _interpolated_bytes(input, maps) if input.layout.dtype is uint8 else apply(input, maps)
+
+
+# ---------------------------------------------------------------- images of bytes
+def _fixed_point(row_weights):
+    """Weights as integers of 15 bits, and the power of two that they are over: the largest that the heaviest allows."""
+    heaviest = max((weight for row in row_weights for weight in row.values()), default=1.0)
+    bits = 0
+    while bits < 22 and int(0.5 + heaviest * (1 << bits + 1)) < 1 << 15:
+        bits += 1
+    unit = 1 << bits
+    rows = [tuple([(at, float(int(w * unit + (0.5 if w >= 0 else -0.5)))) for at, w in row.items()]) for row in row_weights]
+    return tuple(rows), unit
+
+
+@functools.lru_cache(1024)
+def _byte_maps(maps):
+    """For each axis the map of integer weights and what they are over; None for one that keeps its extent."""
+    made = []
+    for inputs, outputs, rows in zip(maps.inputs, maps.outputs, maps.rows()):
+        row_weights: list = [{} for _ in rows]
+        for weights, row in zip(row_weights, rows):
+            for at, weight in row:                       # an edge comes several times
+                weights[at] = weights.get(at, 0.0) + weight
+        fixed, unit = _fixed_point(row_weights)
+        made.append((maps_of("rows", ((inputs, outputs, fixed),)), unit) if inputs != outputs else None)
+    return made
+
+
+def _interpolated_bytes(input, maps):
+    """uint8 under the maps of an interpolation, as PyTorch and Pillow do it: in fixed point, one axis after the other, and rounded
+    to bytes after each."""
+    if maps.kind == "nearest":
+        return to_dtype(apply(to_dtype(input, float32), maps), uint8)
+    high, wide = _byte_maps(maps)
+    x = to_dtype(input, float64)                         # holds the sums of integers exactly
+    for axis, map_and_unit in ((3, wide), (2, high)):
+        if map_and_unit is not None:
+            axis_map, unit = map_and_unit
+            sums = apply(transpose(x, axis, 3), axis_map)
+            x = transpose(clamp(floor(add(mul(sums, 1 / unit), 0.5)), 0, 255), axis, 3)
+    return clone(to_dtype(x, uint8), memory_format=format_of(input.layout) or "contiguous_format")
 
 
 def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None,
@@ -279,7 +332,8 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
     """Images made larger or smaller.
 
     Args:
-        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W), of floating point.
+        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W), of floating point; uint8 in nearest, bilinear and bicubic modes, which
+            is rounded after each axis.
         size: the new extents, or one for all; or
         scale_factor: what to multiply the extents with, one number or one for each.
         mode: `"nearest"`, `"nearest-exact"`, `"linear"` (3-D input), `"bilinear"`, `"bicubic"` (4-D), `"trilinear"` (5-D) or
@@ -313,8 +367,9 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
     if dims not in _MODES[mode]:
         raise NotImplementedError(f"Got {input.layout.ndim}D input, but {mode} mode needs "
                                   f"{' or '.join(f'{d + 2}D' for d in _MODES[mode])} input")
-    if not input.layout.dtype.is_floating_point:
-        raise NotImplementedError(f"interpolate: expected a floating-point dtype, got {input.layout.dtype}")
+    if not input.layout.dtype.is_floating_point and (input.layout.dtype is not uint8 or mode not in _BYTES):
+        raise NotImplementedError(f"interpolate: expected a floating-point dtype, or uint8 in one of the modes "
+                                  f"{', '.join(_BYTES)}, got {input.layout.dtype} in mode {mode!r}")
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
