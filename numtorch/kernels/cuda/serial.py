@@ -21,7 +21,7 @@ from ..pointers import Pointer
 from ..threads import Prepared
 from .capture import refuse
 from .compiler import compile_kernel, cuda, prepare
-from .environment import SIMULATED, THREADS
+from .environment import SMALL, THREADS
 from .runtime import runtime
 
 STATUS, TABLE = 8, 64 * 8                                # bytes of a status, and of a table of addresses (ops/core/status.py)
@@ -117,7 +117,7 @@ class Serial(Elsewhere):
         threads: how many parts a call may have.
     """
 
-    share = 0.0 if SIMULATED else 1 / 1024
+    share = 0.0 if SMALL else 1 / 1024
 
     def __init__(self, device, host, threads):
         self.device, self.host, self.threads = device, host, threads
@@ -135,7 +135,7 @@ class Serial(Elsewhere):
         return staged(made, self.host, self.device) if self.host else made
 
 
-def on_device(planner, host=None, threads=4 if SIMULATED else 4096):
+def on_device(planner, host=None, threads=4 if SMALL else 4096):
     """A planner of the host as one of a device, which takes the device's index as `device`.
 
     Args:

@@ -26,7 +26,7 @@ from ...intrinsics import address_of, as_pointer, float_of, fmax, local_array, o
 from ...threads import Prepared
 from ...vectormath import exp, log
 from ..compiler import compile_kernel, cuda, prepare
-from ..environment import SIMULATED, THREADS
+from ..environment import SMALL, THREADS
 from ..gemm.tiles import bits
 from ..serial import STATE, on_device
 
@@ -37,11 +37,11 @@ BOOL_MASK, FLOAT_MASK = 1, 2
 T = float32                                              # the compute type
 INT = np.int32
 load = store = same
-LANES = 2 if SIMULATED else 16                           # threads of a line, a query's or a key's
+LANES = 2 if SMALL else 16                           # threads of a line, a query's or a key's
 LINES = THREADS // LANES
-TILE = 4 if SIMULATED else 32                            # keys or queries that a block takes at a time
+TILE = 4 if SMALL else 32                            # keys or queries that a block takes at a time
 CELLS = LINES * TILE
-SUMS = 2 if SIMULATED else 8                             # columns that a thread has in registers
+SUMS = 2 if SMALL else 8                             # columns that a thread has in registers
 
 
 def line_of(x, descriptor, place, batch, head, row):

@@ -2,8 +2,10 @@
 
 A block makes a tile of C: for each slice of the depth it brings a tile of A and one of B to shared memory, and each thread adds
 `ROWS * COLUMNS` products a step in registers. A thread's rows and columns are `ROW_THREADS` and `COLUMN_THREADS` apart, so that
-the threads of a warp read neighbouring words of shared memory (no bank twice) and write neighbouring elements of C. The next
-slice is loaded to registers while this one is multiplied, and the two slices of shared memory take turns: one barrier a slice.
+the threads of a warp read neighbouring words of shared memory (no bank twice) and write neighbouring elements of C. Where they
+bring neighbours along the depth, what they write lies in as many rows of shared memory; these are so much longer than the tile that
+it is in different banks. The next slice is loaded to registers while this one is multiplied, and the two slices of shared memory
+take turns: one barrier a slice.
 
 Kernels are compiled for a `Tile`, and bind `element_a`, `element_b` and `place_c`: what A[i, k] and B[k, j] are for a batch's
 number, and where C[i, j] is.
@@ -19,7 +21,7 @@ from numpy import float32, int32, int64
 from ...elementtypes import bindings, compute_type, is_small_integer, same
 from ...intrinsics import float_of
 from ..compiler import compile_kernel, cuda
-from ..environment import SIMULATED, THREADS
+from ..environment import SMALL, THREADS
 
 # The descriptor: sizes, tiles along rows and columns and in all; the epilogue; and then what the elements' functions read.
 SIZE_M, SIZE_N, SIZE_K, TILES_N, TILES, ALL_TILES, EPILOGUE, ALPHA, BETA, BIAS_STEP, ELEMENTS = 0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 12
@@ -30,7 +32,8 @@ INT = int32
 load = store = same
 ROWS, COLUMNS, DEPTH, ROW_THREADS, COLUMN_THREADS = 8, 8, 8, 16, 16
 TILE_M, TILE_N = ROWS * ROW_THREADS, COLUMNS * COLUMN_THREADS
-A_WORDS, B_WORDS = 2 * DEPTH * TILE_M, 2 * DEPTH * TILE_N
+PITCH_A, PITCH_B = TILE_M + 4, TILE_N + 4                # elements of shared memory from step to step of the depth
+A_WORDS, B_WORDS = 2 * DEPTH * PITCH_A, 2 * DEPTH * PITCH_B
 A_ALONG = B_ALONG = True
 
 
@@ -63,6 +66,9 @@ def above_zero(x):
 scalar, rectify = float_scalar, above_zero
 
 
+BANKED = 128                                             # bytes of shared memory that a warp reads or writes at once
+
+
 class Tile(NamedTuple):
     """How a block divides its tile: elements of C a thread has, threads along rows and columns, and the depth of a slice."""
     rows: int
@@ -71,26 +77,34 @@ class Tile(NamedTuple):
     column_threads: int
     depth: int
 
-    def names(self):
-        """What the kernel's constants are."""
-        m, n = self.rows * self.row_threads, self.columns * self.column_threads
+    @property
+    def tall(self):
+        return self.rows * self.row_threads
+
+    @property
+    def wide(self):
+        return self.columns * self.column_threads
+
+    def names(self, itemsize):
+        """What the kernel's constants are, for sums of so many bytes."""
+        m, n = self.tall, self.wide
+        apart = max(1, BANKED // itemsize // self.depth)
+        a, b = 2 * self.depth * (m + apart), 2 * self.depth * (n + apart)
         return dict(ROWS=self.rows, COLUMNS=self.columns, ROW_THREADS=self.row_threads, COLUMN_THREADS=self.column_threads,
-                    DEPTH=self.depth, TILE_M=m, TILE_N=n, A_WORDS=2 * self.depth * m, B_WORDS=2 * self.depth * n,
-                    A_SHARED=2 * self.depth * m + 1, B_SHARED=2 * self.depth * n + 1,
-                    LOADS_A=-(-self.depth * m // THREADS), LOADS_B=-(-self.depth * n // THREADS))
+                    DEPTH=self.depth, TILE_M=m, TILE_N=n, PITCH_A=m + apart, PITCH_B=n + apart, A_WORDS=a, B_WORDS=b,
+                    A_SHARED=a + 1, B_SHARED=b + 1)
 
 
 # By the tile's size, the largest first. In the simulator the same with the few threads that it has.
-TILES_OF = [Tile(2, 2, 2, 2, 2), Tile(1, 1, 2, 2, 4)] if SIMULATED else [Tile(8, 8, 16, 16, 8), Tile(4, 4, 16, 16, 16),
+TILES_OF = [Tile(2, 2, 2, 2, 2), Tile(1, 1, 2, 2, 4)] if SMALL else [Tile(8, 8, 16, 16, 8), Tile(4, 4, 16, 16, 16),
                                                                         Tile(2, 2, 16, 16, 16)]
-FILLED = 1 if SIMULATED else 132                         # tiles that keep every multiprocessor of a large GPU at work
+FILLED = 1 if SMALL else 132                         # tiles that keep every multiprocessor of a large GPU at work
 
 
 def tile_for(m, n, batch):
     """The largest tile of which there are enough, and that is not mostly beyond C."""
     for tile in TILES_OF:
-        tall, wide = tile.rows * tile.row_threads, tile.columns * tile.column_threads
-        if -(-m // tall) * -(-n // wide) * batch >= FILLED and 2 * m > tall and 2 * n > wide:
+        if -(-m // tile.tall) * -(-n // tile.wide) * batch >= FILLED and 2 * m > tile.tall and 2 * n > tile.wide:
             return tile
     return TILES_OF[-1]
 
@@ -135,12 +149,12 @@ def fetch_b(b, e, image, left, first, descriptor):
 def place_a(e, turn):
     """Where that element is in shared memory; behind what is read for one that is none."""
     row, step = row_and_step(e, TILE_M, A_ALONG)
-    return (turn * DEPTH + step) * TILE_M + row if step < DEPTH and row < TILE_M else A_WORDS
+    return (turn * DEPTH + step) * PITCH_A + row if step < DEPTH and row < TILE_M else A_WORDS
 
 
 def place_b(e, turn):
     column, step = row_and_step(e, TILE_N, B_ALONG)
-    return (turn * DEPTH + step) * TILE_N + column if step < DEPTH and column < TILE_N else B_WORDS
+    return (turn * DEPTH + step) * PITCH_B + column if step < DEPTH and column < TILE_N else B_WORDS
 
 
 def bias_row(image, i, descriptor):
@@ -175,8 +189,7 @@ def put(total, c, bias, image, i, j, descriptor):
 def _source(tile):
     """The kernel of a tile. Its sums are variables, and what is done for each of them is written out: an array would be indexed in
     a loop, which the compiler leaves rolled from some size on, and lie in memory."""
-    names = tile.names()
-    loads_a, loads_b = range(names["LOADS_A"]), range(names["LOADS_B"])
+    loads_a, loads_b = (range(-(-tile.depth * lines // THREADS)) for lines in (tile.tall, tile.wide))
     sums = [(r, s) for r in range(tile.rows) for s in range(tile.columns)]
 
     def fetched(depth):
@@ -208,8 +221,8 @@ def _source(tile):
              "            if first < descriptor[SIZE_K]:",
              *["    " + line for line in fetched("first")],
              "            for step in range(DEPTH):",
-             "                a_at = (turn * DEPTH + step) * TILE_M + down",
-             "                b_at = (turn * DEPTH + step) * TILE_N + across",
+             "                a_at = (turn * DEPTH + step) * PITCH_A + down",
+             "                b_at = (turn * DEPTH + step) * PITCH_B + across",
              *[f"                r{r} = a_tile[a_at + {r} * ROW_THREADS]" for r in range(tile.rows)],
              *[f"                c{s} = b_tile[b_at + {s} * COLUMN_THREADS]" for s in range(tile.columns)],
              *[f"                s{r}_{s} = W(s{r}_{s} + r{r} * c{s})" for r, s in sums],
@@ -241,7 +254,7 @@ def tile_kernel(dtype, tile, elements, along=(True, True)):
     number; `along`: whether neighbouring threads load neighbours along the depth of A and of B."""
     work = np.dtype(accumulator(dtype))
     forms = dict(zip(("element_a", "element_b", "place_c", "bias_row"), elements))
-    names = dict(tile.names(), **bindings(dtype), W=work.type, INT=integer_of(work.name), A_ALONG=along[0],
+    names = dict(tile.names(work.itemsize), **bindings(dtype), W=work.type, INT=integer_of(work.name), A_ALONG=along[0],
                  B_ALONG=along[1], scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), **forms)
     if work.kind == "c":
         names["rectify"] = same

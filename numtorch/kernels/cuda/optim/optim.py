@@ -15,14 +15,14 @@ from ...intrinsics import as_pointer, local_array, offset
 from ...pointers import element_type
 from ...threads import NOTHING
 from ..compiler import cuda
-from ..environment import SIMULATED, THREADS
+from ..environment import SMALL, THREADS
 from ..serial import given
 from ..shared.elements import launch, typed
 
 T = W = float32                                          # W: the stored word
 load = store = same
 SHARED = 3                                               # coefficients of every rule: sign, decay, shrink
-CHUNK = 2 * THREADS if SIMULATED else 16 * THREADS       # elements of one parameter that a block has
+CHUNK = 2 * THREADS if SMALL else 16 * THREADS       # elements of one parameter that a block has
 
 
 @functools.cache

@@ -1,0 +1,121 @@
+"""CUDA: what warps ask of memory, in the simulator with blocks as large as a GPU's: bank conflicts of shared memory, and sectors of
+global memory for each that would do (cudaaccesses.py)."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cudaaccesses import bank_conflicts, sectors
+from numba import cuda
+
+# What each kernel of a body may take: of shared memory the times of an access without conflicts, and of global memory the sectors that
+# reads and writes touch for each that would hold what they ask for.
+BOUNDS = {
+    "added": {"kernel": (1, 1, 1)},
+    "product_in_large_tiles": {"product_tiles": (1, 1, 1)},
+    "product_of_transposed": {"product_tiles": (1, 1, 1)},
+    "product_in_small_tiles": {"product_tiles": (1, 1, 1)},
+    "product_of_float64": {"product_tiles": (1, 1, 1)},
+    # lines of 64 bytes that are 80 apart are written by eight lanes at once; a fragment of C has eight rows of eight bytes
+    "product_by_tensor_cores": {"product_warps": (2, 1, 4)},
+    "convolved": {"product_tiles": (1, 1.1, 1.5)},       # images of six columns: lines begin within sectors
+    "softmax_of_long_lines": {"softmax_lines": (1, 1.15, 1.15)},
+    "softmax_of_short_lines": {"softmax_lines": (1, 1, 1)},
+    "layer_norm": {"norm_lines": (1, 1.15, 1.15)},
+    "batch_norm": {"batch_norm_blocks": (1, 1.3, 1.5)},
+    "summed_along_rows": {"reduce_blocks": (1, 1.1, 1)},
+    "running_sums": {"scan_chunks": (1, 4, 4.2)},        # a thread has four neighbours, which the first-level cache keeps for it
+    "sorted": {"make_words": (1, 1.1, 1), "sort_tiles": (4, 1.1, 1), "write_sorted": (1, 2.5, 1)},
+    "embedded": {"take_elements": (1, 1, 1)},
+    "badly": {"badly": (32, 8, 8)},                      # as bad as it gets
+}
+
+
+def badly(x, out, descriptor):
+    """A kernel whose lanes are 32 words from one another, in both memories."""
+    cells = cuda.shared.array(1024, "float32")
+    me = cuda.threadIdx.x
+    if me < 32:
+        cells[32 * me] = x[32 * me]
+        out[32 * me] = cells[32 * me]
+
+
+def bodies(torch):
+    from numtorch.kernels.cuda.gemm import tiles
+    functional = torch.nn.functional
+    tiles.FILLED = 1                                     # large tiles for one block
+    draw = lambda *shape: torch.rand(*shape).cuda()
+
+    def launched():
+        from numtorch.kernels.cuda.compiler import compile_kernel
+        from numtorch.kernels.cuda.shared.elements import launch
+        x, out = draw(1024), draw(1024)
+        plan = launch(compile_kernel(badly, ("float32*", "float32*", "int64*")), [0], 1, 0)
+        plan.call(x.address, out.address, plan.descriptor)
+
+    return {
+        "added": lambda: draw(32, 32) + draw(32, 32),
+        "product_in_large_tiles": lambda: draw(128, 8) @ draw(8, 128),
+        "product_of_transposed": lambda: draw(16, 64).t() @ draw(64, 16).t(),
+        "product_in_small_tiles": lambda: draw(32, 16) @ draw(16, 32),
+        "product_of_float64": lambda: draw(32, 16).double() @ draw(32, 16).double().t(),
+        "product_by_tensor_cores": lambda: draw(64, 32).bfloat16() @ draw(32, 64).bfloat16(),
+        "convolved": lambda: functional.conv2d(draw(1, 4, 8, 8), draw(32, 4, 3, 3)),
+        "softmax_of_long_lines": lambda: draw(2, 300).softmax(1),
+        "softmax_of_short_lines": lambda: draw(32, 40).softmax(1),
+        "layer_norm": lambda: functional.layer_norm(draw(2, 300), (300,)),
+        "batch_norm": lambda: functional.batch_norm(draw(8, 2, 5, 5), None, None, training=True),
+        "summed_along_rows": lambda: draw(4, 300).sum(1),
+        "running_sums": lambda: draw(1, 1100).cumsum(1),
+        "sorted": lambda: draw(1, 1024).sort(1),
+        "embedded": lambda: functional.embedding(torch.tensor([3, 1, 2]).cuda(), draw(5, 64)),
+        "badly": launched,
+    }
+
+
+@pytest.fixture(scope="module")
+def counted():
+    here = Path(__file__).resolve()
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMTORCH_CUDASIM_BLOCKS": "whole",
+                   "PYTHONPATH": os.pathsep.join([*map(str, here.parents[:3]), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, str(here)], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_accesses_are_within_their_bounds(name, counted):
+    for kernel, bounds in BOUNDS[name].items():
+        *found, where = counted[name][kernel]
+        assert all(count <= bound + 0.005 for count, bound in zip(found, bounds)), f"{kernel}: {found} of {bounds}, at {where}"
+        assert all(count > 0.8 * bound for count, bound in zip(found, bounds)), f"{kernel} is better than its bounds by now: {found}"
+
+
+def test_conflicts_are_of_different_words_in_a_bank():
+    row = [4 * lane for lane in range(32)]
+    assert bank_conflicts(row, 4) == bank_conflicts([0] * 32, 4) == bank_conflicts(row[::-1], 4) == 1
+    assert bank_conflicts([2 * place for place in row], 4) == 2 and bank_conflicts([32 * place for place in row], 4) == 32
+    assert bank_conflicts(list(range(32)), 1) == 1                  # four lanes a word
+    assert bank_conflicts([8 * lane for lane in range(32)], 8) == 1              # sixteen lanes at a time
+    assert bank_conflicts([16 * lane for lane in range(32)], 16) == 1 and bank_conflicts([80 * lane for lane in range(8)], 16) == 1
+    assert bank_conflicts([128 * lane for lane in range(8)], 16) == 8
+
+
+def test_sectors_are_of_32_bytes():
+    assert sectors([4 * lane for lane in range(32)], 4) == (4, 4) and sectors([4 + 4 * lane for lane in range(32)], 4) == (5, 4)
+    assert sectors([64 * lane for lane in range(32)], 4) == (32, 4) and sectors([8] * 32, 4) == (1, 1)
+
+
+if __name__ == "__main__":
+    from cudaaccesses import Accesses
+    accesses, found = Accesses(), {}
+    import numtorch
+    for case, body in bodies(numtorch).items():
+        accesses.counts()
+        body()
+        found[case] = accesses.counts()
+    json.dump(found, sys.stdout)

@@ -1,0 +1,125 @@
+"""What warps ask of memory in the simulator of a GPU: bank conflicts in shared memory, and sectors of global memory.
+
+A warp's access is what its lanes ask for at one place of the source, each for the same time: the threads run one after another, so
+their accesses are put together by place (with the calls that led there) and by how often a thread had been there. Shared memory has
+32 banks of four bytes; what a warp asks of one bank in different words comes one after another, of as many lanes at a time as
+ask for 128 bytes together. Global memory comes in sectors of 32 bytes.
+"""
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+BANKS, WORD, SECTOR = 32, 4, 32                          # of shared memory, bytes of a bank's word, bytes of a sector
+
+
+def bank_conflicts(places, nbytes):
+    """How many times longer a warp's access to shared memory takes than if no two lanes met: bytes at which they read or write."""
+    lanes = max(1, BANKS * WORD // max(nbytes, WORD))
+    groups = [places[at:at + lanes] for at in range(0, len(places), lanes)]
+    taken = 0
+    for group in groups:
+        words = {word for place in group for word in range(place // WORD, (place + nbytes - 1) // WORD + 1)}
+        taken += max(np.bincount([word % BANKS for word in words]))
+    return taken / len(groups)
+
+
+def sectors(places, nbytes):
+    """How many sectors a warp's access to global memory touches, and how many would hold what it asks for."""
+    touched = {sector for place in places for sector in range(place // SECTOR, (place + nbytes - 1) // SECTOR + 1)}
+    return len(touched), -(-len(set(places)) * nbytes // SECTOR)
+
+
+class Counts(NamedTuple):
+    """Of one kernel: the most that an access to shared memory takes, and sectors that reads and writes of global memory touch for
+    each that would hold what they ask for; and the line that each is at, the worst."""
+    shared: float
+    reads: float
+    writes: float
+    where: dict
+
+
+class Accesses:
+    """Notes accesses of kernels that are launched, from when it is made; `counts()` are those since it was last asked."""
+
+    def __init__(self):
+        from numtorch.kernels.cuda import simulator
+        from numtorch.kernels.cuda.turns import running
+        self.running, self.noted, self.times = running, defaultdict(list), defaultdict(int)
+        view, note, arrays = simulator.DevicePointer._view, self._note, simulator._Shared
+
+        def seen(pointer, index):
+            if type(pointer) is simulator.DevicePointer and running() is not None:
+                access = sys._getframe(1)
+                note("writes" if access.f_code.co_name == "__setitem__" else "reads", pointer.address + int(index) * pointer.dtype.itemsize,
+                     pointer.dtype.itemsize, access.f_back)
+            return view(pointer, index)
+
+        class Shared(np.ndarray):
+            def __getitem__(self, index):
+                note("shared", int(index) * self.itemsize, self.itemsize, sys._getframe(1))
+                return self.view(np.ndarray)[index]
+
+            def __setitem__(self, index, value):
+                note("shared", int(index) * self.itemsize, self.itemsize, sys._getframe(1))
+                self.view(np.ndarray)[index] = value
+
+        def array(self, shape, dtype):
+            caller = sys._getframe(1)
+            place = caller.f_code, caller.f_lineno
+            if place not in self.arrays:
+                kind = simulator.as_dtype(dtype) if isinstance(dtype, simulator.Type) else dtype
+                self.arrays[place] = np.full(shape * np.dtype(kind).itemsize, 0xFF, np.uint8).view(kind).view(Shared)
+            return self.arrays[place]
+
+        def copy_async(target, source, nbytes):
+            """Sixteen bytes at once, on both sides."""
+            words, at = target
+            note("shared", at * words.itemsize, 16, sys._getframe(1))
+            if nbytes:
+                note("reads", source.address, 16, sys._getframe(1))
+            words.view(np.ndarray)[at:at + 8] = [view(source, i)[0] if 2 * i < nbytes else 0 for i in range(8)]
+
+        def loading(twin):
+            def load(address):
+                words, at = address
+                note("shared", at * words.itemsize, 16, sys._getframe(1))
+                return twin((words.view(np.ndarray), at))
+            return load
+
+        from numtorch.kernels.cuda import warps
+        simulator.DevicePointer._view, arrays.array = seen, array
+        simulator.TWINS.update(copy_async=copy_async, load_matrices=loading(warps.load_matrices.twin),
+                               load_matrices_transposed=loading(warps.load_matrices_transposed.twin))
+
+    def _note(self, what, place, nbytes, frame):
+        block, calls, line = self.running(), [], (frame.f_code.co_name, frame.f_lineno)
+        while frame.f_code.co_filename != "<string>":  # the function around every kernel (compiler.py)
+            calls.append((frame.f_code, frame.f_lineno))  # not f_lasti, which changes as the interpreter specialises
+            frame = frame.f_back
+        number, calls = block.current.number, tuple(calls)
+        self.times[block, number, calls] += 1
+        key = calls[-1][0].co_name, what, line, nbytes, block, number // 32, calls, self.times[block, number, calls]
+        self.noted[key].append((number, place))
+
+    def counts(self):
+        """`Counts` of each kernel, by name. What a descriptor holds is read by all lanes and counts as one sector of one."""
+        worst, touched, least = defaultdict(lambda: (1.0, None)), defaultdict(lambda: [0, 0]), defaultdict(lambda: defaultdict(lambda: [0, 0]))
+        for (kernel, what, line, nbytes, *_), asked in self.noted.items():
+            places = [place for _, place in sorted(asked)]
+            if what == "shared":
+                worst[kernel] = max(worst[kernel], (bank_conflicts(places, nbytes), line), key=lambda each: each[0])
+            else:
+                for sums in (touched[kernel, what], least[kernel][what, line]):
+                    for k, count in enumerate(sectors(places, nbytes)):
+                        sums[k] += count
+        names = {key[0] for key in self.noted}
+        self.noted.clear()
+        self.times.clear()
+        ratio = lambda sums: sums[0] / max(sums[1], 1)
+        return {kernel: Counts(worst[kernel][0], ratio(touched[kernel, "reads"]), ratio(touched[kernel, "writes"]), {
+            "shared": worst[kernel][1], **{f"{what} {line}": ratio(sums) for (what, line), sums in least[kernel].items() if ratio(sums) > 1.5}})
+            for kernel in sorted(names)}
