@@ -31,6 +31,7 @@ from collections import deque
 
 from . import store
 from .binding import DISABLE_JIT
+from .forks import survive_fork
 from .planning import kernels_named
 from .progress import statistics
 
@@ -41,6 +42,7 @@ _expected: deque = deque(maxlen=256)                     # what makes a call, un
 _children: dict = {}                                     # of each the pipe that it holds open, the one that it watches, its calls
 _named_by_children: set = set()                          # the keys of kernels
 _alive: int | None = None                                # in a child: the end of a pipe that closes with the process that forked it
+_one_at_a_time = survive_fork(threading.Lock())          # looks at children and their pipes
 
 
 def patience() -> float:
@@ -81,17 +83,20 @@ def expect(call) -> None:
 
 def start() -> None:
     """Give what is expected to a child, where one may be made."""
-    if _alive is not None:                               # a child: what it was told of others is closed
+    if _alive is not None or not _one_at_a_time.acquire(blocking=False):
         return
-    _hear()
-    if not _expected or len(_children) >= _most() or not _others_wait() or _is_child():
-        return
-    calls = [*_expected]
-    _expected.clear()
-    for _, others in _children.values():
-        calls[:0] = others
-    with contextlib.suppress(OSError):                   # no more processes or files: then nothing is compiled ahead
-        _fork(calls)
+    try:
+        _hear()
+        if not _expected or len(_children) >= _most() or not _others_wait() or _is_child():
+            return
+        calls = [*_expected]
+        _expected.clear()
+        for _, others in _children.values():
+            calls[:0] = others
+        with contextlib.suppress(OSError):               # no more processes or files: then nothing is compiled ahead
+            _fork(calls)
+    finally:
+        _one_at_a_time.release()
 
 
 def number_to_come(made) -> int:
@@ -100,8 +105,11 @@ def number_to_come(made) -> int:
     Args:
         made: the keys of those that there are.
     """
-    if _alive is None:
-        _hear()
+    if _alive is None and _one_at_a_time.acquire(blocking=False):
+        try:
+            _hear()
+        finally:
+            _one_at_a_time.release()
     return len(_named_by_children.difference(made))
 
 
@@ -127,6 +135,18 @@ def _is_child():
     return multiprocessing is not None and multiprocessing.parent_process() is not None
 
 
+def _leave_children():
+    """In a process that the program forked: the children are its parent's."""
+    for living, (ours, _) in _children.items():
+        os.close(living)
+        os.close(ours)
+    _children.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_children)
+
+
 def _silent_fork():
     """`os.fork` without the warnings of Python and other libraries that threads are not forked: those of kernels are made anew."""
     with warnings.catch_warnings():
@@ -137,6 +157,7 @@ def _silent_fork():
 def _fork(calls):
     living, held = os.pipe()                             # the child holds `held`: when it ends, `living` reads as closed
     watched, ours = os.pipe()                            # and the other way round
+    from_the_end = bool(_children)
     child = _silent_fork()
     if child:
         os.close(held)
@@ -146,12 +167,12 @@ def _fork(calls):
         return
     try:
         if not _silent_fork():                           # a grandchild is nobody's to wait for
-            _make(calls, held, watched)
+            _make(calls, held, watched, from_the_end)
     finally:
         os._exit(0)
 
 
-def _make(calls, held, watched):
+def _make(calls, held, watched, from_the_end):
     global _alive
     _alive = watched
     os.setsid()
@@ -172,7 +193,7 @@ def _make(calls, held, watched):
     with contextlib.suppress(OSError):                   # so many that the pipe is full
         os.write(held, "".join(f"{key}\n" for key in named).encode())
     kernels = [*named.values()]
-    for kernel in reversed(kernels) if _children else kernels:
+    for kernel in reversed(kernels) if from_the_end else kernels:
         _end_with_parent()
         with contextlib.suppress(Exception):             # another compiles it, or it cannot be compiled
             kernel.make()

@@ -1,14 +1,17 @@
 """Kernels that are compiled ahead by forked processes, and which of several processes compiles one."""
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from numtorch.kernels import store
+from numtorch.kernels import ahead, store
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks")
 
@@ -32,10 +35,10 @@ print(statistics.compiled, statistics.loaded, len(ahead._children))
 """
 
 
-def step(folder, ahead, before="", after=""):
+def step(folder, most, before="", after=""):
     """What a process says that takes the step with a store of its own."""
     done = subprocess.run([sys.executable, "-c", STEP.format(before=before, after=after)], capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "NUMTORCH_CACHE_DIR": str(folder), "NUMTORCH_COMPILE_AHEAD": ahead,
+                          env={**os.environ, "NUMTORCH_CACHE_DIR": str(folder), "NUMTORCH_COMPILE_AHEAD": most,
                                "NUMTORCH_NUM_THREADS": "1"})
     assert done.returncode == 0 and not done.stderr, done.stderr
     values, counts = done.stdout.splitlines()
@@ -194,7 +197,6 @@ def test_a_modules_call_is_foreseen_whole(name):
 
 def test_a_second_child_looks_at_no_other(monkeypatch):
     """It has the first one's pipes closed. What is expected in it comes after what it was given."""
-    from numtorch.kernels import ahead
     made, (watched, held), (gone, _) = [], os.pipe(), os.pipe()
     os.close(gone)
     monkeypatch.setattr(ahead, "_expected", ahead._expected.copy())
@@ -207,7 +209,6 @@ def test_a_second_child_looks_at_no_other(monkeypatch):
 
 def test_children_say_what_is_to_come(monkeypatch, tmp_path):
     """A child names three kernels, of which one is made; the others are to come, and stay so when it has ended."""
-    from numtorch.kernels import ahead
     living, held = os.pipe()
     watched, ours = os.pipe()
     monkeypatch.setattr(ahead, "_children", {living: (ours, [])})
@@ -320,7 +321,6 @@ def test_what_is_expected_is_not_kept(monkeypatch):
     """Where no child may be made, models and optimisers still end, and the list of calls has an end."""
     import weakref
 
-    from numtorch.kernels import ahead
 
     class Model:
         def call(self):
@@ -335,3 +335,47 @@ def test_what_is_expected_is_not_kept(monkeypatch):
     for _ in range(1000):
         ahead.expect(len)
     assert len(ahead._expected) == 256
+
+
+def test_one_thread_at_a_time_hears_of_children(monkeypatch):
+    """Two that saw the end of the same child would close its pipe twice, and then a file of the program's."""
+    living, written = os.pipe()
+    held, watched = os.pipe()
+    os.close(written)
+    together, wrong = threading.Barrier(2), []
+
+    def look(*arguments):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait(0.5)                           # where two look, both have seen it
+        return [living], [], []
+
+    def hear(call):
+        try:
+            call()
+        except OSError as error:
+            wrong.append(error)
+    monkeypatch.setattr(ahead, "_children", {living: (held, [])})
+    monkeypatch.setattr(ahead, "select", SimpleNamespace(select=look))
+    threads = [threading.Thread(target=hear, args=(call,)) for call in (ahead.start, lambda: ahead.number_to_come(()))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os.close(watched)
+    assert not wrong and not ahead._children
+
+
+def test_a_fork_of_the_program_leaves_the_children_to_its_parent(monkeypatch):
+    living, written = os.pipe()
+    watched, held = os.pipe()
+    monkeypatch.setattr(ahead, "_children", {living: (held, [])})
+    child = os.fork()
+    if not child:
+        try:
+            os.fstat(held)
+        except OSError:
+            os._exit(len(ahead._children))
+        os._exit(99)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 and ahead._children
+    for end in (living, written, watched, held):
+        os.close(end)
