@@ -227,6 +227,36 @@ class Net(torch.nn.Module):
         return {"logits": self.fc(h.flatten(1)) * scale, "hidden": h}
 
 
+def _normed():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).double().eval()
+
+
+@pytest.mark.parametrize("transform", ["vmap", "gradients", "hessian", "grad"])
+def test_transforms_of_traces(transform):
+    """`vmap` has a trace for one sample, whatever it was made with, and grad goes through it."""
+    net = _normed()
+    traced, x = torch.jit.trace(net, torch.randn(5, 3, dtype=torch.float64)), torch.randn(4, 2, 3, dtype=torch.float64)
+    with_transform = {
+        "vmap": lambda f: torch.func.vmap(f)(x), "grad": lambda f: torch.func.grad(lambda z: f(z).sin().sum())(x[0]),
+        "gradients": lambda f: torch.func.vmap(torch.func.grad(lambda z: f(z).sin().sum()))(x),
+        "hessian": lambda f: torch.func.hessian(lambda z: f(z).sin().sum())(x[0])}[transform]
+    torch.testing.assert_close(with_transform(traced), with_transform(net))
+    torch.testing.assert_close(traced(x[0]), net(x[0]))
+
+
+def test_a_traced_module_that_moved_is_traced_again_where_it_is():
+    """Its buffers are others then than those of the module that was traced."""
+    net = _normed()
+    traced = torch.jit.trace(net, torch.randn(5, 3, dtype=torch.float64))
+    half = copy.deepcopy(net).float()
+    x = torch.randn(6, 3)
+    torch.testing.assert_close(traced.float()(x), half(x))
+    result = traced.to("meta")(torch.empty(7, 3, device="meta"))
+    assert result.shape == (7, 2) and result.device.type == "meta"
+    assert net[1].running_mean.device.type == "cpu"
+
+
 @pytest.mark.parametrize("training", (True, False))
 def test_modules_are_traced_saved_and_loaded(training, tmp_path):
     """Parameters train, buffers move on, other layouts are traced again; a file needs no source."""

@@ -5,11 +5,13 @@ import copy
 import functools
 from typing import Any
 
+from ...func.levels import Wrapping
+from ...layout import Layout
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...ops.core.primitive import is_ours
 from ...serialization import save as save_file
-from ...tensor import Tensor
+from ...tensor import Tensor, empty
 from ...tree import map_tensors, tensors_in
 from .decompose import decomposed
 from .graph import Graph, shown
@@ -78,6 +80,10 @@ class Program:
             RuntimeError: arguments of other types, where the source is absent.
         """
         tensors, structure = list(tensors_in(args)), structure_of(args)
+        given = tensors
+        if any(isinstance(tensor.layout, Wrapping) and not tensor.layout.has_values for tensor in tensors):
+            args = map_tensors(_sample, args)            # the graph of one sample, which then runs for all
+            tensors = list(tensors_in(args))
         key = repr(structure), *[tensor.layout for tensor in tensors]
         interpreter = self.known.get(key)
         if interpreter is None and structure == self.structure and len(tensors) == len(self.graph.inputs):
@@ -90,7 +96,15 @@ class Program:
                                    f"not here; got ({got})")
             graph = self.again(args)
             interpreter = self.known[key] = self.known[self._key(graph, structure)] = Interpreter(graph, self.constants)
-        return interpreter.run(*tensors)
+        return interpreter.run(*given)
+
+
+def _sample(tensor):
+    """What stands for a sample of `vmap` in a trace: zeros that lie densely."""
+    layout = tensor.layout
+    if not isinstance(layout, Wrapping):
+        return tensor
+    return empty(Layout.of(layout.dtype, layout.shape, device=layout.device)).zero_().requires_grad_(tensor.requires_grad)
 
 
 class ScriptFunction:

@@ -6,10 +6,10 @@ import warnings
 from typing import Any
 
 from ...autograd.modes import no_grad
+from ...func.modules import functional_call
 from ...nn.modules.module import Module
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
-from ...tensor import Tensor
 from ...testing import assert_close
 from ...tree import map_tensors, tensors_in
 from ..graphs.programs import Held, Program, ScriptFunction, ScriptModule, module_of, structure_of
@@ -53,20 +53,16 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         return func
     args = _arguments(func, example_inputs, example_kwarg_inputs)
     names = _parameters_of(func.forward if isinstance(func, Module) else func)
-    held: dict[str, Tensor] = {}
     if isinstance(func, Module):
-        held = dict([*func.named_parameters(), *func.named_buffers()])
-
-    def graph_of(given):
-        return trace_graph(func, given, held, argument_names=names)
-    if isinstance(func, Module):
-        graph = graph_of(args)
+        held = _held_by(func)
+        graph = trace_graph(func, args, held, argument_names=names)
         others = {name: tensor for name, tensor in graph.constants.items() if name not in held}
         traced: Any = module_of(held, type(func).__name__)
 
         def again(given):
-            result = graph_of(given)
-            others.update((name, tensor) for name, tensor in result.constants.items() if name not in held)
+            now = _held_by(traced)                       # which may have gone to another device since
+            result = trace_graph(lambda *args: functional_call(func, now, args), given, now, argument_names=names)
+            others.update((name, tensor) for name, tensor in result.constants.items() if name not in now)
             return result
         traced._program = Program(graph, structure_of(args), again, Held(traced, others))
         traced.training = func.training
@@ -74,6 +70,8 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
             if name:
                 module.training = func.get_submodule(name).training
     else:
+        def graph_of(given):
+            return trace_graph(func, given, argument_names=names)
         traced = ScriptFunction(Program(graph_of(args), structure_of(args), graph_of), getattr(func, "__name__", "traced"))
     if check_trace:
         with no_grad():
@@ -101,6 +99,10 @@ def trace_module(mod: Module, inputs: dict, **options: Any) -> Any:
     if list(inputs) != ["forward"]:
         raise NotImplementedError(f"jit.trace_module: expected inputs of `forward`, got {sorted(inputs)}")
     return trace(mod, inputs["forward"], **options)
+
+
+def _held_by(module):
+    return dict([*module.named_parameters(), *module.named_buffers()])
 
 
 def _tuple(inputs):
