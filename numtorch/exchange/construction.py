@@ -211,8 +211,9 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     else:
         array, kind, source_words, natural = _as_array(data)
     wanted = dtypes.as_dtype(dtype) if dtype is not None else natural
-    if array.dtype.kind in "iu" and wanted.category == 1 and wanted is not int64 and array.size and type(data) in _PLAIN:
-        for value in (int(array.min()), int(array.max())):
+    if wanted.category == 1 and array.size and type(data) in _PLAIN and (
+            array.dtype.kind == "f" or (array.dtype.kind in "iu" and wanted is not int64)):
+        for value in (array.min(), array.max()):
             check_fits(value, wanted)                    # NumPy would wrap it around
     if wanted.category < 3 and natural.is_complex and not isinstance(data, (Tensor, np.ndarray)):
         raise TypeError("must be real number, not complex")
@@ -229,7 +230,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     return out.requires_grad_() if requires_grad else out
 
 
-_TENSORS, _PLAIN = {Tensor}, (list, tuple, int)
+_TENSORS, _PLAIN = {Tensor}, (list, tuple, int, float)
 _FORMATS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}
 _CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2, frozenset(): 2}
 

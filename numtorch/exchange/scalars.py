@@ -38,9 +38,11 @@ def check_fits(value, dtype: dtype) -> None:
     else:
         fits = True
     if dtype.category == 1:
-        bits = 8 * dtype.itemsize                        # a negative number may wrap around in an unsigned dtype, as in PyTorch
-        high = 1 << bits if not dtype.is_signed else 1 << bits - 1
-        fits = fits and (-high - dtype.is_signed < value < high)
+        high = 1 << 8 * dtype.itemsize - dtype.is_signed
+        if type(value) is float:                         # before its fraction is cut off
+            fits = fits and -high * dtype.is_signed <= value <= high - 1
+        else:                                            # a negative int may wrap around in an unsigned dtype, as in PyTorch
+            fits = fits and -high - dtype.is_signed < value < high
     elif dtype.category == 2 and fits and -inf < value < inf:
         fits = -_LARGEST[dtype.name] <= value <= _LARGEST[dtype.name]
     if not fits:

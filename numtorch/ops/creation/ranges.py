@@ -7,7 +7,7 @@ import numpy as np
 
 from ...devices import cpu
 from ...dtypes import as_dtype, float64, get_default_dtype, int64
-from ...exchange.scalars import number, python_number
+from ...exchange.scalars import check_fits, number, python_number
 from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, fresh
@@ -59,6 +59,16 @@ def _plain(value):
     if isinstance(value, np.generic):
         return python_number(value)
     return value.item() if hasattr(value, "item") else value   # tensors and arrays of one number
+
+
+def _wrapped(bound, kind):
+    """A bound as an integer of a dtype: cut off, and a negative one of an unsigned dtype around its limit.
+
+    Raises:
+        RuntimeError: it does not fit.
+    """
+    check_fits(bound, kind)
+    return int(bound) if kind.is_signed else int(bound) % (1 << 8 * kind.itemsize)
 
 
 def _whole(start, end, step, kind):
@@ -146,8 +156,14 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
         check_strided("range", layout)
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is not None and as_dtype(dtype).category == 1:
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise RuntimeError("step must be nonzero")
     count = math.floor((end - start) / step) + 1
     made = _count(layout_for("range", (count,), dtype, device), float(start), end, step, count)
     return finish_made(made, requires_grad, out, dtype)
@@ -182,10 +198,12 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
     if kind.category < natural.category and natural.is_complex:
         raise RuntimeError(f"linspace: inferred dtype {natural} can't be safely cast to passed dtype {kind}")
     if kind.category == 1:                               # which PyTorch takes the bounds for, too
-        start, end = int(start), int(end)
+        start = _wrapped(start, kind)
+        end = _wrapped(end, kind) if steps > 1 else start
     if kind.category in (1, 2):
         step = (end - start) / (steps - 1) if steps > 1 else 0
-        made = _count(layout_for("linspace", (steps,), kind, device), float(start), end, step, (steps + 1) // 2)
+        half = steps // 2 if steps > 1 else 1            # the middle one is counted from the end, which shows where it is cut off
+        made = _count(layout_for("linspace", (steps,), kind, device), float(start), end, step, half)
         return finish_made(made, requires_grad, out, dtype)
     if kind.category == 0:
         raise NotImplementedError(f'"linspace_cpu" not implemented for \'{kind.title}\'')

@@ -9,6 +9,7 @@ from inspect import cleandoc
 from ...autograd.graph import GraphNode, recording
 from ...autograd.writes import check_mode, mark_written
 from ...dtypes import int32, int64
+from ...exchange.scalars import check_fits
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
@@ -160,9 +161,12 @@ def begin_write(name, self, *sources):
 
 
 def number_like(value, layout):
-    """A number that is written among others, as these are. Raises RuntimeError for a complex one among real ones."""
+    """A number that is written among others, as these are. Raises RuntimeError for a complex one among real ones, and for one of
+    Python's that they cannot be."""
     if value.layout.dtype.is_complex and not layout.dtype.is_complex:
         raise RuntimeError(f"value cannot be converted to type {layout.dtype.name} without overflow: it is complex")
+    if value.layout.weak:
+        check_fits(value.item(), layout.dtype)
     return to_dtype(to_device(value, layout.device), layout.dtype)
 
 

@@ -29,8 +29,8 @@ class LinAlgError(RuntimeError):
     """
 
 
-def matrices(name, x, square=False):
-    """Check that a tensor holds matrices of floating-point or complex numbers.
+def matrices(name, x, square=False, floats=True):
+    """Check that a tensor holds matrices, and where `floats`, of floating-point or complex numbers.
 
     Raises:
         TypeError: not a tensor.
@@ -38,17 +38,17 @@ def matrices(name, x, square=False):
     """
     if not isinstance(x, Tensor):
         raise not_a_tensor(f"linalg_{name}", x)
-    check(name, x.layout, square)
+    check(name, x.layout, square, floats)
 
 
-def check(name, layout, square=False):
-    """Check that a layout is that of matrices of floating-point or complex numbers where NumPy can read them, or nothing has to."""
+def check(name, layout, square=False, floats=True):
+    """Check that a layout is that of matrices, and where `floats`, of floating-point or complex numbers that NumPy can read."""
     if layout.ndim < 2:
         raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
     if square and layout.shape[-1] != layout.shape[-2]:
         raise RuntimeError(f"linalg.{name}: A must be batches of square matrices, but they are {layout.shape[-2]} by "
                            f"{layout.shape[-1]} matrices")
-    if layout.dtype.category < 2 or layout.dtype.to_real().itemsize < 4:
+    if floats and (layout.dtype.category < 2 or layout.dtype.to_real().itemsize < 4):
         raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {layout.dtype.title}")
 
 

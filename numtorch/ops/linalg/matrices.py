@@ -216,7 +216,7 @@ def matrix_power(input, n: int, *, out=None) -> Tensor:
     """Square matrices times themselves, n times; inverted first for a negative n.
 
     Args:
-        input: (*, n, n).
+        input: (*, n, n); of integers for an exponent that is not negative.
         n: the exponent; 0 gives the identity.
         out: a tensor to write the result to.
 
@@ -230,7 +230,7 @@ def matrix_power(input, n: int, *, out=None) -> Tensor:
                 [0., 1.]])
     """
     n = integer("matrix_power", "n", n)
-    lapack.matrices("matrix_power", input, square=True)
+    lapack.matrices("matrix_power", input, square=True, floats=n < 0)
     if n == 0:
         return into(out, copy_(clone(input), expand(_identity(input), input.layout.shape)))     # recorded, with a gradient of 0
     if n < 0:

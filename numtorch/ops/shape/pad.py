@@ -4,6 +4,7 @@ from __future__ import annotations
 from functools import partial
 
 from ...autograd.graph import GraphNode, recording
+from ...exchange.scalars import check_fits
 from ...layout import Layout, format_of, formatted, ints, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import integer, scalar
@@ -148,6 +149,8 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
             raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
         if isinstance(value, complex) and not layout.dtype.is_complex:
             raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
+    if layout.dtype.category == 1 and type(value) in (int, float):
+        check_fits(float(value), layout.dtype)           # a float to PyTorch
     value = NOTHING if value is None else to_dtype(as_operand("pad", value), layout.dtype)
     try:
         plan = PADS[mode].plans.get((layout, value.layout, pad))
