@@ -64,14 +64,16 @@ class Node:
         keeps: of the tensors that the call saves for its derivative by `wanted`, those that are results.
         wanted: the places of the inputs by which it is differentiable there.
         draws: whether it moves a stream of random numbers on.
+        module: (path, class) of the module that made the call, where a graph of torch.fx was traced; else None.
     """
 
-    __slots__ = ("op", "inputs", "attributes", "outputs", "writes", "keeps", "wanted", "draws")
+    __slots__ = ("op", "inputs", "attributes", "outputs", "writes", "keeps", "wanted", "draws", "module")
 
     def __init__(self, op, inputs, attributes=(), writes=(), keeps=(), wanted=(), draws=False) -> None:
         self.op, self.inputs, self.attributes = op, list(inputs), tuple(attributes)
         self.writes, self.keeps, self.wanted = tuple(writes), tuple(keeps), tuple(wanted)
         self.draws, self.outputs = draws, list[Value]()
+        self.module: tuple[str, type] | None = None
 
     def values(self) -> list[Value]:
         """The inputs that are values."""
@@ -270,6 +272,7 @@ class Graph:
         for node in self.nodes:
             copied = Node(node.op, [new.get(v, v) if isinstance(v, Value) else v for v in node.inputs], node.attributes,
                           node.writes, node.keeps, node.wanted, node.draws)
+            copied.module = node.module
             new.update(zip(node.outputs, made.call(copied, [v.layout for v in node.outputs], [v.name for v in node.outputs])))
         made.results, made.form = [new[r] if isinstance(r, Value) else r for r in self.results], self.form
         made.writes = [(new[a], new[b]) for a, b in self.writes]

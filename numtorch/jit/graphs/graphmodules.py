@@ -65,10 +65,11 @@ def call_of(op: str) -> Call:
 
 
 @fx.has_side_effect
-def write(target, value):
-    """Have the memory of a tensor hold another's values."""
+def write(*pairs):
+    """Have the memory of tensors hold others' values, for (tensor, other)."""
     with no_grad():
-        return target.copy_(value)
+        for target, value in [(target, clone(value)) for target, value in pairs] if len(pairs) > 1 else pairs:
+            target.copy_(value)
 
 
 @fx.has_side_effect
@@ -109,6 +110,7 @@ def to_fx(program: Any) -> fx.GraphModule:
 
 def _converted(graph: Graph) -> fx.Graph:
     made, known = fx.Graph(), dict[Value, fx.Node]()
+    reserved = {value.name for value in graph.values()}
 
     def given(value):
         return known[value] if isinstance(value, Value) else value
@@ -116,46 +118,62 @@ def _converted(graph: Graph) -> fx.Graph:
     def keep(value, node):
         known[value] = node
         node.meta["layout"] = value.layout
-    placeholders = {value: made.placeholder(f"_{value.name}" if value.name[0].isdigit() else value.name) for value in graph.inputs}
+
+    def free(wanted):
+        """A name that no value has, for a node whose value has none."""
+        name, number = wanted, 0
+        while name in reserved:
+            name, number = f"{wanted}_{number + 1}", number + 1
+        return name
+    placeholders = {value: made.placeholder(f"_{value.name}" if value.name.isdigit() else value.name) for value in graph.inputs}
     for value, node in placeholders.items():
         keep(value, node)
     if any(node.op in _BY_STRIDES for node in graph.nodes):
         for value in graph.inputs:
-            keep(value, made.call_function(in_order, (known[value], value.layout)))
+            keep(value, made.call_function(in_order, (known[value], value.layout), name=free("in_order")))
     for node in graph.nodes:
         if node.op == CONSTANT:
-            keep(node.outputs[0], made.get_attr(node.attributes[0]))
+            keep(node.outputs[0], made.create_node("get_attr", node.attributes[0], name=node.outputs[0].name))
             continue
-        call = _call(made, node, [given(value) for value in node.inputs])
-        if len(node.outputs) == 1:
+        single = len(node.outputs) == 1
+        call = _call(made, node, [given(value) for value in node.inputs], node.outputs[0].name if single else "0", free)
+        if node.module is not None:
+            call.meta["nn_module_stack"] = {node.module[0]: node.module}
+        if single:
             keep(node.outputs[0], call)
         else:
             for number, value in enumerate(node.outputs):
-                keep(value, made.call_function(operator.getitem, (call, number)))
+                keep(value, made.call_function(operator.getitem, (call, number),
+                                               name=free("getitem") if value.name.isdigit() else value.name))
     known.update(placeholders)                           # writes go to what the caller has
-    new = [known[value] for _, value in graph.writes]
-    new = [made.call_function(clone, (value,)) for value in new] if len(new) > 1 else new
-    for (target, _), value in zip(graph.writes, new):
-        made.call_function(write, (known[target], value))
+    if graph.writes:
+        made.call_function(write, tuple([(known[target], known[value]) for target, value in graph.writes]), name=free("write"))
     for target, value in graph.gradients:
-        made.call_function(set_grad, (known[target], known[value]))
+        made.call_function(set_grad, (known[target], known[value]), name=free("set_grad"))
     made.output(graph.result(known.__getitem__))
     return made
 
 
-def _call(made, node, inputs):
-    """A node of fx for one of a graph."""
+def _call(made, node, inputs, name, free):
+    """A node of fx for one of a graph, called as its value is, or, where that has a number, as what it calls."""
+    kind, target, args, kwargs = _target(node, inputs)
+    if name.isdigit():
+        name = free(target if isinstance(target, str) else target.__name__)
+    return made.create_node(kind, target, args, kwargs, name)
+
+
+def _target(node, inputs):
     name = node.op.removeprefix("view.")
     if name != node.op and name in _METHODS:
-        return made.call_method(_METHODS[name], (inputs[0], *node.attributes))
+        return "call_method", _METHODS[name], (inputs[0], *node.attributes), {}
     function = None if node.writes or node.keeps or node.draws else _public(node)
     if function is not None:
-        return made.call_function(function, tuple(inputs))
+        return "call_function", function, tuple(inputs), {}
     options = {each: getattr(node, each) for each in ("attributes", "writes", "keeps", "wanted") if getattr(node, each)}
     target = call_of(node.op)
     if node.draws or node.op in CHECKS:
         fx.has_side_effect(target)
-    return made.call_function(target, tuple(inputs), options)
+    return "call_function", target, tuple(inputs), options
 
 
 def _public(node):

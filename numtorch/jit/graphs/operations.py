@@ -79,6 +79,17 @@ def run_op(op: str, inputs: list, attributes: tuple, writes: tuple, in_place=fro
     """
     for i in writes:
         inputs[i] = detach(inputs[i]) if i in in_place else clone(inputs[i])
+    return run_in_place(op, inputs, attributes, writes)
+
+
+def run_in_place(op: str, inputs: list, attributes: tuple, writes: tuple) -> list[Tensor]:
+    """An op's results, then what it wrote.
+
+    Args:
+        op: its name.
+        inputs, attributes: what it is called with.
+        writes: the places of the inputs that it writes to.
+    """
     if op.startswith(PREFIX):
         return run_gradient(op, inputs, attributes)
     if op == EPILOGUE.name and any(t is not None and t.layout.handler is not None for t in inputs):

@@ -3,5 +3,6 @@
 cells     what a trace knows of tensors and their memory
 freezing  what a trace freezes, and says so
 tracing   the call, traced
+naming    graphs of torch.fx, whose nodes' names the values get
 traces    `jit.trace`
 """

@@ -14,6 +14,7 @@ from ...testing import assert_close
 from ...tree import map_tensors, tensors_in
 from ..graphs.programs import Held, Program, ScriptFunction, ScriptModule, module_of, structure_of
 from .freezing import TracerWarning
+from .naming import values_named
 from .tracing import trace_graph
 
 
@@ -55,13 +56,15 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
     names = _parameters_of(func.forward if isinstance(func, Module) else func)
     if isinstance(func, Module):
         held = _held_by(func)
-        graph = trace_graph(func, args, held, argument_names=names)
+        with values_named(func):
+            graph = trace_graph(func, args, held, argument_names=names)
         others = {name: tensor for name, tensor in graph.constants.items() if name not in held}
         traced: Any = module_of(held, type(func).__name__)
 
         def again(given):
             now = _held_by(traced)                       # which may have gone to another device since
-            result = trace_graph(lambda *args: functional_call(func, now, args), given, now, argument_names=names)
+            with values_named(func):
+                result = trace_graph(lambda *args: functional_call(func, now, args), given, now, argument_names=names)
             others.update((name, tensor) for name, tensor in result.constants.items() if name not in now)
             return result
         traced._program = Program(graph, structure_of(args), again, Held(traced, others))
