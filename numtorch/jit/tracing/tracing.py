@@ -31,7 +31,7 @@ from ...tensor import Tensor, wrap
 from ...tree import map_tensors
 from ..graphs.gradients import BY_OPS, PREFIX, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
-from ..graphs.operations import CONSTANT, OTHERS, tensors_of
+from ..graphs.operations import OTHERS, tensors_of
 from ..graphs.updates import TracedBatch
 from .cells import Cell, Saved, Traced
 from .freezing import tracing, warn_frozen
@@ -57,7 +57,6 @@ class Trace(Level):
         self.adopted: list[tuple[Tensor, Tensor]] = []   # tensors of others whose layout is traced meanwhile
         self.packed: list[Saved] = []
         self.coefficients: dict = {}                     # of optimisers' steps: (tensor, optimiser) by their values
-        self.attributed: Node | None = None              # the last node of which is known where it comes from (`named`)
         self.hooks = saved_tensors_hooks(self.pack, self.unpack)
 
     def __enter__(self):
@@ -218,57 +217,6 @@ class Trace(Level):
         if cell is None:
             cell, _, _ = self._cell_of(inside, value)
         return self.traced(inside, cell, value, cell.version)
-
-    # ------------------------------------------------------------ graphs of torch.fx (naming.py)
-    def named(self, x: Tensor, name: str | None, module: tuple | None) -> None:
-        """Note where what was traced last comes from.
-
-        Args:
-            x: a traced tensor.
-            name: what its value is called; None where it keeps its number.
-            module: (path, class) of the module whose calls these are (Node.module).
-        """
-        value, nodes = self.value_of(x), self.graph.nodes
-        for node in reversed(nodes):
-            if node is self.attributed or node.op == CONSTANT:
-                break
-            node.module = module
-        self.attributed = nodes[-1] if nodes else None
-        if name is not None and value.name.isdigit():
-            value.name = self.graph.name(name)
-
-    def fresh(self, x: Tensor) -> Tensor:
-        """A traced tensor of its own that holds the same value, which is no call: a graph's values are not written to."""
-        copied = clone(self.inside(x))
-        cell, value, version = self._cell_of(copied, self.value_of(x))
-        cell.first = None                                # what is written here is not written to an input
-        return self.traced(copied, cell, value, version)
-
-    def put(self, x: Tensor, source: Tensor, shape: tuple, strides: tuple, offset: int) -> None:
-        """Have a region of a fresh tensor hold another's values.
-
-        Args:
-            x, source: the tensors.
-            shape, strides, offset: of the region, from the first element on.
-        """
-        value = self.value_of(source)
-        region = self.inside(x).as_strided(shape, strides, offset)
-        region.copy_(self.inside(source))
-        self.store(region, value)
-
-    def assign(self, target: Tensor, source: Tensor) -> None:
-        """Have a tensor's memory hold a value of the same layout, which is no call.
-
-        Args:
-            target: the tensor.
-            source: a traced one.
-        """
-        value = self.value_of(source)
-        if not isinstance(target.layout, Traced):
-            self.adopt(target)
-        inside = self.inside(target)
-        detach(inside).copy_(detach(self.inside(source)))
-        self.store(inside, value)
 
     # ------------------------------------------------------------ calls
     def emit(self, op: str, inputs, attributes, layouts, **options) -> list[Value]:
@@ -486,7 +434,9 @@ class Trace(Level):
             if isinstance(leaf, Leaf) and leaf.grad is not None and isinstance(leaf.grad.layout, Traced):
                 first = tensor.layout.cell.first
                 assert first is not None
-                graph.gradients.append((first, self.value_of(leaf.grad)))
+                entry = first, self.value_of(leaf.grad)
+                if entry not in graph.gradients:         # a leaf may have several tensors, such as one that waits for the collector
+                    graph.gradients.append(entry)
         graph.forget_kept()
         return graph
 
