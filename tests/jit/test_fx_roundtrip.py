@@ -196,3 +196,14 @@ def test_gradients_that_a_graph_leaves_go_round():
         found.append([loss.detach(), *[each.grad.clone() for each in step.parameters()], *[each.clone() for each in step.buffers()]])
     for each in found[1:]:
         torch.testing.assert_close(each, found[0], rtol=0, atol=0)
+
+
+def test_a_graph_that_came_back_is_traced_for_arguments_in_another_order():
+    once = around(fx.symbolic_trace(FUNCTIONS["writes"]()[0]), [torch.randn(3, 4), torch.randn(4)])
+    args = [torch.randn(4, 3).t(), torch.randn(4)]
+    again = around(once, args)
+    found = []
+    for module in (once, again):
+        given = [torch.empty_strided((3, 4), (1, 3)).copy_(args[0]), args[1].clone()]
+        found.append((module(*given), given))
+    torch.testing.assert_close(*found, rtol=0, atol=0)

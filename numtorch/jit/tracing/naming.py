@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...fx import CodeGen, GraphModule, Interpreter, Node
+from ...nn.modules.module import Module
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import wrap
@@ -66,7 +67,7 @@ class _Naming(Interpreter):
         trace = next(filter(None, map(_trace_of, args[0] if target is write else args)), None)
         if trace is None or kwargs.get("keeps"):
             return super().call_function(target, args, kwargs)
-        if target is write and all(to.layout.shape == value.layout.shape for to, value in args):
+        if target is write and all(trace.inside(to).layout is trace.inside(value).layout for to, value in args):
             for to, value in [(to, _fresh(trace, value)) for to, value in args]:
                 _assign(trace, to, value)
             return None
