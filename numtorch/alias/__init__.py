@@ -6,6 +6,7 @@
 
 paths      where PyTorch's modules are here, for those that are elsewhere: the one table of such names
 absent     what PyTorch has and numtorch has not, with what to do instead
+former     names that PyTorch has for itself, or had, and programs import
 launch     `python -m numtorch run script.py`
 startup    what child processes load first
 
@@ -30,6 +31,8 @@ __all__ = ["attribute", "complete", "install", "instead", "listing"]
 
 PACKAGE = __name__.rpartition(".")[0]
 NAME = "torch"
+BESIDE = {"functorch": "func"}                           # packages that PyTorch installs beside its own
+_OWN = "names that begin with an underscore are PyTorch's own; use what is public, or write it out"
 STARTUP = str(Path(__file__).parent / "startup")
 
 
@@ -124,7 +127,7 @@ def instead(path: str) -> str | None:
         if path in ABSENT:
             return ABSENT[path]
         path = path.rpartition(".")[0]
-    return None
+    return _OWN if name.startswith("_") else None
 
 
 def attribute(module: str, name: str):
@@ -167,7 +170,7 @@ class _Loader(Loader):
 
     def exec_module(self, module):
         name = module.__spec__.name
-        root, _, path = name.partition(".")
+        root, path = name.partition(".")[0], _inside(name)
         del sys.modules[name]                            # the empty module that was to be filled
         target = _module(path) if path else importlib.import_module(PACKAGE)
         sys.modules[name] = target
@@ -180,6 +183,12 @@ class _Loader(Loader):
                 parent, _, child = row.rpartition(".")
                 if parent == path and callable(vars(target).get(child)):
                     sys.modules[f"{NAME}.{row}"] = _module(row)
+
+
+def _inside(name: str) -> str:
+    """Where a module of PyTorch's is within ours: what stands behind `torch.`."""
+    root, _, path = name.partition(".")
+    return path if root not in BESIDE else f"{BESIDE[root]}.{path}".rstrip(".")
 
 
 def _spec(name: str, path: str):
@@ -202,12 +211,12 @@ def find_place(name: str):
 
 
 class _Finder:
-    """Leads `torch` and what is in it to this package."""
+    """Leads `torch` and what is in it to this package, and what PyTorch installs beside it."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        root, _, inside = name.partition(".")
-        if root != NAME:
+        root, inside = name.partition(".")[0], _inside(name)
+        if root != NAME and root not in BESIDE:
             return None
         return _spec(name, inside) if inside else ModuleSpec(name, _Loader(), is_package=True)
 

@@ -87,11 +87,16 @@ ABSENT = {
     "nn.grad": "use torch.autograd.grad, or the gradients of convolution in torch.ops.aten",
     "signal.windows.windows": "the windows are in torch.signal.windows",
     "sparse.semi_structured": "of sparse layouts there are COO, CSR, CSC, BSR and BSC",
+    "optim._functional": _FORMS,
+    "nn.parallel._functions": "nn.parallel.scatter and nn.parallel.gather move tensors between devices, with gradients",
+    "utils._pytree.register_pytree_node": "lists, tuples, named tuples and dicts are taken apart, and no other classes",
+    **_rows("parameters are given by name: torch.func.functional_call(module, parameters, arguments)", "func.", """
+        make_functional make_functional_with_buffers combine_state_for_ensemble FunctionalModule make_fx"""),
     "thread_safe_generator": "give each thread a torch.Generator",
     "random.thread_safe_generator": "give each thread a torch.Generator",
     **_rows(_MASKED, "masked.", "MaskedTensor masked_tensor as_masked_tensor is_masked_tensor maskedtensor"),
     **_rows(_INSIDE, "", """
-        contrib nativert numa nn.backends nn.cpp return_types _utils _utils_internal _prims _refs _decomp _ops _subclasses
+        contrib nativert numa nn.backends nn.cpp return_types _utils_internal _prims _refs _decomp _ops _subclasses
         _higher_order_ops _lazy _logging _vmap_internals utils._python_dispatch utils.backend_registration utils.file_baton
         utils.show_pickle utils.weak utils.viz utils.hipify utils.backcompat utils.debug_log utils._content_store
         autograd.profiler_legacy profiler.python_tracer multiprocessing.reductions utils.set_module"""),

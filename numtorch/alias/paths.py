@@ -15,6 +15,15 @@ def _names(place: str, names: str) -> str:
 
 
 PATHS = {
+    # what PyTorch keeps to itself, or has taken back, and programs import
+    "_six": "alias.former",
+    "_utils": "_flatten_dense_tensors=utils.flattening.flatten _unflatten_dense_tensors=utils.flattening.unflatten",
+    "nn._reduction": "legacy_get_string=ops.loss.elementwise_losses.legacy_reduction",
+    "nn.init": "_no_grad_uniform_=nn.init.uniform_ _no_grad_normal_=nn.init.normal_ _no_grad_trunc_normal_=nn.init.trunc_normal_ "
+               "_no_grad_fill_=nn.init.constant_ _no_grad_zero_=nn.init.zeros_",
+    "nn.modules.module": "_IncompatibleKeys=nn.base.state.IncompatibleKeys _addindent=alias.former._addindent",
+    "nn.modules.transformer": "_get_clones=nn.modules.transformer._copies _get_activation_fn=nn.modules.transformer._activation",
+    # the rest
     "_tensor": "Tensor=Tensor",
     "_dynamo": _names("compiler.", "allow_in_graph disable graph_break is_compiling list_backends reset") +
                " explain=jit.compiling.compiled.explain",
@@ -59,7 +68,6 @@ PATHS = {
     "nn.modules.container": _names("nn.modules.", "ParameterDict ParameterList"),
     "nn.modules.conv": _names("nn.modules.", "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d "
                                            "LazyConvTranspose3d"),
-    "nn.modules.dropout": "_DropoutNd=nn.modules.dropout.Dropout",
     "nn.modules.fold": "nn.modules.flatten",
     "nn.modules.instancenorm": "nn.modules.normalization nn.modules.lazy",
     "nn.modules.linear": _names("nn.modules.", "LazyLinear") + " " + _names("nn.modules.attention.",
@@ -71,7 +79,8 @@ PATHS = {
     "nn.modules.normalization": _names("nn.modules.", "CrossMapLRN2d LocalResponseNorm"),
     "nn.modules.pixelshuffle": "nn.modules.upsampling",
     "nn.modules.pooling": _names("nn.modules.", """AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d
-        AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d"""),
+        AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d""") + " " +
+                          _names("nn.modules.adaptivepooling.", "_AdaptiveAvgPoolNd _AdaptiveMaxPoolNd"),
     "nn.modules.rnn": _names("nn.modules.rnncell.", "GRUCell LSTMCell RNNCell RNNCellBase"),
     "nn.modules.sparse": "nn.modules.embedding",
     "nn.modules.utils": "nn.modules.tuples",
@@ -99,7 +108,8 @@ PATHS = {
     "optim.rprop": "optim.adagrad",
     # data and files
     "utils.data._utils": "default_collate=data.default_collate",
-    "utils.data._utils.collate": "default_collate=data.default_collate default_convert=data.default_convert",
+    "utils.data._utils.collate": "default_collate=data.default_collate default_convert=data.default_convert " +
+                                 _names("alias.former.", "default_collate_err_msg_format np_str_obj_array_pattern"),
     "utils.data.dataloader": "data.loader get_worker_info=data.get_worker_info",
     "utils.data.dataset": "data.dataset",
     "utils.data.distributed": "data.distributed",

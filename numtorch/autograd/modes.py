@@ -283,7 +283,17 @@ def _set_anomaly(value):
     modes.switch(modes.grad)
 
 
-class detect_anomaly:
+class _AnomalyMode:
+    """What switches back to the mode that was."""
+
+    def __init__(self) -> None:
+        self._before: list = []
+
+    def __exit__(self, *exception: Any) -> None:
+        _set_anomaly(self._before.pop())
+
+
+class detect_anomaly(_AnomalyMode):
     """Inside, every recorded call keeps its source line, errors in backward show it, and a NaN gradient raises.
 
     Args:
@@ -300,22 +310,18 @@ class detect_anomaly:
     """
 
     def __init__(self, check_nan: bool = True) -> None:
+        super().__init__()
         self.check_nan = check_nan
-        self._before = []
-        if type(self) is detect_anomaly:
-            warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
-                          "debugging.", UserWarning, stacklevel=2)
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+                      "debugging.", UserWarning, stacklevel=2)
 
     def __enter__(self) -> Any:
         self._before.append(modes.anomaly)
         _set_anomaly("nan" if self.check_nan else True)
         return self
 
-    def __exit__(self, *exception: Any) -> None:
-        _set_anomaly(self._before.pop())
 
-
-class set_detect_anomaly(detect_anomaly):
+class set_detect_anomaly(_AnomalyMode):
     """`set_detect_anomaly(True)` switches anomaly mode on at once; as a context manager it also switches back.
 
     Args:
@@ -331,7 +337,7 @@ class set_detect_anomaly(detect_anomaly):
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        super().__init__(check_nan)
+        super().__init__()
         self._before.append(modes.anomaly)
         _set_anomaly(("nan" if check_nan else True) if mode else False)
 

@@ -143,6 +143,17 @@ from torch.utils.data.distributed import DistributedSampler
 from torch.utils.data.sampler import RandomSampler, Sampler, SubsetRandomSampler
 from torch.utils.dlpack import from_dlpack, to_dlpack
 from torch.utils.hooks import RemovableHandle
+from torch._six import container_abcs, inf, int_classes, string_classes
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+from torch.nn import _reduction as _Reduction
+from torch.nn.init import _no_grad_fill_, _no_grad_normal_, _no_grad_trunc_normal_, _no_grad_uniform_, _no_grad_zero_
+from torch.nn.modules.module import _IncompatibleKeys, _addindent
+from torch.nn.modules.padding import _ConstantPadNd, _ReflectionPadNd, _ReplicationPadNd
+from torch.nn.modules.pooling import _AdaptiveAvgPoolNd, _AdaptiveMaxPoolNd, _AvgPoolNd, _MaxPoolNd
+from torch.nn.modules.transformer import _get_activation_fn, _get_clones
+from torch.utils.data._utils.collate import default_collate_err_msg_format, np_str_obj_array_pattern
+import functorch
+from functorch import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 """.strip().splitlines()
 
 
@@ -177,10 +188,11 @@ print("\\n".join(wrong))
 @pytest.mark.parametrize("line", IMPORTS)
 def test_pytorch_has_these_lines(line):
     pytest.importorskip("torch")
-    exec(line, {})
+    if "torch._six" not in line:                         # which PyTorch had until 2.0
+        exec(line, {})
 
 
-OF_2016 = frozenset(path for path in PATHS if path.startswith("utils.trainer"))
+OF_2016 = frozenset(path for path in PATHS if path.startswith(("utils.trainer", "_six")))
 ASKED = frozenset(("ops.aten", "ops.profiler"))         # what PyTorch makes when it is asked for, and no import line finds
 # Beside these functions, modules of their names have no place here.
 FUNCTIONS = frozenset(("nn.utils.spectral_norm", "nn.utils.weight_norm", "nn.parallel.data_parallel", "nn.parallel.parallel_apply",
@@ -382,6 +394,10 @@ assert "torch" not in sys.modules
     ("from torch.distributed import init_process_group", ImportError, "numtorch has no torch.distributed.init_process_group"),
     ("from torch import classes", ImportError, "no torch.classes"),
     ("from torch.nn.parallel import DistributedDataParallel", ImportError, "drop the wrapper"),
+    ("from functorch import make_functional", ImportError, "numtorch has no torch.func.make_functional: parameters are given by name"),
+    ("from torch.nn.functional import _canonical_mask", ImportError, "no torch.nn.functional._canonical_mask: names that begin with an underscore"),
+    ("torch._VF.lstm", AttributeError, "names that begin with an underscore are PyTorch's own"),
+    ("import torch.__foo", ModuleNotFoundError, "No module named 'torch.__foo'"),
     ("torch.tensr", AttributeError, "module 'numtorch' has no attribute 'tensr'"),
     ("torch.nn.Liner", AttributeError, "module 'numtorch.nn' has no attribute 'Liner'"),
     ("import torch.foo", ModuleNotFoundError, "No module named 'torch.foo'"),
@@ -398,6 +414,33 @@ else:
     raise SystemExit("nothing was raised")
 """)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_what_pytorch_keeps_to_itself_and_programs_import():
+    """Each in both libraries, where PyTorch still has it."""
+    ran = []
+    for prefix, name in ((after_install, "ours"), (lambda code: python("-W", "ignore", "-c", code), "theirs")):
+        if name == "theirs" and importlib.util.find_spec("torch") is None:
+            continue
+        ran.append(prefix("""
+import torch
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+from torch.nn.modules.module import _addindent
+from torch.nn.modules.transformer import _get_activation_fn, _get_clones
+from torch.nn import _reduction
+from torch.nn.init import _no_grad_fill_, _no_grad_zero_
+from functorch import grad, vmap
+tensors = [torch.arange(6.0).view(2, 3).t(), torch.tensor(7.0), torch.ones(0)]
+flat = _flatten_dense_tensors(tensors)
+parts = _unflatten_dense_tensors(flat, tensors)
+print(flat.tolist(), [p.tolist() for p in parts], parts[0].data_ptr() == flat.data_ptr(), type(parts).__name__)
+print(_addindent("a\\nb\\n  c", 2), _addindent("a", 2), _get_activation_fn("gelu") is torch.nn.functional.gelu)
+print([_reduction.legacy_get_string(a, b) for a in (None, True, False) for b in (True, False)], _reduction.legacy_get_string(None, None))
+print(_get_clones(torch.nn.Linear(1, 1), 2), _no_grad_fill_(torch.ones(2), 3.0), _no_grad_zero_(torch.ones(1)))
+print(vmap(grad(lambda x: x ** 3))(torch.tensor([1.0, 2.0])).tolist())
+"""))
+    assert all(each.returncode == 0 for each in ran), ran
+    assert len({each.stdout for each in ran}) == 1 and ran[0].stdout, ran
 
 
 def test_absent_modules_say_no():

@@ -17,7 +17,7 @@ class _Waiting:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] != "torch":
+        if name.partition(".")[0] not in ("torch", "functorch"):
             return None
         sys.meta_path.remove(_Waiting)
         sys.path.insert(0, _root)

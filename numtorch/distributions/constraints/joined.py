@@ -7,7 +7,24 @@ from ...ops.shape.join import cat, stack
 from .constraint import Constraint
 
 
-class _Stack(Constraint):
+class _Joined(Constraint):
+    """Of several constraints, along a dimension."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        if not all(isinstance(c, Constraint) for c in cseq):
+            raise AssertionError("All elements of cseq must be Constraint instances")
+        self.cseq, self.dim = list(cseq), dim
+
+    @property
+    def is_discrete(self):
+        return any(c.is_discrete for c in self.cseq)
+
+    def _check_dim(self, value):
+        if not -value.ndim <= self.dim < value.ndim:
+            raise AssertionError(f"dim {self.dim} out of range for value with {value.ndim} dimensions")
+
+
+class _Stack(_Joined):
     """A constraint for each slice of a dimension.
 
     Args:
@@ -24,30 +41,17 @@ class _Stack(Constraint):
         tensor([False,  True])
     """
 
-    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
-        if not all(isinstance(c, Constraint) for c in cseq):
-            raise AssertionError("All elements of cseq must be Constraint instances")
-        self.cseq, self.dim = list(cseq), dim
-
-    @property
-    def is_discrete(self):
-        return any(c.is_discrete for c in self.cseq)
-
     @property
     def event_dim(self):
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
-
-    def _check_dim(self, value):
-        if not -value.ndim <= self.dim < value.ndim:
-            raise AssertionError(f"dim {self.dim} out of range for value with {value.ndim} dimensions")
 
     def check(self, value):
         self._check_dim(value)
         return stack([c.check(value.select(self.dim, i)) for i, c in enumerate(self.cseq)], self.dim)
 
 
-class _Cat(_Stack):
+class _Cat(_Joined):
     """A constraint for each part of a dimension.
 
     Args:

@@ -51,7 +51,14 @@ class _Real(Constraint):
         return value == value                            # not NaN
 
 
-class _GreaterThan(Constraint):
+class _Above(Constraint):
+    _shown = ("lower_bound",)
+
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
+
+
+class _GreaterThan(_Above):
     """Numbers above a bound.
 
     Args:
@@ -63,16 +70,11 @@ class _GreaterThan(Constraint):
         tensor([False,  True])
     """
 
-    _shown = ("lower_bound",)
-
-    def __init__(self, lower_bound: Any) -> None:
-        self.lower_bound = lower_bound
-
     def check(self, value):
         return self.lower_bound < value
 
 
-class _GreaterThanEq(_GreaterThan):
+class _GreaterThanEq(_Above):
     """Numbers from a bound on.
 
     Args:
@@ -109,7 +111,14 @@ class _LessThan(Constraint):
         return value < self.upper_bound
 
 
-class _Interval(Constraint):
+class _Between(Constraint):
+    _shown = ("lower_bound", "upper_bound")
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+
+class _Interval(_Between):
     """Numbers between two bounds.
 
     Args:
@@ -121,16 +130,11 @@ class _Interval(Constraint):
         tensor([ True, False])
     """
 
-    _shown = ("lower_bound", "upper_bound")
-
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
-
     def check(self, value):
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class _HalfOpenInterval(_Interval):
+class _HalfOpenInterval(_Between):
     """Numbers from a bound on, below another one.
 
     Args:

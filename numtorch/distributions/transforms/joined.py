@@ -10,7 +10,32 @@ from ..utils import _sum_rightmost, lazy_property
 from .transform import Transform
 
 
-class StackTransform(Transform):
+class _Joined(Transform):
+    """Of several transforms, along a dimension."""
+
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
+        if not all(isinstance(t, Transform) for t in tseq):
+            raise AssertionError("All elements of tseq must be Transform instances")
+        super().__init__(cache_size=cache_size)
+        self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else list(tseq)
+        self.dim = dim
+
+    def _call(self, x):
+        return self._together([t(piece) for t, piece in zip(self.transforms, self._pieces(x))])
+
+    def _inverse(self, y):
+        return self._together([t.inv(piece) for t, piece in zip(self.transforms, self._pieces(y))])
+
+    def log_abs_det_jacobian(self, x, y):
+        return self._together([t.log_abs_det_jacobian(*pair)
+                               for t, *pair in zip(self.transforms, self._pieces(x), self._pieces(y))])
+
+    @property
+    def bijective(self):
+        return all(t.bijective for t in self.transforms)
+
+
+class StackTransform(_Joined):
     """A transform for each slice of a dimension.
 
     Args:
@@ -28,13 +53,6 @@ class StackTransform(Transform):
         tensor([1., 0.])
     """
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
-        if not all(isinstance(t, Transform) for t in tseq):
-            raise AssertionError("All elements of tseq must be Transform instances")
-        super().__init__(cache_size=cache_size)
-        self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else list(tseq)
-        self.dim = dim
-
     def _with_cache(self, cache_size):
         return StackTransform(self.transforms, self.dim, cache_size)
 
@@ -49,20 +67,6 @@ class StackTransform(Transform):
     def _together(self, pieces):
         return stack(pieces, self.dim)
 
-    def _call(self, x):
-        return self._together([t(piece) for t, piece in zip(self.transforms, self._pieces(x))])
-
-    def _inverse(self, y):
-        return self._together([t.inv(piece) for t, piece in zip(self.transforms, self._pieces(y))])
-
-    def log_abs_det_jacobian(self, x, y):
-        return self._together([t.log_abs_det_jacobian(*pair)
-                               for t, *pair in zip(self.transforms, self._pieces(x), self._pieces(y))])
-
-    @property
-    def bijective(self):
-        return all(t.bijective for t in self.transforms)
-
     @constraints.dependent_property
     def domain(self):
         return constraints.stack([t.domain for t in self.transforms], self.dim)
@@ -72,7 +76,7 @@ class StackTransform(Transform):
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
 
-class CatTransform(StackTransform):
+class CatTransform(_Joined):
     """A transform for each part of a dimension.
 
     Args:

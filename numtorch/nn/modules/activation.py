@@ -275,7 +275,17 @@ class Softplus(_Options):
         self._set(beta=beta, threshold=threshold)
 
 
-class Softshrink(_Options):
+class _Shrinking(_Options):
+    names = ("lambd",)
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        self._set(lambd=lambd)
+
+    def extra_repr(self):
+        return str(self.lambd)
+
+
+class Softshrink(_Shrinking):
     """x moved towards 0 by lambd, and 0 where it is nearer.
 
     Args:
@@ -290,16 +300,10 @@ class Softshrink(_Options):
         tensor([-1.5000,  0.0000,  1.5000])
     """
 
-    names, function = ("lambd",), staticmethod(F.softshrink)
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        self._set(lambd=lambd)
-
-    def extra_repr(self):
-        return str(self.lambd)
+    function = staticmethod(F.softshrink)
 
 
-class Hardshrink(Softshrink):
+class Hardshrink(_Shrinking):
     """x, and 0 where |x| is at most lambd.
 
     Args:

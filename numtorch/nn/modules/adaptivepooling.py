@@ -19,7 +19,11 @@ class _Adaptive(Module):
         return f"output_size={self.output_size}"
 
 
-class AdaptiveAvgPool1d(_Adaptive):
+class _AdaptiveAvgPoolNd(_Adaptive):
+    """Means of windows."""
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """The mean of each window, of windows chosen so that the result has a given size.
 
     Args:
@@ -40,7 +44,7 @@ class AdaptiveAvgPool1d(_Adaptive):
     function = staticmethod(F.adaptive_avg_pool1d)
 
 
-class AdaptiveAvgPool2d(_Adaptive):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """The mean of each window, of windows chosen so that the result has a given size.
 
     Args:
@@ -62,7 +66,7 @@ class AdaptiveAvgPool2d(_Adaptive):
     function = staticmethod(F.adaptive_avg_pool2d)
 
 
-class AdaptiveAvgPool3d(_Adaptive):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """The mean of each window, of windows chosen so that the result has a given size.
 
     Args:
@@ -84,7 +88,7 @@ class AdaptiveAvgPool3d(_Adaptive):
     function = staticmethod(F.adaptive_avg_pool3d)
 
 
-class _AdaptiveMax(_Adaptive):
+class _AdaptiveMaxPoolNd(_Adaptive):
     def __init__(self, output_size, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
@@ -93,7 +97,7 @@ class _AdaptiveMax(_Adaptive):
         return type(self).function(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMax):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The largest element of each window, of windows chosen so that the result has a given size.
 
     Args:
@@ -115,7 +119,7 @@ class AdaptiveMaxPool1d(_AdaptiveMax):
     function = staticmethod(F.adaptive_max_pool1d)
 
 
-class AdaptiveMaxPool2d(_AdaptiveMax):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The largest element of each window, of windows chosen so that the result has a given size.
 
     Args:
@@ -138,7 +142,7 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
     function = staticmethod(F.adaptive_max_pool2d)
 
 
-class AdaptiveMaxPool3d(_AdaptiveMax):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The largest element of each window, of windows chosen so that the result has a given size.
 
     Args:

@@ -5,7 +5,23 @@ from .. import functional as F
 from .module import Module
 
 
-class Dropout(Module):
+class _DropoutNd(Module):
+    """What all of them share: what each computes is its `function`."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p, self.inplace = p, inplace
+
+    def forward(self, input):
+        return type(self).function(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_DropoutNd):
     """Each element set to 0 with probability p in training, the others divided by 1 - p (Srivastava et al. 2014).
 
     Args:
@@ -27,20 +43,8 @@ class Dropout(Module):
 
     function = staticmethod(F.dropout)
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p, self.inplace = p, inplace
 
-    def forward(self, input):
-        return type(self).function(input, self.p, self.training, self.inplace)
-
-    def extra_repr(self):
-        return f"p={self.p}, inplace={self.inplace}"
-
-
-class Dropout1d(Dropout):
+class Dropout1d(_DropoutNd):
     """Whole channels of sequences set to 0 with probability p in training, the others divided by 1 - p (Tompson et al. 2015).
 
     Args:
@@ -59,7 +63,7 @@ class Dropout1d(Dropout):
     function = staticmethod(F.dropout1d)
 
 
-class Dropout2d(Dropout):
+class Dropout2d(_DropoutNd):
     """Whole channels of images set to 0 with probability p in training, the others divided by 1 - p (Tompson et al. 2015).
 
     Args:
@@ -78,7 +82,7 @@ class Dropout2d(Dropout):
     function = staticmethod(F.dropout2d)
 
 
-class Dropout3d(Dropout):
+class Dropout3d(_DropoutNd):
     """Whole channels of volumes set to 0 with probability p in training, the others divided by 1 - p (Tompson et al. 2015).
 
     Args:
@@ -97,7 +101,7 @@ class Dropout3d(Dropout):
     function = staticmethod(F.dropout3d)
 
 
-class AlphaDropout(Dropout):
+class AlphaDropout(_DropoutNd):
     """Elements set to selu's negative limit with probability p in training, then all scaled and shifted so that mean 0 and
     variance 1 stay (Klambauer et al. 2017).
 
@@ -117,7 +121,7 @@ class AlphaDropout(Dropout):
     function = staticmethod(F.alpha_dropout)
 
 
-class FeatureAlphaDropout(Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """`AlphaDropout` of whole channels.
 
     Args:

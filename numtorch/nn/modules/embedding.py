@@ -11,7 +11,38 @@ from ..parameter import Parameter
 from .module import Module
 
 
-class Embedding(Module):
+class _Table(Module):
+    """A table of vectors, with the options of looking them up."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx=None, max_norm=None, norm_type: float = 2.0,
+                 scale_grad_by_freq: bool = False, sparse: bool = False, _weight=None, _freeze: bool = False, device=None,
+                 dtype=None) -> None:
+        super().__init__()
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+        if _weight is not None:
+            if _weight.layout.shape != (num_embeddings, embedding_dim):
+                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+        else:
+            self.weight = Parameter(fill.empty(num_embeddings, embedding_dim, device=device, dtype=dtype),
+                                    requires_grad=not _freeze)
+            expect_example(self, 64, dtype=int64)
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+
+class Embedding(_Table):
     """Rows of a learned table, by index.
 
     Args:
@@ -42,33 +73,6 @@ class Embedding(Module):
         >>> table(torch.tensor([[1, 2, 0]])).shape, table.weight[0].tolist()
         (torch.Size([1, 3, 2]), [0.0, 0.0])
     """
-
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx=None, max_norm=None, norm_type: float = 2.0,
-                 scale_grad_by_freq: bool = False, sparse: bool = False, _weight=None, _freeze: bool = False, device=None,
-                 dtype=None) -> None:
-        super().__init__()
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
-        if _weight is not None:
-            if _weight.layout.shape != (num_embeddings, embedding_dim):
-                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
-        else:
-            self.weight = Parameter(fill.empty(num_embeddings, embedding_dim, device=device, dtype=dtype),
-                                    requires_grad=not _freeze)
-            expect_example(self, 64, dtype=int64)
-            self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Give all parameters first values anew."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze: bool = True, padding_idx=None, **options):
@@ -107,7 +111,7 @@ def _options(module, *more):
     return "".join(f", {n}={getattr(module, n)!r}" for n, default in listed if getattr(module, n) != default)
 
 
-class EmbeddingBag(Embedding):
+class EmbeddingBag(_Table):
     """Sums, means or maxima of the rows of a learned table that bags of indices name.
 
     Args:

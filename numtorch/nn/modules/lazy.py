@@ -107,15 +107,15 @@ def is_lazy(param) -> bool:
 
 
 class _Lazy(Module):
-    """What all lazy layers share. `becomes` is the layer, `size` its attribute that is not known, `dims` the input's without
-    batch and channels."""
+    """What all lazy layers share, which are of the layer's class too, or of its base. `becomes` is the layer, `size` its attribute
+    that is not known, `dims` the input's without batch and channels."""
 
     becomes: type = Module
     size = "in_features"
     dims = 0
 
     def __init__(self, *args, **kwargs) -> None:
-        super().__init__()
+        Module.__init__(self)
         self.__dict__["_arguments"] = args, kwargs
         given = inspect.signature(self.becomes).bind(1, *args, **kwargs).arguments
         template = self.becomes(given.get("groups", 1), *args, **kwargs)
@@ -189,7 +189,8 @@ def _lazy(becomes, size, dims):
         >>> layer.{size}, type(layer).__name__
         (3, '{becomes.__name__}')
     """
-    return type("Lazy" + becomes.__name__, (_Lazy,), {"becomes": becomes, "size": size, "dims": dims, "__doc__": doc,
+    of = becomes if size != "num_features" else becomes.__base__         # as PyTorch has it: a lazy norm is a norm of no dimensions
+    return type("Lazy" + becomes.__name__, (_Lazy, of), {"becomes": becomes, "size": size, "dims": dims, "__doc__": doc,
                                                       "__module__": __name__, "__signature__": inspect.Signature(others)})
 
 

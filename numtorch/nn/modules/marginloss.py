@@ -30,7 +30,13 @@ class HingeEmbeddingLoss(_Loss):
         return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
 
 
-class MarginRankingLoss(_Loss):
+class _WithMargin(_Loss):
+    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean") -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+
+class MarginRankingLoss(_WithMargin):
     """max(0, -target * (input1 - input2) + margin): 1 in the target wants input1 above input2, -1 below.
 
     Args:
@@ -50,15 +56,11 @@ class MarginRankingLoss(_Loss):
         tensor([2., 0.])
     """
 
-    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean") -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
     def forward(self, input1, input2, target):
         return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
-class CosineEmbeddingLoss(MarginRankingLoss):
+class CosineEmbeddingLoss(_WithMargin):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1, with the cosine of the two inputs.
 
     Args:

@@ -21,7 +21,7 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     def __init__(self, padding, value: float) -> None:
         super().__init__(padding)
         self.value = value
@@ -33,7 +33,7 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPadNd):
     """The last dimension padded with a value.
 
     Args:
@@ -50,7 +50,7 @@ class ConstantPad1d(_ConstantPad):
     """
 
 
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPadNd):
     """The last two dimensions padded with a value.
 
     Args:
@@ -72,7 +72,7 @@ class ConstantPad2d(_ConstantPad):
     dims = 2
 
 
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPadNd):
     """The last three dimensions padded with a value.
 
     Args:
@@ -92,7 +92,7 @@ class ConstantPad3d(_ConstantPad):
     dims = 3
 
 
-class ZeroPad1d(_Pad):
+class ZeroPad1d(ConstantPad1d):
     """The last dimension padded with zeros.
 
     Args:
@@ -107,8 +107,14 @@ class ZeroPad1d(_Pad):
         tensor([[0., 1., 2., 3.]])
     """
 
+    def __init__(self, padding) -> None:
+        super().__init__(padding, 0.0)
 
-class ZeroPad2d(_Pad):
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ZeroPad2d(ConstantPad2d):
     """The last two dimensions padded with zeros.
 
     Args:
@@ -126,10 +132,14 @@ class ZeroPad2d(_Pad):
                  [0., 0., 0., 0.]]])
     """
 
-    dims = 2
+    def __init__(self, padding) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self):
+        return f"{self.padding}"
 
 
-class ZeroPad3d(_Pad):
+class ZeroPad3d(ConstantPad3d):
     """The last three dimensions padded with zeros.
 
     Args:
@@ -145,10 +155,18 @@ class ZeroPad3d(_Pad):
         torch.Size([1, 4, 4, 4])
     """
 
-    dims = 3
+    def __init__(self, padding) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self):
+        return f"{self.padding}"
 
 
-class ReflectionPad1d(_Pad):
+class _ReflectionPadNd(_Pad):
+    mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
     """The last dimension padded with the mirror image, edges left out.
 
     Args:
@@ -166,10 +184,8 @@ class ReflectionPad1d(_Pad):
         tensor([[3., 2., 1., 2., 3., 2., 1.]])
     """
 
-    mode = "reflect"
 
-
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPadNd):
     """The last two dimensions padded with the mirror image, edges left out.
 
     Args:
@@ -191,10 +207,10 @@ class ReflectionPad2d(_Pad):
                  [2., 1., 2., 1.]]])
     """
 
-    dims, mode = 2, "reflect"
+    dims = 2
 
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPadNd):
     """The last three dimensions padded with the mirror image, edges left out.
 
     Args:
@@ -213,10 +229,14 @@ class ReflectionPad3d(_Pad):
         torch.Size([1, 4, 4, 4])
     """
 
-    dims, mode = 3, "reflect"
+    dims = 3
 
 
-class ReplicationPad1d(_Pad):
+class _ReplicationPadNd(_Pad):
+    mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
     """The last dimension padded with the edges.
 
     Args:
@@ -231,10 +251,8 @@ class ReplicationPad1d(_Pad):
         tensor([[1., 1., 2., 3.]])
     """
 
-    mode = "replicate"
 
-
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPadNd):
     """The last two dimensions padded with the edges.
 
     Args:
@@ -252,10 +270,10 @@ class ReplicationPad2d(_Pad):
                  [3., 3., 4., 4.]]])
     """
 
-    dims, mode = 2, "replicate"
+    dims = 2
 
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPadNd):
     """The last three dimensions padded with the edges.
 
     Args:
@@ -271,10 +289,14 @@ class ReplicationPad3d(_Pad):
         torch.Size([1, 4, 4, 4])
     """
 
-    dims, mode = 3, "replicate"
+    dims = 3
 
 
-class CircularPad1d(_Pad):
+class _CircularPadNd(_Pad):
+    mode = "circular"
+
+
+class CircularPad1d(_CircularPadNd):
     """The last dimension padded with the other end.
 
     Args:
@@ -292,10 +314,8 @@ class CircularPad1d(_Pad):
         tensor([[3., 1., 2., 3.]])
     """
 
-    mode = "circular"
 
-
-class CircularPad2d(_Pad):
+class CircularPad2d(_CircularPadNd):
     """The last two dimensions padded with the other end.
 
     Args:
@@ -317,10 +337,10 @@ class CircularPad2d(_Pad):
                  [2., 1., 2., 1.]]])
     """
 
-    dims, mode = 2, "circular"
+    dims = 2
 
 
-class CircularPad3d(_Pad):
+class CircularPad3d(_CircularPadNd):
     """The last three dimensions padded with the other end.
 
     Args:
@@ -339,4 +359,4 @@ class CircularPad3d(_Pad):
         torch.Size([1, 4, 4, 4])
     """
 
-    dims, mode = 3, "circular"
+    dims = 3

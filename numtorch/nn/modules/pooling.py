@@ -5,7 +5,7 @@ from .. import functional as F
 from .module import Module
 
 
-class _MaxPool(Module):
+class _MaxPoolNd(Module):
     function = None
 
     def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False,
@@ -23,7 +23,7 @@ class _MaxPool(Module):
                 f"ceil_mode={self.ceil_mode}")
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPoolNd):
     """The largest element of each window.
 
     Args:
@@ -49,7 +49,7 @@ class MaxPool1d(_MaxPool):
     function = staticmethod(F.max_pool1d)
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPoolNd):
     """The largest element of each window.
 
     Args:
@@ -76,7 +76,7 @@ class MaxPool2d(_MaxPool):
     function = staticmethod(F.max_pool2d)
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolNd):
     """The largest element of each window.
 
     Args:
@@ -102,7 +102,25 @@ class MaxPool3d(_MaxPool):
     function = staticmethod(F.max_pool3d)
 
 
-class AvgPool1d(Module):
+class _AvgPoolNd(Module):
+    """What the means of windows share: what each computes is its `function`."""
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
+                 divisor_override=None) -> None:
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input):
+        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+                                   self.divisor_override)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPoolNd):
     """The mean of each window.
 
     Args:
@@ -125,7 +143,7 @@ class AvgPool1d(Module):
     """
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> None:
-        super().__init__()
+        Module.__init__(self)
         self.kernel_size, self.stride = (kernel_size,) if isinstance(kernel_size, int) else kernel_size, stride
         self.stride = self.kernel_size if stride is None else (stride,) if isinstance(stride, int) else stride
         self.padding = (padding,) if isinstance(padding, int) else padding
@@ -134,11 +152,8 @@ class AvgPool1d(Module):
     def forward(self, input):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class AvgPool2d(Module):
+class AvgPool2d(_AvgPoolNd):
     """The mean of each window.
 
     Args:
@@ -164,22 +179,8 @@ class AvgPool2d(Module):
 
     function = staticmethod(F.avg_pool2d)
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
-                 divisor_override=None) -> None:
-        super().__init__()
-        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
-        self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
-        self.divisor_override = divisor_override
 
-    def forward(self, input):
-        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-                                   self.divisor_override)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class AvgPool3d(AvgPool2d):
+class AvgPool3d(_AvgPoolNd):
     """The mean of each window.
 
     Args:
@@ -205,7 +206,7 @@ class AvgPool3d(AvgPool2d):
     function = staticmethod(F.avg_pool3d)
 
 
-class _LPPool(Module):
+class _LPPoolNd(Module):
     function = None
 
     def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False) -> None:
@@ -220,7 +221,7 @@ class _LPPool(Module):
                 f"ceil_mode={self.ceil_mode}")
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
 
     Args:
@@ -241,7 +242,7 @@ class LPPool1d(_LPPool):
     function = staticmethod(F.lp_pool1d)
 
 
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
 
     Args:
@@ -262,7 +263,7 @@ class LPPool2d(_LPPool):
     function = staticmethod(F.lp_pool2d)
 
 
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPoolNd):
     """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
 
     Args:
@@ -283,7 +284,7 @@ class LPPool3d(_LPPool):
     function = staticmethod(F.lp_pool3d)
 
 
-class _MaxUnpool(Module):
+class _MaxUnpoolNd(Module):
     function, dims = None, 0
 
     def __init__(self, kernel_size, stride=None, padding=0) -> None:
@@ -299,7 +300,7 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """Maxima put back to where `MaxPool1d` found them, zeros elsewhere.
 
     Args:
@@ -325,7 +326,7 @@ class MaxUnpool1d(_MaxUnpool):
     function, dims = staticmethod(F.max_unpool1d), 1
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """Maxima put back to where `MaxPool2d` found them, zeros elsewhere.
 
     Args:
@@ -352,7 +353,7 @@ class MaxUnpool2d(_MaxUnpool):
     function, dims = staticmethod(F.max_unpool2d), 2
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """Maxima put back to where `MaxPool3d` found them, zeros elsewhere.
 
     Args:

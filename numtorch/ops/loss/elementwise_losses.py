@@ -145,7 +145,7 @@ def check_reduction(reduction):
         raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def legacy_reduction(size_average, reduce, reduction):
+def legacy_reduction(size_average, reduce, reduction="mean"):
     """`reduction` as it was spelt before 0.4: `size_average` and `reduce`."""
     if size_average is None and reduce is None:
         return reduction
