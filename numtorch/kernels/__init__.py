@@ -10,6 +10,7 @@ lowering      the LLVM IR of intrinsics, and complexdivision; moduletext, that a
               templates, kernels without their op's body
 elementtypes  what kernels are bound to for each dtype; conversions, between dtypes
 entries       kernels as Python calls them
+events        what Python tells of each call, for what captures one
 store         compiled kernels on disk; installed and processor, for what they are right; elsewhere, kernels for other architectures
 progress      what is said while kernels are compiled
 threads       `prepare`: parts of a call; pool, who runs them; forks, locks and children

@@ -83,6 +83,11 @@ def run_block(arguments, descriptor):
     run_segments(arguments, descriptor)
 
 
+@functools.cache
+def _block_kernel(nogil):
+    return compiler.compile_kernel(run_block, ("int64*", "int64*"), nogil=nogil)
+
+
 def store_word(target, value, descriptor):
     """Write a word: an address into a table that a later launch reads, or 0 to a status."""
     target[0] = value
@@ -171,8 +176,7 @@ class Program:
     def prepare_block(self):
         """The program as `prepared.call(block, prepared.descriptor)`: its arguments are read from a block of words."""
         nogil = any(prepared.entry is not None and prepared.entry.nogil for prepared in self.keep)
-        kernel = compiler.compile_kernel(run_block, ("int64*", "int64*"), nogil=nogil)
-        return threads.prepare(kernel, [self.row()]).with_workspace(0, self.keep)
+        return threads.prepare(_block_kernel(nogil), [self.row()]).with_workspace(0, self.keep)
 
 
 def prepare_parts(programs, offsets=None, *, workspace=0, release_lock=False):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
 import weakref
 
@@ -13,6 +14,7 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 import numtorch as torch
 from numtorch import nn
 from numtorch.jit.capturing import guards
+from numtorch.jit.capturing.capture import Watch
 from numtorch.jit.compiling import compiled
 from numtorch.kernels import compiler, debugmemory
 
@@ -310,3 +312,22 @@ def test_words_tell_each_change(value, words, change):
     assert watched.are_same() and watched.are_same()
     change(value)
     assert not watched.are_same()
+
+
+def test_a_call_is_watched_on_behind_one_that_was_watched_within_it(monkeypatch):
+    """The inner function is watched while the outer one is: its end is not the outer one's."""
+    inner, observe, told = torch.compile(lambda x: x * 2), Watch._observe, set()
+
+    def behind(x):
+        return x.sum()
+
+    @torch.compile
+    def outer(x):
+        return behind(inner(x))
+
+    monkeypatch.setattr(Watch, "_observe", lambda self, frame, event, function: told.add(event) or observe(self, frame, event, function))
+    x = torch.ones(3)
+    outer(x)
+    assert sys.getprofile() is None and told == {"call", "c_call"}
+    assert behind.__code__ in next(iter(outer._kinds.values())).codes
+    assert [outer(x).item() for _ in range(5)] == [6.0] * 5

@@ -28,7 +28,6 @@ OURS = {("sys", "getrefcount"), ("sys", "getprofile"), ("_ctypes", "addressof"),
         ("_struct", "pack"), ("_struct", "unpack")}      # of numbers, where a kernel is planned
 CLEANING = "_weakref", "_remove_dead_weakref"            # of a table, whenever something dies that it knew
 CLEANING_OF_SETS = "_weakrefset", "_remove"              # the same, which is Python's
-STORAGE = {"_new_block", "address_of"}                   # in storage.py, these make blocks
 _PLAIN = (math, functools, itertools, operator)
 
 
@@ -56,6 +55,12 @@ def is_allowed(function, ours: bool) -> bool:
         return True
     return (ours and type(owner).__module__ in ("_thread", "_thread.RLock", "weakref", "_weakref")) or name in (
         "__reduce_ex__", "__getstate__", "__setattr__", "__getattribute__")
+
+
+def decides_alone(function) -> bool:
+    """Whether a C function that is allowed is so for every object that it may be a method of."""
+    owner = getattr(function, "__self__", None)
+    return owner is not None and (not isinstance(owner, type) or function.__name__ == "__new__")
 
 
 def is_allowed_name(value) -> str | None:

@@ -4,8 +4,8 @@ The call runs as it would without being watched, so what it returns is right wha
 
 - calls of kernels go through a function that writes them down (kernels/entries.py), whoever holds the kernel;
 - memory comes from blocks of the program's own (memory.py);
-- Python tells of each call it makes (`sys.setprofile`): which of the user's functions run, and which C functions. A C function that
-  is not known to be harmless (allowed.py) could read or write a tensor's elements, or the world: each is a *break*;
+- Python tells of each call it makes (kernels/events.py): which of the user's functions run, and which C functions. A C function
+  that is not known to be harmless (allowed.py) could read or write a tensor's elements, or the world: each is a *break*;
 - the few places where this package's own Python reads or writes words beside a launch are known by their code: random streams,
   optimisers, statuses of kernels that look for bad indices.
 
@@ -19,14 +19,15 @@ import sys
 import sysconfig
 import threading
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ... import storage
 from ...autograd.engine import run_backward
 from ...exchange.scalars import number, recent_numbers
 from ...kernels.entries import Calls, is_entry, native_of
+from ...kernels.events import SILENT_KIND, events
 from ...kernels.forks import survive_fork
 from ...kernels.threads import prepared_on
 from ...nn.utils import parameters
@@ -38,20 +39,27 @@ from ...ops.pointwise import divisor
 from ...ops.reduce.query import CHECK_PROBABILITIES
 from ...ops.shape import join
 from ...optim import rule
-from ...storage import inferring
-from ...storage import mode as memory_mode
 from ...tensor import Tensor
-from .allowed import CLEANING_OF_SETS, MODULES, STORAGE, is_allowed
+from .allowed import CLEANING_OF_SETS, MODULES, decides_alone, is_allowed
 from .memory import Memory
 from .steps import Draw, Update
 
 PACKAGE = str(Path(__file__).resolve().parents[2])
 _STANDARD = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
 _ADDRESSES = os.path.join("numpy", "_core", "_internal.py")         # which says where an array is
-_SILENT, _OURS, _USERS, _STANDARDS, _LEGACY = range(5)
+_SILENT, _OURS, _USERS, _STANDARDS, _LEGACY = range(SILENT_KIND, SILENT_KIND + 5)
+_SILENT_FILES = tuple(f"{PACKAGE}/{name}" for name in ("jit/", "kernels/entries.py", "kernels/events.py"))
+_MAKING_BLOCKS = {storage._new_block.__code__, storage.address_of.__code__}
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
 APART: set = set()                                     # functions that calls run by, of which nothing is captured
+# this package's functions that do something beside launches, and what notes it
+_OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__code__: "_on_step",
+             rule.Batch.run.__code__: "_on_batch", rule._Prepared.__init__.__code__: "_on_first_step",
+             status.clear_status.__code__: "_on_clear", status.read_status.__code__: "_on_read",
+             run_backward.__code__: "_on_backward",
+             **{getattr(Generator, name).__code__: "_on_seed"
+                for name in ("manual_seed", "set_state", "get_state", "initial_seed")}}
 _one_at_a_time = survive_fork(threading.Lock())
 
 
@@ -128,17 +136,15 @@ def _described(value):
 
 
 # ---------------------------------------------------------------- whose code
-_kinds: dict = {}
-_harmless: set = set()                                   # C functions that may be called: owner, or its class; name; by whom
-_MOST_HARMLESS = 4096
+_kinds: dict = {}                                        # by identity, with the code object, so that it stays another's
 
 
 def kind_of(code, scope) -> int:
-    """Whose a code object is."""
-    kind = _kinds.get(code)
-    if kind is None:
+    """Whose a code object is. From now on Python tells of its calls what may matter (kernels/events.py)."""
+    known = _kinds.get(id(code))
+    if known is None:
         file, module = code.co_filename, str(scope.get("__name__", ""))
-        if file.startswith(PACKAGE + "/jit/") or file == PACKAGE + "/kernels/entries.py" or file.endswith(_ADDRESSES):
+        if file.startswith(_SILENT_FILES) or file.endswith(_ADDRESSES) or code in _MAKING_BLOCKS:
             kind = _SILENT
         elif file.startswith(PACKAGE + "/legacy/"):
             kind = _LEGACY
@@ -149,8 +155,9 @@ def kind_of(code, scope) -> int:
             kind = _STANDARDS
         else:
             kind = _USERS
-        _kinds[code] = kind
-    return kind
+        known = _kinds[id(code)] = kind, code
+        events.know_code(code, kind, kind != _OURS or code in _OBSERVED or code in APART)
+    return known[0]
 
 
 def users_line(frame):
@@ -206,13 +213,6 @@ class Watch:
         self.nothing = None
         words, address = status.call_words.words
         self.status, self.words = address, words
-        self.observers = {
-            Generator._claim.__code__: self._on_claim, rule.RuleOptimizer.step.__code__: self._on_step,
-            rule.Batch.run.__code__: self._on_batch, rule._Prepared.__init__.__code__: self._on_first_step,
-            status.clear_status.__code__: self._on_clear, status.read_status.__code__: self._on_read,
-            run_backward.__code__: self._on_backward, **dict.fromkeys(APART),
-            **{getattr(Generator, name).__code__: self._on_seed
-               for name in ("manual_seed", "set_state", "get_state", "initial_seed")}}
 
     def run(self, function, args, kwargs):
         """Call a function and watch it. Returns what it returns, and raises what it raises."""
@@ -224,13 +224,13 @@ class Watch:
             calls = Calls(self._record)
             if not calls.start():
                 return self._not_now("the calls of kernels are being timed", function, args, kwargs)
-            memory_mode.memory = self.memory
-            inferring.append(None)
+            storage.mode.memory = self.memory
+            storage.inferring.append(None)
             try:
                 return self._profiled(function, args, kwargs)
             finally:
-                memory_mode.memory = None
-                inferring.pop()
+                storage.mode.memory = None
+                storage.inferring.pop()
                 calls.stop()
         finally:
             _one_at_a_time.release()
@@ -241,12 +241,14 @@ class Watch:
 
     def _profiled(self, function, args, kwargs):
         before = sys.getprofile()
-        self.observe = self._observer()
-        sys.setprofile(self.observe)
+        events.start(self._observe)
         try:
             return function(*args, **kwargs)
         finally:
-            sys.setprofile(before)
+            if isinstance(getattr(before, "__self__", None), Watch):            # this call is part of another that is watched
+                events.start(before)
+            else:
+                sys.setprofile(before)
 
     def stop(self, what, frame) -> None:
         """Note what keeps the call from being replayed."""
@@ -259,70 +261,45 @@ class Watch:
             self.breaks.append(break_)
 
     # ------------------------------------------------------------ what Python tells
-    def _observer(self):
-        """What Python calls at each event, of which there are many: what is harmless is known after a few look-ups."""
-        kinds, observers, harmless, look = _kinds.get, self.observers, _harmless, self._look
+    def _observe(self, frame, event, function):
+        """What Python calls where something is called that is not known to be harmless."""
+        try:
+            kind = kind_of(frame.f_code, frame.f_globals)
+            if kind != _SILENT and not (self.apart and _caller(frame, APART, sys.maxsize) is not None):
+                (self._look_at_c_function if event == "c_call" else self._look_at_function)(frame, kind, function)
+        except Exception as error:                       # else the user's code would see it
+            self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", *users_line(frame)))
 
-        def observe(frame, event, function):
-            if event == "c_call":
-                kind = kinds(frame.f_code)
-                if kind == _SILENT:
-                    return
-                owner = getattr(function, "__self__", None)
-                if (type(owner), owner if type(owner) is ModuleType else None, function.__name__, kind) in harmless:
-                    return
-            elif event == "call":
-                code = frame.f_code
-                kind = kinds(code)
-                if kind == _SILENT or (kind == _OURS and code not in observers):
-                    return
-            else:
-                return
-            try:
-                look(frame, event, function)
-            except Exception as error:                   # else the user's code would see it
-                self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", *users_line(frame)))
-        return observe
-
-    def _look(self, frame, event, function):
-        code = frame.f_code
-        if self.apart and _caller(frame, APART, sys.maxsize) is not None:
+    def _look_at_c_function(self, frame, kind, function):
+        if is_entry(function):
+            events.know_method(function, kind)
             return
-        if event == "c_call":
-            kind = kind_of(code, frame.f_globals)
-            if kind == _SILENT or is_entry(function):
-                return
-            ours = kind in (_OURS, _LEGACY)
-            if is_allowed(function, ours):
-                owner = getattr(function, "__self__", None)
-                if owner is not None and not isinstance(owner, type):           # this is all that decided
-                    if len(_harmless) >= _MOST_HARMLESS:
-                        _harmless.clear()
-                    _harmless.add((type(owner), owner if type(owner) is ModuleType else None, function.__name__, kind))
-                return
-            if ours and self._is_known(frame, function):
-                return
-            self.stop(_said(code, function, ours), frame)
+        ours = kind in (_OURS, _LEGACY)
+        if is_allowed(function, ours):
+            if decides_alone(function):
+                events.know_method(function, kind)
+        elif not (ours and self._is_known(frame, function)):
+            self.stop(_said(frame.f_code, function, ours), frame)
+
+    def _look_at_function(self, frame, kind, _):
+        code = frame.f_code
+        observer = _OBSERVED.get(code)
+        if observer is not None:
+            if self.capturing:
+                getattr(self, observer)(frame)
         elif code in APART:
             self.stop(frame.f_locals["what"], frame)
             self.apart = True
-        else:
-            observer = self.observers.get(code)
-            if observer is not None:
-                if self.capturing:
-                    observer(frame)
-                return
-            kind = kind_of(code, frame.f_globals)
-            if kind == _USERS:
-                self.codes[code] = frame.f_globals
-                if code is self.suspect and code is not self.code:
-                    self.stop(f"{code.co_name} is called", frame)
-            elif kind == _STANDARDS:
-                module = str(frame.f_globals.get("__name__"))
-                if module not in MODULES and not module.startswith("namedtuple_") and (module, code.co_name) != CLEANING_OF_SETS:
-                    self.stop(f"{module}.{code.co_name} is called", frame)
-            elif kind == _LEGACY:
-                self.stop("modules of legacy are not captured", frame)
+        elif kind == _USERS:
+            self.codes[code] = frame.f_globals
+            if code is self.suspect and code is not self.code:
+                self.stop(f"{code.co_name} is called", frame)
+        elif kind == _STANDARDS:
+            module = str(frame.f_globals.get("__name__"))
+            if module not in MODULES and not module.startswith("namedtuple_") and (module, code.co_name) != CLEANING_OF_SETS:
+                self.stop(f"{module}.{code.co_name} is called", frame)
+        elif kind == _LEGACY:
+            self.stop("modules of legacy are not captured", frame)
 
     def _is_known(self, frame, function):
         """Whether a C function is called where what it does is known."""
@@ -331,8 +308,6 @@ class Watch:
         if frame.f_globals is vars(divisor):
             self._on_single_divisor(frame)
             return True
-        if file.endswith("/storage.py"):
-            return name in STORAGE
         if name in ("clear_status", "read_status") and file.endswith("/status.py"):
             return True
         if code is number.__code__:                      # a number's memory is written once, and by nobody else
@@ -407,7 +382,7 @@ class Watch:
             self._write_down(native, words, sys._getframe(2))
         except Exception as error:                       # this is called from C
             self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", "?", 0))
-        sys.setprofile(self.observe)
+        events.start(self._observe)
 
     def _write_down(self, native, words, frame):
         tables, place, complaint, statuses = [], None, None, 1

@@ -2,11 +2,10 @@
 these lives is written down, and `pack` gives each that is dead at the end its place in one block."""
 from __future__ import annotations
 
+import bisect
 import ctypes
 from sys import getrefcount
 from typing import Any
-
-import numpy as np
 
 from ...devices import cpu
 from ...finalisers import LAST
@@ -26,21 +25,19 @@ def offsets_of(sizes, first, last) -> tuple[list[int], int]:
     Returns:
         The offsets, and the bytes of the block.
     """
-    count = len(sizes)
-    order = sorted(range(count), key=lambda i: -sizes[i])
-    spans = np.zeros((4, count), np.int64)               # first, last, offset, end, of those that have a place
-    offsets = [0] * count
-    for number, i in enumerate(order):
-        known = spans[:, :number]
-        beside = known[2:, (known[0] <= last[i]) & (first[i] <= known[1])]
-        offset = 0
-        for low, high in sorted(beside.T.tolist()):
-            if offset + sizes[i] <= low:
-                break
-            offset = max(offset, high)
+    placed: list[tuple] = []                             # in order of place: where each begins and ends, and when
+    offsets, end = [0] * len(sizes), 0
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        size, born, dead, offset = sizes[i], first[i], last[i], 0
+        for low, high, since, until in placed:
+            if since <= dead and born <= until:
+                if offset + size <= low:
+                    break
+                offset = max(offset, high)
         offsets[i] = offset
-        spans[:, number] = first[i], last[i], offset, offset + sizes[i]
-    return offsets, int(spans[3].max(initial=0))
+        bisect.insort(placed, (offset, offset + size, born, dead))
+        end = max(end, offset + size)
+    return offsets, end
 
 
 class Life:
