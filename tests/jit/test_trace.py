@@ -451,3 +451,19 @@ def test_transforms_of_functions_are_traced(name):
     traced = torch.jit.trace(TRANSFORMS[name], (x, y))
     x, y = torch.randn(3, 4), torch.randn(4)
     torch.testing.assert_close(traced(x, y), TRANSFORMS[name](x, y))
+
+
+def test_a_program_from_a_file_takes_another_order_in_memory_within_a_trace_and_other_transforms():
+    def regions(x):
+        return x.view(12)[1:5] * 2, x.t().contiguous().view(12)[2:6], x[1:].sum(0)
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.trace(regions, torch.randn(3, 4)), file)
+    file.seek(0)
+    program = torch.jit.load(file)
+    x = torch.empty_strided((3, 4), (1, 3)).copy_(torch.randn(3, 4))
+    both = torch.stack([x, x]).transpose(1, 2).contiguous().transpose(1, 2)
+    calls = {"itself": lambda: program(x), "trace": lambda: torch.jit.trace(lambda v: program(v), x, check_trace=False)(x),
+             "vmap": lambda: [each[0] for each in torch.func.vmap(lambda v: program(v))(both)],
+             "jvp": lambda: torch.func.jvp(lambda v: program(v), (x,), (x,))[1]}
+    for name, call in calls.items():
+        torch.testing.assert_close(list(call()), list(regions(x.contiguous())), rtol=0, atol=0, msg=name)

@@ -26,10 +26,12 @@ def in_order(tensor: Tensor, layout: Layout) -> Tensor:
         layout: what is wanted.
     """
     own = tensor.layout
-    if own is layout or own.handler is not None or \
-            (own.shape, own.dtype, own.device) != (layout.shape, layout.dtype, layout.device) or \
+    if own is layout or (own.shape, own.dtype, own.device) != (layout.shape, layout.dtype, layout.device) or \
             all(a == b for n, a, b in zip(own.shape, own.strides, layout.strides) if n != 1):
         return tensor
+    if own.handler is not None:                          # one of a trace, say, where only ops give another order
+        order = sorted(range(len(layout.shape)), key=lambda dim: -layout.strides[dim])
+        return tensor.permute(order).contiguous().permute([order.index(dim) for dim in range(len(order))])
     return (lasting(layout) if layout.extent()[0] else empty(layout)).copy_(tensor)      # rings have no memory before an address
 
 
