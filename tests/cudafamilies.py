@@ -11,6 +11,7 @@ import numpy as np
 
 ROWS: dict = {}
 ORDERS = ("contiguous", "transposed", "every second")
+PLAIN = ORDERS[:1]
 DTYPES = ("float32", "float64", "bfloat16")
 
 
@@ -179,10 +180,23 @@ def products_in_pieces(torch, device, a, b, bias):
     return torch.addmm(bias, a, b, beta=0.5, alpha=2.0), torch.nn.functional.linear(a, b.t(), bias).relu(), a @ b
 
 
+# ---------------------------------------------------------------- reductions: from 65 elements on by blocks, two columns in each
+@rows_of(((70, 2),), ((70, 5),), ((2, 33, 3, 3),), dtypes=("float32", "float64", "bfloat16", "int32"))
+def down_the_columns(torch, device, x):
+    dims = (0,) if x.ndim == 2 else (0, 1, 2)
+    return x.sum(dims), x.detach().amax(dims), x.detach().contiguous().amin(dims), *([x.mean(dims)] if x.is_floating_point() else [])
+
+
+# ---------------------------------------------------------------- copies: tiles of two by two
+@rows_of(((5, 3), (3, 2, 5, 4)), ((2, 2), (1, 2, 2, 3)), dtypes=("float32", "float64", "bfloat16", "uint8", "complex128"), orders=PLAIN)
+def transposed_copies(torch, device, x, images):
+    wide = torch.zeros(3, 10, dtype=x.dtype, device=device)
+    wide[:x.shape[1], 1:x.shape[0] + 1] = x.detach().t()
+    return (x.t().contiguous(), images.permute(0, 2, 3, 1).contiguous(), images.permute(3, 1, 0, 2).contiguous(),
+            images.permute(1, 2, 3, 0)[:, 1:].contiguous(), wide)
+
+
 # ---------------------------------------------------------------- recurrent layers: four threads of a block, and more units
-PLAIN = ORDERS[:1]
-
-
 @rows_of(((2, 3, 2), (1, 3, 2), (8, 2), (8, 2), (8,), (8,)), ((2, 2, 1), (1, 2, 5), (20, 1), (20, 5), (20,), (20,)),
          dtypes=("float32", "bfloat16"))
 def lstm(torch, device, x, state, w_ih, w_hh, b_ih, b_hh):

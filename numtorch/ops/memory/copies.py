@@ -28,7 +28,7 @@ def _plan_elements(target, source):
     if not target.numel:
         return NOTHING
     strides, kind, device = broadcast_strides(source, target.shape), target.dtype, target.device
-    if source.dtype is kind and device.type == "cpu":
+    if source.dtype is kind:
         return kernels(device, "move.words").plan_move(kind.itemsize, target.shape, strides, target.strides)
     narrowing = source.dtype.is_complex and not kind.is_complex
     compute = source.dtype.compute if narrowing else kind.compute

@@ -1,8 +1,9 @@
 """Reductions on a GPU: what they mean and how memory is walked is the CPU's (kernels/cpu/reduce/reduce.py, reducewalk.py).
 
-Two kernels: *rows* gives each output a thread, for short reductions; *blocks* gives it one or more blocks, whose threads
-combine their results in shared memory by halves. Several blocks an output leave partial results in scratch memory, which a
-second kernel reduces. As on the CPU, accumulation is in `T` over 2048 elements and in `W` across.
+Three kernels: *rows* gives each output a thread, for short reductions; *blocks* gives it one or more blocks, whose threads
+combine their results in shared memory by halves; *columns* gives blocks to neighbouring outputs together, so that neighbouring
+threads read neighbours where the reduced elements are far apart. Several blocks an output leave partial results in scratch
+memory, which a second kernel reduces. As on the CPU, accumulation is in `T` over 2048 elements and in `W` across.
 Variance is in moments.py.
 
 The descriptor is the CPU's, with the number of blocks an output in the place of `fold`.
@@ -24,6 +25,7 @@ from ...threads import Prepared
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import MAX_BLOCKS, THREADS
 from ..runtime import runtime
+from ..shared.lines import WIDE
 from .moments import moments_kernel
 
 T = float32
@@ -31,6 +33,7 @@ W = OUT = float64
 IDENTITY = 0
 PARTS = 9                                                # where the descriptor says how many blocks an output has
 SHORT = 64                                               # reduced elements that one thread takes by itself
+DOWN = THREADS // WIDE                                   # threads of an output that shares a block with its neighbours
 GRAIN = 16                                               # elements that make a thread of one more block worth its while
 store, finish = same, total
 
@@ -100,6 +103,33 @@ def reduce_blocks(x, out, descriptor):
             half //= 2
         if me == 0:
             out[target_of(o, descriptor) + part] = store(OUT(finish(results[0], exponent, divisor)))
+        b += cuda.gridDim.x
+
+
+def reduce_columns(x, out, descriptor):
+    """A block has WIDE neighbouring outputs, a column of threads each."""
+    outputs, count, parts = descriptor[5] * descriptor[2], descriptor[7] * descriptor[0], descriptor[PARTS]
+    exponent, divisor = float_of(descriptor[10]), float_of(descriptor[11])
+    results = cuda.shared.array(THREADS, W)
+    me = int64(cuda.threadIdx.x)
+    row = me // WIDE
+    groups = (outputs + WIDE - 1) // WIDE
+    b = int64(cuda.blockIdx.x)
+    while b < groups * parts:
+        group = b // parts
+        part = b - group * parts
+        o = group * WIDE + me - row * WIDE
+        if o < outputs:
+            start = part * DOWN + row
+            results[me] = accumulate(offset(x, first_of(o, descriptor)), start, count, parts * DOWN, descriptor, exponent)
+        half = THREADS // 2
+        while half >= WIDE:
+            cuda.syncthreads()
+            if me < half and o < outputs:
+                results[me] = W(combine(results[me], results[me + half]))
+            half //= 2
+        if row == 0 and o < outputs:
+            out[target_of(o, descriptor) + part] = store(OUT(finish(results[me], exponent, divisor)))
         cuda.syncthreads()
         b += cuda.gridDim.x
 
@@ -108,12 +138,11 @@ def reduce_blocks(x, out, descriptor):
 class CudaKernels(_Kernels):
     """The kernels of one reduction of one dtype: what they mean is the CPU's, how they walk is not."""
 
-    def __call__(self, stage, blocks):
-        kernel = self.compiled.get((stage, blocks))
+    def __call__(self, stage, function):
+        kernel = self.compiled.get((stage, function))
         if kernel is None:
             names, compute, signature = self.meaning(stage)
-            function = reduce_blocks if blocks else reduce_rows
-            kernel = self.compiled[stage, blocks] = compile_kernel(function, signature, names, compute)
+            kernel = self.compiled[stage, function] = compile_kernel(function, signature, names, compute)
         return kernel
 
 
@@ -126,11 +155,26 @@ def _row(descriptor: Nest, parameters, parts=1):
     return row
 
 
+def _together(descriptor: Nest) -> bool:
+    """Whether blocks have neighbouring outputs: where these are neighbours in memory, and not what is reduced, and more than half
+    as many as a block has."""
+    if not (descriptor.kept and descriptor.reduced):
+        return False
+    extent, _, step = descriptor.kept[-1]
+    return step == 1 and 2 * extent > WIDE and abs(descriptor.reduced[-1][1]) != 1
+
+
+def _blocks(descriptor: Nest):
+    """The kernel for long reductions, how many blocks have all outputs once, and how many threads an output has in one."""
+    if _together(descriptor):
+        return reduce_columns, -(-descriptor.outputs // WIDE), DOWN
+    return reduce_blocks, descriptor.outputs, THREADS
+
+
 def _plan(kernels, stage, descriptor, parameters, device):
-    """One launch: a thread an output, or a block."""
-    blocks = descriptor.reduction > SHORT
-    work = descriptor.outputs if blocks else -(-descriptor.outputs // THREADS)
-    return prepare(kernels(stage, blocks), _row(descriptor, parameters), work, device)
+    """One launch: a thread an output, or blocks."""
+    function, work, _ = _blocks(descriptor) if descriptor.reduction > SHORT else (reduce_rows, -(-descriptor.outputs // THREADS), 1)
+    return prepare(kernels(stage, function), _row(descriptor, parameters), work, device)
 
 
 class TwoStages:
@@ -163,12 +207,13 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
         kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
     parameters = (float(exponent), float(math.prod(shape[a] for a in axes)))
     descriptor, kernels = nest(shape, strides, axes, out_strides), cuda_kernels(kind, dtype, out_dtype)
-    parts = min(MAX_BLOCKS // max(descriptor.outputs, 1), descriptor.reduction // (THREADS * GRAIN))
+    function, blocks, threads = _blocks(descriptor)
+    parts = min(MAX_BLOCKS // max(blocks, 1), descriptor.reduction // (threads * GRAIN))
     if parts < 2:
         return _plan(kernels, "whole", descriptor, parameters, device)
     dense = [parts * math.prod(k[0] for k in descriptor.kept[i + 1:]) for i in range(len(descriptor.kept))]
     partial = Nest([(n, s, x) for (n, _, x), s in zip(descriptor.kept, dense)], descriptor.reduced)
-    first = prepare(kernels("first", True), _row(partial, parameters, parts), descriptor.outputs * parts, device)
+    first = prepare(kernels("first", function), _row(partial, parameters, parts), blocks * parts, device)
     rest = Nest([(n, out, s) for (n, out, _), s in zip(descriptor.kept, dense)], [(parts, 1)])
     last = _plan(kernels, "last", rest, parameters, device)
     stages = TwoStages(first, last, descriptor.outputs * parts * kernels.partial, device)
