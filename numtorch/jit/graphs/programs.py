@@ -3,21 +3,25 @@ from __future__ import annotations
 
 import copy
 import functools
+import warnings
 from typing import Any
 
 from ...func.levels import Wrapping
 from ...layout import Layout
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
+from ...ops.core.generator import fork_rng
 from ...ops.core.primitive import is_ours
+from ...ops.creation.fill import zeros
 from ...serialization import save as save_file
 from ...tensor import Tensor, empty
-from ...tree import map_tensors, tensors_in
+from ...tree import filled, map_tensors, tensors_in
 from .decompose import decomposed
 from .graph import Graph, shown
 from .interpreter import Interpreter
 from .listing import code_of
 from .parsing import parse
+from .rows import Rows, rows_of
 
 FORMAT = "numtorch graph 1"
 _HOLE = "%tensor"                                        # where a tensor stands in the arguments that a program is for
@@ -38,12 +42,14 @@ class Program:
     Args:
         graph: the first.
         structure: what its arguments look like (`structure_of`).
-        again: makes the graph for other arguments, where the source is at hand: `again(args) -> Graph`.
+        again: makes the graph for other arguments, where the source is at hand: `again(args, apart=False) -> Graph`, which
+            with `apart` writes to copies of the tensors that it reaches.
         constants: the graph's, by name, or None for those it holds.
+        rows: graphs for other numbers of rows, where the source is absent.
     """
 
-    def __init__(self, graph: Graph, structure, again=None, constants=None) -> None:
-        self.graph, self.structure, self.again, self.constants = graph, structure, again, constants
+    def __init__(self, graph: Graph, structure, again=None, constants=None, rows: Rows | None = None) -> None:
+        self.graph, self.structure, self.again, self.constants, self.rows = graph, structure, again, constants, rows
         self.known = {self._key(graph, structure): Interpreter(graph, constants)}
 
     def copied(self, module: ScriptModule, memo: dict) -> Program:
@@ -63,8 +69,11 @@ class Program:
             for name, tensor in graph.constants.items():
                 graph.constants[name] = constants[name] if name in own else others.setdefault(name, tensor)
             return graph
-        again = self.again
-        return Program(of(self.graph), self.structure, None if again is None else lambda args: of(again(args)), constants)
+        again = None if self.again is None else functools.partial(self._again_of, of)
+        return Program(of(self.graph), self.structure, again, constants, self.rows)
+
+    def _again_of(self, of, args, apart=False):
+        return of(self.again(args, apart))
 
     @staticmethod
     def _key(graph, structure):
@@ -89,14 +98,43 @@ class Program:
         if interpreter is None and structure == self.structure and len(tensors) == len(self.graph.inputs):
             interpreter = self.known.get((key[0], *[tensor.layout.dense() for tensor in tensors]))
         if interpreter is None:
-            if self.again is None:
+            interpreter = Interpreter(self.again(args), self.constants) if self.again else self._for_rows(tensors, structure)
+            if interpreter is None:
                 expected = ", ".join(shown(value.layout) for value in self.graph.inputs)
                 got = ", ".join(shown(tensor.layout) for tensor in tensors)
                 raise RuntimeError(f"jit: this program was traced for ({expected}) and cannot be traced again, as its source is "
                                    f"not here; got ({got})")
-            graph = self.again(args)
-            interpreter = self.known[key] = self.known[self._key(graph, structure)] = Interpreter(graph, self.constants)
+            self.known[key] = self.known[self._key(interpreter.graph, structure)] = interpreter
         return interpreter.run(*given)
+
+    def _for_rows(self, tensors, structure):
+        """What runs the graph for as many rows as arguments have, or None where none is known for them."""
+        if self.rows is None or structure != self.structure or len(tensors) != len(self.graph.inputs):
+            return None
+        count = self.rows.count_in(tensors, self.graph.inputs)
+        if count is None:
+            return None
+        held = self.graph.constants if self.constants is None else self.constants
+        before = {name: held[name] for name in self.graph.constants}
+        graph = self.rows.graph(count, before)
+        if [tensor.layout.dense() for tensor in tensors] != [value.layout.dense() for value in graph.inputs]:
+            return None
+        others = {name: tensor for name, tensor in graph.constants.items() if tensor is not before[name]}
+        return Interpreter(graph, Held(held.module, {**held.others, **others}) if isinstance(held, Held) else None)
+
+    def with_rows(self) -> Rows | None:
+        """What it does for other numbers of rows: traced where the source is at hand, with copies of what it would write to."""
+        if self.again is None or (self.graph.writes and self.constants is None):
+            return self.rows
+        inputs = self.graph.inputs
+
+        def again(shapes):
+            given = iter([zeros(shape, dtype=value.layout.dtype, device=value.layout.device)
+                          for shape, value in zip(shapes, inputs)])
+            return self.again(filled(self.structure, _HOLE, given), apart=True)
+        with fork_rng([]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return rows_of(self.graph, again, lambda name: not isinstance(self.constants, Held) or name in self.constants.others)
 
 
 def _sample(tensor):
@@ -274,13 +312,14 @@ def content_of(program, kind, name, held, training):
         held: the module's tensors by name, each with `"parameter"` or `"buffer"`.
         training: whether the module is.
     """
-    graph = decomposed(program.graph)
+    graph, rows = decomposed(program.graph), program.with_rows()
     others = {key: tensor for key, tensor in graph.constants.items() if key not in held and tensor is not None}
     return {"format": FORMAT, "kind": kind, "name": name, "graph": str(graph), "structure": program.structure,
             "parameters": {key: value.detach() for key, (what, value) in held.items() if what == "parameter"},
             "trained": [key for key, (what, value) in held.items() if what == "parameter" and value.requires_grad],
             "buffers": {key: value for key, (what, value) in held.items() if what == "buffer"},
-            "constants": {key: value.detach() for key, value in others.items()}, "training": bool(training)}
+            "constants": {key: value.detach() for key, value in others.items()}, "training": bool(training),
+            "rows": None if rows is None else [rows.least, *rows.texts]}
 
 
 def from_content(content: dict) -> Any:
@@ -299,8 +338,12 @@ def from_content(content: dict) -> Any:
         raise ValueError("a constant is no tensor")
     graph = parse(content["graph"], given)
     structure, kind, name = content["structure"], content["kind"], str(content["name"])
+    rows = None
+    if content.get("rows") is not None:
+        least, *texts = content["rows"]
+        rows = Rows((str(texts[0]), str(texts[1])), int(least))
     if kind == "function":
-        return ScriptFunction(Program(graph, structure), name)
+        return ScriptFunction(Program(graph, structure, rows=rows), name)
     module = module_of(held, name)
-    module._program = Program(graph, structure, None, Held(module, content["constants"]))
+    module._program = Program(graph, structure, None, Held(module, content["constants"]), rows)
     return module.train(bool(content["training"]))

@@ -61,11 +61,14 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         others = {name: tensor for name, tensor in graph.constants.items() if name not in held}
         traced: Any = module_of(held, type(func).__name__)
 
-        def again(given):
+        def again(given, apart=False):
             now = _held_by(traced)                       # which may have gone to another device since
+            if apart:
+                now = {name: clone(detach(tensor)).requires_grad_(tensor.requires_grad) for name, tensor in now.items()}
             with values_named(func):
                 result = trace_graph(lambda *args: functional_call(func, now, args), given, now, argument_names=names)
-            others.update((name, tensor) for name, tensor in result.constants.items() if name not in now)
+            if not apart:
+                others.update((name, tensor) for name, tensor in result.constants.items() if name not in now)
             return result
         traced._program = Program(graph, structure_of(args), again, Held(traced, others))
         traced.training = func.training
@@ -73,7 +76,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
             if name:
                 module.training = func.get_submodule(name).training
     else:
-        def graph_of(given):
+        def graph_of(given, apart=False):
             return trace_graph(func, given, argument_names=names)
         traced = ScriptFunction(Program(graph_of(args), structure_of(args), graph_of), getattr(func, "__name__", "traced"))
     if check_trace:
