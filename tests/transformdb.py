@@ -341,7 +341,7 @@ def check_vjp(op, function, sample, what):
 _SIZE = "the result's size depends on the sample: PyTorch gives it where all happen to agree"
 _LOOP = "the range of bins is of the sample's values: sample by sample, as in PyTorch"
 _READ = "a number of Python is made of the sample's value"
-_DIFFERS = "a known difference of the operation itself, see tests/pytorch/test_op_db.py"
+_DIFFERS = "a known difference of the operation itself, see KNOWN in tests/opdb.py"
 _BESSEL = "PyTorch's is less exact"
 KNOWN = {                                                # by (entry, aspect), or the entry for all aspects
     **dict.fromkeys(("gather", "cov", "special.bessel_j0", "special.bessel_y1", "linalg.matrix_power", "linalg.pinv.hermitian",

@@ -19,10 +19,12 @@ SKLEARN = START + """
 import sklearn
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import Ridge
-from sklearn.metrics import accuracy_score, mean_squared_error
-from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances, rbf_kernel
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, mean_squared_error
+from sklearn.metrics.pairwise import chi2_kernel, cosine_similarity, euclidean_distances, rbf_kernel
+from sklearn.mixture import GaussianMixture
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import KernelCenterer, LabelEncoder, MinMaxScaler, Normalizer, PolynomialFeatures, StandardScaler
 y = (X[:, 0] > 0).astype(np.int64)
 with sklearn.config_context(array_api_dispatch=True):
     agree("StandardScaler", lambda x: StandardScaler().fit_transform(x))
@@ -34,6 +36,19 @@ with sklearn.config_context(array_api_dispatch=True):
     agree("mean_squared_error", lambda x: mean_squared_error(x[:, 0], x[:, 1]))
     for each in (cosine_similarity, euclidean_distances, rbf_kernel):
         agree(each.__name__, each)
+    version = tuple(map(int, sklearn.__version__.split(".")[:2]))
+    if version >= (1, 9):                                # what took arrays of other libraries by then
+        agree("LabelEncoder", lambda x, y: LabelEncoder().fit_transform(y) * 1.0, y)
+        agree("confusion_matrix", lambda x, y: confusion_matrix(y, 1 - y) * 1.0, y)
+        agree("log_loss", lambda x, y: log_loss(y, abs(x[:, 0]) / (1 + abs(x[:, 0]))), y)
+        agree("chi2_kernel", lambda x: chi2_kernel(abs(x)))
+        for each in (Normalizer(), PolynomialFeatures(2)):
+            agree(type(each).__name__, each.fit_transform)
+        agree("KernelCenterer", lambda x: KernelCenterer().fit_transform(x @ x.T))
+        agree("RidgeCV", lambda x: RidgeCV().fit(x, x[:, 0]).predict(x))
+        agree("GaussianNB", lambda x, y: GaussianNB().fit(x, y).predict_proba(x), y)
+        agree("LogisticRegression", lambda x, y: LogisticRegression(tol=1e-10).fit(x, y).predict_proba(x).round(decimals=5), y)
+        agree("GaussianMixture", lambda x: GaussianMixture(2, init_params="random", random_state=0, max_iter=5).fit(x).means_)
 """
 SCIPY = START + """
 from scipy import cluster, fft, integrate, special, stats
