@@ -33,7 +33,8 @@ ARGUMENTS = {
     "mnist_forward_forward/main.py": "--epochs 1 --no_accel --train_size 256 --test_size 128",
     "mnist_hogwild/main.py": "--epochs 1 --dry-run", "siamese_network/main.py": "--epochs 1 --dry-run",
     "super_resolution/main.py": "--upscale_factor 3 --batchSize 4 --testBatchSize 4 --nEpochs 1 --threads 0",
-    "time_sequence_prediction/train.py": "--steps 1", "distributed/ddp-tutorial-series/single_gpu.py": "1 1", "vae/main.py": "--epochs 1",
+    "time_sequence_prediction/train.py": "--steps 1", "vae/main.py": "--epochs 1",
+    **{f"distributed/ddp-tutorial-series/{name}.py": "1 1" for name in ("single_gpu", "multigpu", "multigpu_torchrun", "multinode")},
     "word_language_model/main.py": "--epochs 1 --log-interval 1", "gcn/main.py": "--epochs 10", "gat/main.py": "--epochs 10",
     "fast_neural_style/neural_style/neural_style.py": "train --dataset . --style-image style.jpg --save-model-dir . --epochs 1 "
                                                       "--image-size 64 --log-interval 1 --batch-size 2",

@@ -39,6 +39,7 @@ ABSENT = {
     "autograd.profiler.parse_nvprof_trace": _NVPROF,
     "autograd.profiler.emit_nvtx": "there are no marks for NVIDIA's profilers; profiler.profile sees every op",
     "autograd.profiler.emit_itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
+    "_utils._rebuild_qtensor": _QUANTIZED,
     "classes": "there is no C++ underneath",
     "compiler": _COMPILE,
     "cpp": "there is no C++ underneath",

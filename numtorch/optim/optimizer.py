@@ -11,6 +11,7 @@ from ..autograd.graph import Leaf
 from ..autograd.hooks import HookTable
 from ..autograd.modes import enable_grad, no_grad
 from ..exchange.construction import from_dlpack
+from ..ops.core.primitive import class_of
 from ..tensor import Tensor
 
 
@@ -101,7 +102,7 @@ class Optimizer:
             group["params"] = params = [tensor for _, tensor in params]
         for parameter in params:
             if not isinstance(parameter, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}")
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {class_of(parameter)}")
             if parameter.node is not None and type(parameter.node) is not Leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():

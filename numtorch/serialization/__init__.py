@@ -10,6 +10,7 @@ unpickler   what the pickle in a file may do
 mapped      tensors over the bytes of a file (safetensors.py has them too)
 archive     the zip archive, of which nothing is believed
 rebuilding  the tensors that a file describes
+formats     what a file is that is not read, and what reads it
 oldfiles    files from before PyTorch 1.6
 loading     `load`
 """

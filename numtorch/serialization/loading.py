@@ -9,7 +9,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from ..files import naming
-from . import oldfiles
+from . import formats, oldfiles
 from .archive import check_sizes, damaged, device_of, read_entry, read_storage
 from .mapped import MappedFile
 from .rebuilding import Reader
@@ -38,8 +38,8 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         ValueError: `mmap` of what is no path.
         pickle.UnpicklingError: the pickle in the file is damaged, or asks for what `weights_only` does not allow. With
             `weights_only=False`, what the file says runs, and raises what it raises.
-        RuntimeError: not a file of this format, a damaged archive, tensors that reach out of their memory, or on a device that
-            is not there. Both name the file, where it has a name.
+        RuntimeError: not a file of this format (and of which, where that is known), a damaged archive, tensors that reach out of
+            their memory, or on a device that is not there. Both name the file, where it has a name.
         OSError: the file is not there, or cannot be read.
 
     Example:
@@ -63,9 +63,17 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
                                       **{"encoding": "utf-8", **pickle_load_args})
         if oldfiles.begins(file):
             return oldfiles.load(file.read(), unpickler, Reader, functools.partial(device_of, map_location=map_location))
+        start = file.tell()
+        what = formats.of_bytes(file.read(24))
+        file.seek(start)
+        if what is not None:
+            raise RuntimeError(f"load: the file is {what}")
         with damaged("damaged, or not of the formats that save and PyTorch write"):
             archive = opened.enter_context(zipfile.ZipFile(file))
             check_sizes(archive, file)
+        what = formats.of_entries(archive.namelist())
+        if what is not None:
+            raise RuntimeError(f"load: the file is {what}")
         prefix = next((e.removesuffix("data.pkl") for e in archive.namelist() if e.endswith("/data.pkl")), None)
         if prefix is None:
             raise RuntimeError("load: the archive has no data.pkl, so it was not written by save")

@@ -79,6 +79,14 @@ class Unpickler(pickle._Unpickler):                      # the one in Python, wh
         return self.storage_of(pid)
 
 
+def _absent(module, name):
+    """Why something of PyTorch is not here, and what to do; None for what is here, or is not PyTorch's."""
+    if module.partition(".")[0] != "torch":
+        return None
+    from ..alias import ABSENT
+    return ABSENT.get(f"{module}.{name}".partition(".")[2])
+
+
 class WeightsOnlyUnpickler(Unpickler):
     """Runs a pickle that may be anybody's.
 
@@ -128,6 +136,9 @@ class WeightsOnlyUnpickler(Unpickler):
         for known in (self.meanings, self.allowed):
             if (module, name) in known:
                 return known[module, name]
+        absent = _absent(module, name)
+        if absent is not None:
+            self._refuse(f"asks for {module}.{name}, which numtorch has not: {absent}")
         self._refuse(f"asks for {module}.{name}, which is not an allowed global by default. If you trust it, allow it with "
                      f"`torch.serialization.add_safe_globals([{name}])`, or load with `weights_only=False`, which runs whatever "
                      f"code the file says: do that with files from a source you trust only.")

@@ -301,6 +301,12 @@ REFUSED = {
     "text": (lambda x: f"{x}", TypeError, "text has no meaning in a formula"), "a list": (lambda x: [x][0], TypeError, "a list has no meaning"),
     "an index": (lambda x: x[0], TypeError, "an index has no meaning in a formula"), "try": (tries, TypeError, "try and with have no meaning"),
     "a dict": (lambda x: {1: x}[1], TypeError, "a dict has no meaning"), "a helper that is none": (calls_wrong, TypeError, "formula 'returns_nothing'"),
+    "text beside a number": (lambda x: x + "a", TypeError, "text has no meaning in a formula"),
+    "text alone": (lambda x: "a", TypeError, "text has no meaning in a formula"),
+    "something printed": (lambda x: print(x) or x, TypeError, r"print\(\) has no meaning in a formula"),
+    "a length": (lambda x: x * len((1, 2)), TypeError, r"len\(\) has no meaning in a formula"),
+    "NumPy": (lambda x: np.sin(x), TypeError, r"NumPy's sin computes with arrays; write torch\.sin"),
+    "NumPy's where": (lambda x: np.where(x > 0, x, 0), TypeError, r"NumPy's where computes with arrays; write torch\.where"),
     "a tensor": (lambda x: x * WEIGHT, TypeError, "a tensor in a formula would be one number"),
 }
 WEIGHT = torch.ones(2)

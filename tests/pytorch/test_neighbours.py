@@ -1,8 +1,10 @@
 """What PyTorch wrote and made, read here: whole modules, files from before 1.6, its tensors in a state_dict, bfloat16 through DLPack."""
 from __future__ import annotations
 
+import gzip
 import io
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -140,3 +142,60 @@ def test_arrays_beside_tensors(line):
             reached.append([type(names[n]).__name__ for n in "ait"] + [np.asarray(names[n]).tolist() for n in "ait"])
         reached.append(before.tolist())
     assert reached[:2] == reached[2:]
+
+
+def compiled_by_pytorch():
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.jit.save(torch.jit.script(nn.Linear(2, 2)), file)
+    return file.getvalue()
+
+
+def saved_by_numpy(save, *arrays):
+    file = io.BytesIO()
+    save(file, *arrays)
+    return file.getvalue()
+
+
+def of_safetensors():
+    return pytest.importorskip("safetensors.torch").save({"a": torch.ones(2)})
+
+
+OTHERS = {
+    "a script": (compiled_by_pytorch, RuntimeError, r"a TorchScript program that PyTorch compiled; .* save its state_dict"),
+    "an array": (lambda: saved_by_numpy(np.save, np.ones(3)), RuntimeError, r"an array of NumPy; torch.from_numpy\(numpy.load"),
+    "arrays": (lambda: saved_by_numpy(np.savez, np.ones(3)), RuntimeError, r"of arrays of NumPy; numpy.load reads it"),
+    "a pickle": (lambda: pickle.dumps([1, 2]), RuntimeError, "a pickle that torch.save did not write; pickle.load"),
+    "safetensors": (of_safetensors, RuntimeError, "of safetensors; numtorch.safetensors.load_file"),
+    "a pointer": (lambda: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", RuntimeError, "a pointer of Git LFS"),
+    "a page": (lambda: b"<!DOCTYPE html><html>not found</html>", RuntimeError, "a web page"),
+    "gzip": (lambda: gzip.compress(b"a"), RuntimeError, "compressed by gzip"),
+    "nothing": (lambda: b"", RuntimeError, "the file is empty"),
+    "text": (lambda: b"hello, world, this is none", RuntimeError, "not of the formats that save and PyTorch write"),
+    "eight bits": (lambda: written(torch.ones(2).to(torch.float8_e4m3fn)), pickle.UnpicklingError, "torch.float8_e4m3fn, which numtorch has not: the shortest"),
+    "quantised": (lambda: written(quantised()), pickle.UnpicklingError, "which numtorch has not: there are no quantised dtypes"),
+}
+
+
+def quantised():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_what_cannot_be_loaded_is_said_to_be_what_it_is(what, tmp_path):
+    make, kind, message = OTHERS[what]
+    path = tmp_path / "some.pt"
+    path.write_bytes(make())
+    with pytest.raises(kind, match=message):
+        numtorch.load(path)
+    if what == "a script":
+        with pytest.raises(kind, match=message):
+            numtorch.jit.load(str(path))
+
+
+def test_an_optimiser_says_whose_parameters_it_was_given():
+    with pytest.raises(TypeError, match=r"one of the params is torch\.Parameter of the installed PyTorch"):
+        numtorch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.1)

@@ -11,6 +11,7 @@ import types as pytypes
 from .primitive import is_ours, registry
 
 _PARTS = frozenset(("real", "imag", "conjugate"))        # what numbers have
+_BUILTINS = frozenset((abs, divmod, max, min, pow, round))               # of Python's functions, those that compute with numbers
 _MISSING = object()
 _INDEX = "a formula sees one element; index the tensor before"
 
@@ -37,7 +38,7 @@ def refusal(function, known=()) -> Exception | None:
         NameError for an undefined name, TypeError for the rest.
     """
     code = function.__code__
-    line, pending, returned = code.co_firstlineno, _MISSING, None
+    line, pending, returned, is_text = code.co_firstlineno, _MISSING, None, False
 
     def at(cause, kind=TypeError):
         return kind(f"formula {function.__name__!r}, line {line} of {code.co_filename}: {cause}")
@@ -50,6 +51,9 @@ def refusal(function, known=()) -> Exception | None:
         if name in _WITHOUT_MEANING:
             what, instead = _WITHOUT_MEANING[name]
             return at(f"{what} has no meaning in a formula; {instead}")
+        if is_text and name.startswith(("BINARY_", "COMPARE_OP", "RETURN_VALUE")):
+            return at("text has no meaning in a formula; a formula computes numbers")
+        is_text = name == "LOAD_CONST" and isinstance(value, str)
         if name == "BINARY_OP" and instruction.argrepr == "[]":
             return at(f"an index has no meaning in a formula; {_INDEX}")
         if name in ("LOAD_ATTR", "LOAD_METHOD"):
@@ -102,6 +106,10 @@ def _of_a_value(value, known):
         if is_ours(value.__module__) and not value.__module__.startswith("numtorch.kernels."):
             return f"{value.__name__} is no elementwise op: a formula says what becomes of one element; call it on the tensor"
         return None if value in known else refusal(value, known)
+    if isinstance(value, pytypes.BuiltinFunctionType) and value.__module__ == "builtins" and value not in _BUILTINS:
+        return f"{value.__name__}() has no meaning in a formula; a formula computes numbers"
+    if callable(value) and type(value).__module__ == "numpy":
+        return f"NumPy's {value.__name__} computes with arrays; write torch.{value.__name__}"
     if isinstance(value, (list, dict, set, str)):
         return f"a {type(value).__name__} has no meaning in a formula; use numbers"
     if type(value).__name__ == "Tensor":
