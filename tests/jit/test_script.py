@@ -469,9 +469,6 @@ def test_a_copy_of_a_script_has_parameters_of_its_own():
             for parameter in copied.parameters():
                 parameter.zero_()
         assert torch.equal(made(x), expected) and not torch.equal(copied(x), expected)
-    with pytest.raises(RuntimeError, match="trace a function"):
-        torch.jit.freeze(script.eval())
-
 
 class Annotated(torch.nn.Module):
     inner: torch.nn.Module                               # PyTorch refuses such an annotation
@@ -513,3 +510,82 @@ def test_a_damaged_file_is_refused():
         file.seek(0)
         with pytest.raises(RuntimeError, match=r"jit\.load"):
             torch.jit.load(file)
+
+
+class Shadowing(torch.nn.Module):
+    """Members of names that every module has: these come first, as in Python."""
+
+    def __init__(self):
+        super().__init__()
+        self.limit, self.f = 3, torch.nn.Linear(2, 2)
+
+    @property
+    def half(self) -> float:
+        return self.limit / 2
+
+    def type(self, x, k: int = 2):
+        return x * k
+
+    @torch.jit.export
+    def double(self, x):
+        return self.f(x) * 2
+
+    def forward(self, x):
+        return self.double(self.type(x)) + self.half
+
+
+def test_methods_and_properties_come_before_those_of_every_module():
+    net, x = Shadowing(), torch.rand(3, 2)
+    script = torch.jit.script(net)
+    for each in (script, through_file(script), copy.deepcopy(script), copy.deepcopy(through_file(script))):
+        assert torch.equal(each(x), net(x)) and torch.equal(each.double(x), net.double(x))
+        assert torch.equal(each.type(x, 3), x * 3) and each.half == 1.5
+        assert each.float() is each                      # others stay
+
+
+class Layers(torch.nn.Module):
+    """Layers of many kinds, a trace, and a buffer that is written."""
+
+    def __init__(self):
+        super().__init__()
+        nn = torch.nn
+        self.conv = nn.Sequential(nn.Conv1d(4, 4, 3, padding=1), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.5))
+        self.lstm, self.attention = nn.LSTM(4, 4, batch_first=True), nn.MultiheadAttention(4, 2, batch_first=True)
+        self.traced = torch.jit.trace(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).eval(), torch.rand(5, 4))
+        self.weight = nn.Parameter(torch.rand(4))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.calls += 1
+        x, state = self.lstm(self.conv(x))
+        if x.sum() > 100:
+            x = x * 2
+        x = self.attention(x, x, x)[0] * self.weight
+        return self.traced(x[:, 0]), int(self.calls)
+
+
+@pytest.mark.parametrize("prepare", [torch.jit.freeze, torch.jit.optimize_for_inference])
+def test_a_script_is_frozen(prepare):
+    """The same results, of tensors of its own, which are neither trained nor part of a state."""
+    torch.manual_seed(0)
+    script = torch.jit.script(Layers())
+    with pytest.raises(RuntimeError, match="eval mode"):
+        prepare(script)
+    script.eval()
+    x = torch.rand(5, 4, 4)
+    frozen = prepare(script)
+    expected = script(x)
+    assert not list(frozen.parameters()) and not frozen.state_dict() and len(list(script.parameters())) > 10
+    again = prepare(frozen)
+    for each in (frozen, again, through_file(prepare(script))):
+        result, calls = each(x)
+        torch.testing.assert_close(result, expected[0], rtol=0, atol=0)
+        assert not result.requires_grad
+    assert frozen(x)[1] == 2 and again(x)[1] == 2 and script(x)[1] == 2     # each counts its own calls
+    with torch.no_grad():
+        script.weight.zero_()
+    torch.testing.assert_close(frozen(x)[0], expected[0], rtol=0, atol=0)
+    assert frozen.code == script.code and str(frozen.graph) == str(script.graph)
+    torch.testing.assert_close(torch.compile(frozen)(x)[0], expected[0], rtol=1e-5, atol=1e-6)
+    layer = prepare(torch.jit.script(torch.nn.Linear(3, 2).eval()))
+    assert not list(layer.parameters()) and layer(torch.rand(4, 3)).shape == (4, 2)

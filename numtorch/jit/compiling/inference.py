@@ -15,10 +15,10 @@ from .timing import fastest
 
 def freeze(mod: ScriptModule, preserved_attrs: Any = None, optimize_numerics: bool = True) -> ScriptModule:
     """A traced module whose parameters and buffers are constants: batch norms are part of the weights before them, and what depends
-    on constants alone is computed.
+    on constants alone is computed. Of a script, whose ops are known only as it runs, it is a copy without parameters and state.
 
     Args:
-        mod: what `jit.trace` returned, in eval mode.
+        mod: what `jit.trace` or `jit.script` returned, in eval mode.
         preserved_attrs: taken for PyTorch's sake.
         optimize_numerics: whether to run the passes that change results by rounding: norms into weights.
 
@@ -42,7 +42,8 @@ def optimize_for_inference(mod: ScriptModule, other_methods: Any = None) -> Scri
     """`freeze`, chains of elementwise calls as one kernel each, and convolutions with channels last where that is faster here.
 
     Args:
-        mod: what `jit.trace` or `jit.freeze` returned, in eval mode.
+        mod: what `jit.trace`, `jit.script` or `jit.freeze` returned, in eval mode. No passes are run on a script:
+            `numtorch.compile` does that as it is called.
         other_methods: taken for PyTorch's sake.
 
     Returns:
@@ -74,11 +75,10 @@ def _made(mod, fusing, folding):
         raise RuntimeError("Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
                            "before freezing.")
     program = mod._program
-    if program is None:  # a script: its ops are known only as it runs
-        raise RuntimeError(
-            f"jit: expected a module that jit.trace returned, got the script of a {mod.original_name}: trace a function "
-            "that calls it"
-        )
+    if program is None:                                  # a script: which ops it calls, and of what, is known only as it runs
+        module = mod._frozen()
+        vars(module)["passes"] = {}
+        return module
     frozen: dict = {}
     module = module_of({}, mod.original_name)
 

@@ -243,6 +243,16 @@ class ScriptModule(Module):
         """
         save_file(self.content(), f)
 
+    def _frozen(self) -> ScriptModule:
+        """A copy whose tensors are neither trained nor part of a state."""
+        new = copy.deepcopy(self)
+        for module in new.modules():
+            for name, tensor in [(name, each) for name, each in module._parameters.items() if each is not None]:
+                del module._parameters[name]
+                module._buffers[name] = tensor.detach()
+            module._non_persistent_buffers_set.update(module._buffers)
+        return new
+
     def _get_name(self):
         return f"ScriptModule(original_name={self._original_name})"
 

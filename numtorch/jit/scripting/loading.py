@@ -4,7 +4,6 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-from ... import nn
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor
@@ -115,7 +114,7 @@ def _module(entry, units, tensors):
         if not isinstance(nested, ScriptModule):
             raise ValueError("a module is none")
         return nested
-    kind = ScriptedModule if entry["class"] is None else getattr(nn, _name(entry["class"]), None)
+    kind = ScriptedModule if entry["class"] is None else vocabulary.library_class(_name(entry["class"]))
     if not isinstance(kind, type) or (kind is not ScriptedModule and not vocabulary.is_library(kind)):
         raise ValueError(f"{entry['class']} is no module of this package")
     made: Any = kind.__new__(kind)
@@ -143,6 +142,7 @@ def _module(entry, units, tensors):
     own["_declared"] = {_name(name): parse_text(text, units[entry["unit"]].named) for name, text in entry["declared"].items()}
     for name, each in entry["methods"].items():
         made._scripts[_name(name)] = _entry(units[entry["unit"]], name, each, made)
+    made._in_front()
     return made
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import types
 from typing import Any, NamedTuple
 
@@ -84,6 +85,12 @@ class ScriptedModule(ScriptModule):
         own["_scripts"], own["_plain"], own["_functions"], own["_declared"], own["_unit"] = {}, set(), {}, {}, None
         own["_final"] = set()
 
+    def _in_front(self) -> None:
+        """Have scripts come before what a module has under their names anyway: a property called `half`, a method called `type`."""
+        names = frozenset(name for name in self._scripts if name != "forward" and name[:1] != "_" and hasattr(Module, name))
+        if names:
+            self.__class__ = _in_front_of_modules(names)
+
     @property
     def graph(self) -> Any:
         return listed(self._scripts["forward"])
@@ -114,6 +121,14 @@ class ScriptedModule(ScriptModule):
                 return types.MethodType(script.function, self)
             return lambda *args, **kwargs: script.run((self, *args), kwargs)
         return super().__getattr__(name)
+
+
+@functools.cache
+def _in_front_of_modules(names: frozenset) -> type:
+    """The class of modules with scripts under names that every module has."""
+    def of(name):
+        return property(lambda self: ScriptedModule.__getattr__(self, name))
+    return type("ScriptedModule", (ScriptedModule,), {"__module__": __name__, **{name: of(name) for name in names}})
 
 
 class LibraryModule(ScriptModule):

@@ -316,6 +316,8 @@ class Unit:
                 return None
             script = scripts[name] = self.read_method(function, name, module)
             script.is_property = is_property
+            if hasattr(type(module), "_in_front"):
+                module._in_front()  # type: ignore[operator]
         return script.ready() if isinstance(script, Script) else script
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from ... import nn
 from ...devices import device
 from ...dtypes import dtype
+from ...nn.modules.attention import NonDynamicallyQuantizableLinear
 from ...tensor import Tensor
 from .kinds import ANY, BOOL, DEVICE, DTYPE, FLOAT, INT, STR, TENSOR, Kind, list_of, parse_kind
 
@@ -282,7 +283,17 @@ def method_kind(name: str) -> Kind:
 
 def is_library(kind: type) -> bool:
     """Whether a class is one of this package's modules, which every file may name."""
-    return issubclass(kind, nn.Module) and kind.__module__.startswith("numtorch.nn.") and getattr(nn, kind.__name__, None) is kind
+    return issubclass(kind, nn.Module) and kind.__module__.startswith("numtorch.nn.") and library_class(kind.__name__) is kind
+
+
+def library_class(name: str) -> Any:
+    """What is called so in `torch.nn`, or is a part of one of its modules; None where there is no such thing.
+
+    Args:
+        name: its own.
+    """
+    parts = {each.__name__: each for each in (NonDynamicallyQuantizableLinear,)}       # of attention
+    return getattr(nn, name, None) or parts.get(name)
 
 
 # ---------------------------------------------------------------- what modules hold
