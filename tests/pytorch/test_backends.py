@@ -84,3 +84,18 @@ def test_structures_are_taken_apart(torch):
         pytree.tree_unflatten([1], spec)
     with pytest.raises(ValueError):
         pytree.tree_map(max, [1], [1, 2])
+
+
+def test_what_is_installed_is_said():
+    """`torch.version`, `torch.__config__` and the device that tensors come to: numbers and texts of the kinds that PyTorch gives."""
+    assert numtorch.version.__version__ == str(numtorch.__version__) and numtorch.version.cuda is None and numtorch.version.hip is None
+    assert "numba" in numtorch.__config__.show() and isinstance(numtorch.__config__.parallel_info(), str)
+    assert numtorch.get_default_device() == numtorch.device("cpu")
+    numtorch.set_default_device("meta")
+    try:
+        assert numtorch.get_default_device().type == "meta" and numtorch.ones(2).device.type == "meta"
+    finally:
+        numtorch.set_default_device(None)
+    with numtorch.device("meta"):
+        assert numtorch.get_default_device().type == "meta"
+    assert numtorch.get_default_device().type == "cpu"

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .. import functional as F
+from .distance import PairwiseDistance
 from .loss import _Loss, _WeightedLoss
 
 
@@ -129,7 +130,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), with any distance d.
 
     Args:
-        distance_function: `d(x, y)`, one number for each pair; `functional.pairwise_distance` when None.
+        distance_function: `d(x, y)`, one number for each pair; `PairwiseDistance()` when None.
         margin: how much farther the negative is wanted than the positive.
         swap: take d(positive, negative) where that is less than d(anchor, negative).
         reduction: "mean" or "sum" of all terms, or "none".
@@ -151,7 +152,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(self, *, distance_function=None, margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         _check_margin(self, margin)
-        self.distance_function, self.margin, self.swap = distance_function, margin, swap
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        self.margin, self.swap = margin, swap
 
     def forward(self, anchor, positive, negative):
         return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function,
