@@ -159,5 +159,7 @@ def _clamp_max_in_formulas(input, max):
     return clamp_high(input, max)
 
 
+for _record in (clamp_both, clamp_low, clamp_high, where):
+    _record.op.numbers_must_fit = True
 method(clamp_low.op.inplace, "clamp_min_")
 method(clamp_high.op.inplace, "clamp_max_")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 
+from ...exchange.scalars import check_fits
 from ...kernels.threads import Prepared
 from ..core.backends import kernels
 from ..core.status import call_words
@@ -62,3 +63,20 @@ def checked(prepared, operand, device, dtype, shape, strides):
     else:
         divide = by_one(prepared.call, operand, dtype, prepare_look)
     return Prepared(divide, prepared.descriptor, prepared.workspace, (prepared, prepare_look))
+
+
+def fitting(prepared, operands, dtype):
+    """A prepared op that raises RuntimeError where a number among its operands does not fit the integers it computes in.
+
+    Args:
+        prepared: the op.
+        operands: which of its addresses are those of numbers, as int64.
+        dtype: of the integers.
+    """
+    call, read = prepared.call, ctypes.c_int64.from_address
+
+    def compute(*addresses):
+        for operand in operands:
+            check_fits(read(addresses[operand]).value, dtype)
+        call(*addresses)
+    return Prepared(compute, prepared.descriptor, prepared.workspace, (prepared, compute))

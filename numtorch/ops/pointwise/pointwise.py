@@ -43,7 +43,7 @@ from ..core.tensor_operands import check_tensors
 from ..memory.writing import check_writable
 from .calling import make_function, make_inplace
 from .describe import RUNTIME, describe
-from .divisor import checked
+from .divisor import checked, fitting
 from .tape import BackwardPlan, Recipe
 
 
@@ -133,6 +133,8 @@ _PUBLIC_OF = {("y", "x"): ("input", "other"), ("s", "q"): ("input", "other"), ("
 
 class PointwiseOp(Primitive):
     """An elementwise op. See the module's docstring for how one is written."""
+
+    numbers_must_fit = False                             # whether a number among integers must be one of their dtype; else it wraps
 
     def __init__(self, body, kind, bool_operands, cost, name, scalars, differentiable, refuses, divisor):
         operands, numbers = signature_of(body)
@@ -270,6 +272,7 @@ class PointwiseOp(Primitive):
             prepared = self._planned(
                 device, compute, tuple(l.dtype.kernel for l in layouts), (out_dtype.kernel,), shape, strides,
                 compute=computes, cost=self.cost, real_part=self._is_real_part(compute, out_dtype))
+            prepared = self._with_numbers_that_fit(prepared, layouts, compute, device)
         return Plan(self, layouts, out, prepared)
 
     def make_inplace_plan(self, layouts):
@@ -287,7 +290,15 @@ class PointwiseOp(Primitive):
                               layouts), compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape,
                 strides, compute=computes, written=0, cost=self.cost,
                 real_part=self._is_real_part(compute, out_dtype))
+            prepared = self._with_numbers_that_fit(prepared, layouts, compute, target.device)
         return Plan(self, layouts, target, prepared)
+
+    def _with_numbers_that_fit(self, prepared, layouts, compute, device):
+        """The prepared kernel, which looks at Python's numbers first where they must fit a dtype of fewer bits than they have."""
+        if not self.numbers_must_fit or compute.category != 1 or compute is int64 or device is not cpu:
+            return prepared
+        numbers = [i for i, layout in enumerate(layouts) if layout.weak and layout.dtype is int64]
+        return fitting(prepared, numbers, compute) if numbers else prepared
 
     def _planned(self, device, body_type, *geometry, **options):
         """The prepared kernel. Raises NotImplementedError for a dtype that the formula cannot be computed in."""
