@@ -1,9 +1,9 @@
 """What warps ask of memory in the simulator of a GPU: bank conflicts in shared memory, and sectors of global memory.
 
 A warp's access is what its lanes ask for at one place of the source, each for the same time: the threads run one after another, so
-their accesses are put together by place (with the calls that led there) and by how often a thread had been there. Shared memory has
-32 banks of four bytes; what a warp asks of one bank in different words comes one after another, of as many lanes at a time as
-ask for 128 bytes together. Global memory comes in sectors of 32 bytes.
+their accesses are put together by place (with the calls that led there) and by how often a thread had been there since the block's
+last barrier. Shared memory has 32 banks of four bytes; what a warp asks of one bank in different words comes one after another, of
+as many lanes at a time as ask for 128 bytes together. Global memory comes in sectors of 32 bytes.
 """
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ import numpy as np
 BANKS, WORD, SECTOR = 32, 4, 32                          # of shared memory, bytes of a bank's word, bytes of a sector
 
 
-def bank_conflicts(places, nbytes):
-    """How many times longer a warp's access to shared memory takes than if no two lanes met: bytes at which they read or write."""
-    lanes = max(1, BANKS * WORD // max(nbytes, WORD))
-    groups = [places[at:at + lanes] for at in range(0, len(places), lanes)]
+def bank_conflicts(asked, nbytes):
+    """How many times longer a warp's access to shared memory takes than if no two lanes met: lanes, and the bytes at which they read
+    or write."""
+    groups = defaultdict(list)
+    for lane, place in asked:
+        groups[lane * max(nbytes, WORD) // (BANKS * WORD)].append(place)
     taken = 0
-    for group in groups:
+    for group in groups.values():
         words = {word for place in group for word in range(place // WORD, (place + nbytes - 1) // WORD + 1)}
         taken += max(np.bincount([word % BANKS for word in words]))
     return taken / len(groups)
@@ -47,8 +49,14 @@ class Accesses:
 
     def __init__(self):
         from numtorch.kernels.cuda import simulator
-        from numtorch.kernels.cuda.turns import running
-        self.running, self.noted, self.times = running, defaultdict(list), defaultdict(int)
+        from numtorch.kernels.cuda.turns import Block, running
+        self.running, self.noted, self.times, self.waits = running, defaultdict(list), defaultdict(int), defaultdict(int)
+        wait = Block.wait
+
+        def waiting(block):
+            self.waits[block, block.current.number] += 1
+            wait(block)
+        Block.wait = waiting
         view, note, arrays = simulator.DevicePointer._view, self._note, simulator._Shared
 
         def seen(pointer, index):
@@ -101,24 +109,26 @@ class Accesses:
             calls.append((frame.f_code, frame.f_lineno))  # not f_lasti, which changes as the interpreter specialises
             frame = frame.f_back
         number, calls = block.current.number, tuple(calls)
-        self.times[block, number, calls] += 1
-        key = calls[-1][0].co_name, what, line, nbytes, block, number // 32, calls, self.times[block, number, calls]
-        self.noted[key].append((number, place))
+        since = self.waits[block, number]
+        self.times[block, number, calls, since] += 1
+        key = calls[-1][0].co_name, what, line, nbytes, block, number // 32, calls, since, self.times[block, number, calls, since]
+        self.noted[key].append((number % 32, place))
 
     def counts(self):
         """`Counts` of each kernel, by name. What a descriptor holds is read by all lanes and counts as one sector of one."""
         worst, touched, least = defaultdict(lambda: (1.0, None)), defaultdict(lambda: [0, 0]), defaultdict(lambda: defaultdict(lambda: [0, 0]))
         for (kernel, what, line, nbytes, *_), asked in self.noted.items():
-            places = [place for _, place in sorted(asked)]
             if what == "shared":
-                worst[kernel] = max(worst[kernel], (bank_conflicts(places, nbytes), line), key=lambda each: each[0])
+                worst[kernel] = max(worst[kernel], (bank_conflicts(asked, nbytes), line), key=lambda each: each[0])
             else:
+                places = [place for _, place in asked]
                 for sums in (touched[kernel, what], least[kernel][what, line]):
                     for k, count in enumerate(sectors(places, nbytes)):
                         sums[k] += count
         names = {key[0] for key in self.noted}
         self.noted.clear()
         self.times.clear()
+        self.waits.clear()
         ratio = lambda sums: sums[0] / max(sums[1], 1)
         return {kernel: Counts(worst[kernel][0], ratio(touched[kernel, "reads"]), ratio(touched[kernel, "writes"]), {
             "shared": worst[kernel][1], **{f"{what} {line}": ratio(sums) for (what, line), sums in least[kernel].items() if ratio(sums) > 1.5}})

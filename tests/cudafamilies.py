@@ -184,7 +184,19 @@ def products_in_pieces(torch, device, a, b, bias):
 @rows_of(((70, 2),), ((70, 5),), ((2, 33, 3, 3),), dtypes=("float32", "float64", "bfloat16", "int32"))
 def down_the_columns(torch, device, x):
     dims = (0,) if x.ndim == 2 else (0, 1, 2)
-    return x.sum(dims), x.detach().amax(dims), x.detach().contiguous().amin(dims), *([x.mean(dims)] if x.is_floating_point() else [])
+    rows = x.detach().contiguous().reshape(-1, 70 if x.ndim == 2 else 99)
+    return (x.sum(dims), x.detach().amax(dims), x.detach().contiguous().amin(dims), rows.sum(1), rows.amax(1),
+            *([x.mean(dims)] if x.is_floating_point() else []))
+
+
+@rows_of(((3, 70),), ((1, 300),), ((70, 3),), ((2, 9),), ((5, 2),), ((1, 1),), dtypes=("float32", "float64", "bfloat16", "int32", "uint8"))
+def places_of_extremes(torch, device, x):
+    ties = x.detach().round()
+    spoilt = ties.clone()
+    if x.is_floating_point():
+        spoilt[-1, x.shape[1] // 2:] = float("nan")
+    return (*x.max(1), *x.min(0), *(found for each in (ties, spoilt) for dim in (0, 1, None) for found in (each.argmax(dim), each.argmin(dim))),
+            *ties.max(0), *spoilt.min(1), *ties[None].max(0))
 
 
 # ---------------------------------------------------------------- copies: tiles of two by two

@@ -29,11 +29,13 @@ BOUNDS = {
     "batch_norm": {"batch_norm_blocks": (1, 1.3, 1.5)},
     "summed_along_rows": {"reduce_blocks": (1, 1.1, 1)},
     "summed_down_columns": {"reduce_columns": (1, 1.1, 1)},
+    "places_along_rows": {"extreme_lines": (1, 1.1, 1)},
+    "places_down_columns": {"extreme_lines": (1, 1.1, 1)},
     "transposed": {"transpose_tiles": (1, 1, 1)},
     "transposed_float64": {"transpose_tiles": (1, 1, 1)},
     "transposed_bytes": {"transpose_tiles": (1, 1, 1)},
     "running_sums": {"scan_chunks": (1, 4, 4.2)},        # a thread has four neighbours, which the first-level cache keeps for it
-    "sorted": {"make_words": (1, 1.1, 1), "sort_tiles": (4, 1.1, 1), "write_sorted": (1, 2.5, 1)},
+    "sorted": {"make_words": (1, 1.1, 1), "sort_tiles": (2, 1.1, 1), "write_sorted": (1, 2.5, 1)},
     "embedded": {"take_elements": (1, 1, 1)},
     "badly": {"badly": (32, 8, 8)},                      # as bad as it gets
 }
@@ -75,6 +77,8 @@ def bodies(torch):
         "batch_norm": lambda: functional.batch_norm(draw(8, 2, 5, 5), None, None, training=True),
         "summed_along_rows": lambda: draw(4, 300).sum(1),
         "summed_down_columns": lambda: draw(80, 32).sum(0),
+        "places_along_rows": lambda: draw(4, 300).argmax(1),
+        "places_down_columns": lambda: draw(70, 32).argmax(0),
         "transposed": lambda: draw(32, 64).t().contiguous(),
         "transposed_float64": lambda: draw(32, 32).double().t().contiguous(),
         "transposed_bytes": lambda: draw(32, 32).byte().t().contiguous(),
@@ -104,13 +108,14 @@ def test_accesses_are_within_their_bounds(name, counted):
 
 
 def test_conflicts_are_of_different_words_in_a_bank():
-    row = [4 * lane for lane in range(32)]
-    assert bank_conflicts(row, 4) == bank_conflicts([0] * 32, 4) == bank_conflicts(row[::-1], 4) == 1
-    assert bank_conflicts([2 * place for place in row], 4) == 2 and bank_conflicts([32 * place for place in row], 4) == 32
-    assert bank_conflicts(list(range(32)), 1) == 1                  # four lanes a word
-    assert bank_conflicts([8 * lane for lane in range(32)], 8) == 1              # sixteen lanes at a time
-    assert bank_conflicts([16 * lane for lane in range(32)], 16) == 1 and bank_conflicts([80 * lane for lane in range(8)], 16) == 1
-    assert bank_conflicts([128 * lane for lane in range(8)], 16) == 8
+    def apart(step, nbytes, lanes=range(32)):
+        return bank_conflicts([(lane, step * lane) for lane in lanes], nbytes)
+
+    assert apart(4, 4) == apart(0, 4) == apart(-4, 4) == 1
+    assert apart(8, 4) == 2 and apart(128, 4) == 32
+    assert apart(1, 1) == 1                              # four lanes a word
+    assert apart(8, 8) == apart(8, 8, (0, 16)) == 1 and apart(16, 8, (0, 8)) == 2     # sixteen lanes at a time
+    assert apart(16, 16) == apart(80, 16, range(8)) == 1 and apart(128, 16, range(8)) == 8
 
 
 def test_sectors_are_of_32_bytes():

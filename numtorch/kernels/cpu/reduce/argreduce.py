@@ -272,11 +272,16 @@ def _in_order(shape, strides):
     return merged
 
 
-def _plan(kind, dtype, shape, strides, axes, out_strides, with_values):
+def nest_in_order(shape, strides, axes, out_strides) -> Nest:
+    """The merged walk of a reduction over `axes` whose elements keep their order."""
     kept = [i for i in range(len(shape)) if i not in axes]
     extents, steps = merge([shape[i] for i in kept], [[t[i] for i in kept] for t in (out_strides, strides)])
     reduced = _in_order([shape[a] for a in axes], [strides[a] for a in axes])
-    descriptor = Nest([(n, *s) for n, s in zip(extents, steps)], reduced)
+    return Nest([(n, *s) for n, s in zip(extents, steps)], reduced)
+
+
+def _plan(kind, dtype, shape, strides, axes, out_strides, with_values):
+    descriptor = nest_in_order(shape, strides, axes, out_strides)
     columns_form = descriptor.columns_form()
     one = descriptor.reduction == 1 and not with_values
     kernel = compile_kernel(index_one, ("int64*",) * 3) if one else _kernel(kind, dtype, columns_form, with_values)
