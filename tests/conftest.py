@@ -5,8 +5,10 @@ empty one of its own, to test as a newcomer's machine would. Nothing here import
 """
 from __future__ import annotations
 
+import ctypes
 import gc
 import itertools
+import multiprocessing
 import os
 import shutil
 import sys
@@ -21,6 +23,7 @@ _cold = None
 def pytest_configure(config):
     global _cold
     os.environ.setdefault("NUMTORCH_COMPILE_AHEAD", "0")  # all processors are busy, and few tests take every step
+    multiprocessing.set_forkserver_preload(["numpy", "pytest"])          # which take as long to import as numtorch
     if os.environ.get("NUMTORCH_TEST_COLD", "0") in ("", "0"):
         return
     if "PYTEST_XDIST_WORKER" not in os.environ:           # workers inherit the directory of the process that starts them
@@ -129,3 +132,24 @@ def only_what_is_new_is_collected():
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(scope="module")
+def only_tensors_of_others_are_looked_at():
+    """Captures look for memory and views of it among all objects of the process, of which most are tests. Of those that were there
+    before this module, tensors and storages alone are left to be found."""
+    import numtorch
+    from numtorch.storage import Storage
+    gc.collect()
+    ours = [each for each in gc.get_objects() if issubclass(type(each), (Storage, numtorch.Tensor))]
+    gc.freeze()
+    for each in ours:
+        _untrack(each)
+        _track(each)                                     # among the youngest
+    yield
+    gc.unfreeze()
+
+
+_untrack, _track = ctypes.pythonapi.PyObject_GC_UnTrack, ctypes.pythonapi.PyObject_GC_Track
+for _each in (_untrack, _track):
+    _each.argtypes, _each.restype = [ctypes.py_object], None

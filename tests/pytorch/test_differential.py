@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_programs_of_the_day(threads):
-    done = subprocess.run([sys.executable, "-m", "tests.differential", "--seconds", "28", "--threads", str(threads)], cwd=ROOT,
+    done = subprocess.run([sys.executable, "-m", "tests.differential", "--seconds", "10", "--threads", str(threads)], cwd=ROOT,
                           capture_output=True, text=True)
     print(done.stdout.splitlines()[0])
     assert done.returncode == 0, done.stdout + done.stderr
