@@ -1,4 +1,7 @@
 """Libraries of scripts for any number of rows: where rows are computed of their own whatever the script decides, and where not, why."""
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 from nativelibrary import CODES, Library
@@ -183,3 +186,23 @@ def test_one_row_has_nothing_to_be_compared_with(tmp_path):
     library = Library(tmp_path, torch.jit.script(early), torch.rand(1, 2, 5), 3)
     assert "the example has no two rows" in library.header
     assert library(torch.rand(2, 2, 5), 3, rows=2)[0] == 5
+
+
+def test_the_example_runs_for_other_numbers_of_rows_and_touches_no_memory_but_its_own(tmp_path):
+    """In a process of its own, under valgrind where there is one, on one thread and on several."""
+    script = torch.jit.script(early)
+    x = torch.linspace(0.1, 7, 13 * 40 * 30).view(13, 40, 30)
+    files = torch.jit.export_native(script, (x[:5].clone(), 3), str(tmp_path / "model"), target="x86-64-v3")
+    program = tmp_path / "example"
+    subprocess.run([find_compiler(), "-Wall", "-Wextra", "-Werror", "-o", str(program), files["example"], files["library"],
+                    f"-Wl,-rpath,{tmp_path}"], check=True)
+    before = [shutil.which("valgrind"), "--error-exitcode=9", "-q", "--leak-check=full"] if shutil.which("valgrind") else []
+    names = [str(tmp_path / f"{name}.bin") for name in ("x", "n", "out", "number")]
+    for threads, rows, n in (("1", 13, 2), ("2", 7, 9), ("1", 3, -1)):
+        x[:rows].numpy().tofile(names[0])
+        np.array([n]).tofile(names[1])
+        done = subprocess.run([*before, str(program), threads, str(rows), *names], env={}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        expected, number = script(x[:rows], n)
+        np.testing.assert_allclose(np.fromfile(names[2], np.float32).reshape(expected.shape), expected.numpy(), rtol=1e-5)
+        assert np.fromfile(names[3], np.int64).item() == number
