@@ -4,7 +4,7 @@ from __future__ import annotations
 import inspect
 
 from ...tensor import Tensor, alias
-from ..core.arguments import check_several
+from ..core.arguments import check_several, check_truths
 from ..core.operands import layout_of
 from ..memory.copies import clone
 from ..memory.resize import into_exactly
@@ -27,7 +27,8 @@ def _detached(input) -> Tensor:
 
 
 def _expanded(input, size, *, implicit: bool = False) -> Tensor:
-    check_several("expand_copy", "size", size)                     # `implicit` says who asks, which changes nothing
+    check_several("expand_copy", "size", size)
+    check_truths("expand_copy", implicit=implicit)       # it says who asks, which changes nothing
     return views.expand(input, size)
 
 
