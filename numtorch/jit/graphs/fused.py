@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ...autograd.api import grad as gradients_of
 from ...autograd.graph import GraphNode, attach_outputs
 from ...autograd.modes import enable_grad, modes, no_grad
-from ...dtypes import float32, float64
+from ...dtypes import bfloat16, float16, float32, float64
 from ...kernels.binding import ScalarBody
 from ...layout import Layout, broadcast_shapes, broadcast_strides
 from ...ops.core.backends import kernels
@@ -22,18 +22,21 @@ from ...ops.pointwise.pointwise import PointwiseOp
 from ...tensor import empty
 from .rowwise import ALONG, formula, plan_rows, row_step
 
+NARROW = (float16, bfloat16)                             # dtypes whose every number is rounded to them, though none is in memory
 FUSED = Primitive("fused", "Elementwise ops in one kernel.", ("tensors", "calls", "results", "layouts"))
 
 
 @functools.cache
-def formula_of(calls: tuple, results: tuple, count: int):
+def formula_of(calls: tuple, results: tuple, count: int, narrow: str = ""):
     """The formula: a function of scalars.
 
     Args:
         calls, results: the op's attributes.
         count: how many tensors it takes.
+        narrow: the dtype of 16 bits that what each call gives is rounded to.
     """
-    return formula([(i, *call) for i, call in enumerate(calls)], [("x", i) for i in range(count)], [("v", i) for i in results])
+    return formula([(i, *call) for i, call in enumerate(calls)], [("x", i) for i in range(count)], [("v", i) for i in results],
+                   narrow)
 
 
 def check(calls: tuple, results: tuple, outs: tuple, count: int) -> None:
@@ -43,8 +46,9 @@ def check(calls: tuple, results: tuple, outs: tuple, count: int) -> None:
         calls, results, outs: them.
         count: how many tensors there are.
     """
+    dtypes = (float32, float64) if any(op in ALONG for op, *_ in calls) else (float32, float64, *NARROW)
     if not outs or len(outs) != len(results) or any(
-            not isinstance(out, Layout) or out.dtype is not outs[0].dtype or out.dtype not in (float32, float64) for out in outs):
+            not isinstance(out, Layout) or out.dtype is not outs[0].dtype or out.dtype not in dtypes for out in outs):
         raise ValueError(f"fused: expected a layout of one floating-point dtype for each of the results {results!r}, got {outs!r}")
     for number, (op, *operands) in enumerate(calls):
         for operand in operands:
@@ -66,7 +70,7 @@ def _plan(*key):
         return _plan_rows(layouts, calls, results, outs, shape)
     if any(tuple(out.shape) != shape or not out.non_overlapping_and_dense() for out in outs):
         raise ValueError(f"fused: a result of {tuple(shape)} is not {', '.join(str(tuple(out.shape)) for out in outs)}")
-    body = ScalarBody(formula_of(calls, results, len(layouts)), compute.compute)
+    body = ScalarBody(formula_of(calls, results, len(layouts), compute.name if compute in NARROW else ""), compute.compute)
     strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides for out in outs]
     computes = tuple(["bool" if l.dtype.name == "bool" else compute.compute for l in layouts])
     prepared = kernels(outs[0].device, "pointwise.pointwise").plan_pointwise(

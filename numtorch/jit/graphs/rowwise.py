@@ -11,8 +11,12 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...dtypes import bool_, float32, float64
 from ...kernels.binding import ScalarBody
+from ...kernels.elementtypes import CONVERSIONS, same
+from ...kernels.intrinsics import select
 from ...ops.core.backends import kernels
 from ...ops.core.generate import make
 from ...ops.core.primitive import registry
@@ -25,8 +29,22 @@ ALONG: dict[str, Callable] = {
     "log_softmax": lambda x: log_softmax(x, -1), "softmax_grad": lambda grad, out: softmax_grad(grad, out, -1),
     "log_softmax_grad": lambda grad, out: log_softmax_grad(grad, out, -1)}
 REDUCTIONS = ("sum", "mean", "max", "min", "norm")
+CONDITIONS = ("comparison", "logical")                   # kinds of elementwise ops that give no number
 ORDERS = (1.0, 2.0, math.inf)                            # of norms
 _FOLD = "fold"
+
+
+INFINITY, MAGNITUDE, QUIET = np.uint16(0x7C00), np.uint16(0x7FFF), np.uint16(0x0200)        # bits of a float16
+
+
+def _rounded(source):
+    return f"widened(kept(narrowed({source})))"
+
+
+def quiet(word):
+    """A float16 as it is, for a NaN out of arithmetic is quiet: so LLVM does not see that the next call reads what this one rounds,
+    and would, on a processor that multiplies and adds float16, round once for both."""
+    return select(np.uint16(word & MAGNITUDE) > INFINITY, np.uint16(word | QUIET), word)
 
 
 def named(operand) -> str:
@@ -34,16 +52,25 @@ def named(operand) -> str:
     return f"{operand[0]}{operand[1]}" if isinstance(operand, tuple) else repr(operand)
 
 
-def formula(calls, operands, results) -> Callable:
+def formula(calls, operands, results, narrow: str = "") -> Callable:
     """A function of scalars.
 
     Args:
         calls: (number, op, operands) of each, in order; ("v", i) is what the call of that number gives.
         operands: what the function takes.
         results: what it gives: one alone, several as a tuple.
+        narrow: the dtype of 16 bits to which each number is rounded that a call gives, as it is where calls are made one by one.
     """
-    lines = [f"    v{i} = op_{op}({', '.join(map(named, given))})" for i, op, *given in calls]
+    lines = []
+    for i, op, *given in calls:
+        compares = narrow and registry[op].kind == "comparison"      # with a number as that dtype has it
+        inputs = ", ".join([_rounded(named(each)) if compares and not isinstance(each, tuple) else named(each) for each in given])
+        call = f"op_{op}({inputs})"
+        lines.append(f"    v{i} = {_rounded(call) if narrow and registry[op].kind not in CONDITIONS else call}")
     scope: dict[str, Any] = {f"op_{op}": registry[op].function for _, op, *_ in calls}
+    if narrow:
+        scope["widened"], scope["narrowed"] = CONVERSIONS[narrow]
+        scope["kept"] = quiet if narrow == "float16" else same
     scope.update(__name__=__name__, inf=math.inf, nan=math.nan)      # named constants take the type that is computed in
     head = f"def fused({', '.join(map(named, operands))}):"
     return make("\n".join([head, *lines, f"    return {', '.join(map(named, results))}", ""]), scope, "fused")

@@ -1,30 +1,34 @@
 """Elementwise calls as one: their formulas, put together, are a formula, for which there is one loop over memory.
 
 A group (groups.py) is of calls whose tensors are of one shape (operands may broadcast to it) and one floating-point dtype;
-conditions may be made and used in it.
+conditions may be made and used in it. In one of 16 bits the formula rounds what each call gives, so that results are those of the
+calls one by one, bit for bit: numbers that stay in float32 between calls would be nearer to the truth, but a model would not be the
+one that was trained in eager.
 """
 from __future__ import annotations
 
 from ...dtypes import float32, float64
 from ...layout import broadcast_shapes
+from ..graphs.fused import NARROW
 from ..graphs.graph import Graph, Value
 from .groups import MOST_TENSORS, Group, as_one, groups_of, kind_of, put_together, takes
 
 MOST_CALLS = 48
+_DTYPES = (float32, float64, *NARROW)
 
 
 class _Elements(Group):
     @classmethod
     def begin(cls, node):
-        dtype = next((v.layout.dtype for v in node.values() if v.layout.dtype in (float32, float64)), None)
-        return None if dtype is None or kind_of(node) is None else cls(node.outputs[0].layout.shape, dtype)
+        dtype = next((v.layout.dtype for v in node.values() if v.layout.dtype in _DTYPES), None)
+        return None if dtype is None or kind_of(node, _DTYPES) is None else cls(node.outputs[0].layout.shape, dtype)
 
     def inputs(self):
         inside = {value for node in self.nodes for value in node.outputs}
         return list(dict.fromkeys(v for node in self.nodes for v in node.values() if v not in inside))
 
     def fits(self, node, users, places):
-        kind = kind_of(node)
+        kind = kind_of(node, _DTYPES)
         if kind is None:
             return False
         out = node.outputs[0].layout

@@ -11,10 +11,10 @@ from ...ops.core.primitive import registry
 from ...ops.pointwise.pointwise import PointwiseOp
 from ..graphs.fused import FUSED
 from ..graphs.graph import Graph, Node, Value
+from ..graphs.rowwise import CONDITIONS
 
 MOST_TENSORS = 12
 _KINDS = ("arithmetic", "float", "expression", "power", "real")
-_CONDITIONS = ("comparison", "logical")
 
 
 class Group:
@@ -90,8 +90,13 @@ def groups_of(graph: Graph, kind: type[Group]) -> list[Group]:
 
 
 # ---------------------------------------------------------------- elementwise calls
-def kind_of(node: Node) -> str | None:
-    """"value" or "condition" for a call that can be part of a formula."""
+def kind_of(node: Node, dtypes: tuple = (float32, float64)) -> str | None:
+    """"value" or "condition" for a call that can be part of a formula.
+
+    Args:
+        node: the call.
+        dtypes: of the numbers.
+    """
     op = registry.get(node.op)
     if not isinstance(op, PointwiseOp) or node.writes or node.keeps or len(node.outputs) != 1:
         return None
@@ -99,9 +104,9 @@ def kind_of(node: Node) -> str | None:
     operands = [v.layout for n, v in zip(op.parameters, node.inputs) if isinstance(v, Value) and n not in op.bool_operands]
     if not out.numel or out.device.type != "cpu" or out.weak:
         return None
-    if op.kind in _CONDITIONS:
+    if op.kind in CONDITIONS:
         return "condition" if operands and out.dtype is bool_ else None
-    if op.kind not in _KINDS or out.dtype not in (float32, float64) or any(l.dtype is not out.dtype for l in operands):
+    if op.kind not in _KINDS or out.dtype not in dtypes or any(l.dtype is not out.dtype for l in operands):
         return None
     return "value"
 
