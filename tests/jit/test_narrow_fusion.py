@@ -18,6 +18,7 @@ CHAINS = {
     "angles": lambda x, y: torch.sin(x) * torch.cos(y) + torch.atan(x),
     "conditions": lambda x, y: torch.where(x > 0.1, x * 2, torch.where(y == 0.3, y + x, -x)),      # 0.1 and 0.3 are rounded too
     "extremes": lambda x, y: torch.maximum(x, x * y).clamp(-0.3, 2.7).abs() - torch.relu(y),
+    "bounds": lambda x, y: functional.hardtanh(x, -0.1, 0.3) + functional.threshold(y, 0.1, 20.3),
     "activations": lambda x, y: functional.silu(x) * functional.gelu(y, approximate="tanh") + functional.elu(x),
     "scaled": lambda x, y: torch.add(x, y, alpha=0.7) * 1e-3 + torch.lerp(x, y, 0.3),
 }

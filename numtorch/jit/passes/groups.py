@@ -14,7 +14,7 @@ from ..graphs.graph import Graph, Node, Value
 from ..graphs.rowwise import CONDITIONS
 
 MOST_TENSORS = 12
-_KINDS = ("arithmetic", "float", "expression", "power", "real")
+_KINDS = ("arithmetic", "operands", "float", "expression", "power", "real")
 
 
 class Group:
