@@ -9,15 +9,16 @@ from .linesearch import strong_wolfe
 from .optimizer import Optimizer
 
 
-def descent_direction(gradient, state):
+def descent_direction(gradient, state, size):
     """Minus the gradient times the inverse Hessian that the remembered steps imply: the two-loop recursion.
 
     Args:
         gradient: as a vector.
         state: with `old_stps`, `old_dirs`, `ro` and `H_diag`, as `remember` leaves them.
+        size: how many steps may be remembered, for which PyTorch wants places in the state.
     """
     steps, changes, ro = state["old_stps"], state["old_dirs"], state["ro"]
-    result, shares = gradient.neg(), [None] * len(steps)
+    result, shares = gradient.neg(), [None] * size
     state["al"] = shares
     for i in range(len(steps) - 1, -1, -1):
         shares[i] = steps[i].dot(result) * ro[i]
@@ -151,7 +152,7 @@ class LBFGS(Optimizer):
                 length = min(1.0, 1.0 / gradient.abs().sum().item()) * lr
             else:
                 remember(gradient, state, group["history_size"])
-                state["d"], length = descent_direction(gradient, state), lr
+                state["d"], length = descent_direction(gradient, state, group["history_size"]), lr
             direction, before = state["d"], loss
             state.update(prev_flat_grad=gradient.clone(), prev_loss=loss, t=length)
             slope = gradient.dot(direction).item()

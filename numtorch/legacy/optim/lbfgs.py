@@ -48,7 +48,7 @@ def lbfgs(opfunc, x, config, state=None):
             length = min(1.0, 1.0 / g.abs().sum().item()) * rate
         else:
             remember(g, state, size)
-            state["d"], length = descent_direction(g, state), rate
+            state["d"], length = descent_direction(g, state, size), rate
         direction, before, slope, used = state["d"], f, g.dot(state["d"]).item(), 0
         state["prev_flat_grad"] = g.clone()
         if search is not None:
