@@ -37,6 +37,9 @@ BOUNDS = {
     "running_sums": {"scan_chunks": (1, 4, 4.2)},        # a thread has four neighbours, which the first-level cache keeps for it
     "sorted": {"make_words": (1, 1.1, 1), "sort_tiles": (2, 1.1, 1), "write_sorted": (1, 2.5, 1)},
     "embedded": {"take_elements": (1, 1, 1)},
+    # the two lines of a warp are in the same banks: apart, they would take registers that a third block needs; lanes have a key each,
+    # and read its elements one after another, which the first-level cache keeps for them
+    "attended": {"attention": (2, 2.8, 1)},
     "badly": {"badly": (32, 8, 8)},                      # as bad as it gets
 }
 
@@ -85,6 +88,7 @@ def bodies(torch):
         "running_sums": lambda: draw(1, 1100).cumsum(1),
         "sorted": lambda: draw(1, 1024).sort(1),
         "embedded": lambda: functional.embedding(torch.tensor([3, 1, 2]).cuda(), draw(5, 64)),
+        "attended": lambda: functional.scaled_dot_product_attention(*[draw(1, 1, 32, 16) for _ in range(3)]),
         "badly": launched,
     }
 

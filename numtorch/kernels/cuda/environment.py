@@ -7,7 +7,7 @@ SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 SMALL = SIMULATED and os.environ.get("NUMTORCH_CUDASIM_BLOCKS") != "whole"       # whether blocks are small, for Python
 THREADS = 4 if SMALL else 256                            # of every block
 BLOCKING = os.environ.get("NUMTORCH_CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")     # whether each launch is waited for
-MAX_BLOCKS = 2 if SMALL else 4096                    # fills any GPU several times over; beyond, kernels loop over the grid
+MAX_BLOCKS = 2 if SMALL else 4096                        # fills any GPU several times over; beyond, kernels loop over the grid
 
 
 class Unavailable(Exception):

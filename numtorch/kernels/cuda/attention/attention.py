@@ -37,11 +37,11 @@ BOOL_MASK, FLOAT_MASK = 1, 2
 T = float32                                              # the compute type
 INT = np.int32
 load = store = same
-LANES = 2 if SMALL else 16                           # threads of a line, a query's or a key's
+LANES = 2 if SMALL else 16                               # threads of a line, a query's or a key's
 LINES = THREADS // LANES
-TILE = 4 if SMALL else 32                            # keys or queries that a block takes at a time
+TILE = 4 if SMALL else 32                                # keys or queries that a block takes at a time
 CELLS = LINES * TILE
-SUMS = 2 if SMALL else 8                             # columns that a thread has in registers
+SUMS = 2 if SMALL else 8                                 # columns that a thread has in registers
 
 
 def line_of(x, descriptor, place, batch, head, row):

@@ -17,8 +17,8 @@ from .tiles import ELEMENTS, SIZE_M, SIZE_N, put
 
 W = float32
 PIECES = ELEMENTS + 9                                    # behind the strides: how many pieces of the depth there are
-SHORTEST = 4 if SMALL else 256                       # depth of a piece
-WANTED = 4 if SMALL else 264                         # tiles that keep every multiprocessor of a large GPU at work, twice
+SHORTEST = 4 if SMALL else 256                           # depth of a piece
+WANTED = 4 if SMALL else 264                             # tiles that keep every multiprocessor of a large GPU at work, twice
 
 
 def pieces_of(m, n, k, batch, dtype) -> int:

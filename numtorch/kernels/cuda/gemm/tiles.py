@@ -98,7 +98,7 @@ class Tile(NamedTuple):
 # By the tile's size, the largest first. In the simulator the same with the few threads that it has.
 TILES_OF = [Tile(2, 2, 2, 2, 2), Tile(1, 1, 2, 2, 4)] if SMALL else [Tile(8, 8, 16, 16, 8), Tile(4, 4, 16, 16, 16),
                                                                         Tile(2, 2, 16, 16, 16)]
-FILLED = 1 if SMALL else 132                         # tiles that keep every multiprocessor of a large GPU at work
+FILLED = 1 if SMALL else 132                             # tiles that keep every multiprocessor of a large GPU at work
 
 
 def tile_for(m, n, batch):

@@ -22,7 +22,7 @@ from ..shared.elements import launch, typed
 T = W = float32                                          # W: the stored word
 load = store = same
 SHARED = 3                                               # coefficients of every rule: sign, decay, shrink
-CHUNK = 2 * THREADS if SMALL else 16 * THREADS       # elements of one parameter that a block has
+CHUNK = 2 * THREADS if SMALL else 16 * THREADS           # elements of one parameter that a block has
 
 
 @functools.cache

@@ -30,9 +30,9 @@ from ..warps import barrier
 
 T = A = float32
 load = store = same
-ITEMS = 2 if SMALL else 4                            # elements of a tile that a thread has
-CHUNK = (2 if SMALL else 8) * ITEMS * THREADS        # least elements of a chunk
-FILLED = 3 if SMALL else 512                         # blocks beyond which lines are not cut
+ITEMS = 2 if SMALL else 4                                # elements of a tile that a thread has
+CHUNK = (2 if SMALL else 8) * ITEMS * THREADS            # least elements of a chunk
+FILLED = 3 if SMALL else 512                             # blocks beyond which lines are not cut
 
 
 # ---------------------------------------------------------------- what is joined: step(x, stride, before, after)

@@ -13,8 +13,8 @@ from ..warps import barrier
 
 T, INT = float32, int32
 LANES = 1
-FEW = THREADS // 2 if SMALL else 16                  # threads of a short line
-LONG = 4 if SMALL else 256                           # elements from which a line has a block
+FEW = THREADS // 2 if SMALL else 16                      # threads of a short line
+LONG = 4 if SMALL else 256                               # elements from which a line has a block
 
 
 def lanes_for(n: int, inner: int) -> int:
@@ -67,7 +67,7 @@ def begin_of(line, n, inner):
 
 # ---------------------------------------------------------------- columns
 COLUMNS = 1                                              # side by side, one for each of as many neighbouring threads
-WIDE = 2 if SMALL else 32                            # of them where neighbouring threads are to read neighbouring columns
+WIDE = 2 if SMALL else 32                                # of them where neighbouring threads are to read neighbouring columns
 
 
 def column_total(cells, value, me):

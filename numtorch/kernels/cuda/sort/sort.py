@@ -20,7 +20,7 @@ from ..shared.lines import begin_of
 T = float32
 load = store = same
 key = key_float32
-TILE = 8 if SMALL else 1024                          # words that a block sorts in shared memory
+TILE = 8 if SMALL else 1024                              # words that a block sorts in shared memory
 LAST = uint64(0xFFFFFFFFFFFFFFFF)
 MEDIAN, MEDIAN_OF_NUMBERS = -1, -2                       # in the place of the first element that is written
 
