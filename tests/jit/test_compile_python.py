@@ -331,3 +331,20 @@ def test_a_call_is_watched_on_behind_one_that_was_watched_within_it(monkeypatch)
     assert sys.getprofile() is None and told == {"call", "c_call"}
     assert behind.__code__ in next(iter(outer._kinds.values())).codes
     assert [outer(x).item() for _ in range(5)] == [6.0] * 5
+
+
+def test_functions_of_equal_code_have_globals_of_their_own():
+    """Code objects compare by what they say: of two functions of one text, the globals of either may change."""
+    scopes = {"a": 2.0}, {"a": 3.0}
+    for scope in scopes:
+        exec("def scaled(x):\n    return x * a\n", scope)
+    first, second = [scope["scaled"] for scope in scopes]
+    step = torch.compile(lambda x: first(x) + second(x))
+    x = torch.ones(2)
+    for _ in range(6):
+        assert step(x).tolist() == [5.0] * 2
+    scopes[0]["a"] = 10.0
+    assert step(x).tolist() == [13.0] * 2
+    scopes[1]["a"] = 1.0
+    assert step(x).tolist() == [11.0] * 2
+    assert "globals of their own" in str(torch.compile.explain(step)(x))

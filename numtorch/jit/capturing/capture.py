@@ -291,7 +291,8 @@ class Watch:
             self.stop(frame.f_locals["what"], frame)
             self.apart = True
         elif kind == _USERS:
-            self.codes[code] = frame.f_globals
+            if self.codes.setdefault(code, frame.f_globals) is not frame.f_globals:         # equal text, executed twice
+                self.stop(f"functions of one code, {code.co_name}, have globals of their own", frame)
             if code is self.suspect and code is not self.code:
                 self.stop(f"{code.co_name} is called", frame)
         elif kind == _STANDARDS:

@@ -71,7 +71,7 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
     replay, breaks = None, watch.breaks
     if not breaks:
         try:
-            if watch.codes.keys() - codes.keys():
+            if not ran_before(watch.codes, codes):
                 raise NotCaptured("code runs that did not run before")
             changed = reach.difference()
             if changed is not None:
@@ -86,6 +86,16 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
             breaks = [Break(f"it could not be captured ({type(error).__name__}: {error})", *place)]
     watch.memory.close()
     return result, replay, breaks, watch.codes
+
+
+def ran_before(codes, known) -> bool:
+    """Whether code objects ran in another call too, with the same globals.
+
+    Args:
+        codes: code objects with their globals.
+        known: those of the other call.
+    """
+    return all(known.get(code) is scope for code, scope in codes.items())
 
 
 def _places(error, code, codes, place):

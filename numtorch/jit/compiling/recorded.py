@@ -38,7 +38,7 @@ from ..capturing.snapshots import Snapshot, alike, content, nudge
 from ..graphs.graph import Graph
 from ..graphs.interpreter import in_order
 from ..passes import optimized
-from .calls import IGNORED, key_of, reach_of
+from .calls import IGNORED, key_of, ran_before, reach_of
 from .executor import Executor
 from .improving import compiling, onlookers, warm_up
 from .joint import divide, joint_graph, sharing
@@ -318,7 +318,7 @@ class Recording:
             return False, None
         watch = Watch(capturing=False)
         result = watch.run(function, args, kwargs)
-        if watch.codes.keys() - self.codes.keys() or watch.breaks or reach.difference() is not None:
+        if not ran_before(watch.codes, self.codes) or watch.breaks or reach.difference() is not None:
             self.codes.update(watch.codes)
             self._failed(watch.breaks[0] if watch.breaks else "what it does changes from call to call")
             return True, result
