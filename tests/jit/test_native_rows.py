@@ -149,6 +149,10 @@ def compared(x, n: int):
     return torch.where(x > x.mean(0), x, x * n)          # NaN compares as a row alone does
 
 
+def compared_below(x, n: int):
+    return torch.where(x + 9 > x.mean(), x, x * n)       # so of all rows of the example, and of each alone
+
+
 def neighbours(x, n: int):
     return x.roll(1, 0) * n
 
@@ -169,7 +173,7 @@ def larger(x, n: int):
     (elements, f"line {elements.__code__.co_firstlineno + 1} of elements reads an element"), (elsewhere, "depends on other rows"), (hidden, "depends on other rows"),
     (chosen, "depends on other rows"), (overwritten, "depends on other rows"), (looped, "depends on other rows"),
     (counted, "how many rows there are"), (told, "how many rows there are"), (said, "how many rows there are"),
-    (compared, "depends on other rows"), (neighbours, "depends on other rows"), (sums, "not all results"), (weighted, "not all arguments"), (larger, "sizes of results")],
+    (compared, "depends on other rows"), (compared_below, "depends on other rows"), (neighbours, "depends on other rows"), (sums, "not all results"), (weighted, "not all arguments"), (larger, "sizes of results")],
     ids=lambda each: getattr(each, "__name__", ""))
 def test_the_header_says_why_the_number_of_rows_is_fixed(function, words, tmp_path):
     """What only some numbers show, too."""

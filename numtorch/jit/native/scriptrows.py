@@ -9,7 +9,7 @@ things are to be shown:
   (`control.outline`). A script that counts the rows (`n > x.shape[0]`) has other numbers in them.
 - On every way a row's tensors are computed of that row. Staging goes through both ends of every condition, so the tensors that
   variables hold wherever a way ends are compared: of a block, and of its rows alone. Once more the other rows are NaN, which
-  is then in whatever looks at them, in a sum times 0 too.
+  is then in whatever looks at them, in a sum times 0 too; and far larger and far smaller, for what compares.
 """
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from .words import Data
 # What the numbers among the arguments are while rows are tried, beside the example's, of each kind. With those of the second list
 # only NaN is looked for, as rounding would hide what is compared.
 _NUMBERS = {"int": 7, "float": 0.7, "bool": True}, {"int": -3, "float": -3.5, "bool": False}
+_OTHERS = 1e6, -1e6                                      # what other rows hold beside NaN, which no comparison sees
 _LARGE_NUMBERS = {"int": 1 << 40, "float": 1e12, "bool": True}, {"int": -1 << 40, "float": -1e12, "bool": False}
 
 
@@ -115,18 +116,21 @@ def _try_rows(held, known_whole, known_single, given, batch):
     for choice in (None, *_NUMBERS, *_LARGE_NUMBERS):
         args = varying if choice is None else tuple([each if isinstance(each, Tensor) else choice[type(each).__name__]
                                                      for each in varying])
-        whole = None if choice in _LARGE_NUMBERS else held(args, known_whole)
+        is_exact = choice not in _LARGE_NUMBERS
+        whole = held(args, known_whole) if is_exact else []
         for row in {0, batch // 2, batch - 1}:
             alone = held(_row(args, row), known_single)
-            beside_nan = held(tuple([_only(each, row) if isinstance(each, Tensor) else each for each in args]), known_whole)
-            assert len(beside_nan) == len(alone) and (whole is None or len(whole) == len(alone))
-            for place, single in enumerate(alone):
-                if _is_floating(single):
-                    assert not (_row_of(beside_nan[place], single, row, batch).isnan() & ~single.isnan()).any()
-                if whole is not None:
-                    of_row = _row_of(whole[place], single, row, batch)
-                    tolerance = {"rtol": 1e-3, "atol": 1e-4} if _is_floating(single) else {"rtol": 0, "atol": 0}
-                    assert_close(of_row, single, **tolerance, equal_nan=True)
+            beside = [held(tuple([_only(each, row, other) if isinstance(each, Tensor) else each for each in args]), known_whole)
+                      for other in (math.nan, *_OTHERS * is_exact)]
+            for tensors in [whole, *beside] if is_exact else beside:
+                assert len(tensors) == len(alone)
+                for block, single in zip(tensors, alone):
+                    of_row = _row_of(block, single, row, batch)
+                    if is_exact:
+                        tolerance = {"rtol": 1e-3, "atol": 1e-4} if _is_floating(single) else {"rtol": 0, "atol": 0}
+                        assert_close(of_row, single, **tolerance, equal_nan=True)
+                    elif _is_floating(single):
+                        assert not (of_row.isnan() & ~single.isnan()).any()
 
 
 def _is_floating(tensor):
@@ -153,11 +157,11 @@ def _row(given, row):
     return tuple([each[row:row + 1].contiguous() if isinstance(each, Tensor) else each for each in given])
 
 
-def _only(tensor, row):
-    """A tensor with NaN in all rows but one, where its elements are no indices."""
+def _only(tensor, row, other):
+    """A tensor with another number in all rows but one, where its elements are no indices."""
     if not _is_floating(tensor):
         return tensor
-    result = tensor.new_full(tensor.shape, math.nan)
+    result = tensor.new_full(tensor.shape, other)
     result[row] = tensor[row]
     return result
 
