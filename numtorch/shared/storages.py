@@ -146,14 +146,15 @@ def rebind(distances, pending) -> None:
 
 
 def _referrers(storages):
-    """What refers to storages. `gc` looks at nothing that was frozen, so that is thawed and frozen again."""
+    """What refers to storages. `gc` looks at nothing that was frozen, so that is thawed and frozen again. Garbage goes before, when
+    there is little to look at."""
     if not gc.get_freeze_count():
         return gc.get_referrers(*storages)
+    gc.collect()
     gc.unfreeze()
     try:
         return gc.get_referrers(*storages)
     finally:
-        gc.collect()
         gc.freeze()
 
 

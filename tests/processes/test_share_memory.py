@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 from family import MB, in_place, in_use, memory
@@ -51,6 +52,23 @@ def test_frozen_views_stay_valid(fork):
     process.join(60)
     assert x.min().item() == 1 and all(each.is_shared() and each.min().item() == 1 for each in (*views, alias))
     assert gc.get_freeze_count() > frozen
+
+
+def test_garbage_is_not_frozen():
+    class Cycle:
+        pass
+    x = torch.zeros(2, 3)
+    view = x[1]
+    gc.freeze()
+    gc.disable()
+    try:
+        cycle = Cycle()
+        cycle.itself, gone = cycle, weakref.ref(cycle)
+        del cycle
+        x.share_memory_()
+        assert view.is_shared() and gone() is None
+    finally:
+        gc.enable()
 
 
 @in_place
