@@ -8,6 +8,7 @@ parsing                   the text, read
 interpreter               a graph, run
 listing                   a graph as Python, for people to read
 decompose                 users' elementwise ops as calls of this package's
+checking                  files' graphs are what they say
 rows                      files' graphs for other numbers of rows
 programs                  functions and modules that run a graph
 graphmodules              a graph as one of `torch.fx`

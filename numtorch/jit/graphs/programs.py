@@ -16,6 +16,7 @@ from ...ops.creation.fill import zeros
 from ...serialization import save as save_file
 from ...tensor import Tensor, empty
 from ...tree import filled, map_tensors, tensors_in
+from .checking import check_calls
 from .decompose import decomposed
 from .graph import Graph, shown
 from .interpreter import Interpreter
@@ -119,6 +120,7 @@ class Program:
         graph = self.rows.graph(count, before)
         if [tensor.layout.dense() for tensor in tensors] != [value.layout.dense() for value in graph.inputs]:
             return None
+        check_calls(graph, graph.constants)
         others = {name: tensor for name, tensor in graph.constants.items() if tensor is not before[name]}
         return Interpreter(graph, Held(held.module, {**held.others, **others}) if isinstance(held, Held) else None)
 
@@ -347,6 +349,7 @@ def from_content(content: dict) -> Any:
     if not all(isinstance(value, Tensor) for value in given.values()):
         raise ValueError("a constant is no tensor")
     graph = parse(content["graph"], given)
+    check_calls(graph, given)
     structure, kind, name = content["structure"], content["kind"], str(content["name"])
     rows = None
     if content.get("rows") is not None:

@@ -112,11 +112,25 @@ class _Scratch:
         self.layout = Layout.of(uint8, (prepared.workspace,), None, device) if prepared.workspace else None
 
 
+def _check_layer(kind, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, sizes):
+    """Raise where shapes do not belong together. Modules have looked before; who read the call from a file has not."""
+    width, hidden = w_ih.shape[0], w_ih.shape[0] // GATES[kind]
+    batch, out_size = sizes[0] if sizes else 0, hidden if w_hr is None else w_hr.shape[0]
+    expected = [(w_ih, (hidden * GATES[kind], x.shape[-1])), (w_hh, (width, out_size)), (b_ih, (width,)), (b_hh, (width,)),
+                (w_hr, (out_size, hidden)), (before, (batch, out_size)), (cell_before, (batch, hidden))]
+    if x.ndim != 2 or not sizes or sum(sizes) != x.shape[0] or sizes[-1] < 0 or [*sizes] != sorted(sizes, reverse=True) or any(
+            layout is not None and layout.shape != shape for layout, shape in expected):
+        raise RuntimeError(f"{kind}: expected steps of {x.shape[0]} rows in all, none larger than the one before, and states and "
+                           f"weights of their sizes, got steps {sizes} of {list(x.shape)}, and "
+                           f"{[list(layout.shape) for layout, _ in expected if layout is not None]}")
+
+
 class _Layer:
     """What a layer's call must know once the layouts are known."""
 
     def __init__(self, kind, *key):
         x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse, from_zeros, alone, recorded = self.key = key
+        _check_layer(kind, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, sizes)
         self.kind, self.sizes, self.reverse, self.from_zeros = kind, sizes, reverse, from_zeros
         self.single, self.uniform = len(sizes) == 1, sizes[-1] == sizes[0]
         self.device, self.rows, self.batch = x.device, x.shape[0], sizes[0]

@@ -1,0 +1,49 @@
+"""Whether the calls of a graph from a file give what its text says: a file may be damaged, or made to do harm."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...autograd.modes import no_grad
+from ...devices import device
+from ...layout import Layout
+from ...meta import placed
+from ...ops.core.generator import fork_rng
+from ...tensor import Tensor, empty
+from .graph import Graph, Value, shown
+from .interpreter import Interpreter
+
+_META = placed(device("meta"))
+
+
+def _without_memory(layout: Layout) -> Tensor:
+    return empty(Layout.of(layout.dtype, layout.shape, layout.strides, _META))
+
+
+def check_calls(graph: Graph, constants: Any) -> None:
+    """Make each call without memory, on tensors as the text has them.
+
+    Args:
+        graph: it.
+        constants: its constants by name.
+
+    Raises:
+        ValueError: a call is none, or gives something else, or what is written does not fit where it is.
+    """
+    interpreter = Interpreter(graph, constants)
+    with no_grad(), fork_rng([]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for node in graph.nodes:
+            given = [_without_memory(v.layout) if isinstance(v, Value) else v for v in node.inputs]
+            try:
+                results = interpreter.call(node, given)
+            except Exception as error:
+                raise ValueError(f"graph: {node.op} cannot be called so: {error}") from None
+            got = [None if each is None else each.layout for each in results]
+            wanted = [value.layout for value in node.outputs]
+            if len(got) != len(wanted) or any(a is None or (a.shape, a.dtype) != (b.shape, b.dtype) for a, b in zip(got, wanted)):
+                raise ValueError(f"graph: {node.op} gives {', '.join('nothing' if a is None else shown(a) for a in got)}, "
+                                 f"not {', '.join(map(shown, wanted))}")
+    for target, value in (*graph.writes, *graph.gradients):
+        if (target.layout.shape, target.layout.dtype) != (value.layout.shape, value.layout.dtype):
+            raise ValueError(f"graph: %{target.name} is {shown(target.layout)}, and cannot be written with {shown(value.layout)}")

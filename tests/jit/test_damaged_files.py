@@ -1,0 +1,91 @@
+"""Files of traces whose numbers or names were changed are refused when they are read: no kernel is given what it was not made for."""
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+
+import pytest
+
+import numtorch as torch
+from numtorch import nn
+from numtorch.jit.graphs.rows import _TOKEN
+from numtorch.jit.scripting.loading import from_content
+
+INDEX = torch.tensor([1, 0])
+
+
+class _Reading(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.gru = nn.LSTM(8, 6, batch_first=True), nn.GRU(6, 3)
+
+    def forward(self, x):
+        return self.gru(self.lstm(x)[0])[0]
+
+
+class _Attending(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        return self.attention(x, x, x)[0]
+
+
+def _picking(x):
+    return (x[INDEX], torch.gather(x, 1, torch.zeros(2, 2, dtype=torch.int64)), x.index_select(0, INDEX), x.sort(1)[0], x.topk(2)[0],
+            x.index_add(0, INDEX, x), x.as_strided((2, 2), (1, 2)), x.unfold(1, 2, 1), x.cumsum(0), nn.functional.pad(x, (1, 1)))
+
+
+PROGRAMS = {
+    "pictures": (lambda: nn.Sequential(nn.Conv2d(1, 2, 3, 2), nn.BatchNorm2d(2), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(2, 3)),
+                 (2, 1, 6, 6)),
+    "larger pictures": (lambda: nn.Sequential(nn.ConvTranspose2d(1, 2, 3, stride=2), nn.AvgPool2d(2), nn.Upsample(scale_factor=2),
+                                              nn.AdaptiveAvgPool2d(2)), (2, 1, 6, 6)),
+    "sequences": (_Reading, (2, 5, 8)), "attention": (_Attending, (2, 5, 8)), "picking": (lambda: _picking, (2, 4))}
+# Of each, a place that decides on what a kernel reads or writes: what stands before it, and another number.
+KNOWN = [("pictures", r"(write %\w+running_mean <- %)\d+", "input"), ("sequences", r"(lstm\[\()2", "100000"), ("sequences", r"(gru\[\()5", "-5"),
+         ("larger pictures", r"(resample\[maps\('nearest', \(\(6, )12", "24"), ("picking", r"(part\[\(2, )2", "2000"),
+         ("attention", r"(%attention_in_proj_weight: float32\[)24", "1000")]
+
+
+def _content(name):
+    torch.manual_seed(0)
+    make, shape = PROGRAMS[name]
+    return torch.jit.trace(make(), torch.randn(*shape), check_trace=False).content(), torch.randn(*shape)
+
+
+@pytest.mark.parametrize("name, before, number", KNOWN)
+def test_numbers_that_kernels_go_by(name, before, number):
+    content, _ = _content(name)
+    changed = re.sub(before, lambda match: match.group(1) + number, content["graph"], count=1)
+    assert changed != content["graph"]
+    from_content(content)
+    with pytest.raises(ValueError, match=r"graph: "):
+        from_content({**content, "graph": changed})
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_random_changes(name):
+    """Most are refused as damaged; of the others none is too much for a kernel."""
+    content, x = _content(name)
+    tokens = _TOKEN.findall(content["graph"])
+    places = [place for place, token in enumerate(tokens) if re.fullmatch(r"-?\d+", token)]
+    names = [place for place, token in enumerate(tokens) if token.startswith("%")]
+    draw, refused = random.Random(0), 0
+    for trial in range(60):
+        changed = list(tokens)
+        if trial % 6 == 5:
+            one, other = draw.sample(names, 2)
+            changed[one], changed[other] = changed[other], changed[one]
+        else:
+            changed[draw.choice(places)] = draw.choice(["0", "2", "3", "7", "-1", "1000"])
+        try:
+            program = from_content({**content, "graph": "".join(changed)})
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError, RuntimeError):          # `jit.load` says damaged
+            refused += 1
+            continue
+        with contextlib.suppress(RuntimeError):          # it may be for other arguments
+            program(x)
+    assert refused > 30
