@@ -120,7 +120,8 @@ def test_the_number_of_rows_is_free_where_rows_are_computed_one_by_one(make, tmp
 
 
 @pytest.mark.parametrize(("make", "words"), [(lstm, "not all results have the rows"), (lambda: (lambda x: x.softmax(0), (torch.rand(3, 4),)),
-                         "depends on other rows"), (lambda: (torch.sin, (torch.rand(1, 4),)), "no two rows"), (
+                         "depends on other rows"), (lambda: (lambda x: torch.where(x + 9 > x.mean(), x, x * 2), (torch.rand(3, 4),)), "depends on other rows"), (
+                         lambda: (torch.sin, (torch.rand(1, 4),)), "no two rows"), (
                              lambda: (torch.mv, (torch.rand(3, 4), torch.rand(4))), "not all arguments have the rows")])
 def test_the_header_says_why_the_number_of_rows_is_fixed(make, words, tmp_path):
     function, args = make()

@@ -2,15 +2,18 @@
 and one for a single row do for all."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...autograd.modes import no_grad
+from ...tensor import Tensor
 from ...testing import assert_close
 from ...tree import tensors_in
 from .recording import Recorded, record
 from .words import Data
 
 ROWS = 8                                                 # that are tried alone
+OTHERS = math.nan, 1e6, -1e6                             # what other rows hold, for sums and for comparisons with them
 
 
 class Program:
@@ -81,6 +84,9 @@ def why_fixed(function: Any, args: tuple, batch: int) -> str | None:
             _compare(function(*[arg.flip(0) for arg in trial]), [each.flip(0) for each in whole])
             for row in {*range(min(batch, ROWS)), batch - 1}:
                 _compare(function(*[arg[row:row + 1].contiguous() for arg in trial]), [each[row:row + 1] for each in whole])
+            for other in OTHERS:
+                beside = tensors_in(function(*[only(arg, 0, other) for arg in trial]))
+                _compare([each[:1] for each in beside], [each[:1] for each in whole])
         except AssertionError:
             return "a row's result depends on other rows"
         except Exception as error:                       # whatever the function finds wrong with a single row
@@ -94,6 +100,15 @@ def varied(arg):
         return arg
     steps = arg.new_ones(arg.shape).flatten().cumsum(0).remainder(1.7).view(arg.shape)
     return arg + steps
+
+
+def only(tensor: Tensor, row: int, other: float) -> Tensor:
+    """A tensor with another number in all rows but one, where its elements are no indices."""
+    if not tensor.dtype.is_floating_point and not tensor.dtype.is_complex:
+        return tensor
+    result = tensor.new_full(tensor.shape, other)
+    result[row] = tensor[row]
+    return result
 
 
 def _compare(results, expected):

@@ -13,15 +13,13 @@ things are to be shown:
 """
 from __future__ import annotations
 
-import math
-
 from ...autograd.modes import no_grad
 from ...tensor import Tensor
 from ...testing import assert_close
 from ..scripting.kinds import FLOAT
 from ..scripting.problems import NotSupportedError
 from ..scripting.units import Script
-from .batching import varied
+from .batching import OTHERS, only, varied
 from .control import listing, outline, simplified
 from .evaluating import TooLarge
 from .scripted import MOST_WAYS, Staged, gone_through
@@ -31,7 +29,6 @@ from .words import Data
 # What the numbers among the arguments are while rows are tried, beside the example's, of each kind. With those of the second list
 # only NaN is looked for, as rounding would hide what is compared.
 _NUMBERS = {"int": 7, "float": 0.7, "bool": True}, {"int": -3, "float": -3.5, "bool": False}
-_OTHERS = 1e6, -1e6                                      # what other rows hold beside NaN, which no comparison sees
 _LARGE_NUMBERS = {"int": 1 << 40, "float": 1e12, "bool": True}, {"int": -1 << 40, "float": -1e12, "bool": False}
 
 
@@ -120,8 +117,8 @@ def _try_rows(held, known_whole, known_single, given, batch):
         whole = held(args, known_whole) if is_exact else []
         for row in {0, batch // 2, batch - 1}:
             alone = held(_row(args, row), known_single)
-            beside = [held(tuple([_only(each, row, other) if isinstance(each, Tensor) else each for each in args]), known_whole)
-                      for other in (math.nan, *_OTHERS * is_exact)]
+            beside = [held(tuple([only(each, row, other) if isinstance(each, Tensor) else each for each in args]), known_whole)
+                      for other in (OTHERS if is_exact else OTHERS[:1])]
             for tensors in [whole, *beside] if is_exact else beside:
                 assert len(tensors) == len(alone)
                 for block, single in zip(tensors, alone):
@@ -155,15 +152,6 @@ def _held(script, first, given, known):
 
 def _row(given, row):
     return tuple([each[row:row + 1].contiguous() if isinstance(each, Tensor) else each for each in given])
-
-
-def _only(tensor, row, other):
-    """A tensor with another number in all rows but one, where its elements are no indices."""
-    if not _is_floating(tensor):
-        return tensor
-    result = tensor.new_full(tensor.shape, other)
-    result[row] = tensor[row]
-    return result
 
 
 def _row_of(block, single, row, batch):
