@@ -396,4 +396,4 @@ def test_nothing_is_put_back_while_others_may_write(mode):
         done.set()
         other.join()
     call()
-    assert recording.programs
+    assert recording.programs, recording.reason
