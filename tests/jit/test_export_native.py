@@ -134,6 +134,14 @@ def test_the_header_says_why_the_number_of_rows_is_fixed(make, words, tmp_path):
     assert exported.run(more, expected)[0].stderr == "error 5\n"
 
 
+def test_an_example_without_rows(tmp_path):
+    """What it computes is computed once, and the call ends."""
+    args = (torch.rand(0, 4),)
+    exported = Exported(tmp_path, lambda x: (x * 2, x.sum(0) + 3), args)
+    done, found = exported.run(args, [torch.rand(0, 4), torch.rand(4)])
+    assert done.returncode == 0 and found[0].shape == (0, 4) and found[1].tolist() == [3.0] * 4
+
+
 def test_a_library_needs_no_python(tmp_path):
     function, args = mlp()
     exported = Exported(tmp_path, function, args)

@@ -147,13 +147,13 @@ static int run_all(struct run *run, int threads) {
 }
 """
 _ROWS = r"""
-/* Blocks of rows, the largest first. */
+/* Blocks of rows, the largest first; one of no rows where the program is for none. */
 static int control(struct run *run) {
   const char *first[ARGUMENTS];
   number row = 0;
   memcpy(first, run->base, sizeof first);
   for (int p = 0; p < PLANS; p++)
-    for (; run->batch - row >= rows[p]; row += rows[p]) {
+    for (int once = 1; run->batch - row >= rows[p] && (once || row < run->batch); row += rows[p], once = 0) {
       for (int b = 0; b < ARGUMENTS; b++) run->base[b] = (const char *)((intptr_t)first[b] + row * row_bytes[b]);
       int error = RUN_PLAN;
       if (error) return error;
