@@ -36,6 +36,8 @@ UNREACHED = {
     "powers": (lambda x: x * torch.logspace(0, 1, 4), (3, 4)), "triangle_indices": (lambda x: x[tuple(torch.triu_indices(3, 3))], (3, 3)),
     "linalg_substitute_": (lambda x: torch.linalg.solve_triangular(x + torch.eye(3), x, upper=False), (3, 3)),
 }
+# The same of functions that draw.
+DRAWING = {"attention_kept": (lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5), (2, 4, 3))}
 # What is asked of indices that no sample has a part in, or after a refusal.
 REFUSED = {
     "count_bytes": lambda x: x.to(torch.uint8).unique(), "rank_bytes": lambda x: x.to(torch.uint8).unique(return_inverse=True),
@@ -48,7 +50,7 @@ REFUSED = {
 def test_every_primitive_has_a_rule_or_is_known_to_have_none():
     without = {name for name, p in registry.items() if is_ours(p) and p.execute is not None and not isinstance(p, Draw)
                and name not in batching.rules and name not in batching.writes}
-    known = {*SAMPLE_BY_SAMPLE, *UNREACHED, *REFUSED}
+    known = {*SAMPLE_BY_SAMPLE, *UNREACHED, *DRAWING, *REFUSED}
     assert without == known
     assert set(batching.rules) | set(batching.writes) <= {p.name for p in registry.values()}, "a rule of no primitive"
 
@@ -72,6 +74,18 @@ def test_what_no_sample_reaches_falls_back_nowhere(name):
     x = numbers(3, *shape)
     for transformed in (function, grad(lambda x: function(x).sum()), jacrev(function), jacfwd(function)):
         torch.testing.assert_close(vmap(transformed)(x), torch.stack([transformed(sample) for sample in x]))
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+@pytest.mark.parametrize("name", DRAWING)
+@pytest.mark.filterwarnings("error:There is a performance drop")
+def test_what_draws_falls_back_nowhere(name, randomness):
+    function, shape = DRAWING[name]
+    x = numbers(1, *shape).expand(3, *shape)
+    slope = grad(lambda x: function(x).square().sum())
+    for transformed in (function, slope, jacrev(function), grad(lambda x: slope(x).square().sum())):
+        found = vmap(transformed, randomness=randomness)(x)
+        assert found.isfinite().all() and torch.equal(found[0], found[1]) == (randomness == "same")
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -259,16 +259,19 @@ def test_a_worker_that_ends_while_the_pool_sees_to_another(fork, monkeypatch):
         (first, _), (second, _) = pool._workers
         while not all(n.words[0] for _, n in pool._workers):             # each has a task
             time.sleep(0.01)
+        killed = []
 
         def see_to_the_dead():
             monkeypatch.setattr(pool, "_take_results", kill_the_second)      # which is called there where somebody is dead
             type(pool)._see_to_the_dead(pool)
-            if second.exitcode is not None:
+            if killed:
                 monkeypatch.undo()
 
         def kill_the_second():
-            second.kill()
-            second.join()
+            if not killed:
+                second.kill()
+                second.join()
+                killed.append(second)
 
         monkeypatch.setattr(pool, "_see_to_the_dead", see_to_the_dead)
         first.kill()

@@ -207,7 +207,7 @@ def _plan(*key):
         raise ValueError(f"epilogue: expected elements in order for dropout, got {out!r}")
     plain = tuple([("neg", call[1]) if draw and i == draw.number else call for i, call in enumerate(calls)])     # of one operand
     check(plain, results, (out,) * len(results), 1 + len(others))
-    blocks = _images(product, own, out, attributes) if _is_convolution(product) else \
+    blocks = None if out.device.type != "cpu" else _images(product, own, out, attributes) if _is_convolution(product) else \
         _batches(own, out) if product in ("bmm", "matmul") else _rows(product, own, out)
     prepared, memory = (None, None) if blocks is None else _program(blocks, out, others, calls, draw, results, keeps)
     if prepared is not None and prepared.workspace:
