@@ -154,8 +154,6 @@ def cudagraph_mark_step_begin() -> None:
     with `torch.compile(..., reuse_outputs=True)`, whose results stay until the next call: there is nothing to do."""
 
 
-
-
 def __getattr__(name):
     """PyTorch's names that are not here, and why (alias)."""
     return importlib.import_module("numtorch.alias").attribute(__name__, name)
