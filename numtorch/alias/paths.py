@@ -17,7 +17,7 @@ def _names(place: str, names: str) -> str:
 PATHS = {
     # what PyTorch keeps to itself, or has taken back, and programs import
     "_six": "alias.former",
-    "_utils": "_flatten_dense_tensors=utils.flattening.flatten _unflatten_dense_tensors=utils.flattening.unflatten",
+    "_utils": "_flatten_dense_tensors=nn.utils.parameters_to_vector _unflatten_dense_tensors=utils.flattening.unflatten",
     "nn._reduction": "legacy_get_string=ops.loss.elementwise_losses.legacy_reduction",
     "nn.init": "_no_grad_uniform_=nn.init.uniform_ _no_grad_normal_=nn.init.normal_ _no_grad_trunc_normal_=nn.init.trunc_normal_ "
                "_no_grad_fill_=nn.init.constant_ _no_grad_zero_=nn.init.zeros_",

@@ -2,7 +2,7 @@
 
 checkpoint    a part's inputs kept instead of its results; selective, but for those of chosen ops
 data          `numtorch.data`
-flattening    several tensors as one, and one as several
+flattening    one tensor as several
 pytree        `torch.utils._pytree`: nested structures taken apart and put together
 modelsummary  a model's layers, shapes and memory
 tensorboard   logs for TensorBoard; eventfiles, how they are written; modelgraph, a model in them

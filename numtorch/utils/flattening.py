@@ -1,26 +1,10 @@
-"""Several tensors as one, and one as several: `torch._utils._flatten_dense_tensors` of PyTorch, which programs import."""
+"""One tensor as several: `torch._utils._unflatten_dense_tensors` of PyTorch, which programs import. The way there is
+`nn.utils.parameters_to_vector`."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ops.shape.join import cat
 from ..tensor import Tensor
-
-
-def flatten(tensors: Sequence[Tensor]) -> Tensor:
-    """The elements of some tensors, one after the other, as one new tensor (N,).
-
-    Args:
-        tensors: of one dtype, any shapes.
-
-    Example:
-        >>> import numtorch as torch
-        >>> from numtorch.utils.flattening import flatten, unflatten
-        >>> flat = flatten([torch.ones(2, 1), torch.zeros(1)])
-        >>> flat, [t.shape for t in unflatten(flat, [torch.ones(2, 1), torch.zeros(1)])]
-        (tensor([1., 1., 0.]), [torch.Size([2, 1]), torch.Size([1])])
-    """
-    return cat([tensor.contiguous().view(-1) for tensor in tensors])
 
 
 def unflatten(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -32,6 +16,12 @@ def unflatten(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
     Raises:
         RuntimeError: another number of elements.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.utils.flattening import unflatten
+        >>> unflatten(torch.tensor([1., 2., 3.]), [torch.ones(2, 1), torch.zeros(1)])[1]
+        tensor([3.])
     """
     parts = flat.split([tensor.numel() for tensor in tensors])
     return tuple([part.view(tensor.shape) for part, tensor in zip(parts, tensors)])

@@ -545,6 +545,17 @@ def test_integer_division_by_a_tensor_is_replayed(divisor):
         torch.compile(lambda x: x // 0)(x)
 
 
+@pytest.mark.parametrize("write", [
+    lambda x, i: x.index_fill(0, i, 3.0), lambda x, i: x.scatter(0, i, 2), lambda x, i: x.scatter(0, i, 2.0, reduce="add"),
+    lambda x, i: (x * 1).index_fill_(0, i, True)])
+def test_numbers_written_by_index_are_replayed(write):
+    """What is looked at of a number, before it is one among tensors, is not read from memory."""
+    compiled, i = torch.compile(write, mode="replay", fullgraph=True), torch.tensor([0, 2])
+    for x in torch.randn(5, 4):
+        assert torch.equal(compiled(x, i), write(x, i))
+    assert torch.compile.explain(compiled)(x, i).launches > 0
+
+
 @pytest.mark.parametrize("divide", [torch.floor_divide, torch.remainder, torch.fmod, lambda x, y: 100 // y, lambda x, y: 100 % y,
                                     lambda x, y: x.clone().floor_divide_(y), lambda x, y: x.clone().remainder_(y),
                                     lambda x, y: torch.floor_divide(x, y, out=torch.empty_like(x)),

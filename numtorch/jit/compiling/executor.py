@@ -54,14 +54,7 @@ class Executor(Interpreter):
     def run(self, *args: Tensor) -> Any:
         graph = self.graph
         with no_grad():
-            given = dict(zip(graph.inputs, args))
-            env = self.begin(given)
-            for node, done in zip(graph.nodes, self.last):
-                results = self.call(node, [env[v] if isinstance(v, Value) else v for v in node.inputs])
-                env.update(zip(node.outputs, results))
-                for value in done:
-                    del env[value]
-            env.update(given)
+            env = self.values(args)
             moved = [(env[value], env[target]) for target, value in graph.writes]
             moved = [(here, there) for here, there in moved
                      if here.memory is not there.memory or here.address != there.address or here.layout is not there.layout]

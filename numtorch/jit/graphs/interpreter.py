@@ -60,15 +60,7 @@ class Interpreter:
         Args:
             args: a tensor for each input.
         """
-        graph = self.graph
-        given = dict(zip(graph.inputs, args))
-        env = self.begin(given)
-        for node, done in zip(graph.nodes, self.last):
-            results = self.call(node, [env[v] if isinstance(v, Value) else v for v in node.inputs])
-            env.update(zip(node.outputs, results))
-            for value in done:
-                del env[value]
-        env.update(given)
+        graph, env = self.graph, self.values(args)
         with no_grad():
             new = [(env[target], env[value]) for target, value in graph.writes]
             for tensor, written in [(tensor, clone(written)) for tensor, written in new] if len(new) > 1 else new:
@@ -76,6 +68,22 @@ class Interpreter:
             for target, value in graph.gradients:
                 env[target].grad = detach(env[value])
         return graph.result(env.__getitem__)
+
+    def values(self, args: tuple) -> dict[Value, Any]:
+        """The arguments as they were given, and what the calls give that the program hands out.
+
+        Args:
+            args: a tensor for each input.
+        """
+        given = dict(zip(self.graph.inputs, args))
+        env = self.begin(given)
+        for node, done in zip(self.graph.nodes, self.last):
+            results = self.call(node, [env[v] if isinstance(v, Value) else v for v in node.inputs])
+            env.update(zip(node.outputs, results))
+            for value in done:
+                del env[value]
+        env.update(given)
+        return env
 
     def begin(self, given: dict[Value, Tensor]) -> dict[Value, Any]:
         """The arguments as the graph reads them.

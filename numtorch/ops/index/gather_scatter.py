@@ -12,7 +12,7 @@ from ...tensor import Tensor, empty
 from ..core.arguments import check_truths
 from ..core.backends import kernels
 from ..core.late import provide
-from ..core.operands import as_operand, layout_of, method
+from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, primitives
 from ..core.status import has_values
 from ..memory.assign import copy_, filled
@@ -156,7 +156,7 @@ def _plan_scatter(primitive, layout, index, source, dim, how):
 def _scatter_(primitive, self, dim, index, source, how):
     """self[index[i][j]][j] = source[i][j], or combined with it, for dim 0."""
     if not isinstance(source, Tensor) or source.layout.weak:
-        source = number_like(as_operand(primitive.name, source), self.layout)
+        source = number_like(primitive.name, source, self.layout)
     if share_memory(source, self) or (isinstance(index, Tensor) and share_memory(index, self)):
         index, source = apart(index, self), apart(source, self)      # before it is planned: a copy may lie differently
     try:

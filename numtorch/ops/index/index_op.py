@@ -12,7 +12,7 @@ from ...dtypes import int32, int64
 from ...exchange.scalars import check_fits
 from ...tensor import Tensor
 from ..core.backends import kernels
-from ..core.operands import layout_of, method
+from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, class_of
 from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous, to_device, to_dtype
@@ -160,14 +160,15 @@ def begin_write(name, self, *sources):
     return False
 
 
-def number_like(value, layout):
-    """A number that is written among others, as these are. Raises RuntimeError for a complex one among real ones, and for one of
-    Python's that they cannot be."""
-    if value.layout.dtype.is_complex and not layout.dtype.is_complex:
+def number_like(name, value, layout):
+    """A number, or a tensor of one, that is written among others, as these are. Raises RuntimeError for a complex one among real
+    ones, and for a number of Python's that they cannot be."""
+    operand = as_operand(name, value)
+    if operand.layout.dtype.is_complex and not layout.dtype.is_complex:
         raise RuntimeError(f"value cannot be converted to type {layout.dtype.name} without overflow: it is complex")
-    if value.layout.weak:
-        check_fits(value.item(), layout.dtype)
-    return to_dtype(to_device(value, layout.device), layout.dtype)
+    if operand is not value and operand.layout.weak:     # before it is a tensor: to read one would end a capture
+        check_fits(value, layout.dtype)
+    return to_dtype(to_device(operand, layout.device), layout.dtype)
 
 
 def apart(source, target):

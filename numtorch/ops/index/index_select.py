@@ -16,7 +16,7 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import truth
 from ..core.backends import kernels
-from ..core.operands import as_operand, layout_of, method
+from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
 from ..memory.assign import ZERO, copy_, filled, filled_from
 from ..memory.copies import clone, to_device, to_dtype
@@ -431,10 +431,10 @@ def index_fill_(self, dim, index, value) -> Tensor:
         >>> torch.tensor([1., 2., 3.]).index_fill_(0, torch.tensor([2, 0]), 9.0)
         tensor([9., 2., 9.])
     """
-    value = as_operand("index_fill_", value)
+    value = number_like("index_fill_", value, self.layout)
     if value.layout.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)")
-    return _index_write("index_fill", self, dim, index, number_like(value, self.layout), None, "index")
+    return _index_write("index_fill", self, dim, index, value, None, "index")
 
 
 def combine_slices(x, dim, index, source, how):
