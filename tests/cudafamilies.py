@@ -174,6 +174,19 @@ def written_rows(torch, device, x, values):
     return x.index_copy(0, index, values), x.index_fill(1, index[1:], 2.0), x.index_put((index, index.flip(0) // 2), values[0])
 
 
+# ---------------------------------------------------------------- masks: tiles of 8 elements, chunks of 16, counts by 8 bytes
+@rows_of(((3, 3),), ((1, 41),), ((1, 1),), ((2, 2, 3, 4),), dtypes=("float32", "float64", "bfloat16", "uint8", "complex128"))
+def masked(torch, device, x):
+    holds = (x.detach().real if x.is_complex() else x) > 0
+    none, some = torch.zeros_like(holds), holds.reshape(-1)[1:]
+    source = x.detach().contiguous().reshape(-1).flip(0)
+    filled = torch.zeros(2, *x.shape, dtype=x.dtype, device=device).transpose(0, -1)[..., 0]
+    written = filled.transpose(0, -1).reshape(x.shape).masked_scatter_(holds, source)
+    return (x[holds], x[none], x.masked_select(x == x), x.masked_scatter(holds, x.detach() * 2), written, x.reshape(-1)[1:][some],
+            holds.nonzero(), some.nonzero(), none.nonzero(), *holds.nonzero(as_tuple=True), *torch.where(holds),
+            torch.tensor([int(holds.sum()), holds.count_nonzero().item(), len(some.nonzero())], device=device))
+
+
 # ---------------------------------------------------------------- products: depths of 4 and more are cut
 @rows_of(((3, 12), (12, 2), (2,)), ((1, 16), (16, 1), (1,)), ((3, 9), (9, 5), (5,)), ((2, 7), (7, 2), (2,)))
 def products_in_pieces(torch, device, a, b, bias):

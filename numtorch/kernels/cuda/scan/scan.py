@@ -31,7 +31,7 @@ from ..warps import barrier
 T = A = float32
 load = store = same
 ITEMS = 2 if SMALL else 4                                # elements of a tile that a thread has
-CHUNK = (2 if SMALL else 8) * ITEMS * THREADS            # least elements of a chunk
+TILES = 2 if SMALL else 8                                # least tiles of a chunk
 FILLED = 3 if SMALL else 512                             # blocks beyond which lines are not cut
 
 
@@ -140,15 +140,23 @@ def chunk_totals(x, totals, descriptor):
 
 
 def running_totals(x, totals, descriptor):
-    """A thread a line: of its chunks' totals the running ones."""
+    """A block a line: of its chunks' totals the running ones."""
+    cells = cuda.shared.array(THREADS, A)
     n, chunks = descriptor[1], descriptor[3]
-    line = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    me = int64(cuda.threadIdx.x)
+    line = int64(cuda.blockIdx.x)
     while line < descriptor[0]:
-        a, running = offset(x, line * n), A(START)
-        for chunk in range(line * chunks, (line + 1) * chunks):
-            running = step(a, int64(1), running, totals[chunk])
-            totals[chunk] = running
-        line += int64(cuda.gridDim.x) * THREADS
+        a, running, first = offset(x, line * n), A(START), int64(0)
+        while first < chunks:
+            chunk, mine = line * chunks + first + me, A(START)
+            if first + me < chunks:
+                mine = totals[chunk]
+            before, total = before_and_total(a, cells, mine, me)
+            if first + me < chunks:
+                totals[chunk] = step(a, int64(1), step(a, int64(1), running, before), mine)
+            running = step(a, int64(1), running, total)
+            first += THREADS
+        line += cuda.gridDim.x
 
 
 def scan_chunks(x, out, places, totals, descriptor):
@@ -226,25 +234,32 @@ class _OneChunk(_OneResult):
         self.call(x, out, places, 0, descriptor)
 
 
-def _plan(dtype, outer, n, inner, reverse, device, places, total, **names):
-    """`places` and `total`: the types of what is written beside the result, and of what is joined."""
+def plan_scan(dtype, outer, n, inner, reverse, device, places, total, out="element*", items=ITEMS, **names):
+    """Contiguous (outer, n, inner) scanned over n, from the end if `reverse`. Addresses: x, out, places.
+
+    Args:
+        places, out, total: the types of what is written beside the result, of the result, and of what is joined.
+        items: how many neighbours a thread has of a tile.
+        names: what the kernels bind: `step`, `START`, `element` and `put`.
+    """
     if not outer * n * inner:
         return NOTHING
     kept = total + "*"
-    names = dict(names, A=np.dtype(total).type)
+    names = dict(names, A=np.dtype(total).type, ITEMS=items)
     if inner > 1:
-        kernel = typed(scan_columns, dtype, ("element*", "element*", places, "int64*"), **names)
+        kernel = typed(scan_columns, dtype, ("element*", out, places, "int64*"), **names)
         return launch(kernel, [outer, n, inner, 1, n, int(reverse)], outer * inner, device)
-    chunks = max(1, min(FILLED // outer, n // CHUNK))
-    span = -(-n // (chunks * ITEMS * THREADS)) * ITEMS * THREADS
+    tile = items * THREADS
+    chunks = max(1, min(FILLED // outer, n // (TILES * tile)))
+    span = -(-n // (chunks * tile)) * tile
     chunks = -(-n // span)
     row = [outer, n, 1, chunks, span, int(reverse)]
-    whole = typed(scan_chunks, dtype, ("element*", "element*", places, kept, "int64*"), **names)
+    whole = typed(scan_chunks, dtype, ("element*", out, places, kept, "int64*"), **names)
     last = launch(whole, row, outer * chunks * THREADS, device)
     if chunks == 1:
         return Prepared(_OneChunk(last.call), last.descriptor, 0, last)
     first = launch(typed(chunk_totals, dtype, ("element*", kept, "int64*"), **names), row, outer * chunks * THREADS, device)
-    second = launch(typed(running_totals, dtype, ("element*", kept, "int64*"), **names), row, outer, device)
+    second = launch(typed(running_totals, dtype, ("element*", kept, "int64*"), **names), row, outer * THREADS, device)
     launches = first, second, last
     return Prepared(_Chunks(launches, outer * chunks * np.dtype(total).itemsize, device), 0, 0, launches)
 
@@ -252,13 +267,13 @@ def _plan(dtype, outer, n, inner, reverse, device, places, total, **names):
 def _plan_running(dtype, outer, n, inner, reverse, device, function, start):
     compute = compute_type(dtype)
     total = compute if np.dtype(compute).kind in "fc" else "int64"
-    made = _plan(dtype, outer, n, inner, reverse, device, "element*", total, step=function, START=start)
+    made = plan_scan(dtype, outer, n, inner, reverse, device, "element*", total, step=function, START=start)
     return Prepared(_OneResult(made.call), made.descriptor, 0, made) if made is not NOTHING else made
 
 
 def _plan_extreme(dtype, outer, n, inner, device, test):
-    return _plan(dtype, outer, n, inner, False, device, "int64*", "int64", step=later_extreme, element=number_of, put=put_extreme,
-                 reaches=test, START=-1)
+    return plan_scan(dtype, outer, n, inner, False, device, "int64*", "int64", step=later_extreme, element=number_of,
+                     put=put_extreme, reaches=test, START=-1)
 
 
 def plan_cumsum(dtype: str, outer: int, R: int, inner: int, reverse: bool = False, device: int = 0):
