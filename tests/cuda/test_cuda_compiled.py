@@ -5,10 +5,16 @@ import datetime
 import os
 import re
 import struct
+import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pytest
 from cudacalls import calls
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from bench.device.code import busiest
 
 CAPABILITIES = [(8, 0), (9, 0)]
 PARTS = 16                                               # of the planners' table, of which one is compiled each day; all with NUMTORCH_TEST_ALL=1
@@ -147,6 +153,14 @@ def test_products_keep_their_sums_in_registers(dtype, sizes, planned):
     kernel, = planned("gemm.gemm", "plan_gemm", *sizes, dtype, (sizes[2], 1), (sizes[1], 1), (sizes[1], 1))
     text = kernel.ptx((9, 0))
     assert not local_bytes(text) and ".f64" not in text and "fma.rn.f32" in text
+
+
+def test_float32_products_issue_little_but_multiply_adds(planned):
+    """A place in shared memory that might count from the end is compared with 0 before each load: three instructions for one."""
+    kernel, = planned("gemm.gemm", "plan_gemm", 4096, 4096, 4096, "float32", (4096, 1), (4096, 1), (4096, 1))
+    for capability in CAPABILITIES:
+        loop = busiest(kernel.ptx(capability))
+        assert len(loop) <= 1.4 * sum(line.startswith("fma.rn.f32") for line in loop)
 
 
 def test_long_depths_are_cut(planned):

@@ -16,7 +16,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from numpy import float32, int32, int64
+from numpy import float32, int32, int64, uint64
 
 from ...elementtypes import bindings, compute_type, is_small_integer, same
 from ...intrinsics import float_of
@@ -98,6 +98,7 @@ class Tile(NamedTuple):
 # By the tile's size, the largest first. In the simulator the same with the few threads that it has.
 TILES_OF = [Tile(2, 2, 2, 2, 2), Tile(1, 1, 2, 2, 4)] if SMALL else [Tile(8, 8, 16, 16, 8), Tile(4, 4, 16, 16, 16),
                                                                         Tile(2, 2, 16, 16, 16)]
+TOGETHER = 4                                             # steps of the depth that are written out
 FILLED = 1 if SMALL else 132                             # tiles that keep every multiprocessor of a large GPU at work
 
 
@@ -188,7 +189,8 @@ def put(total, c, bias, image, i, j, descriptor):
 
 def _source(tile):
     """The kernel of a tile. Its sums are variables, and what is done for each of them is written out: an array would be indexed in
-    a loop, which the compiler leaves rolled from some size on, and lie in memory."""
+    a loop, which the compiler leaves rolled from some size on, and lie in memory. Places in shared memory are unsigned: signed ones
+    may count from the end, and would be compared with 0 before each load."""
     loads_a, loads_b = (range(-(-tile.depth * lines // THREADS)) for lines in (tile.tall, tile.wide))
     sums = [(r, s) for r in range(tile.rows) for s in range(tile.columns)]
 
@@ -196,6 +198,14 @@ def _source(tile):
         a = [f"            a{e} = fetch_a(a, me + {e} * THREADS, image, top, {depth}, descriptor)" for e in loads_a]
         return a + [f"            b{e} = fetch_b(b, me + {e} * THREADS, image, left, {depth}, descriptor)" for e in loads_b]
 
+    def multiplied(ahead):
+        return [f"                a_at = (turn * DEPTH + step + {ahead}) * PITCH_A + down",
+                f"                b_at = (turn * DEPTH + step + {ahead}) * PITCH_B + across",
+                *[f"                r{r} = a_tile[uint64(a_at + {r} * ROW_THREADS)]" for r in range(tile.rows)],
+                *[f"                c{s} = b_tile[uint64(b_at + {s} * COLUMN_THREADS)]" for s in range(tile.columns)],
+                *[f"                s{r}_{s} = W(s{r}_{s} + r{r} * c{s})" for r, s in sums]]
+
+    together = min(TOGETHER, tile.depth)
     lines = ["def product_tiles(a, b, c, bias, descriptor):",
              "    a_tile = cuda.shared.array(A_SHARED, W)",
              "    b_tile = cuda.shared.array(B_SHARED, W)",
@@ -214,18 +224,14 @@ def _source(tile):
              *fetched("first"),
              "        turn = int64(0)",
              "        while first < descriptor[SIZE_K]:",
-             *[f"            a_tile[place_a(me + {e} * THREADS, turn)] = a{e}" for e in loads_a],
-             *[f"            b_tile[place_b(me + {e} * THREADS, turn)] = b{e}" for e in loads_b],
+             *[f"            a_tile[uint64(place_a(me + {e} * THREADS, turn))] = a{e}" for e in loads_a],
+             *[f"            b_tile[uint64(place_b(me + {e} * THREADS, turn))] = b{e}" for e in loads_b],
              "            cuda.syncthreads()",
              "            first += DEPTH",
              "            if first < descriptor[SIZE_K]:",
              *["    " + line for line in fetched("first")],
-             "            for step in range(DEPTH):",
-             "                a_at = (turn * DEPTH + step) * PITCH_A + down",
-             "                b_at = (turn * DEPTH + step) * PITCH_B + across",
-             *[f"                r{r} = a_tile[a_at + {r} * ROW_THREADS]" for r in range(tile.rows)],
-             *[f"                c{s} = b_tile[b_at + {s} * COLUMN_THREADS]" for s in range(tile.columns)],
-             *[f"                s{r}_{s} = W(s{r}_{s} + r{r} * c{s})" for r, s in sums],
+             f"            for step in range(0, DEPTH, {together}):",
+             *[line for ahead in range(together) for line in multiplied(ahead)],
              "            turn = 1 - turn",
              "        cuda.syncthreads()",                # before the next tile's slices go where this one's were
              *[f"        put(s{r}_{s}, c, bias, image, top + down + {r} * ROW_THREADS, left + across + {s} * COLUMN_THREADS, "
@@ -258,7 +264,7 @@ def tile_kernel(dtype, tile, elements, along=(True, True)):
                  B_ALONG=along[1], scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), **forms)
     if work.kind == "c":
         names["rectify"] = same
-    scope = dict(globals(), int64=int64, cuda=cuda)
+    scope = dict(globals(), int64=int64, uint64=uint64, cuda=cuda)
     exec(compile(_source(tile), f"<product in tiles of {tile}>", "exec"), scope)
     return compile_kernel(scope["product_tiles"], (dtype + "*",) * 4 + ("int64*",), names, work.name)
 
