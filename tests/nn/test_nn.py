@@ -251,6 +251,22 @@ def test_keyword_and_always_called_hooks():
     assert seen == [6, None]
 
 
+def test_always_called_hooks_are_called_once(torch):
+    """The error is forward's or a hook's; what an always called hook raises after it is a warning."""
+    def failing(module, args, output):
+        raise ValueError("no")
+
+    net, seen = torch.nn.ReLU(), []
+    net.register_forward_hook(lambda m, args, out: seen.append("first"), always_call=True)
+    net.register_forward_hook(failing)
+    net.register_forward_hook(lambda m, args, out: seen.append("last"), always_call=True)
+    net.register_forward_hook(lambda m, args, out: seen.append("never"))
+    net.register_forward_hook(lambda m, args, out: {}["none"], always_call=True)
+    with pytest.warns(UserWarning, match="always_call=True`` raised an exception that was silenced"), pytest.raises(ValueError, match="no") as caught:
+        net(torch.ones(2))
+    assert seen == ["first", "last"] and caught.value.__context__ is None
+
+
 def test_global_hook():
     seen = []
     with nn.modules.module.register_module_forward_hook(lambda m, args, out: seen.append(type(m).__name__)):

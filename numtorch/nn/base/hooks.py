@@ -70,7 +70,8 @@ class Hooks:
             hook: the function.
             prepend: call it before the hooks that are there.
             with_kwargs: call `hook(module, args, kwargs, output)` instead.
-            always_call: call it (with None for the output) even when forward raises.
+            always_call: call it (with None for the output) even when forward or a hook before it raises. What it raises then is a
+                warning.
 
         Returns:
             A handle whose `remove()` takes the hook off.
@@ -120,16 +121,22 @@ class Hooks:
 
     def _call_with_hooks(self, args, kwargs):
         tables = (everywhere,) if self._hooks is None else (everywhere, self._hooks)
+        called: list = []
         try:
-            return self._run_hooks(tables, args, kwargs)
+            return self._run_hooks(tables, args, kwargs, called)
         except Exception:
-            for table in tables:
-                for hook, with_kwargs, always in tuple(table["forward"].values()):
-                    if always:
+            for entry in [entry for table in tables for entry in table["forward"].values()]:
+                hook, with_kwargs, always = entry
+                if always and not any(entry is each for each in called):
+                    try:
                         hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
+                    except Exception as error:
+                        warnings.warn(f"module forward hook with ``always_call=True`` raised an exception that was silenced as "
+                                      f"another error was raised in forward: {error}", stacklevel=2)
             raise
 
-    def _run_hooks(self, tables, args, kwargs):
+    def _run_hooks(self, tables, args, kwargs, called):
+        """Forward with the hooks around it. Those after it are noted in `called`."""
         for table in tables:
             for hook, with_kwargs, _ in tuple(table["forward_pre"].values()):
                 if with_kwargs:
@@ -149,7 +156,9 @@ class Hooks:
             args = passing.watch_inputs(args)
         output = self.forward(*args, **kwargs)
         for table in tables:
-            for hook, with_kwargs, _ in tuple(table["forward"].values()):
+            for entry in tuple(table["forward"].values()):
+                called.append(entry)
+                hook, with_kwargs, _ = entry
                 result = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
                 if result is not None:
                     output = result
