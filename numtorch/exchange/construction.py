@@ -43,9 +43,10 @@ def from_numpy(array) -> Tensor:
         array([1., 1.], dtype=float32)
     """
     try:
-        layout, misaligned = _layouts[array.dtype, array.shape, array.strides]
+        known = _layouts[array.dtype, array.shape, array.strides]
     except (AttributeError, KeyError):
-        layout, misaligned = _layout_of(array)
+        known = None
+    layout, misaligned = known or _layout_of(array)
     address = address_of(array)
     if address & misaligned:
         raise _not_whole(array, layout.dtype.itemsize)

@@ -107,11 +107,10 @@ def item(self) -> bool | int | float:
         raise RuntimeError(f"a Tensor with {layout.numel} elements cannot be converted to Scalar")
     if layout.device is not cpu:
         return self.cpu().item()
-    read = _READ.get(layout.dtype)
-    try:
-        return readable_array(self).item() if read is None else read(self.address).value
-    except AttributeError:                               # a special layout that is of tensors
+    if layout.handler is not None:                       # a special layout that is of tensors
         return layout.handler.values(self).item()
+    read = _READ.get(layout.dtype)
+    return readable_array(self).item() if read is None else read(self.address).value
 
 
 def _as_bool(self) -> bool:

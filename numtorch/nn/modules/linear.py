@@ -73,9 +73,10 @@ class Linear(Module):
     def forward(self, input):
         own = self._parameters                           # faster than two attributes, which __getattr__ finds last
         try:
-            return linear(input, own["weight"], own["bias"])
+            weight, bias = own["weight"], own["bias"]
         except KeyError:                                 # replaced by something computed, such as a normalised weight
-            return linear(input, self.weight, self.bias)
+            weight, bias = self.weight, self.bias
+        return linear(input, weight, bias)
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -200,7 +200,9 @@ class Primitive(Recorded):
         exact = everything, _types(attributes)
         try:
             plan = self.exact_plans.get(exact)
-        except TypeError:                                # of what cannot be hashed: the plan says what is wrong with it
+        except TypeError:                                # of what cannot be hashed
+            exact = None
+        if exact is None:                                # the plan says what is wrong with it
             return self.plan(*everything)
         if plan is None:
             plan = self.exact_plans.keep_again(exact, self.plan(*everything))

@@ -7,7 +7,6 @@ import warnings
 from ...layout import broadcast_shapes
 from ...tensor import Tensor
 from ..core.operands import layout_of
-from ..core.primitive import not_a_tensor
 from ..pointwise import comparison
 from ..pointwise.activation import sigmoid
 from ..pointwise.arithmetic import UNORDERED, abs, mul, sgn, sign, sub, where
@@ -218,12 +217,7 @@ def broadcast_pair(name, input, target):
 
 def paired_loss(name, function, input, target, reduction: str, weight=None, option=None) -> Tensor:
     """`reduced_terms` of two operands that should have one shape."""
-    try:
-        differ = input.layout.shape != target.layout.shape
-    except AttributeError:
-        layout_of(name, input)
-        raise not_a_tensor(name, target, "target", 2) from None
-    if differ:
+    if layout_of(name, input).shape != layout_of(name, target, "target", 2).shape:
         input, target = broadcast_pair(name, input, target)
     return reduced_terms(function, input, target, reduction, weight, option)
 
