@@ -332,6 +332,34 @@ def chosen(torch, device, x):
     return (*x.topk(2, 1), *x.topk(1, 1, largest=False), *x.kthvalue(2, 1), *x.median(1), *medians, x.detach().round().unique())
 
 
+# ---------------------------------------------------------------- runs and counts: tables of 4 bins, scans as above
+@rows_of(((3, 3),), ((1, 41),), ((1, 1),), dtypes=("float32", "bfloat16", "int64", "uint8"))
+def distinct(torch, device, x):
+    ties = x.detach().round().contiguous()
+    if x.is_floating_point() and x.numel() > 1:
+        ties[0, 1:3] = float("nan")
+    return (ties.unique(), *ties.unique(return_inverse=True, return_counts=True), *ties.unique_consecutive(True, True),
+            *ties.unique_consecutive(False, True), *ties.unique(dim=1, return_inverse=True), *ties.mode(1), *ties.mode(0))
+
+
+@rows_of(((9,),), ((70,),), dtypes=("float32", "float64", "bfloat16"), orders=PLAIN)
+def histograms(torch, device, x):
+    x = x.detach()
+    places = (x * 2 + 4).long()
+    binned = (x * 0.49 + 1).long(), places
+    weights = x.contiguous() if x.dtype != torch.bfloat16 else x.double()
+    many = places.to(torch.int8).sub(3).repeat(1 + 1000 // len(x))           # as many bytes are counted, and not sorted
+    return (*[found for place in binned for found in (place.bincount(), place.bincount(weights), place.bincount(minlength=20))],
+            x.histc(3, -1, 1), x.histc(7), *many.unique(return_inverse=True, return_counts=True))
+
+
+@rows_of(((2, 5), (2, 7)), ((1, 1), (1, 9)), dtypes=("float32", "bfloat16", "int32"))
+def looked_up(torch, device, edges, x):
+    edges, x = edges.detach().sort(1)[0], x.detach()
+    return (torch.searchsorted(edges, x), torch.searchsorted(edges, edges.flip(1), right=True, out_int32=True),
+            torch.bucketize(x, edges[0].contiguous()), torch.bucketize(x, edges[-1].contiguous(), right=True))
+
+
 # ---------------------------------------------------------------- draws: chunks of 128 elements, or 64 of 64 bits
 @rows_of(((5, 27),), ((2, 3),))
 def dropped(torch, device, x):

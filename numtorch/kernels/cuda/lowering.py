@@ -249,6 +249,18 @@ def add_at(typing_context, target, value):
 
 
 @intrinsic
+def add_to_shared(typing_context, address, value):
+    if value != types.int32:
+        return None
+
+    def codegen(context, b, signature, a):
+        call = ir.FunctionType(ir.VoidType(), [I32, I32])
+        b.asm(call, "red.shared.add.u32 [$0], $1;", "r,r,~{memory}", a, True)
+        return context.get_dummy_value()
+    return types.void(address, value), codegen
+
+
+@intrinsic
 def replaced(typing_context, target, old, new):
     element = target.dtype
 

@@ -2,7 +2,8 @@
 
 A block's threads take turns at barriers (turns.py), so it is for tests on a handful of elements.
 There are two devices, so that mixing them can be tested. Every access is checked: a kernel that is given a host address, or
-one of another device, or that leaves its block of memory, raises IndexError where a GPU would crash or read rubbish.
+one of another device, that leaves its block of memory or goes to a word that is not aligned, raises IndexError where a GPU would
+crash or read rubbish.
 """
 from __future__ import annotations
 
@@ -43,6 +44,8 @@ class DevicePointer(Pointer):
         at = self.address + int(index) * self.dtype.itemsize
         if not self.start <= at <= self.end - self.dtype.itemsize:
             raise IndexError(f"a kernel went to byte {at - self.start} of a block of {self.end - self.start}")
+        if at % self.dtype.alignment:
+            raise IndexError(f"a kernel went to byte {at - self.start} of a block, where no {self.dtype.name} begins")
         return super()._view(index)
 
 

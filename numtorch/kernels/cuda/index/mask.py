@@ -19,8 +19,7 @@ from ..parallel import Form, in_parallel
 from ..runtime import upload
 from ..scan.scan import plan_scan
 from ..serial import STATUS
-from ..shared.atomics import add_at
-from ..shared.lines import total_of
+from ..shared.lines import add_total_at
 
 ITEMS = 2 if SMALL else 16                               # elements of a mask that a thread has of a tile: 16 bytes
 WORD = 8                                                 # bytes of a mask that are counted at once
@@ -50,10 +49,7 @@ def count_true(mask, count, descriptor):
         if behind + i < n:
             total += int64(mask[behind + i] != 0)
         i += int64(cuda.gridDim.x) * THREADS
-    cells[me] = total
-    total = total_of(cells, me, me)
-    if me == 0:
-        add_at(count, total)
+    add_total_at(count, cells, total, me)
 
 
 # ---------------------------------------------------------------- what a scan reads of a mask, and where it puts elements

@@ -25,6 +25,14 @@ def add_at(target, value):
 
 
 @_instruction
+def add_to_shared(address, value):
+    """Add an int32 to a word of shared memory, whose `shared_address` this is."""
+    array, at = address
+    with _one_at_a_time:
+        array[at] += value
+
+
+@_instruction
 def replaced(target, old, new):
     """Put `new` where `old` is, of a word of 16, 32 or 64 bits; whether it was, bit by bit."""
     with _one_at_a_time:

@@ -10,6 +10,7 @@ from numpy import float32, int32
 from ...intrinsics import float_of, fmax
 from ..environment import SMALL, THREADS
 from ..warps import barrier
+from .atomics import add_at
 
 T, INT = float32, int32
 LANES = 1
@@ -57,6 +58,14 @@ def joined(cells, value, me, lane):
     total = total_of(cells, me, lane)
     barrier()
     return total
+
+
+def add_total_at(target, cells, value, me):
+    """Add the sum of a value over the threads of a block, which is the line, to a word of memory."""
+    cells[me] = value
+    total = total_of(cells, me, me)
+    if me == 0:
+        add_at(target, total)
 
 
 def begin_of(line, n, inner):
