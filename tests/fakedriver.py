@@ -1,7 +1,8 @@
 """A stand-in for NVIDIA's driver: `libcuda`'s functions as C functions, with the work done as late as it may be.
 
 "Device" memory is the host's. What a stream is told waits in a list until somebody waits for it, so that a missing wait, memory
-that is used again too early, or a pointer that did not outlive its call shows as a wrong number. Kernels run in Numba's
+that is used again too early, or a pointer that did not outlive its call shows as a wrong number. What other processes open by
+IPC's handles lies in anonymous files; an event that they wait for has the process that records it do its work, as a GPU does. Kernels run in Numba's
 simulator. Handles that were destroyed, unknown flags and work without a current context are refused with the driver's codes;
 `leaks()` says what was never given back.
 """
@@ -9,11 +10,16 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import threading
+import time
 import traceback
+
+import numpy as np
 
 from numtorch.kernels.cuda import simulator
 from numtorch.kernels.cuda.driver import FUNCTIONS, prototype
+from numtorch.kernels.cuda.filememory import FileMemory, opened
 from numtorch.kernels.cuda.simulator import DevicePointer
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND, NOT_READY, LAUNCH_FAILED = 1, 2, 201, 400, 500, 600, 719
@@ -37,25 +43,29 @@ class _Stream:
 
 
 class _Event:
-    def __init__(self):
-        self.stream, self.place, self.done, self.time = None, 0, True, 0
+    def __init__(self, flags):
+        self.flags, self.stream, self.place, self.done, self.time, self.shown = flags, None, 0, True, 0, None
+
+
+RECORDED, REACHED, ASKED = range(3)                      # words of an event that others may open: how often, up to which, which is wanted
 
 
 class FakeDriver:
     """The driver's functions by name.
 
     Args:
-        count, memory: how many devices there are, and the bytes of each.
+        memory: the bytes of each device; `CUDA_VISIBLE_DEVICES` names those that there are.
         kernels: a function that gives the kernel of a symbol.
     """
 
-    def __init__(self, kernels, count=2, memory=1 << 30):
-        self.count, self.limit, self.find = count, memory, kernels
+    def __init__(self, kernels, memory=1 << 30):
+        self.names = os.environ.get("CUDA_VISIBLE_DEVICES", "GPU-0,GPU-1").split(",")
+        self.count, self.limit, self.find = len(self.names), memory, kernels
         self.handles, self.here, self.lock = itertools.count(0x1000), threading.local(), threading.RLock()
         self.blocks, self.pinned, self.events, self.functions, self.modules = {}, {}, {}, {}, {}
         self.streams = {0: None}
-        self.defaults = [_Stream(100 + index) for index in range(count)]
-        self.graphs, self.executables, self.calls, self.errors, self.shared = {}, {}, [], [], {}
+        self.defaults = [_Stream(100 + index) for index in range(self.count)]
+        self.graphs, self.executables, self.calls, self.errors, self.shared, self.foreign = {}, {}, [], [], {}, {}
         self.clock, self.failure = itertools.count(), 0
         for name, kinds in FUNCTIONS.items():
             setattr(self, name, prototype(name)(self._entry(name, getattr(self, "_" + name))))
@@ -180,8 +190,8 @@ class FakeDriver:
         self.put(ctypes.c_size_t, total, self.limit)
 
     def _new(self, out, nbytes, table, device):
-        buffer = (ctypes.c_ubyte * (nbytes + 512))()
-        address = -(-ctypes.addressof(buffer) // 512) * 512
+        buffer = FileMemory(nbytes)
+        address = buffer.array.ctypes.data
         ctypes.memset(address, 0xAB, nbytes)
         table[address] = buffer, nbytes, device
         self.put(ctypes.c_uint64, out, address)
@@ -222,21 +232,77 @@ class FakeDriver:
         if not to_device and not self._is_pinned(target):
             self.run(found)
 
+    # ------------------------------------------------------------ other processes
+    def _cuDeviceGetUuid_v2(self, out, device):
+        ctypes.memmove(out, self.names[device].encode().ljust(16, b"\0"), 16)
+
     def _cuIpcGetMemHandle(self, out, address):
-        start, nbytes, device = next((s, n, d) for s, (_, n, d) in self.blocks.items() if s <= address < s + n)
-        ctypes.memmove(out, start.to_bytes(8, "little") + bytes(56), 64)
+        ctypes.memmove(out, self.known(self.blocks, address)[0].handle, 64)
+
+    def open(self, handle):
+        handle = bytes(handle.data)
+        if int.from_bytes(handle[:8], "little") == os.getpid():
+            raise Refused(INVALID_CONTEXT)
+        try:
+            return opened(handle)
+        except OSError:
+            raise Refused(INVALID_HANDLE) from None
 
     def _cuIpcOpenMemHandle_v2(self, out, handle, flags):
         if flags != 1:
             raise Refused(INVALID_VALUE)
-        start = int.from_bytes(bytes(handle.data)[:8], "little")
-        self.shared[start] = self.shared.get(start, 0) + 1
+        start, _ = self.shared.get(bytes(handle.data), (0, None))
+        if start not in self.blocks:
+            memory = self.open(handle)
+            start = memory.array.ctypes.data
+            self.blocks[start] = memory, len(memory.array), self.device
+            self.shared[bytes(handle.data)] = start, [0]
+        self.shared[bytes(handle.data)][1][0] += 1
         self.put(ctypes.c_uint64, out, start)
 
     def _cuIpcCloseMemHandle(self, address):
-        if not self.shared.get(address):
+        count = next((count for start, count in self.shared.values() if start == address and count[0]), None)
+        if count is None:
             raise Refused(INVALID_VALUE)
-        self.shared[address] -= 1
+        count[0] -= 1
+        if not count[0]:
+            del self.blocks[address]
+
+    def _cuIpcGetEventHandle(self, out, handle):
+        event = self.known(self.events, handle)
+        if event.flags != 6:
+            raise Refused(INVALID_VALUE)
+        if event.shown is None:
+            event.shown = FileMemory(24)
+            threading.Thread(target=self.progress, args=(event,), daemon=True).start()
+        ctypes.memmove(out, event.shown.handle, 64)
+
+    def progress(self, event):
+        """Do what another process waits for, as a device does by itself."""
+        words = event.shown.array.view(np.int64)
+        while True:
+            time.sleep(0.002)
+            if words[ASKED] > words[REACHED]:
+                with self.lock:
+                    self.reach(event, event.stream, event.place)
+
+    def _cuIpcOpenEventHandle(self, out, handle):
+        number = next(self.handles)
+        self.foreign[number] = self.open(handle)
+        self.put(ctypes.c_void_p, out, number)
+
+    def wait_for_other(self, stream, memory):
+        words = memory.array.view(np.int64)
+        wanted = int(words[RECORDED])
+
+        def wait():
+            words[ASKED] = max(int(words[ASKED]), wanted)
+            end = time.monotonic() + 60
+            while words[REACHED] < wanted:
+                if time.monotonic() > end:
+                    raise TimeoutError("an event of another process was not reached")
+                time.sleep(0.001)
+        self.add(stream, wait)
 
     # ------------------------------------------------------------ streams and events
     def _cuStreamCreateWithPriority(self, out, flags, priority):
@@ -257,23 +323,31 @@ class FakeDriver:
             raise Refused(NOT_READY)
 
     def _cuStreamWaitEvent(self, handle, event, flags):
-        event, place = self.known(self.events, event), None
+        if event in self.foreign:
+            return self.wait_for_other(handle, self.foreign[event])
+        event = self.known(self.events, event)
         place = event.stream, event.place
         self.add(handle, lambda: event.done or self.reach(event, *place))
 
     def _cuEventCreate(self, out, flags):
-        if flags & ~3:
+        if flags & ~7 or flags & 6 == 4:                 # events of several processes have no times
             raise Refused(INVALID_VALUE)
         handle = next(self.handles)
-        self.events[handle] = _Event()
+        self.events[handle] = _Event(flags)
         self.put(ctypes.c_void_p, out, handle)
 
     def _cuEventRecord(self, handle, stream):
         event = self.known(self.events, handle)
         event.done, event.stream = False, self.stream(stream)
+        words = None if event.shown is None else event.shown.array.view(np.int64)
+        if words is not None:
+            words[RECORDED] += 1
+        serial = 0 if words is None else int(words[RECORDED])
 
         def mark():
             event.done, event.time = True, next(self.clock)
+            if words is not None:
+                words[REACHED] = serial
         self.add(stream, mark)
         event.place = mark
 
@@ -294,6 +368,8 @@ class FakeDriver:
         self.put(ctypes.c_float, out, self.known(self.events, last).time - self.known(self.events, first).time)
 
     def _cuEventDestroy_v2(self, handle):
+        if self.foreign.pop(handle, None) is not None:
+            return
         self.known(self.events, handle)
         del self.events[handle]
 

@@ -115,7 +115,7 @@ ABSENT = {
     **_rows(_ALLOCATOR, "cuda.", """
         CUDAPluggableAllocator MemPool caching_allocator_alloc caching_allocator_delete caching_allocator_disabled
         caching_allocator_enable change_current_allocator get_allocator_backend get_per_process_memory_fraction
-        set_per_process_memory_fraction host_memory_stats host_memory_stats_as_nested_dict ipc_collect max_memory_cached
+        set_per_process_memory_fraction host_memory_stats host_memory_stats_as_nested_dict max_memory_cached
         memory_cached memory_snapshot memory_stats_as_nested_dict reset_accumulated_host_memory_stats reset_peak_host_memory_stats
         use_mem_pool"""),
     **_rows("streams of others and their errors are not watched; torch.cuda.Stream is", "cuda.", """

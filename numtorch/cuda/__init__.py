@@ -10,6 +10,7 @@ streams    streams and events
 graphs     launches captured and made again
 comm       tensors between devices
 random     the default stream of random numbers
+sharing    memory that several processes see
 nvtx       marks for profilers
 sparse     types of sparse tensors
 """
@@ -63,6 +64,7 @@ from .random import (
     set_rng_state,
     set_rng_state_all,
 )
+from .sharing import ipc_collect
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
 FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, ShortTensor, CharTensor, ByteTensor, BoolTensor = \
@@ -73,15 +75,15 @@ FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, Sh
 __all__ = ["BFloat16Storage", "BFloat16Tensor", "BoolStorage", "BoolTensor", "ByteStorage", "ByteTensor", "CharStorage",
            "CharTensor", "ComplexDoubleStorage", "ComplexFloatStorage", "DoubleStorage", "DoubleTensor", "FloatStorage",
            "FloatTensor", "HalfStorage", "HalfTensor", "IntStorage", "IntTensor", "LongStorage", "LongTensor", "ShortStorage",
-           "ShortTensor", "CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "can_device_access_peer", "comm",
-           "current_device", "current_stream", "default_stream", "device", "device_count", "empty_cache",
+           "ShortTensor", "CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "can_device_access_peer",
+           "comm", "current_device", "current_stream", "default_stream", "device", "device_count", "empty_cache",
            "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "graph",
-           "graph_pool_handle", "init", "initial_seed", "is_available", "is_bf16_supported", "is_current_stream_capturing",
-           "is_initialized", "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated",
-           "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats", "memory_summary",
-           "nvtx", "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
-           "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "set_stream",
-           "sparse", "stream", "synchronize"]
+           "graph_pool_handle", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported",
+           "is_current_stream_capturing", "is_initialized", "make_graphed_callables", "manual_seed", "manual_seed_all",
+           "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
+           "memory_stats", "memory_summary", "nvtx", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
+           "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state",
+           "set_rng_state_all", "set_stream", "sparse", "stream", "synchronize"]
 
 
 def __getattr__(name):

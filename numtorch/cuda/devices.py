@@ -11,7 +11,7 @@ from ..devices import device as _device
 from ..kernels.cuda.capture import refuse
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
-from ..ops.core.late import provide
+from ..ops.core.late import later, provide
 from ..ops.memory.pinned import is_pinned_storage, owner_of
 from ..tensor import Tensor
 
@@ -244,7 +244,7 @@ class _Allocator:
         index, size = device.index, -(-max(nbytes, 1) // 512) * 512     # counted as PyTorch's allocator rounds
         counted = usage.setdefault(index, Usage())
         try:
-            owner, address = _machine().allocate(max(nbytes, 1), index)     # no runtime has blocks of nothing
+            owner, address = _allocated(max(nbytes, 1), index)              # no runtime has blocks of nothing
         except MemoryError:
             (free, total), (held, blocks) = runtime().memory_info(index), counted.current
             unused = runtime().allocator(index).reserved[0] - held
@@ -254,6 +254,15 @@ class _Allocator:
                 f"allocated by numtorch, in {blocks} blocks, and {_mebibytes(max(unused, 0))} is reserved but unallocated."
                 + holders(device)) from None
         return _storage.Storage(address, nbytes, _Block(owner, size, counted), device)
+
+
+def _allocated(nbytes, index):
+    try:
+        return _machine().allocate(nbytes, index)
+    except MemoryError:
+        if not later["collect_cuda"]():                  # what other processes had and have no more
+            raise
+        return _machine().allocate(nbytes, index)
 
 
 def holders(device, count=5) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copyreg
+import importlib
 import io
 import pickle
 import sys
@@ -64,22 +65,30 @@ class Pickler(cloudpickle.Pickler):
 
     def _reduce_tensor(self, tensor):
         layout = tensor.layout
-        if layout.handler is not None or layout.device is not cpu or not layout.nbytes:
+        if layout.handler is not None or layout.device.type not in ("cpu", "cuda") or not layout.nbytes:
             return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         node = tensor.node
         if node is not None and not tensor.is_leaf:
             raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
                                "support crossing process boundaries.  If you just want to transfer the data, call detach() on "
                                "the tensor before serializing (e.g., putting it on the queue).")
-        block = block_of(tensor)
-        self.blocks.append(block)
         state = {k: v for k, v in tensor.__dict__.items() if not k.startswith("_")} if tensor.__dict__ else None
         extra = None
         if node is not None or state or type(tensor) is not Tensor or tensor._stored_grad is not None:
             extra = type(tensor), tensor.requires_grad, tensor.grad, state
+        if layout.device is not cpu:
+            return self._reduce_on_device(tensor, extra)
+        self.blocks.append(block_of(tensor))
         storage = base_of(tensor.memory)
         offset = tensor.address - storage.address
         return rebuild_tensor, (place_of(storage), offset, layout.dtype.name, layout.shape, layout.strides, extra)
+
+    def _reduce_on_device(self, tensor, extra):
+        storage, layout = base_of(tensor.memory), tensor.layout
+        ticket, place, event = sharing().place_of(storage)
+        self.blocks.append(ticket)
+        return rebuild_on_device, (place, event, tensor.address - storage.address, layout.dtype.name, layout.shape, layout.strides,
+                                   extra)
 
     def _reduce_array(self, array):
         storage = _storage_below(array)
@@ -168,10 +177,23 @@ def get_array_sharing() -> int | None:
 
 def rebuild_tensor(place, offset, kind, shape, strides, extra):
     """The tensor over a block that this process holds."""
-    storage = storage_of(*place)
+    return _over(storage_of(*place), offset, kind, shape, strides, extra)
+
+
+def rebuild_on_device(place, event, offset, kind, shape, strides, extra):
+    """The tensor over a device's memory, of another process or of this one."""
+    return _over(sharing().storage_of(place, event), offset, kind, shape, strides, extra)
+
+
+def sharing():
+    """What shares a device's memory, where it is used: `import numtorch` loads nothing of CUDA."""
+    return importlib.import_module("numtorch.cuda.sharing")
+
+
+def _over(storage, offset, kind, shape, strides, extra):
     out = new(Tensor if extra is None else extra[0])
     out.memory, out.address, out.node = storage, storage.address + offset, None
-    out.layout = Layout.of(dtype.by_name[kind], shape, strides)
+    out.layout = Layout.of(dtype.by_name[kind], shape, strides, storage.device)
     if extra is not None:
         _, requires_grad, grad, state = extra
         if state:

@@ -6,7 +6,7 @@ import contextlib
 from ..finalisers import Finaliser
 from . import system
 from .heap import Heap, heap
-from .tables import AGAIN, ALONE, BACKED, BLOCK, CAPACITY, CHANNEL, GENERATION, IN_SEGMENT, KIND, LARGE, OWNER, PLACE
+from .tables import AGAIN, ALONE, BACKED, BLOCK, CAPACITY, CHANNEL, GENERATION, IN_SEGMENT, KIND, LARGE, NEXT_ID, OWNER, PLACE
 
 
 class Hold:
@@ -180,6 +180,24 @@ def _take_large(home, nbytes):
     block = _begin(home, number, nbytes)
     block.warm = again and home.reserve.keep(number, block.mapping)
     return block
+
+
+def still_held(names, besides: bool = False) -> list[bool]:
+    """Whether a block is in use, for each (number, generation): by a process that lives, or by a letter that waits for one.
+
+    Args:
+        besides: whether holds of this process do not count.
+    """
+    home = heap()
+    return home.critical(_still_held, home, names, besides)
+
+
+def _still_held(home, names, besides):
+    home.settle()
+    home._bury(True)
+    used = home.used(home.header[NEXT_ID], home.member if besides else None)
+    return [number < len(used) and bool(used[number]) and home.records[number * 8 + GENERATION] == generation
+            for number, generation in names]
 
 
 def found_again(home: Heap, number: int, generation: int, nbytes: int) -> Block:

@@ -322,9 +322,10 @@ class Heap:
         del mapping                                      # not before: the memory goes with it
         return result
 
-    def used(self, count):
-        """For each block whether it is in use. Runs in `critical`."""
-        records, used = self.records, self.all_holds[self.living(), :count].any(axis=0)
+    def used(self, count, besides=None):
+        """For each block whether it is in use; what a member `besides` the others holds does not count. Runs in `critical`."""
+        members = [member for member in self.living() if member != besides]
+        records, used = self.records, self.all_holds[members, :count].any(axis=0)
         channels = np.flatnonzero(used & (self.all_records[:count, KIND] == CHANNEL)).tolist()
         while channels:
             for letter in self.letters(channels.pop()):

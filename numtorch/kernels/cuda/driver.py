@@ -14,6 +14,7 @@ _KINDS = dict(i=ctypes.c_int, u=ctypes.c_uint, z=ctypes.c_size_t, q=ctypes.c_ulo
 # what each takes: i int, u unsigned int, z size_t, q 64 bits or a CUdeviceptr, p a handle or pointer, s text, h an IPC handle
 FUNCTIONS = {
     "cuInit": "u", "cuDeviceGetCount": "p", "cuDeviceGet": "pi", "cuDeviceGetName": "pii", "cuDeviceGetAttribute": "pii",
+    "cuDeviceGetUuid_v2": "pi",
     "cuDeviceCanAccessPeer": "pii", "cuDevicePrimaryCtxRetain": "pi", "cuCtxSetCurrent": "p", "cuCtxSynchronize": "",
     "cuMemGetInfo_v2": "pp", "cuMemAlloc_v2": "pz", "cuMemFree_v2": "q", "cuMemHostAlloc": "pzu", "cuMemFreeHost": "p",
     "cuMemcpyAsync": "qqzp", "cuStreamCreateWithPriority": "pui", "cuStreamSynchronize": "p", "cuStreamQuery": "p",
@@ -23,17 +24,18 @@ FUNCTIONS = {
     "cuLaunchKernel": "puuuuuuuppp", "cuStreamBeginCapture_v2": "pi", "cuStreamEndCapture": "pp",
     "cuGraphInstantiateWithFlags": "ppq", "cuGraphLaunch": "pp", "cuGraphExecDestroy": "p", "cuGraphDestroy": "p",
     "cuIpcGetMemHandle": "pq", "cuIpcOpenMemHandle_v2": "phu", "cuIpcCloseMemHandle": "q",
+    "cuIpcGetEventHandle": "pp", "cuIpcOpenEventHandle": "ph",
     "cuGetErrorName": "ip", "cuGetErrorString": "ip",
 }
 
 OUT_OF_MEMORY, DEINITIALIZED, NOT_READY = 2, 4, 600      # CUresult
 WARP_SIZE, PROCESSORS, MAJOR, MINOR = 10, 16, 75, 76     # CUdevice_attribute
 NON_BLOCKING, RELAXED, PORTABLE, LAZY_PEERS = 1, 2, 1, 1     # flags of streams, captures, host memory and IPC
-BLOCKING_SYNC, DISABLE_TIMING = 1, 2                     # flags of events
+BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS = 1, 2, 4    # flags of events
 
 
 class IpcHandle(ctypes.Structure):
-    """CUipcMemHandle, which is passed by value."""
+    """CUipcMemHandle and CUipcEventHandle, which are passed by value."""
     _fields_ = [("data", ctypes.c_ubyte * 64)]
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from collections import deque
 
+from ...finalisers import Finaliser
 from . import driver as codes
 from .caching import CachingAllocator
 from .capture import Capture, active, keep
@@ -53,6 +55,15 @@ class _Event:
         self._destroy(self.handle)
 
 
+class _Opened:
+    """A segment of another process's memory on a device, as long as this lives."""
+
+    __slots__ = ("address", "end", "__weakref__")
+
+    def __init__(self, machine, address, index):
+        self.address, self.end = address, Finaliser(machine.close_memory, address, index)
+
+
 class _Graph(Capture):
     """Launches that the driver has captured, as what it launches at once."""
 
@@ -87,7 +98,10 @@ class Gpu:
             raise Unavailable(f"No CUDA GPUs are available: {error}") from None
         if not self.count:
             raise Unavailable("No CUDA GPUs are available")
-        self.devices, self.lock, self.opened = {}, threading.Lock(), {}
+        self.devices, self.lock = {}, threading.Lock()
+        # segments and events of other processes, by handle and device, and events for others, by stream
+        self.opened: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+        self.awaited, self.shown = {}, {}
         self.pinned = CachingAllocator(self._pin, self._unpin, self._mark, self.reached)
 
     def at(self, index) -> _Device:
@@ -162,6 +176,51 @@ class Gpu:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self.driver.cuMemGetInfo_v2(ctypes.addressof(free), ctypes.addressof(total))
         return free.value, total.value
+
+    # ------------------------------------------------------------ other processes
+    def identity(self, index):
+        name, device = (ctypes.c_ubyte * 16)(), self.at(index)
+        self.driver.cuDeviceGetUuid_v2(ctypes.addressof(name), device.handle)
+        return bytes(name)
+
+    def memory_handle(self, address, index):
+        start, _ = self.at(index).memory.segment_of(address)
+        handle = codes.IpcHandle()
+        self.driver.cuIpcGetMemHandle(ctypes.addressof(handle), start)
+        return bytes(handle.data), address - start
+
+    def open_memory(self, handle, index):
+        found = self.opened.get((handle, index))
+        if found is None:
+            self.at(index)
+            address = self.driver.value(ctypes.c_uint64, "cuIpcOpenMemHandle_v2", codes.IpcHandle.from_buffer_copy(handle),
+                                        codes.LAZY_PEERS)
+            found = self.opened[handle, index] = _Opened(self, address, index)
+        return found
+
+    def close_memory(self, address, index):
+        """Be done with a segment that was opened. Finalisers call this, so it raises nothing."""
+        self.driver.cuCtxSetCurrent.status(self.devices[index].context)
+        self.driver.cuIpcCloseMemHandle.status(address)
+
+    def event_handle(self, index):
+        stream = self.current(index)
+        shown = self.shown.get(stream)
+        if shown is None:
+            event = self.driver.value(ctypes.c_void_p, "cuEventCreate", codes.DISABLE_TIMING | codes.INTERPROCESS)
+            handle = codes.IpcHandle()
+            self.driver.cuIpcGetEventHandle(ctypes.addressof(handle), event)
+            shown = self.shown[stream] = _Event(event, index, self.driver), bytes(handle.data)
+        self.driver.cuEventRecord(shown[0].handle, stream.number)
+        return shown[1]
+
+    def wait_handle(self, handle, index):
+        stream = self.current(index)
+        event = self.awaited.get((handle, index))
+        if event is None:
+            opened = self.driver.value(ctypes.c_void_p, "cuIpcOpenEventHandle", codes.IpcHandle.from_buffer_copy(handle))
+            event = self.awaited[handle, index] = _Event(opened, index, self.driver)
+        self.wait(stream, event)
 
     # ------------------------------------------------------------ copies
     def copy(self, target, source, nbytes, index, wait=True):

@@ -16,6 +16,14 @@ All offer the same few things, and everything above uses only these; `index` is 
     reaches(index, other)                       whether a device reads another's memory
     begin_capture(index), end_capture(capture)  between them launches are noted and not made (capture.py)
 
+for tensors that several processes see (cuda/sharing.py):
+
+    identity(index)                             bytes that name a device in every process
+    memory_handle(address, index)               (bytes by which others open a segment of this process, where in it the address lies)
+    open_memory(handle, index)                  a segment of another process from its `address` on, as long as the result lives
+    event_handle(index)                         bytes by which others wait for what the current stream was told
+    wait_handle(handle, index)                  have the current stream wait for that
+
 and for streams, which are handles: `new_stream(index, priority)`, `first_stream(index)`, `current(index)` in this thread and
 `use(index, stream)`, `finish(stream)`, `idle(stream)`; `record(stream, timing, blocking)` gives an event, `wait(stream, event)`,
 `reached(event)`, `await_event(event)`, `milliseconds(event, event)`.

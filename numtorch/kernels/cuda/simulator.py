@@ -24,10 +24,10 @@ from ..pointers import Pointer
 from .caching import CachingAllocator
 from .capture import Capture, active, capturable, keep
 from .environment import THREADS
+from .filememory import FileMemory, opened
 from .handles import Handle
 from .turns import Block, Dim3, running
 
-ALIGNMENT = 256                                          # as the driver's allocator has it
 DEVICES, MEMORY = 2, 1 << 30                             # how many there are, and the bytes of each
 
 
@@ -150,6 +150,15 @@ class Simulated:
 
 
 # ---------------------------------------------------------------- the machine
+class _Opened:
+    """A segment of another process's device memory."""
+
+    __slots__ = ("memory", "address", "__weakref__")
+
+    def __init__(self, memory):
+        self.memory, self.address = memory, memory.array.ctypes.data
+
+
 class _Streams(threading.local):
     """A thread's current streams by device."""
 
@@ -164,11 +173,12 @@ class Simulator:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         there = {str(index) for index in range(DEVICES)}
         named = list(itertools.takewhile(lambda d: d.strip() in there, (visible or "").split(",")))
-        self.count = DEVICES if visible is None else len(set(named))
+        self.names = sorted(there) if visible is None else list(dict.fromkeys(d.strip() for d in named))
+        self.count = len(self.names)
         self.streams, self.made = _Streams(), itertools.count(1)
         self.one_at_a_time = threading.Lock()            # one block runs at a time
         self.memory = [weakref.WeakValueDictionary() for _ in range(self.count)]     # (start, end) -> block, by device
-        self.segments: list[dict] = [{} for _ in range(self.count + 1)]              # address -> array, by device; then the host's
+        self.segments: list[dict] = [{} for _ in range(self.count + 1)]              # address -> memory, by device; then the host's
         self.allocators = [self._allocator(index, MEMORY) for index in range(self.count)]
         self.pinned = self._allocator(self.count, sys.maxsize)
 
@@ -179,12 +189,11 @@ class Simulator:
         segments = self.segments[index]
 
         def obtain(nbytes):
-            if nbytes > limit - sum(len(array) - ALIGNMENT for array in segments.values()):
+            if nbytes > limit - sum(len(memory.array) for memory in segments.values()):
                 raise MemoryError
-            array = np.empty(nbytes + ALIGNMENT, np.uint8)
-            start = array.ctypes.data + -array.ctypes.data % ALIGNMENT
-            segments[start] = array
-            return start
+            memory = FileMemory(nbytes)
+            segments[memory.array.ctypes.data] = memory
+            return memory.array.ctypes.data
         return CachingAllocator(obtain, segments.pop, lambda stream: self.record(stream, False, False), self.reached)
 
     def allocator(self, index):
@@ -246,6 +255,25 @@ class Simulator:
 
     def reaches(self, index, other):
         return True
+
+    # ------------------------------------------------------------ other processes
+    def identity(self, index):
+        return b"simulated " + self.names[index].encode()
+
+    def memory_handle(self, address, index):
+        start, _ = self.allocators[index].segment_of(address)
+        return self.segments[index][start].handle, address - start
+
+    def open_memory(self, handle, index):
+        mapping = _Opened(opened(handle))
+        self.memory[index][mapping.address, mapping.address + len(mapping.memory.array)] = mapping
+        return mapping
+
+    def event_handle(self, index):
+        return b""
+
+    def wait_handle(self, handle, index):
+        """What the other process told its device before has been done."""
 
     # ------------------------------------------------------------ streams: (device, number); an event is when it was recorded
     def new_stream(self, index, priority):
