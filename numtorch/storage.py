@@ -63,7 +63,8 @@ class Storage:
     def alias(self):
         """The same memory with a version counter of its own, for `Tensor.data`."""
         self.__class__ = _ALIASED.get(type(self), type(self))
-        return _ALIASED[Storage](self.address, self.nbytes, self, self.device)
+        first = self.owner if isinstance(self.owner, Storage) else self          # no chain, however often one is made of another
+        return _ALIASED[Storage](self.address, self.nbytes, first, self.device)
 
     def __reduce__(self):
         raise TypeError("cannot pickle or copy a Storage, which is an address: take a tensor over it")

@@ -279,19 +279,19 @@ def restore(saved, version, node):
     if type(saved) is _Packed:
         return saved.restore(saved.node)
     if saved.memory.version != version:
-        raise _modified(saved, version, node)
+        raise modified(saved, version, node.name(), node.extras and node.extras.trace)
     return saved
 
 
-def _modified(tensor, version, node):
+def modified(tensor, version, saved_by, saved_at=None):
+    """The error that a tensor is not what it was when a node, or a checkpointed call, of this name saved it."""
     source = tensor.node
     number = source.index if type(source) is Output else 0
     origin = f", which is output {number} of {source.name()}," if source is not None and not isinstance(source, Leaf) else ""
     lines = [f"one of the variables needed for gradient computation has been modified by an inplace operation: "
              f"[torch.{tensor.layout.dtype.title}Tensor {list(tensor.layout.shape)}]{origin} is at version "
-             f"{tensor.memory.version}; expected version {version} instead. It was saved by {node.name()} and changed by "
+             f"{tensor.memory.version}; expected version {version} instead. It was saved by {saved_by} and changed by "
              f"{tensor.memory.writer or 'an op'}."]
-    saved_at = node.extras and node.extras.trace
     changed_at = getattr(tensor.memory.writer, "line", None)
     if saved_at:
         lines.append(f"Saved at:\n{saved_at}")
@@ -420,7 +420,7 @@ def rebuild_result(kept, node, index=0):
     storage, address, layout, version = kept
     out = wrap(storage, address, layout, place)
     if storage.version != version:
-        raise _modified(out, version, node)
+        raise modified(out, version, node.name(), node.extras and node.extras.trace)
     return out
 
 

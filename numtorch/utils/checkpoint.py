@@ -14,6 +14,7 @@ import warnings
 
 from ..autograd.api import backward as run_backward
 from ..autograd.function import Function
+from ..autograd.graph import modified
 from ..autograd.modes import enable_grad, is_grad_enabled, modes, no_grad, saved_tensors_hooks
 from ..ops.core.generator import get_rng_state, set_rng_state
 from ..tensor import Tensor
@@ -56,7 +57,8 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = T
 
     Raises:
         CheckpointError: in backward, when the second run saved something else.
-        RuntimeError: the gradients of chosen tensors are asked for, in the re-entrant form.
+        RuntimeError: in backward, when an argument was changed in place since; the gradients of chosen tensors are asked for, in
+            the re-entrant form.
         ValueError: options that the re-entrant form lacks, or an unknown `determinism_check`.
 
     Example:
@@ -80,7 +82,9 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = T
     if not is_grad_enabled():
         with first:
             return function(*args, **kwargs)
-    frame = _Frame(lambda: function(*args, **kwargs), second, preserve_rng_state, determinism_check == "default")
+    inputs = [(t, t.memory.version) for t in (*args, *kwargs.values())
+              if isinstance(t, Tensor) and t.layout.handler is None and not t.is_inference()]
+    frame = _Frame(lambda: function(*args, **kwargs), inputs, second, preserve_rng_state, determinism_check == "default")
     with saved_tensors_hooks(frame.pack, frame.unpack), _running(frame), first:
         return function(*args, **kwargs)
 
@@ -130,13 +134,14 @@ class _Frame:
     """One checkpointed call: how to run it again, and what the second run saved, by position.
 
     Attributes:
+        inputs: the tensors among the arguments, with the versions they had.
         seen: a list that what is saved goes into as well, while somebody asks for it.
     """
 
     seen: list | None = None
 
-    def __init__(self, run, context, preserve_rng_state, checked):
-        self.run, self.context, self.checked = run, context, checked
+    def __init__(self, run, inputs, context, preserve_rng_state, checked):
+        self.run, self.inputs, self.context, self.checked = run, inputs, context, checked
         self.state = get_rng_state() if preserve_rng_state else None
         self.layouts, self.again = [], {}
 
@@ -152,6 +157,9 @@ class _Frame:
         return self.again.pop(position)                  # freed as backward goes; another backward runs the function again
 
     def recompute(self):
+        for tensor, version in self.inputs:
+            if tensor.memory.version != version:         # the second run would be of other values
+                raise modified(tensor, version, "checkpoint")
         saved = _Saved()
         with enable_grad(), _random_numbers(self.state), _running(saved), self.context, saved_tensors_hooks(saved.append, _never):
             self.run()

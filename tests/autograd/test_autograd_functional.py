@@ -300,6 +300,19 @@ def test_a_reentrant_checkpoint_gives_no_chosen_gradients(torch):
         torch.autograd.grad(out, x)
 
 
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("graph", [True, False])
+def test_checkpoint_notices_changed_arguments(torch, reentrant, graph):
+    checkpoint = checkpoint_module(torch).checkpoint
+    x = leaf(torch, 1, 2)
+    y = x * 1
+    out = checkpoint(lambda a, b: (a * b).tanh(), y, x * 2, use_reentrant=reentrant)
+    with torch.set_grad_enabled(graph):
+        y.mul_(3)                                        # the second run would be of other values
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
 def test_checkpoint_notices_another_second_run():
     module = checkpoint_module(numtorch)
     runs = []

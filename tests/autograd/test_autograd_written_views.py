@@ -205,6 +205,36 @@ def test_data_shares_memory_only(torch):
     assert x.requires_grad and x.is_leaf
 
 
+@pytest.mark.parametrize("writes", range(4))
+def test_assigned_data_has_the_tensors_own_version(torch, writes):
+    x = leaf(torch, 2, 3)
+    y = x * x
+    before, other = x._version, torch.ones(2)
+    for _ in range(writes):
+        other.add_(1)
+    x.data = other
+    assert x._version == before
+    y.sum().backward()                                   # of what is there now
+    assert x.grad.tolist() == [2 + 2 * writes] * 2
+    y = x * x
+    other.add_(1)                                        # the same memory, whose writes are not noticed
+    assert x.tolist() == [2 + writes] * 2
+    y.sum().backward()
+    y = x * x
+    with torch.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_data_of_data_keeps_one_memory():
+    x = numtorch.ones(2)
+    first = x.memory
+    for _ in range(5):
+        x.data = x.data
+    assert x.memory.owner is first
+
+
 def test_detach_in_place(torch):
     y = leaf(torch, 2, 3) * 2
     assert y.detach_() is y and not y.requires_grad and y.is_leaf

@@ -55,7 +55,7 @@ def detach_(self) -> Tensor:
 def _data(self) -> Tensor:
     """The same memory, apart from the graph, with a version counter of its own: writes to it are not noticed.
 
-    Assigned to, this tensor takes on the memory, shape and dtype of another.
+    Assigned to, this tensor takes on the memory, shape and dtype of another, and keeps its own version counter.
 
     Raises:
         TypeError: what is assigned is not a tensor.
@@ -81,7 +81,10 @@ def _set_data(self, value):
         raise TypeError(f"Variable data has to be a tensor, but got {value.__class__.__name__}")
     if self.node is not None and value.layout.dtype.category < 2:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    version = self.memory.version                        # what is compared where the tape kept this tensor
     lie_as(self, value)
+    self.memory = value.memory.alias()
+    self.memory.version = version
     if isinstance(self.node, Leaf):
         self.node.lie_as(value.layout)
 
