@@ -293,6 +293,58 @@ def mean_pooled(torch, device, x):
     return pool(x, 2), pool(x, (2, 1), 1, (1, 0), count_include_pad=False), pool(x, 2, 2, 1, ceil_mode=True), pool(x, 2, divisor_override=3)
 
 
+@rows_of(((2, 3, 5, 4),), ((1, 1, 2, 2),), dtypes=("float32", "float64", "bfloat16", "float16"))
+def pooled_with_channels_last(torch, device, x):
+    f, x = torch.nn.functional, x.contiguous(memory_format=torch.channels_last) * 1
+    spoilt = x.detach().clone(memory_format=torch.preserve_format)
+    spoilt[0, 0, 0] = float("nan")
+    found = (*f.max_pool2d(x, 2, 1, 1, return_indices=True), *f.max_pool2d(spoilt, 2, return_indices=True), f.max_pool2d(x, 2, 1, 1, 2),
+             f.avg_pool2d(x, 2, 1, 1, count_include_pad=False), f.avg_pool2d(x, (2, 1), 2, ceil_mode=True), f.avg_pool2d(x, 2, divisor_override=3))
+    assert all(each.is_contiguous(memory_format=torch.channels_last) for each in found)
+    return found
+
+
+@rows_of(((2, 3, 5, 4),), ((1, 1, 2, 2),), dtypes=("float32", "float64", "bfloat16"))
+def pooled_by_regions(torch, device, x):
+    f, deep = torch.nn.functional, x[:, None]
+    spoilt = x.detach().clone()
+    spoilt[0, 0, 0] = float("nan")
+    values, places = f.adaptive_max_pool2d(x, (2, 3), return_indices=True)
+    largest, where = f.max_pool2d(x, 2, return_indices=True)
+    return (values, places, *f.adaptive_max_pool2d(spoilt, 2, return_indices=True), f.adaptive_avg_pool2d(x, (3, 2)),
+            *f.max_pool3d(deep, (1, 2, 2), 1, (0, 1, 1), return_indices=True), f.avg_pool3d(deep, (1, 2, 2), 1),
+            f.max_pool3d(deep, (1, 1, 2), (1, 1, 1), 0, (1, 1, 1)), f.adaptive_avg_pool3d(deep, 2), f.max_unpool2d(largest, where, 2, output_size=x.shape[2:]))
+
+
+# ---------------------------------------------------------------- resampling and padding
+@rows_of(((1, 2, 3, 5),), ((2, 1, 1, 1),), dtypes=("float32", "float64", "bfloat16"))
+def resampled(torch, device, x):
+    last = x.contiguous(memory_format=torch.channels_last)
+    wide = torch.cat([x] * 9, 1).contiguous(memory_format=torch.channels_last)
+    resize = torch.nn.functional.interpolate
+    return (*[resize(x, (5, 3), mode=mode) for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area")],
+            resize(x, scale_factor=2, mode="bilinear", align_corners=True), resize(x, (2, 2), mode="bicubic", antialias=True),
+            resize(last, (5, 3), mode="bilinear"), resize(wide, (4, 3), mode="bilinear"), resize(x[0], 7, mode="linear"),
+            resize(x[None], (2, 2, 6), mode="trilinear"), resize(x[None], (2, 2, 6)))
+
+
+@rows_of(((2, 2, 3, 4), (2, 3, 2, 2)), ((1, 1, 1, 1), (1, 1, 1, 2)), dtypes=("float32", "float64"))
+def sampled_at_points(torch, device, x, points):
+    sample = torch.nn.functional.grid_sample
+    return (*[sample(x, points, mode, padding, aligned) for mode in ("bilinear", "nearest") for padding in ("zeros", "border", "reflection")
+              for aligned in (False, True)], sample(x, points, "bicubic", align_corners=False),
+            torch.nn.functional.affine_grid(points[:, :1, :, 0].repeat(1, 2, 3)[:, :, :3], (x.shape[0], 1, 2, 3), align_corners=False))
+
+
+@rows_of(((1, 2, 3, 4),), ((2, 1, 3, 3),), dtypes=("float32", "float64", "bfloat16", "float16"))
+def padded(torch, device, x):
+    pad, last = torch.nn.functional.pad, x.contiguous(memory_format=torch.channels_last)
+    ends = (2, 1, 1, 2)
+    return (pad(x, ends), pad(x, (-1, 2, 1, -1), value=2.5), pad(x, (0, 0, 0, 0, 1, 0, 2, 1)), pad(last, ends, value=1.0), pad(x.int(), ends, value=3),
+            *[pad(each, ends, mode) for mode in ("reflect", "replicate", "circular") for each in (x, last)], pad(x[0, 0], (5, 7), "replicate"),
+            torch.view_as_real(pad(x.double() * (1 + 2j), ends, "replicate")), pad(x, (1, 1, 1, 1, 1, 1), "circular"))
+
+
 # ---------------------------------------------------------------- scans: tiles of 8 elements, chunks of 16
 @rows_of(((3, 9),), ((1, 33),), ((2, 5, 3),), ((4, 1),), dtypes=("float32", "bfloat16", "int32"))
 def running(torch, device, x):

@@ -88,7 +88,7 @@ def _add_scaled(total, row, factor, fresh, count):
             total[i] += load(row[i]) * factor
 
 
-def _divisor(row, column, descriptor):
+def divisor_of(row, column, descriptor):
     """What the sum of a window is divided by."""
     if descriptor[15] != 0:
         return descriptor[15]
@@ -105,7 +105,7 @@ def avg_pool_last(x, out, descriptor):
         column, rest = number % columns, number // columns
         row, image = rest % rows, rest // rows * height * width
         top, left = row * descriptor[10] - descriptor[12], column * descriptor[11] - descriptor[13]
-        wanted = _divisor(row, column, descriptor)
+        wanted = divisor_of(row, column, descriptor)
         if wanted != divisor:
             divisor, share = wanted, T(1) / T(wanted)
         for channel in range(descriptor[4], descriptor[5], BLOCK):
@@ -132,7 +132,7 @@ def avg_pool_grad_last(grad_out, grad_x, descriptor):
             count, fresh = min(descriptor[5] - channel, BLOCK), True
             for row in range(low_row, min((y + descriptor[12]) // descriptor[10] + 1, rows)):
                 for column in range(low_column, min((at + descriptor[13]) // descriptor[11] + 1, columns)):
-                    wanted = _divisor(row, column, descriptor)
+                    wanted = divisor_of(row, column, descriptor)
                     if wanted != divisor:
                         divisor, share = wanted, T(1) / T(wanted)
                     _add_scaled(total, offset(grad_out, (image + row * columns + column) * channels + channel), share, fresh, count)

@@ -49,7 +49,7 @@ def _place(position, extent):
     return place, slope
 
 
-def _pair(position, extent):
+def pair_of(position, extent):
     """The two pixels along an axis that a position lies between, their weights, and the weights' derivatives."""
     place, slope = _place(position, extent)
     low, last = rint(place) if NEAREST != 0 else floor(place), T(extent - 1)
@@ -63,8 +63,8 @@ def _pair(position, extent):
 def _corners(grid, count, height, width, pixels, weights):
     """The four pixels around each of `count` positions, or the nearest, and their weights."""
     for p in range(count):
-        x0, x1, left, right, _, _ = _pair(grid[2 * p], width)
-        y0, y1, upper, lower, _, _ = _pair(grid[2 * p + 1], height)
+        x0, x1, left, right, _, _ = pair_of(grid[2 * p], width)
+        y0, y1, upper, lower, _, _ = pair_of(grid[2 * p + 1], height)
         pixels[p], weights[p] = y0 * width + x0, upper * left
         if NEAREST == 0:
             pixels[BLOCK + p], weights[BLOCK + p] = y0 * width + x1, upper * right
@@ -75,8 +75,8 @@ def _corners(grid, count, height, width, pixels, weights):
 def _slopes(grid, count, height, width, pixels, across, down):
     """The four pixels around each position, and the derivatives of their weights."""
     for p in range(count):
-        x0, x1, left, right, left_slope, right_slope = _pair(grid[2 * p], width)
-        y0, y1, upper, lower, upper_slope, lower_slope = _pair(grid[2 * p + 1], height)
+        x0, x1, left, right, left_slope, right_slope = pair_of(grid[2 * p], width)
+        y0, y1, upper, lower, upper_slope, lower_slope = pair_of(grid[2 * p + 1], height)
         pixels[p], across[p], down[p] = y0 * width + x0, upper * left_slope, upper_slope * left
         pixels[BLOCK + p], across[BLOCK + p], down[BLOCK + p] = y0 * width + x1, upper * right_slope, upper_slope * right
         pixels[2 * BLOCK + p], across[2 * BLOCK + p], down[2 * BLOCK + p] = y1 * width + x0, lower * left_slope, lower_slope * left
@@ -84,7 +84,7 @@ def _slopes(grid, count, height, width, pixels, across, down):
             lower_slope * right
 
 
-def _scaled(weight, value):
+def scaled(weight, value):
     return select(weight == T(0), T(0), weight * value)
 
 
@@ -100,12 +100,12 @@ def sample(x, grid, out, descriptor):
             source, to = offset(x, channel * height * width), offset(out, channel * points + first)
             if NEAREST != 0:
                 for p in range(count):
-                    total[p] = _scaled(weights[p], source[pixels[p]])
+                    total[p] = scaled(weights[p], source[pixels[p]])
             else:
                 for p in range(count):
-                    upper = _scaled(weights[p], source[pixels[p]]) + _scaled(weights[BLOCK + p], source[pixels[BLOCK + p]])
-                    total[p] = upper + _scaled(weights[2 * BLOCK + p], source[pixels[2 * BLOCK + p]]) \
-                        + _scaled(weights[3 * BLOCK + p], source[pixels[3 * BLOCK + p]])
+                    upper = scaled(weights[p], source[pixels[p]]) + scaled(weights[BLOCK + p], source[pixels[BLOCK + p]])
+                    total[p] = upper + scaled(weights[2 * BLOCK + p], source[pixels[2 * BLOCK + p]]) \
+                        + scaled(weights[3 * BLOCK + p], source[pixels[3 * BLOCK + p]])
             for p in range(count):
                 to[p] = total[p]
 
@@ -127,11 +127,11 @@ def sample_to_image(grad_out, grid, grad_x, descriptor):
             for channel in range(plane, end):
                 source, to = offset(grad_out, channel * points + first), offset(grad_x, channel * height * width)
                 for p in range(count):
-                    to[pixels[p]] += _scaled(weights[p], source[p])
+                    to[pixels[p]] += scaled(weights[p], source[p])
                     if NEAREST == 0:
-                        to[pixels[BLOCK + p]] += _scaled(weights[BLOCK + p], source[p])
-                        to[pixels[2 * BLOCK + p]] += _scaled(weights[2 * BLOCK + p], source[p])
-                        to[pixels[3 * BLOCK + p]] += _scaled(weights[3 * BLOCK + p], source[p])
+                        to[pixels[BLOCK + p]] += scaled(weights[BLOCK + p], source[p])
+                        to[pixels[2 * BLOCK + p]] += scaled(weights[2 * BLOCK + p], source[p])
+                        to[pixels[3 * BLOCK + p]] += scaled(weights[3 * BLOCK + p], source[p])
         plane = end
 
 
@@ -151,10 +151,10 @@ def sample_to_grid(grad_out, x, grid, grad_grid, descriptor):
             for p in range(count):
                 a, b = source[pixels[p]], source[pixels[BLOCK + p]]
                 c, d = source[pixels[2 * BLOCK + p]], source[pixels[3 * BLOCK + p]]
-                to_x[p] += grad[p] * (_scaled(across[p], a) + _scaled(across[BLOCK + p], b)
-                                      + _scaled(across[2 * BLOCK + p], c) + _scaled(across[3 * BLOCK + p], d))
-                to_y[p] += grad[p] * (_scaled(down[p], a) + _scaled(down[BLOCK + p], b)
-                                      + _scaled(down[2 * BLOCK + p], c) + _scaled(down[3 * BLOCK + p], d))
+                to_x[p] += grad[p] * (scaled(across[p], a) + scaled(across[BLOCK + p], b)
+                                      + scaled(across[2 * BLOCK + p], c) + scaled(across[3 * BLOCK + p], d))
+                to_y[p] += grad[p] * (scaled(down[p], a) + scaled(down[BLOCK + p], b)
+                                      + scaled(down[2 * BLOCK + p], c) + scaled(down[3 * BLOCK + p], d))
         to = offset(grad_grid, (image * points + first) * 2)
         for p in range(count):
             to[2 * p], to[2 * p + 1] = to_x[p], to_y[p]

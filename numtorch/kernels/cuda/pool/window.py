@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from math import isnan
 
-import numpy as np
 from numpy import float32, inf, int64
 
 from ...cpu.pool import window as host
@@ -18,7 +17,7 @@ from ...intrinsics import offset
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
-from ..shared.atomics import NATIVE, add_at, replaced
+from ..shared.atomics import add_at, way_to_add
 
 T = float32
 load = store = same
@@ -79,12 +78,6 @@ def clear_planes(grad_out, indices, grad_x, descriptor):
         i += int64(cuda.gridDim.x) * THREADS
 
 
-def add_stored_at(target, value):
-    old = target[0]
-    while not replaced(target, old, store(load(old) + load(value))):
-        old = target[0]
-
-
 put_at = add_at
 
 
@@ -124,14 +117,10 @@ def _windows(row):
     return row[0] * row[3] * row[4]
 
 
-def _way_to_add(row, bound):
-    return dict(put_at=add_at if np.dtype(bound["T"]).name in NATIVE and bound["load"] is same else add_stored_at)
-
-
 plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool: Form(max_pool_windows, _windows)})
 plan_max_pool2d_values = in_parallel(host.plan_max_pool2d_values, {host.reduce_windows: Form(reduced_windows, _windows)})
 plan_max_pool_grad = in_parallel(host.plan_max_pool_grad, {host.max_pool_grad: Form(
-    max_pool_grad_windows, lambda row: row[0] * row[2], _way_to_add, first=Form(clear_planes, lambda row: row[0] * row[1]))})
+    max_pool_grad_windows, lambda row: row[0] * row[2], way_to_add, first=Form(clear_planes, lambda row: row[0] * row[1]))})
 plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, {host.reduce_windows: Form(reduced_windows, _windows)})
 plan_avg_pool2d_grad = in_parallel(host.plan_avg_pool2d_grad, {host.avg_pool_grad: Form(
     avg_pool_grad_elements, lambda row: row[0] * row[1] * row[2])})

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 
+from ...elementtypes import same
 from ...intrinsics import Intrinsic
 
 _instruction = functools.partial(Intrinsic, module="numtorch.kernels.cuda.lowering")
@@ -41,3 +42,18 @@ def replaced(target, old, new):
             target[0] = new
             return True
     return False
+
+
+load = store = same
+
+
+def add_stored_at(target, value):
+    """target[0] += value, of elements that are not NATIVE."""
+    old = target[0]
+    while not replaced(target, old, store(load(old) + load(value))):
+        old = target[0]
+
+
+def way_to_add(row, bound):
+    """`put_at` for elements of what a kernel of the host binds."""
+    return dict(put_at=add_at if np.dtype(bound["T"]).name in NATIVE and bound["load"] is same else add_stored_at)
