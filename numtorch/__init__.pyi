@@ -1233,7 +1233,7 @@ def set_default_tensor_type(t: _Any) -> None:
 def set_deterministic_debug_mode(debug_mode: _int | _str) -> None:
     """`use_deterministic_algorithms` by a word or its number."""
 def set_float32_matmul_precision(precision: _str) -> None:
-    """Say how precise products of float32 must be; they have float32's precision whatever it is."""
+    """Say how precise products of float32 must be: matrix products and attention. On the CPU they have float32's precision whatever"""
 def set_flush_denormal(mode: _bool) -> _bool:
     """Ask that numbers below the least normal one be taken as 0. They never are."""
 def set_num_interop_threads(num: _int) -> None:

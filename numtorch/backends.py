@@ -1,8 +1,9 @@
 """`torch.backends`, and the switches of whole programs that PyTorch has beside it: scripts set them in their first lines.
 
-None of PyTorch's libraries is here, and there is one way of computing: float32 products keep float32's precision, and what threads
-add up they add in a fixed order, so results are the same in every run with as many threads. So the switches are kept, say what they
-were set to, and change nothing.
+None of PyTorch's libraries is here, and there is one way of computing: what threads add up they add in a fixed order, so results
+are the same in every run with as many threads. So the switches are kept, say what they were set to, and change nothing. One does:
+on a GPU products of float32 may round their operands to tf32 where `set_float32_matmul_precision` or `cuda.matmul.allow_tf32`
+says so.
 """
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ import contextlib
 import functools
 from types import SimpleNamespace
 from typing import Any
+
+from .kernels.precision import PRECISIONS, float32_precision, set_float32_precision, tf32_allowed
 
 __all__ = ["are_deterministic_algorithms_enabled", "cpu", "cuda", "cudnn", "get_deterministic_debug_mode",
            "get_float32_matmul_precision", "get_num_interop_threads", "is_deterministic_algorithms_warn_only_enabled",
@@ -82,8 +85,36 @@ class Library(SimpleNamespace):
 
 
 cudnn = Library(enabled=True, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none")
-cuda = Library(matmul=SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
-                                      allow_bf16_reduced_precision_reduction=True, fp32_precision="none"))
+
+
+class _Products:
+    """Switches of products on a GPU. `allow_tf32` and `fp32_precision` are `set_float32_matmul_precision` by other words."""
+
+    __slots__ = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
+
+    def __init__(self):
+        self.allow_fp16_reduced_precision_reduction = self.allow_bf16_reduced_precision_reduction = True
+
+    @property
+    def allow_tf32(self) -> bool:
+        return tf32_allowed()
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        set_float32_precision("high" if allowed else "highest")
+
+    @property
+    def fp32_precision(self) -> str:
+        return "tf32" if tf32_allowed() else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision: str) -> None:
+        if precision not in ("ieee", "tf32", "none"):
+            raise RuntimeError(f"Unknown precision: {precision}; expected ieee, tf32 or none")
+        self.allow_tf32 = precision == "tf32"
+
+
+cuda = Library(matmul=_Products())
 
 
 @contextlib.contextmanager
@@ -108,8 +139,7 @@ opt_einsum = Library(enabled=True, strategy="auto")
 mkldnn = Library(enabled=True, deterministic=False, allow_tf32=True)
 
 __path__: list = []                                      # so that cudnn and its like can be imported as modules
-_PRECISIONS = ("highest", "high", "medium")
-_program = SimpleNamespace(deterministic=False, warn_only=False, precision="highest", warn_always=False, interop_threads=1)
+_program = SimpleNamespace(deterministic=False, warn_only=False, warn_always=False, interop_threads=1)
 _DEBUG_MODES = ("default", "warn", "error")
 
 
@@ -153,10 +183,11 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Say how precise products of float32 must be; they have float32's precision whatever it is.
+    """Say how precise products of float32 must be: matrix products and attention. On the CPU they have float32's precision whatever
+    it is; on a GPU its tensor cores round operands to tf32, eleven bits, unless it is "highest", and add up in float32.
 
     Args:
-        precision: "highest", "high" or "medium".
+        precision: "highest", "high" or "medium", which is as "high".
 
     Raises:
         ValueError: another word.
@@ -168,9 +199,9 @@ def set_float32_matmul_precision(precision: str) -> None:
         'high'
         >>> torch.set_float32_matmul_precision("highest")
     """
-    if precision not in _PRECISIONS:
-        raise ValueError(f"set_float32_matmul_precision: expected one of {', '.join(_PRECISIONS)}, got {precision!r}")
-    _program.precision = precision
+    if precision not in PRECISIONS:
+        raise ValueError(f"set_float32_matmul_precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    set_float32_precision(precision)
 
 
 def get_float32_matmul_precision() -> str:
@@ -181,7 +212,7 @@ def get_float32_matmul_precision() -> str:
         >>> torch.get_float32_matmul_precision()
         'highest'
     """
-    return _program.precision
+    return float32_precision()
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:

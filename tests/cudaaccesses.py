@@ -59,8 +59,15 @@ class Accesses:
         Block.wait = waiting
         view, note, arrays = simulator.DevicePointer._view, self._note, simulator._Shared
 
+        self.silent = False
+
+        def with_none_noted(function, *arguments):
+            self.silent = True
+            function(*arguments)
+            self.silent = False
+
         def seen(pointer, index):
-            if type(pointer) is simulator.DevicePointer and running() is not None:
+            if type(pointer) is simulator.DevicePointer and running() is not None and not self.silent:
                 access = sys._getframe(1)
                 note("writes" if access.f_code.co_name == "__setitem__" else "reads", pointer.address + int(index) * pointer.dtype.itemsize,
                      pointer.dtype.itemsize, access.f_back)
@@ -89,7 +96,7 @@ class Accesses:
             note("shared", at * words.itemsize, 16, sys._getframe(1))
             if nbytes:
                 note("reads", source.address, 16, sys._getframe(1))
-            words.view(np.ndarray)[at:at + 8] = [view(source, i)[0] if 2 * i < nbytes else 0 for i in range(8)]
+            with_none_noted(warps.copy_async.twin, (words.view(np.ndarray), at), source, nbytes)
 
         def loading(twin):
             def load(address):

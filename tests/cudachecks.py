@@ -189,12 +189,30 @@ def amp(torch):
 
 @check
 def products_of_float32_are_exact_by_default(torch):
-    assert torch.get_float32_matmul_precision() == "highest" and not torch.backends.cuda.matmul.allow_tf32
-    x = torch.tensor([[1.0 + 2.0 ** -20]], device="cuda")
-    for precision in ("highest", "high", "medium"):
-        torch.set_float32_matmul_precision(precision)
-        assert (x @ torch.ones(1, 1, device="cuda")).item() == 1.0 + 2.0 ** -20
-    torch.set_float32_matmul_precision("highest")
+    """Otherwise they are products of operands rounded to tf32 by tensor cores, where lines are of whole 16 bytes: also of a plan
+    that was made before."""
+    rounded = lambda x: (x.view(torch.int32) + 0x1000 & ~0x1FFF).view(torch.float32)
+    a, b = numbers(torch, "cpu", 20, 24, seed=1), numbers(torch, "cpu", 24, 36, seed=2)
+    exact = lambda of: (of(a).double() @ of(b).double()).float()
+    kinds = torch.backends.cuda.matmul
+    assert torch.get_float32_matmul_precision() == "highest" and not kinds.allow_tf32 and kinds.fp32_precision != "tf32"
+    few = torch.tensor([[1.0 + 2.0 ** -20]], device="cuda")
+    try:
+        for precision in ("highest", "high", "highest", "medium"):
+            torch.set_float32_matmul_precision(precision)
+            assert kinds.allow_tf32 == (precision != "highest")
+            expected, other = exact(lambda x: x), exact(rounded)
+            if kinds.allow_tf32:
+                expected, other = other, expected
+            got = (a.cuda() @ b.cuda()).cpu()
+            assert (got - expected).abs().max() < 5e-6 < 1e-4 < (got - other).abs().max(), precision
+            assert (few @ torch.ones(1, 1, device="cuda")).item() == 1.0 + 2.0 ** -20
+        kinds.allow_tf32 = True
+        assert torch.get_float32_matmul_precision() == "high"
+        kinds.fp32_precision = "ieee"
+        assert torch.get_float32_matmul_precision() == "highest"
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 @check
@@ -217,36 +235,24 @@ def plans_hold_their_memory(torch):
 
 @check
 def tensor_cores(torch):
-    """The kernel for warps in the simulator, whose twins have each element where the instructions have it: operands that lie along
-    the depth and across it, edges, a batch, the epilogue."""
-    from numtorch.kernels.cuda.gemm import gemm, tensorcores, tiles
-    from numtorch.kernels.cuda.runtime import runtime, upload
-    if not hasattr(runtime(), "block_of"):
-        return
-    from numtorch.kernels.cuda.simulator import DevicePointer
-    m, n, k, batch, machine = 20, 24, 40, 2, runtime()
-    for dtype, warps, along in (("bfloat16", tensorcores.Warps(2, 1, 1, 2, 32), (True, True)),
-                                ("float16", tensorcores.Warps(1, 1, 1, 2, 32), (False, False))):
-        kind = getattr(torch, dtype)
-        a, b, bias = (numbers(torch, "cpu", *s, seed=i).to(kind) for i, s in enumerate(((batch, m, k), (batch, k, n), (n,))))
-        a_there, b_there = (a if along[0] else a.mT.contiguous()).cuda(), (b.mT.contiguous() if along[1] else b).cuda()
-        out, bias_there = torch.zeros(batch, m, n, dtype=kind, device="cuda"), bias.cuda()
-        m_there, n_there = (24, 24)                      # what lies across is in lines of whole chunks
-        if not along[0]:
-            a_there = torch.nn.functional.pad(a_there, (0, m_there - m))
-        a_steps, b_steps = ((k, 1) if along[0] else (1, m_there)), ((1, k) if along[1] else (n_there, 1))
-        strides = [*a_steps, a_there[0].numel(), *b_steps, b_there[0].numel(), n, 1, m * n]
-        row, count = tensorcores.describe(m, n, k, batch, warps, tiles.COLUMN_BIAS | tiles.RECTIFIED | tiles.SCALED,
-                                          tiles.bits(0.5, "float32"), (0, 0), 1)
-        places = gemm.A_ROW if along[0] else gemm.A_COLUMN, gemm.A_STEP, gemm.B_COLUMN if along[1] else gemm.B_ROW, gemm.B_STEP
-        kernel = tensorcores.warp_kernel(dtype, warps, along, gemm.strided_c, places)
-        held, descriptor = upload(row + strides, 0)
-        words = [a_there.data_ptr(), b_there.data_ptr(), out.data_ptr(), bias_there.data_ptr(), descriptor]
-        pointers = [DevicePointer(w, kind, *machine.block_of(w, 0)) for w, kind in zip(words, kernel.kinds)]
-        kernel.python[2, warps.threads](*pointers)
-        expected = (0.5 * (a.float() @ b.float()) + bias.float()).relu()
-        assert count == batch * -(-m // warps.tall) * 2 and held is not None
-        assert (out.cpu().float() - expected).abs().max() < 0.05, (out, expected)
+    """Products of 16-bit floats and tf32 with edges, batches, a shared depth and an epilogue; in the simulator by instructions'
+    twins that have each element where the instructions have it, and tiles for addresses that are not of whole 16 bytes."""
+    functional = torch.nn.functional
+    far = lambda got, expected: ((got.cpu().float() - expected).abs().max() / expected.abs().max()).item()
+    for kind in (torch.bfloat16, torch.float16):
+        a, b, bias = (numbers(torch, "cpu", *s, seed=i).to(kind) for i, s in enumerate(((2, 24, 40), (2, 40, 48), (48,))))
+        exact = a.float() @ b.float()
+        for left in (a.cuda(), a.mT.contiguous().cuda().mT):
+            for right in (b.cuda(), b.mT.contiguous().cuda().mT):
+                assert far(left @ right, exact) < 0.005
+                assert far(torch.baddbmm(bias.cuda(), left, right, beta=2, alpha=0.5), 0.5 * exact + 2 * bias.float()) < 0.005
+        x, w = a[0].cuda(), b[0].t().contiguous().cuda()
+        assert far(functional.linear(x, w, bias.cuda()).relu(), (exact[0] + bias.float()).relu()) < 0.005
+        odd = torch.zeros(24 * 40 + 1, dtype=kind, device="cuda")[1:].view(24, 40)
+        odd.copy_(x)
+        assert far(odd @ b[0].cuda(), exact[0]) < 0.005
+        a, b = (numbers(torch, "cpu", *s, seed=i).to(kind) for i, s in enumerate(((16, 64), (64, 24))))
+        assert far(a.cuda() @ b.cuda(), a.float() @ b.float()) < 0.005
 
 
 @check

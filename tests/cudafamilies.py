@@ -63,6 +63,23 @@ def run(torch, function, shapes, order, dtype, device):
     return [None if t is None else np.array(t.detach().cpu().double().tolist()) for t in (*found, *given)]
 
 
+# ---------------------------------------------------------------- products by tensor cores
+@rows_of(((24, 40), (40, 48)), ((16, 64), (64, 16)), dtypes=("bfloat16", "float16"), orders=ORDERS[:2])
+def product_by_warps(torch, device, a, b):
+    return a @ b
+
+
+@rows_of(((24, 40), (40, 48)), ((16, 48), (48, 16)), dtypes=("float32",), orders=ORDERS[:2])
+def product_rounded_to_tf32(torch, device, a, b):
+    """Of numbers that have no more bits."""
+    few = lambda x: (x.detach() * 64).round() / 64
+    torch.set_float32_matmul_precision("high")
+    try:
+        return few(a) @ few(b)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 # ---------------------------------------------------------------- losses
 def classes(torch, device, x, ignored=True):
     """Targets for scores (N, C, ...), one of which is ignored."""

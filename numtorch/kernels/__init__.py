@@ -12,6 +12,7 @@ elementtypes  what kernels are bound to for each dtype; conversions, between dty
 entries       kernels as Python calls them
 events        what Python tells of each call, for what captures one
 store         compiled kernels on disk; installed and processor, for what they are right; elsewhere, kernels for other architectures
+precision     how precise products of float32 must be
 progress      what is said while kernels are compiled
 threads       `prepare`: parts of a call; pool, who runs them; forks, locks and children
 program       lists of launches

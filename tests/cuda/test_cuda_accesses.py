@@ -20,8 +20,12 @@ BOUNDS = {
     "product_of_transposed": {"product_tiles": (1, 1, 1)},
     "product_in_small_tiles": {"product_tiles": (1, 1, 1)},
     "product_of_float64": {"product_tiles": (1, 1, 1)},
-    # lines of 64 bytes that are 80 apart are written by eight lanes at once; a fragment of C has eight rows of eight bytes
-    "product_by_tensor_cores": {"product_warps": (2, 1, 4)},
+    # lines of 64 bytes that are 80 apart are written by eight lanes at once
+    "product_by_tensor_cores": {"product_warps": (2, 1, 1)},
+    "product_by_tensor_cores_across": {"product_warps": (1, 1, 1)},
+    "product_in_tf32": {"product_warps": (2, 1, 1)},
+    "product_in_tf32_across": {"product_warps": (1, 1, 1)},
+    "product_with_shared_depth": {"product_warps": (2, 1, 1), "add_pieces": (1, 1, 1)},
     "convolved": {"product_tiles": (1, 1.1, 1.5)},       # images of six columns: lines begin within sectors
     "softmax_of_long_lines": {"softmax_lines": (1, 1.15, 1.15)},
     "softmax_of_short_lines": {"softmax_lines": (1, 1, 1)},
@@ -59,6 +63,13 @@ def bodies(torch):
     tiles.FILLED = 1                                     # large tiles for one block
     draw = lambda *shape: torch.rand(*shape).cuda()
 
+    def rounded(body):
+        torch.set_float32_matmul_precision("high")
+        try:
+            return body()
+        finally:
+            torch.set_float32_matmul_precision("highest")
+
     def launched():
         from numtorch.kernels.cuda.compiler import compile_kernel
         from numtorch.kernels.cuda.shared.elements import launch
@@ -73,6 +84,10 @@ def bodies(torch):
         "product_in_small_tiles": lambda: draw(32, 16) @ draw(16, 32),
         "product_of_float64": lambda: draw(32, 16).double() @ draw(32, 16).double().t(),
         "product_by_tensor_cores": lambda: draw(64, 32).bfloat16() @ draw(32, 64).bfloat16(),
+        "product_by_tensor_cores_across": lambda: draw(32, 64).bfloat16().t() @ draw(32, 64).bfloat16(),
+        "product_in_tf32": lambda: rounded(lambda: draw(64, 32) @ draw(64, 32).t()),
+        "product_in_tf32_across": lambda: rounded(lambda: draw(32, 64).t() @ draw(32, 64)),
+        "product_with_shared_depth": lambda: draw(16, 512).half() @ draw(16, 512).half().t(),
         "convolved": lambda: functional.conv2d(draw(1, 4, 8, 8), draw(32, 4, 3, 3)),
         "softmax_of_long_lines": lambda: draw(2, 300).softmax(1),
         "softmax_of_short_lines": lambda: draw(32, 40).softmax(1),

@@ -173,15 +173,46 @@ def test_long_depths_are_cut(planned):
             assert stack_bytes(kernel.cubin(capability, variant)) == 0
 
 
+def assert_in_registers(*kernels):
+    """Nothing in memory of a thread's own, in the code of any architecture, and no float64."""
+    for kernel in kernels:
+        text = kernel.ptx((9, 0))
+        assert not local_bytes(text) and ".f64" not in text
+        for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
+            assert stack_bytes(kernel.cubin(capability, variant)) == 0
+
+
+@pytest.mark.parametrize("b_strides", [(1, 64), (640, 1)])
+def test_products_in_tf32_round_both_operands(b_strides, compiler):
+    from numtorch.kernels.cuda.gemm import gemm, tensorcores
+    along = True, b_strides[0] == 1
+    places = gemm.A_ROW, gemm.A_STEP, gemm.B_COLUMN if along[1] else gemm.B_ROW, gemm.B_STEP
+    kernel = tensorcores.warp_kernel("float32", "float32", tensorcores.LARGEST, along, gemm.strided_c, places)
+    loop = busiest(kernel.ptx((9, 0)))
+    products = [line for line in loop if line.startswith("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")]
+    words = {word for line in products for operand in line.split("{")[2:4] for word in re.findall(r"%r\d+", operand)}
+    rounded = {word for line in loop for word in re.findall(r"cvt\.rna\.tf32\.f32 (%r\d+)", line)}
+    assert len(products) == 32 and words and words <= rounded
+    assert_in_registers(kernel)
+
+
+def test_long_depths_of_16_bit_floats_are_cut(planned):
+    """By tensor cores into sums of float32, which a second launch adds up and rounds."""
+    _, pieces, total = planned("gemm.gemm", "plan_gemm", 64, 64, 65536, "bfloat16", (65536, 1), (64, 1), (64, 1), bias="column", beta=0.5)
+    assert (pieces.name, total.name, pieces.signature[2], total.signature[:2]) == (
+        "product_warps", "add_pieces", "float32*", ("float32*", "bfloat16*"))
+    assert_in_registers(pieces, total)
+
+
 @pytest.mark.parametrize("dtype, b_strides", [("bfloat16", (1, 64)), ("float16", (640, 1))])
 def test_products_of_16_bit_floats_are_by_tensor_cores(dtype, b_strides, planned):
     """Where lines are of whole 16 bytes; with tiles beside them for addresses that are not."""
     _, kernel = planned("gemm.gemm", "plan_gemm", 640, 640, 64, dtype, (64, 1), b_strides, (640, 1))
     text = kernel.ptx((9, 0))
     assert f"m16n8k16.row.col.f32.{'bf16' if dtype == 'bfloat16' else 'f16'}" in text
-    assert "ldmatrix.sync" in text and "cp.async.cg" in text and not local_bytes(text) and ".f64" not in text
-    for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
-        assert kernel.cubin(capability, variant)[:4] == b"\x7fELF"
+    assert "ldmatrix.sync" in text and "cp.async.cg" in text
+    assert_in_registers(kernel)
+
 
 
 @pytest.mark.parametrize("kind", ["total", "rnn_tanh", "rnn_relu_grad", "lstm", "lstm_grad", "gru", "gru_grad"])

@@ -32,6 +32,26 @@ def test_the_first_lines_of_scripts():
         numtorch.use_deterministic_algorithms(False)
 
 
+@pytest.mark.parametrize("torch", [numtorch, pytest.param("torch", id="reference")])
+def test_the_precision_of_products_has_two_names(torch):
+    if torch == "torch":
+        torch = pytest.importorskip("torch")
+    products = torch.backends.cuda.matmul
+    try:
+        for precision in ("high", "medium", "highest"):
+            torch.set_float32_matmul_precision(precision)
+            assert (products.allow_tf32, products.fp32_precision) == ((False, "ieee") if precision == "highest" else (True, "tf32"))
+        for allowed, precision in ((True, "high"), (False, "highest")):
+            products.allow_tf32 = allowed
+            assert torch.get_float32_matmul_precision() == precision
+        with pytest.raises(RuntimeError, match="Unknown precision: half"):
+            products.fp32_precision = "half"
+        with pytest.raises(AttributeError):
+            products.allow_tf33 = True
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 def test_an_unknown_precision():
     with pytest.raises(ValueError, match="highest, high, medium"):
         numtorch.set_float32_matmul_precision("low")

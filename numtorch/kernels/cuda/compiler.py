@@ -23,7 +23,7 @@ from ..binding import Names, Target, bind, fingerprint, module_hash
 from ..installed import installed_version
 from ..pointers import element_type
 from ..threads import Prepared
-from .environment import MAX_BLOCKS, SIMULATED
+from .environment import MAX_BLOCKS, SIMULATED, THREADS
 from .runtime import runtime, upload
 
 LOWERING = "numtorch.kernels.cuda.lowering"
@@ -93,11 +93,13 @@ class Kernel:
         symbol: what it is called in PTX and cubins.
         kinds: what its addresses point to, as NumPy dtypes.
         python: its form in the simulator.
+        threads: of a block.
     """
 
-    __slots__ = ("name", "signature", "symbol", "python", "kinds", "_function", "_names", "_compute", "_key")
+    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "_function", "_names", "_compute", "_key")
 
-    def __init__(self, function, signature, names, compute, key):
+    def __init__(self, function, signature, names, compute, key, threads):
+        self.threads = threads
         self.name, self.signature, self.symbol = function.__name__, signature, "k" + key[:40]
         self._function, self._names, self._compute, self._key = function, names, compute, key
         self.kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
@@ -156,18 +158,21 @@ class Kernel:
 _kernels: dict[str, Kernel] = {}
 
 
-def compile_kernel(function, signature, names=None, compute=None, meant=()) -> Kernel:
+def compile_kernel(function, signature, names=None, compute=None, meant=(), threads=THREADS) -> Kernel:
     """The kernel of a Python function over pointers for concrete types, given as for the CPU's `compile_kernel`.
 
     Nothing is compiled yet: that needs to know the device, and happens at the first launch there.
+
+    Args:
+        threads: of each block that it is launched with.
     """
     names, signature = Names(dict(names or {}, cuda=cuda), meant), tuple(signature)
     with _lock:
-        text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r}"
+        text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r} {threads}"
         key = hashlib.sha256(text.encode()).hexdigest()
         kernel = _kernels.get(key)
         if kernel is None:
-            kernel = _kernels[key] = Kernel(function, signature, names, compute, key)
+            kernel = _kernels[key] = Kernel(function, signature, names, compute, key, threads)
         return kernel
 
 

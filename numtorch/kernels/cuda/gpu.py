@@ -15,7 +15,7 @@ from . import driver as codes
 from .caching import CachingAllocator
 from .capture import Capture, active, keep
 from .driver import Driver, DriverError
-from .environment import BLOCKING, THREADS, Unavailable
+from .environment import BLOCKING, Unavailable
 from .handles import Handle
 from .launching import BLOCK, FUNCTION, GRID, LAUNCH, SET_CONTEXT, STATUS, STREAM, launcher
 
@@ -253,7 +253,7 @@ class Gpu:
         device = self.at(index)
         record = (ctypes.c_int64 * 5)()
         record[LAUNCH], record[SET_CONTEXT] = self.driver.addresses["cuLaunchKernel"], self.driver.addresses["cuCtxSetCurrent"]
-        record[FUNCTION], record[GRID], record[BLOCK] = self._loaded(device, kernel), grid, THREADS
+        record[FUNCTION], record[GRID], record[BLOCK] = self._loaded(device, kernel), grid, kernel.threads
         enter, address = launcher(len(kernel.signature)), ctypes.addressof(record)
         here, remember = device.here, device.recent.append
 

@@ -10,7 +10,7 @@ All offer the same few things, and everything above uses only these; `index` is 
     host_memory(nbytes)                         (owner, address) of the latter
     copy(target, source, nbytes, index, wait)   between host and device or within the device, by address
     copy_between(target, source, nbytes, index, origin)     to one device from another
-    launcher(kernel, index, grid)               call(*words), which runs a kernel on `grid` blocks of `THREADS`
+    launcher(kernel, index, grid)               call(*words), which runs a kernel on `grid` blocks of its threads
     synchronize(index)                          wait for what the device was told to do
     memory_info(index), processors(index)       (free, all) bytes; (multiprocessors, threads of a warp)
     reaches(index, other)                       whether a device reads another's memory

@@ -234,7 +234,7 @@ class Simulator:
                         for w, kind in zip(words, kernel.kinds, strict=True)]
             with self.one_at_a_time:
                 _running[:] = self, index
-                kernel.python[grid, THREADS](*pointers)
+                kernel.python[grid, kernel.threads](*pointers)
         return capturable(call)
 
     def synchronize(self, index):

@@ -2,7 +2,7 @@
 tensor cores, and copies from memory to shared memory that go on meanwhile.
 
 Intrinsics: PTX in warps_ir.py, and Python twins for the simulator, which have each element where the instruction has it (PTX ISA,
-"Matrix Fragments for mma.m16n8k16").
+"Matrix Fragments for mma.m16n8k16" and "m16n8k8").
 """
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import numpy as np
 from ..intrinsics import Intrinsic
 from .turns import running
 
+WARP = 32                                                # threads
+TF32 = np.uint32(0xFFFFE000)                             # the bits of a float32 that tensor cores see
+
 _instruction = functools.partial(Intrinsic, module="numtorch.kernels.cuda.warps_ir")
 
 
@@ -22,19 +25,38 @@ def barrier():
     running().wait()
 
 
+@_instruction
+def warp_barrier():
+    """The same for the 32 threads of a warp."""
+    running().exchange(None)
+
+
+_ANSWER = "answer"                                       # beside the lanes' values, which are by number
+
+
+def _together(value, answers):
+    """Of each lane its own of `answers(values)`, which is made once a warp of what the lanes give."""
+    values, lane = running().exchange(value)
+    if _ANSWER not in values:
+        values[_ANSWER] = answers([values[k] for k in range(WARP)])
+    return values[_ANSWER][lane]
+
+
 # ---------------------------------------------------------------- copies to shared memory
+# Shared memory that the instructions below take is declared as words of 32 bits, uint32.
 @_instruction
 def shared_address(array, index):
-    """Where an element of an array in shared memory is, as the instructions below take it."""
+    """Where a word of an array in shared memory is, as the instructions below take it."""
     return array, int(index)
 
 
 @_instruction
 def copy_async(target, source, nbytes):
-    """Copy 16 bytes of words to shared memory, of which all but the first `nbytes` become 0; done when `await_copies` says so."""
+    """Copy 16 bytes to shared memory, of which all but the first `nbytes` become 0; done when `await_groups...` says so."""
     array, at = target
-    for i in range(8):
-        array[at + i] = source[i] if 2 * i < nbytes else 0
+    size = source.dtype.itemsize
+    values = [source[i] if size * i < nbytes else 0 for i in range(16 // size)]
+    array[at:at + 4] = np.array(values, source.dtype).view(array.dtype)
 
 
 @_instruction
@@ -48,62 +70,73 @@ def await_groups_but_one():
 
 
 # ---------------------------------------------------------------- matrices
-def _rows_of(values, number, transposed):
-    rows = np.array([[array[at + i] for i in range(8)] for array, at in (values[number * 8 + r] for r in range(8))], np.uint16)
-    return rows.T if transposed else rows
-
-
-def _loaded(address, transposed):
-    def answer(values, lane):
-        words = []
-        for number in range(4):
-            low, high = _rows_of(values, number, transposed)[lane // 4, 2 * (lane % 4):2 * (lane % 4) + 2].astype(np.uint32)
-            words.append(np.uint32(low | (high << np.uint32(16))))
-        return tuple(words)
-    return answer(*running().exchange(address))
+def _lines(addresses):
+    """The 32 lines of four words that the lanes say the places of: of each of four matrices eight."""
+    return np.array([array[at:at + 4] for array, at in addresses]).reshape(4, 8, 4)
 
 
 @_instruction
 def load_matrices(address):
-    """Four 8 x 8 matrices of words from shared memory, two elements of each a thread; thread 8 q + r says where row r of matrix q
-    is."""
-    return _loaded(address, False)
+    """Four matrices of eight lines of 16 bytes from shared memory, a word of each a thread; thread 8 q + r says where line r of
+    matrix q is."""
+    return _together(address, lambda addresses: [tuple(words) for words in _lines(addresses).reshape(4, WARP).T])
 
 
 @_instruction
 def load_matrices_transposed(address):
-    """The same, transposed."""
-    return _loaded(address, True)
+    """The same of 8 x 8 elements of 16 bits, transposed."""
+    def transposed(addresses):
+        halves = np.ascontiguousarray(_lines(addresses)).view(np.uint16).swapaxes(1, 2)
+        return [tuple(words) for words in np.ascontiguousarray(halves).view(np.uint32).reshape(4, WARP).T]
+    return _together(address, transposed)
 
 
-def _words(packed):
-    packed = np.asarray(packed, np.uint32)
-    return np.stack([packed & 0xFFFF, packed >> 16], -1).astype(np.uint16)
+@_instruction
+def rounded_to_tf32(words):
+    """Four float32 as words, rounded to the eleven bits that tensor cores multiply: to the nearest, ties away from zero."""
+    bits = np.array(words, np.uint32)
+    finite = (bits & 0x7F800000) != 0x7F800000
+    return tuple(np.where(finite, bits + np.uint32(0x1000), bits) & TF32)
 
 
-def _multiplied(a, b, c, read):
-    def answer(values, lane):
-        left, right = np.zeros((16, 16), np.float32), np.zeros((16, 8), np.float32)
-        for other, (theirs, those) in values.items():
-            group, pair = other // 4, 2 * (other % 4)
-            places = (group, pair), (group + 8, pair), (group, pair + 8), (group + 8, pair + 8)
-            for (row, k), both in zip(places, read(_words(theirs))):
-                left[row, k:k + 2] = both
-            for k, both in zip((pair, pair + 8), read(_words(those))):
-                right[k:k + 2, group] = both
-        product = left @ right
-        group, pair = lane // 4, 2 * (lane % 4)
-        return tuple(np.float32(c[q] + product[group + 8 * (q // 2), pair + q % 2]) for q in range(4))
-    return answer(*running().exchange((a, b)))
+def _product(values, read):
+    """A @ B + C of a warp. A word of A is of row `lane / 4` or eight below it and of the step of the depth that `lane % 4` says or
+    four words further; of B the same with columns for rows."""
+    a, b, c = (np.array([lane[part] for lane in values]) for part in range(3))
+    lane = np.arange(WARP)
+    left, right, sums = np.zeros((16, 8), np.uint32), np.zeros((8, 8), np.uint32), np.zeros((16, 8), np.float32)
+    group, word = lane // 4, lane % 4
+    for q in range(4):
+        left[group + 8 * (q % 2), word + 4 * (q // 2)] = a[:, q]
+        sums[group + 8 * (q // 2), 2 * word + q % 2] = c[:, q]
+    for q in range(2):
+        right[group, word + 4 * q] = b[:, q]
+    sums = sums + read(left) @ read(right).T
+    return [tuple(sums[g + 8 * (q // 2), 2 * w + q % 2] for q in range(4)) for g, w in zip(group, word)]
+
+
+def _halves(words):
+    return np.ascontiguousarray(words).view(np.uint16)
+
+
+def _bfloat16(words):
+    return (_halves(words).astype(np.uint32) << 16).view(np.float32)
 
 
 @_instruction
 def multiply_bfloat16(a, b, c):
     """A (16 x 16) @ B (16 x 8) + C of a warp: four packed words of A, two of B, four sums a thread."""
-    return _multiplied(a, b, c, lambda words: (words.astype(np.uint32) << 16).view(np.float32))
+    return _together((a, b, c), lambda values: _product(values, _bfloat16))
 
 
 @_instruction
 def multiply_float16(a, b, c):
     """The same of float16."""
-    return _multiplied(a, b, c, lambda words: words.view(np.float16).astype(np.float32))
+    return _together((a, b, c), lambda values: _product(values, lambda words: _halves(words).view(np.float16).astype(np.float32)))
+
+
+@_instruction
+def multiply_tf32(a, b, c):
+    """A (16 x 8) @ B (8 x 8) + C of a warp: four words of A, two of B, four sums a thread. Of each word the last 13 bits are of no
+    consequence: `rounded_to_tf32` comes before."""
+    return _together((a, b, c), lambda values: _product(values, lambda words: (words & TF32).view(np.float32)))

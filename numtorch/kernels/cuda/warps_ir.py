@@ -50,6 +50,15 @@ def barrier(typing_context):
     return types.void(), codegen
 
 
+@intrinsic
+def rounded_to_tf32(typing_context, words):
+    def codegen(context, builder, signature, values):
+        text = " ".join(f"cvt.rna.tf32.f32 ${i}, ${i + 4};" for i in range(4))
+        floats = [builder.bitcast(builder.extract_value(values[0], i), FLOAT) for i in range(4)]
+        return _assembly(builder, [I32] * 4, floats, text, "=r,=r,=r,=r,f,f,f,f")
+    return words(words), codegen
+
+
 def _plain(name, text):
     def form(typing_context):
         def codegen(context, builder, signature, values):
@@ -61,6 +70,7 @@ def _plain(name, text):
 
 
 commit_copies = _plain("commit_copies", "cp.async.commit_group;")
+warp_barrier = _plain("warp_barrier", "bar.warp.sync 0xffffffff;")
 await_groups_but_one = _plain("await_groups_but_one", "cp.async.wait_group 1;")
 
 
@@ -77,13 +87,13 @@ def _load(name, variant):
 load_matrices, load_matrices_transposed = _load("load_matrices", ""), _load("load_matrices_transposed", ".trans")
 
 
-def _multiply(name, kind):
+def _multiply(name, shape, kind):
     four, two, sums = types.UniTuple(types.uint32, 4), types.UniTuple(types.uint32, 2), types.UniTuple(types.float32, 4)
 
     def form(typing_context, a, b, c):
         def codegen(context, builder, signature, values):
             parts = [builder.extract_value(value, i) for value, count in zip(values, (4, 2, 4)) for i in range(count)]
-            text = (f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, "
+            text = (f"mma.sync.aligned.{shape}.row.col.f32.{kind}.{kind}.f32 {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, "
                     "{$10,$11,$12,$13};")
             return _assembly(builder, [FLOAT] * 4, parts, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f")
         return sums(four, two, sums), codegen
@@ -91,4 +101,6 @@ def _multiply(name, kind):
     return intrinsic(form)
 
 
-multiply_bfloat16, multiply_float16 = _multiply("multiply_bfloat16", "bf16"), _multiply("multiply_float16", "f16")
+multiply_bfloat16 = _multiply("multiply_bfloat16", "m16n8k16", "bf16")
+multiply_float16 = _multiply("multiply_float16", "m16n8k16", "f16")
+multiply_tf32 = _multiply("multiply_tf32", "m16n8k8", "tf32")

@@ -8,12 +8,11 @@ import functools
 
 from numpy import float32, int64
 
-from ...elementtypes import bindings
+from ...elementtypes import bindings, itemsize
 from ..compiler import compile_kernel, cuda
 from ..environment import SMALL, THREADS
 from ..runtime import runtime
-from . import tiles
-from .tiles import ELEMENTS, SIZE_M, SIZE_N, put
+from .tiles import ELEMENTS, SIZE_M, SIZE_N, accumulator, float_scalar, integer_of, put
 
 W = float32
 PIECES = ELEMENTS + 9                                    # behind the strides: how many pieces of the depth there are
@@ -21,14 +20,14 @@ SHORTEST = 4 if SMALL else 256                           # depth of a piece
 WANTED = 4 if SMALL else 264                             # tiles that keep every multiprocessor of a large GPU at work, twice
 
 
-def pieces_of(m, n, k, batch, dtype) -> int:
-    """Into how many equal pieces the depth is cut."""
-    if batch != 1 or dtype not in ("float32", "float64"):
+def pieces_of(problem, dtype, tile, chunk) -> int:
+    """Into how many equal pieces of whole chunks the depth is cut, for tiles no larger than `tile`. Pieces in tiles are of their
+    sums' dtype, so those of 16-bit floats are for tensor cores."""
+    if problem.batch != 1 or accumulator(dtype) not in ("float32", "float64") or (chunk == 1 and itemsize(dtype) == 2):
         return 1
-    largest = tiles.TILES_OF[0]
-    count = -(-m // (largest.rows * largest.row_threads)) * -(-n // (largest.columns * largest.column_threads))
-    most = min(WANTED // count, k // SHORTEST)
-    return next((pieces for pieces in range(most, 1, -1) if k % pieces == 0), 1)
+    count = -(-problem.m // tile.tall) * -(-problem.n // tile.wide)
+    most = min(WANTED // count, problem.k // SHORTEST)
+    return next((pieces for pieces in range(most, 1, -1) if problem.k % (pieces * chunk) == 0), 1)
 
 
 def add_pieces(partial, c, bias, descriptor):
@@ -47,8 +46,9 @@ def add_pieces(partial, c, bias, descriptor):
 def adding_kernel(dtype, place_c):
     """The kernel that adds the pieces of a product of this dtype up, of which the epilogue is told as of tiles."""
     meaning = bindings(dtype)
-    names = dict(meaning, W=meaning["T"], INT=tiles.integer_of(dtype), place_c=place_c, scalar=tiles.float_scalar)
-    return compile_kernel(add_pieces, (dtype + "*",) * 3 + ("int64*",), names, dtype)
+    work = accumulator(dtype)
+    names = dict(meaning, W=meaning["T"], INT=integer_of(work), place_c=place_c, scalar=float_scalar)
+    return compile_kernel(add_pieces, (work + "*", dtype + "*", dtype + "*", "int64*"), names, work)
 
 
 class InPieces:

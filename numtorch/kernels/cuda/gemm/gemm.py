@@ -1,12 +1,16 @@
-"""Products on a GPU: `plan_gemm` as the CPU has it, in tiles (tiles.py). float32 is exact; 16-bit floats are summed in float32."""
+"""Products on a GPU: `plan_gemm` as the CPU has it, in tiles (tiles.py) or by tensor cores (tensorcores.py). float32 is exact, but
+where the program allows tf32 (../../precision.py); 16-bit floats are summed in float32."""
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 from ...cpu.gemm.product import Problem
 from ...elementtypes import itemsize
+from ...precision import tf32_allowed
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
 from ..shared.elements import launch
-from . import depth, tensorcores
+from . import depth, tensorcores, tiles
 from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, load, tile_for, tile_kernel
 
 # What the elements' functions read: strides of A, B and C, along rows, columns and the batch.
@@ -43,10 +47,12 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
         problem.transpose()
     flags = ((SCALED if alpha != 1 else 0) | (ADDED if beta != 0 else 0) | (RECTIFIED if activation == "relu" else 0)
              | {"column": COLUMN_BIAS, "row": ROW_BIAS}.get(problem.bias, 0))
-    along = abs(problem.a[1]) <= abs(problem.a[0]), abs(problem.b[0]) < abs(problem.b[1])
-    made = _in_tiles(problem, dtype, flags, alpha, beta, along, device)
+    epilogue = flags, alpha, beta
+    made = _shared_or_whole(problem, dtype, epilogue, _in_tiles, tiles.TILES_OF[0], 1, device)
     if tensorcores.takes(dtype, problem):
-        made = _Aligned(_by_warps(problem, dtype, flags, alpha, beta, device), made)
+        chunk = 16 // itemsize(dtype)
+        by_warps = lambda: _shared_or_whole(problem, dtype, epilogue, _by_warps, tensorcores.LARGEST, chunk, device)
+        made = _Aligned(made, by_warps, dtype == "float32")
     return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.descriptor, 0, made)
 
 
@@ -55,53 +61,61 @@ def _strides(problem):
     return [*problem.a, a, *problem.b, b, *problem.c, c]
 
 
-def _in_pieces(problem, dtype, flags, alpha, beta, along, pieces, device):
-    """The product as `pieces` products of a part of the depth each, and their sum."""
-    m, n, span = problem.m, problem.n, problem.k // pieces
-    tile = tile_for(m, n, pieces)
-    row, tiles = header(m, n, span, pieces, tile)
-    row += [*problem.a, span * problem.a[1], *problem.b, span * problem.b[0], n, 1, m * n]
-    first = prepare(tile_kernel(dtype, tile, (strided_a, strided_b, strided_c), along), row, tiles, device)
-    row, _ = header(m, n, problem.k, 1, tile, flags, bits(alpha, dtype), bits(beta, dtype), problem.bias_stride)
+def _shared_or_whole(problem, dtype, epilogue, plan, tile, chunk, device):
+    """A product by `plan`, or as many as there are pieces of its depth, of whole chunks, and their sum."""
+    pieces = depth.pieces_of(problem, dtype, tile, chunk)
+    if pieces == 1:
+        return plan(problem, dtype, dtype, epilogue, device)
+    work, (m, n, span) = accumulator(dtype), (problem.m, problem.n, problem.k // pieces)
+    part = SimpleNamespace(m=m, n=n, k=span, batch=pieces, a=problem.a, b=problem.b, c=(n, 1), bias_stride=0,
+                           batch_strides=(span * problem.a[1], span * problem.b[0], m * n))
+    first = plan(part, dtype, work, (0, 1.0, 0.0), device)
+    row, _ = header(m, n, problem.k, 1, tiles.TILES_OF[0], *_epilogue(epilogue, work), problem.bias_stride)
     last = launch(depth.adding_kernel(dtype, strided_c), row + [*_strides(problem), pieces], m * n, device)
-    return Prepared(depth.InPieces(first, last, pieces * m * n * itemsize(dtype), device), last.descriptor, 0, (first, last))
+    return Prepared(depth.InPieces(first, last, pieces * m * n * itemsize(work), device), last.descriptor, 0, (first, last))
 
 
-def _in_tiles(problem, dtype, flags, alpha, beta, along, device):
-    batch = problem.batch
-    pieces = depth.pieces_of(problem.m, problem.n, problem.k, batch, dtype)
-    if pieces > 1:
-        return _in_pieces(problem, dtype, flags, alpha, beta, along, pieces, device)
-    work, tile = accumulator(dtype), tile_for(problem.m, problem.n, batch)
-    row, tiles = header(problem.m, problem.n, problem.k, batch, tile, flags, bits(alpha, work), bits(beta, work),
+def _epilogue(epilogue, work):
+    flags, alpha, beta = epilogue
+    return flags, bits(alpha, work), bits(beta, work)
+
+
+def _in_tiles(problem, dtype, out, epilogue, device):
+    """The product of tiles that threads divide; `out` is the dtype of C, which here is that of A and B."""
+    tile = tile_for(problem.m, problem.n, problem.batch)
+    row, count = header(problem.m, problem.n, problem.k, problem.batch, tile, *_epilogue(epilogue, accumulator(dtype)),
                         problem.bias_stride)
-    row += _strides(problem)
-    return prepare(tile_kernel(dtype, tile, (strided_a, strided_b, strided_c), along), row, tiles, device)
+    along = abs(problem.a[1]) <= abs(problem.a[0]), abs(problem.b[0]) < abs(problem.b[1])
+    return prepare(tile_kernel(dtype, tile, (strided_a, strided_b, strided_c), along), row + _strides(problem), count, device)
 
 
-def _by_warps(problem, dtype, flags, alpha, beta, device):
+def _by_warps(problem, dtype, out, epilogue, device):
     """The product by tensor cores."""
     warps = tensorcores.warps_for(problem.m, problem.n, problem.batch)
-    row, tiles = tensorcores.describe(problem.m, problem.n, problem.k, problem.batch, warps, flags, bits(alpha, "float32"),
-                                      bits(beta, "float32"), problem.bias_stride)
+    row, count = tensorcores.describe(problem.m, problem.n, problem.k, problem.batch, warps, *_epilogue(epilogue, "float32"),
+                                      problem.bias_stride)
     along = problem.a[1] == 1, problem.b[0] == 1
     places = A_ROW if along[0] else A_COLUMN, A_STEP, B_COLUMN if along[1] else B_ROW, B_STEP
-    return prepare(tensorcores.warp_kernel(dtype, warps, along, strided_c, places), row + _strides(problem), tiles, device)
+    return prepare(tensorcores.warp_kernel(dtype, out, warps, along, strided_c, places), row + _strides(problem), count, device)
 
 
 class _Aligned:
-    """A product by tensor cores, or in tiles where a call's addresses are no multiples of 16 bytes."""
+    """A product by tensor cores where a call's addresses are multiples of 16 bytes, else in tiles. Of float32 only while it may be
+    rounded to tf32: what is rounded is planned when the first such call comes."""
 
-    __slots__ = ("tiles", "descriptor", "warps")
+    __slots__ = ("tiles", "descriptor", "rounds", "plan", "warps")
 
-    def __init__(self, warps, tiles):
-        self.warps, self.tiles, self.descriptor = warps, tiles, warps.descriptor
+    def __init__(self, tiles, plan, rounds):
+        self.tiles, self.descriptor, self.rounds, self.plan = tiles, tiles.descriptor, rounds, plan
+        self.warps = None if rounds else plan()
 
     def call(self, a, b, c, bias, descriptor):
-        if (a | b) & 15:
-            self.tiles.call(a, b, c, bias, self.tiles.descriptor)
-        else:
-            self.warps.call(a, b, c, bias, descriptor)
+        if (a | b) & 15 or (self.rounds and not tf32_allowed()):
+            self.tiles.call(a, b, c, bias, self.descriptor)
+            return
+        if self.warps is None:
+            self.warps = self.plan()
+        self.warps.call(a, b, c, bias, self.warps.descriptor)
 
 
 class _Direct:
