@@ -179,7 +179,7 @@ def added_rows(torch, device, x, values):
     return x.index_add(0, index, values), x.index_put((index,), values, accumulate=True)
 
 
-@rows_of(((4, 3), (4, 5)), dtypes=("float32", "int32", "int64", "uint8", "float64"))
+@rows_of(((4, 3), (4, 5)), dtypes=("float32", "int32", "int64", "uint8", "float64", "int8"))
 def reduced_where_they_meet(torch, device, x, values):
     x, values, index = x.detach().contiguous(), values.detach().contiguous(), places(torch, device, 3, 4, 5)
     return tuple(x.scatter_reduce(1, index, values, kind) for kind in ("sum", "prod", "amax", "amin"))
@@ -440,6 +440,30 @@ def drawn(torch, device, x):
     p = x.detach().contiguous().sigmoid()
     return (torch.rand_like(p), torch.randn_like(p), torch.empty_like(p).exponential_(2.0), torch.empty_like(p).uniform_(-3, 5),
             torch.randint(-5, 1 << 40, (70,), device=device), torch.empty_like(p).bernoulli_(0.3), torch.bernoulli(p))
+
+
+@rows_of(((9,),), ((2, 3),), dtypes=("float32", "float64"))
+def drawn_by_rejection(torch, device, x):
+    rates = x.abs() * 8 + 0.01
+    rows = torch.distributions
+    gammas, betas = torch._standard_gamma(rates * 0.3), rows.Beta(rates, rates.flip(0) * 0.1, validate_args=False).rsample()
+    return (torch.poisson(rates.detach()), torch.binomial((rates * 4).detach().floor(), x.detach().sigmoid()), gammas, betas,
+            rows.VonMises(x.detach(), rates.detach(), validate_args=False).sample())
+
+
+@rows_of(((9, 21),), ((1, 5),), dtypes=("float32", "float64"))
+def chosen_by_weight(torch, device, x):
+    weights = x.detach().clamp(min=0)
+    weights[:, 1] = 1
+    bad, refused = weights.clone(), []
+    bad[1:3], bad[-1] = 0, 0
+    for each in (bad, -weights):
+        try:
+            torch.multinomial(each, 2, True)
+        except RuntimeError as error:
+            refused.append(torch.tensor([ord(c) for c in str(error)], device=device))
+    return (torch.multinomial(weights, 70, True), torch.multinomial(weights[0], 5, True), *refused, torch.randperm(x.numel() * 5, device=device),
+            torch.rand(3, device=device))
 
 
 # ---------------------------------------------------------------- optimisers: chunks of 8 elements in the simulator

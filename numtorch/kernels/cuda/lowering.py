@@ -260,6 +260,19 @@ def add_to_shared(typing_context, address, value):
     return types.void(address, value), codegen
 
 
+def _replaced_in_word(b, address, before, after):
+    """A byte, for which there is no instruction, by way of the word of 32 bits that it is in: another byte of it that has changed
+    meanwhile makes this false too."""
+    shift = b.trunc(b.shl(b.and_(address, I64(3)), I64(3)), I32)
+    aligned = b.and_(address, I64(-4))
+    word = b.asm(ir.FunctionType(I32, [I64]), "ld.volatile.u32 $0, [$1];", "=r,l,~{memory}", [aligned], True)
+    rest = b.and_(word, b.not_(b.shl(I32(255), shift)))
+    old, new = (b.or_(rest, b.shl(b.zext(byte, I32), shift)) for byte in (before, after))
+    call = ir.FunctionType(I32, [I64, I32, I32])
+    previous = b.asm(call, "atom.cas.b32 $0, [$1], $2, $3;", "=r,l,r,r,~{memory}", [aligned, old, new], True)
+    return b.icmp_unsigned("==", previous, old)
+
+
 @intrinsic
 def replaced(typing_context, target, old, new):
     element = target.dtype
@@ -267,6 +280,8 @@ def replaced(typing_context, target, old, new):
     def codegen(context, b, signature, a):
         before, after = (_bits(b, context.cast(b, v, s, element)) for v, s in zip(a[1:], signature.args[1:]))
         width = before.type.width
+        if width == 8:
+            return _replaced_in_word(b, b.ptrtoint(a[0], I64), before, after)
         letter = {16: "h", 32: "r", 64: "l"}[width]
         call = ir.FunctionType(before.type, [I64, before.type, before.type])
         previous = b.asm(call, f"atom.cas.b{width} $0, [$1], $2, $3;", f"={letter},l,{letter},{letter},~{{memory}}",

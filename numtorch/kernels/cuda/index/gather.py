@@ -3,8 +3,7 @@
 Plans and descriptors are the host's (kernels/cpu/index/traversal.py): positions, each with a run of elements. A write looks at all
 indices in a launch of its own first, so that a bad one leaves everything as it was. Elements that meet in one place are combined by
 atomics, so that sums of floats may differ in their last bits from one call to the next; which of several plain values stays there
-is not determined. Numbers of one byte, for which there are no atomics, are combined by the host's kernel in one thread
-(../serial.py).
+is not determined.
 """
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ from numpy import float32, int64
 
 from ...cpu.index import gather as host
 from ...cpu.index.traversal import HEADER
-from ...elementtypes import itemsize, same
+from ...elementtypes import same
 from ...intrinsics import as_pointer, offset
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
-from ..serial import STATUS, TABLE, on_device
+from ..serial import STATUS, TABLE
 from ..shared.atomics import NATIVE, add_at, replaced
 
 T = float32
@@ -127,23 +126,11 @@ _forms = {**dict.fromkeys(host.READERS.values(), Form(take_elements, _elements))
 _device = functools.partial(in_parallel, forms=_forms, host={4: STATUS}, read={2: TABLE})
 
 
-def _combining(planner, place):
-    """A planner that combines, for elements that atomics know and for others; argument number `place` says how."""
-    by_threads, by_one = _device(planner), on_device(planner, {2: TABLE, 4: STATUS})
-
-    @functools.wraps(planner)
-    def plan(dtype, *arguments, device=0, **options):
-        reduce = options.get("reduce", arguments[place - 1] if len(arguments) >= place else None)
-        chosen = by_one if reduce is not None and itemsize(dtype) == 1 else by_threads
-        return chosen(dtype, *arguments, device=device, **options)
-    return plan
-
-
 plan_index = _device(host.plan_index)
-plan_index_put = _combining(host.plan_index_put, 9)
+plan_index_put = _device(host.plan_index_put)
 plan_index_select = _device(host.plan_index_select)
-plan_index_write = _combining(host.plan_index_write, 7)
+plan_index_write = _device(host.plan_index_write)
 plan_embedding = _device(host.plan_embedding)
 plan_embedding_grad = _device(host.plan_embedding_grad)
 plan_gather = _device(host.plan_gather)
-plan_scatter = _combining(host.plan_scatter, 7)
+plan_scatter = _device(host.plan_scatter)

@@ -1,10 +1,10 @@
-"""Gamma draws on a GPU: the host's kernels, a thread a part (../serial.py)."""
+"""Gamma draws and slopes on a GPU: a thread an element."""
 from __future__ import annotations
 
 from ...cpu.random import gamma as host
-from ..serial import STATE, on_device
+from .each import draw_by_one, of_each, slope_of_three, slope_of_two
 
-plan_gamma = on_device(host.plan_gamma, {2: STATE})
-plan_log_gamma = on_device(host.plan_log_gamma, {2: STATE})
-plan_gamma_slope = on_device(host.plan_gamma_slope)
-plan_beta_slope = on_device(host.plan_beta_slope)
+plan_gamma = of_each(host.plan_gamma, host.draw_each, draw_by_one)
+plan_log_gamma = of_each(host.plan_log_gamma, host.draw_each, draw_by_one)
+plan_gamma_slope = of_each(host.plan_gamma_slope, host.gamma_slope_each, slope_of_two)
+plan_beta_slope = of_each(host.plan_beta_slope, host.beta_slope_each, slope_of_three)

@@ -1,7 +1,7 @@
 """Random draws on a GPU: a thread for each counter of the stream, which gives four words, and so four elements or two of 64 bits.
 
 The streams are the host's (kernels/cpu/random/philox.py): element e of a fill has the words that it has there, so the numbers are
-the same. What draws in order (permutations, draws in proportion to weights) is the host's kernel in a thread.
+the same. Permutations and draws in proportion to weights are in choice.py.
 """
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ..parallel import Form, in_parallel
 from ..serial import STATE, on_device, staged
 from ..shared.elements import launch, typed
 from ..shared.lines import scalar
+from . import choice
 
 T, INT = float32, int32
 P = float32                                              # of probabilities
@@ -160,6 +161,5 @@ def plan_bernoulli_each(probability_dtype: str, dtype: str, n: int, device: int 
     return staged(launch(kernel, [n], counters_of(n, 128), device), {2: STATE}, device)
 
 
-plan_randperm = on_device(host.plan_randperm, {1: STATE})
 plan_philox = on_device(host.plan_philox, {1: STATE})
-plan_multinomial = on_device(host.plan_multinomial, {2: STATE})
+plan_randperm, plan_multinomial = choice.plan_randperm, choice.plan_multinomial

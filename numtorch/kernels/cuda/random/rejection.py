@@ -1,9 +1,9 @@
-"""Poisson, binomial and von Mises draws on a GPU: the host's kernels, a thread a part (../serial.py)."""
+"""Poisson, binomial and von Mises draws on a GPU: a thread an element."""
 from __future__ import annotations
 
 from ...cpu.random import rejection as host
-from ..serial import STATE, on_device
+from .each import draw_by_one, draw_by_two, of_each
 
-plan_poisson = on_device(host.plan_poisson, {2: STATE})
-plan_binomial = on_device(host.plan_binomial, {3: STATE})
-plan_von_mises = on_device(host.plan_von_mises, {3: STATE})
+plan_poisson = of_each(host.plan_poisson, host.poisson_each, draw_by_one)
+plan_binomial = of_each(host.plan_binomial, host.binomial_each, draw_by_two)
+plan_von_mises = of_each(host.plan_von_mises, host.von_mises_each, draw_by_two)

@@ -35,7 +35,8 @@ def add_to_shared(address, value):
 
 @_instruction
 def replaced(target, old, new):
-    """Put `new` where `old` is, of a word of 16, 32 or 64 bits; whether it was, bit by bit."""
+    """Put `new` where `old` is, of a word of up to 64 bits; whether it was, bit by bit. Of a byte it may be false for no
+    reason, so ask again."""
     with _one_at_a_time:
         current = target[0]
         if current.tobytes() == np.asarray(old).astype(current.dtype).tobytes():
