@@ -23,6 +23,8 @@ _cold = None
 def pytest_configure(config):
     global _cold
     os.environ.setdefault("NUMTORCH_COMPILE_AHEAD", "0")  # all processors are busy, and few tests take every step
+    for library in ("MKL", "OPENBLAS"):                   # so are they for PyTorch and NumPy, whose threads would wait for each other
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     multiprocessing.set_forkserver_preload(["numpy", "pytest"])          # which take as long to import as numtorch
     if os.environ.get("NUMTORCH_TEST_COLD", "0") in ("", "0"):
         return
@@ -125,29 +127,24 @@ def fork():
     return mp.get_context("fork")
 
 
-@pytest.fixture(scope="module")
-def only_what_is_new_is_collected():
-    """What other tests left takes most of the time of `gc.collect` else."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+_witness = None                                          # what the collector finds while nobody else has frozen all there is
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(autouse=True, scope="module")
 def only_tensors_of_others_are_looked_at():
-    """Captures look for memory and views of it among all objects of the process, of which most are tests. Of those that were there
-    before this module, tensors and storages alone are left to be found."""
-    import numtorch
-    from numtorch.storage import Storage
+    """The collector looks at what is new, and captures, which look for memory and views of it among all objects, at tensors and
+    storages besides: all else that was there before this module is tens of thousands of tests, and what compiling kernels left."""
+    global _witness
+    if _witness is not None and not gc.get_referrers(_witness[0]):
+        gc.unfreeze()
     gc.collect()
-    ours = [each for each in gc.get_objects() if issubclass(type(each), (Storage, numtorch.Tensor))]
+    numtorch, storage = sys.modules.get("numtorch"), sys.modules.get("numtorch.storage")
+    ours = [] if storage is None else [each for each in gc.get_objects() if issubclass(type(each), (storage.Storage, numtorch.Tensor))]
     gc.freeze()
     for each in ours:
         _untrack(each)
         _track(each)                                     # among the youngest
-    yield
-    gc.unfreeze()
+    _witness = [object()]
 
 
 _untrack, _track = ctypes.pythonapi.PyObject_GC_UnTrack, ctypes.pythonapi.PyObject_GC_Track

@@ -20,11 +20,6 @@ pytestmark = [
 F = nn.functional
 
 
-@pytest.fixture(scope="module")
-def only_tensors_of_others_are_looked_at():
-    """Not here: a test shares a network's memory, which has all that is frozen looked at, and frozen again, tensors too."""
-
-
 def is_quick(function):
     """Whether the last call, or the next one, goes the short way."""
     return function._quick is not None

@@ -14,8 +14,6 @@ from numtorch import storage
 from numtorch.kernels import debugmemory
 from numtorch.storage import ring_for, take
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
 
 def in_a_cycle(use):
     """Have the garbage collector find a generator, which then does `use()`, and all it refers to."""

@@ -18,8 +18,6 @@ import numtorch.multiprocessing as mp
 from numtorch.kernels.debugmemory import MODE
 from numtorch.multiprocessing import transfer
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
 
 def echo(incoming, outgoing):
     for value in iter(incoming.get, None):

@@ -13,8 +13,6 @@ from family import MB, in_use
 import numtorch as torch
 import numtorch.multiprocessing as mp
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
 
 def die_at(instruction, steps=None):
     """Have this process killed before the given instruction of numtorch's Python (or of these functions of it), from now on. Returns

@@ -17,8 +17,6 @@ from family import MB, METHODS, in_use, memory
 import numtorch as torch
 from numtorch.shared import report
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
 
 def send_back(incoming, outgoing):
     for value in iter(incoming.get, None):

@@ -12,8 +12,6 @@ from family import in_use
 
 import numtorch as torch
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
 
 # ---------------------------------------------------------------- locks
 def count_up(lock, number, value, event, condition, semaphore, barrier):

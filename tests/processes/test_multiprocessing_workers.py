@@ -18,8 +18,6 @@ import numtorch.multiprocessing as mp
 from bench.runner.workers import network
 from numtorch.kernels import compiler, threads
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
 
 # ---------------------------------------------------------------- pools
 def square(x):

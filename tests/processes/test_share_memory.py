@@ -9,8 +9,6 @@ from family import MB, in_place, in_use, memory
 
 import numtorch as torch
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
 
 def test_every_view_stays_valid():
     for shape in ((3, 5), (1000, 1000)):

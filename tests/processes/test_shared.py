@@ -26,8 +26,6 @@ from numtorch.shared.tables import LAST, PLACE
 
 ROOT = str(Path(__file__).resolve().parents[2])
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
 
 def large_bytes():
     """Bytes of large blocks that anybody of this family uses."""

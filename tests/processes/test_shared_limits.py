@@ -17,9 +17,6 @@ from numtorch.shared import system
 from numtorch.shared.heap import heap
 from numtorch.shared.tables import NEXT_ID, NEXT_PLACE
 
-pytestmark = pytest.mark.usefixtures("only_what_is_new_is_collected")
-
-
 LIMIT = """
 import resource
 import numtorch as torch, numtorch.multiprocessing as mp

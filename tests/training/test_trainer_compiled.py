@@ -14,8 +14,7 @@ from numtorch.kernels.binding import DISABLE_JIT
 from numtorch.kernels.debugmemory import MODE
 from numtorch.utils.trainer import Trainer, plugins
 
-pytestmark = [pytest.mark.skipif(DISABLE_JIT or bool(MODE), reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY"),
-              pytest.mark.usefixtures("only_tensors_of_others_are_looked_at")]
+pytestmark = pytest.mark.skipif(DISABLE_JIT or bool(MODE), reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 
 
 def examples(count, seed):
