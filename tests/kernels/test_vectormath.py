@@ -450,3 +450,17 @@ def test_roots_are_correctly_rounded():
         for dtype in TYPES:
             values = x.astype(dtype)
             assert (apply("sqrt", values) == np.sqrt(values)).all()
+
+
+def test_roots_of_zeros_keep_their_sign_beside_others():
+    """Vectors in which some lanes are zeros, and some are none of the fast form's."""
+    rng = np.random.default_rng(6)
+    for dtype in TYPES:
+        tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+        for others in ([0.0, -0.0], [0.0, -0.0, tiny], [0.0, -0.0, huge, math.inf], [-0.0, math.nan], [-0.0, -1.0], [-0.0, -tiny]):
+            values = rng.uniform(0.5, 2, 67).astype(dtype)
+            values[rng.integers(0, 67, 30)] = rng.choice(np.array(others, dtype), 30)
+            with np.errstate(invalid="ignore"):
+                expected = np.sqrt(values)
+            got = apply("sqrt", values)
+            assert same(got, expected, 0).all() and (np.signbit(got) == np.signbit(expected))[values == 0].all()

@@ -136,14 +136,18 @@ fma_down = _form("fma_down", 3, _fused_down)
 
 
 def _settled_root(module, builder, values):
-    """The second argument, or where any lane of the first is out of `ROOT_RANGE` the processor's square roots."""
+    """The second argument, and zeros for zeros, or where any other lane of the first is out of `ROOT_RANGE` the processor's square
+    roots. Zeros are no reason to branch: they come and go, behind relu say, and a branch that is guessed wrong throws away what was
+    under way."""
     x, settled = values
     vector = x.type
-    low, high = (vector([vector.element(bound)] * vector.count) for bound in ROOT_RANGE[vector.element == DOUBLE])
-    outside = builder.or_(builder.fcmp_unordered("<", x, low), builder.fcmp_unordered(">", x, high))
+    low, high, zero = (vector([DOUBLE(bound)] * vector.count) for bound in (*ROOT_RANGE, 0.0))
+    other = builder.fcmp_unordered("!=", x, zero)
+    settled = builder.select(other, settled, x)
+    outside = builder.and_(other, builder.or_(builder.fcmp_unordered("<", x, low), builder.fcmp_unordered(">", x, high)))
     before, word = builder.block, ir.IntType(vector.count)
     with builder.if_then(builder.icmp_unsigned("!=", builder.bitcast(outside, word), word(0)), likely=False):
-        root = _declared(module, f"llvm.sqrt.v{vector.count}f{512 // vector.count}", vector, [vector])
+        root = _declared(module, f"llvm.sqrt.v{vector.count}f64", vector, [vector])
         exact, during = builder.call(root, [x]), builder.block
     result = builder.phi(vector)
     result.add_incoming(settled, before)

@@ -89,8 +89,8 @@ def root_estimate(x):
 
 @_instruction
 def settle_root(x, y):
-    """y, or the square root of an x that is out of `ROOT_RANGE`."""
-    low, high = ROOT_RANGE[np.asarray(x).dtype == np.float64]
+    """y, or the square root of a float64 x that is 0 or out of `ROOT_RANGE`."""
+    low, high = ROOT_RANGE
     with np.errstate(all="ignore"):
         return y if low <= x <= high else np.sqrt(x)
 

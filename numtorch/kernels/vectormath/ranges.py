@@ -4,4 +4,4 @@
 LIMITS = {"sin": (2.0 ** 21, 2.0 ** 48), "cos": (2.0 ** 21, 2.0 ** 48), "tan": (2.0 ** 19, 2.0 ** 48)}
 QUOTIENT32 = 2.0 ** 22                                   # |x / y| for fmod
 QUOTIENT64 = 2.0 ** 51
-ROOT_RANGE = ((2.0 ** -100, 3.4028234663852886e38), (2.0 ** -960, 1.7976931348623157e308))     # where x - sqrt(x)**2 is exact
+ROOT_RANGE = 2.0 ** -960, 1.7976931348623157e308         # of float64, where x - sqrt(x)**2 is exact

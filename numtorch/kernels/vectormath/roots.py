@@ -1,4 +1,6 @@
-"""Square roots from AVX-512's 14-bit estimates, for processors that have it: the root itself occupies the divider 15 cycles.
+"""Square roots from AVX-512's 14-bit estimates, for processors that have it: those of float64 occupy the divider for as long as
+three times these instructions take. Those of float32 are left to the divider, which works beside the rest of a formula; only their
+reciprocals, which would occupy it twice, are here.
 
 With y near 1/sqrt(x) and e = x y**2 - 1, 1/sqrt(x) = y (1 + e)**(-1/2) = y (1 - e/2 + 3/8 e**2 - 5/16 e**3 + ...).
 """
@@ -29,9 +31,9 @@ def _rsqrt(x):
     return fma(y, correction(e), y)
 
 
-def _sqrt(x):
+def _sqrt64(x):
     """Square root, correctly rounded: the residual x - s**2 is exact (Markstein, "Computation of elementary functions on the IBM
-    RISC System/6000 processor", 1990). Infinities, zeros and what is nearly 0 go to the processor's instruction."""
+    RISC System/6000 processor", 1990). Infinities and what is nearly 0 go to the processor's instruction."""
     y = root_estimate(x)
     s = x * y
     p = correction(fma(s, y, -1.0))
@@ -40,4 +42,4 @@ def _sqrt(x):
     return settle_root(x, fma(fma(-s, s, x), half, s))
 
 
-sqrt, rsqrt = both(_sqrt), both(_rsqrt)
+sqrt, rsqrt = ByPrecision(None, body64(_sqrt64)), both(_rsqrt)
