@@ -155,8 +155,8 @@ ran:
   br i1 %threaded, label %parted, label %note
 parted:
   %last = sub i64 %count, 1
-  %walk_at = getelementptr ptr, ptr %args, i64 %last
-  %descriptor_object = load ptr, ptr %walk_at
+  %descriptor_at = getelementptr ptr, ptr %args, i64 %last
+  %descriptor_object = load ptr, ptr %descriptor_at
   %descriptor = call ptr @PyLong_AsVoidPtr(ptr %descriptor_object)
   %run = load i64, ptr %descriptor
   %parts_at = getelementptr i64, ptr %descriptor, i64 2

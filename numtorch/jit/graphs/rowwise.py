@@ -171,7 +171,7 @@ class Walks(NamedTuple):
     """What a kernel does.
 
     Attributes:
-        walks: the arguments of each `Walk`.
+        walks: the arguments of each `Pass`.
         single: of each result whether it is one number a row.
     """
 
@@ -252,7 +252,7 @@ def plan_rows(calls: tuple, results: tuple, layouts, outs, shape):
     for out, one in zip(outs, given.single, strict=True):
         if tuple(out.shape) != ((*shape[:-1], 1) if one else tuple(shape)):
             raise ValueError(f"fused: a result along rows of {tuple(shape)} is not of shape {tuple(out.shape)}")
-    walks = tuple([planner.Walk(*walk) for walk in given.walks])
+    walks = tuple([planner.Pass(*walk) for walk in given.walks])
     rows = 1
     for extent in shape[:-1]:
         rows *= extent

@@ -21,7 +21,7 @@ from ...elementtypes import is_complex, itemsize, real_type, same
 from ...intrinsics import local_array, offset
 from ..move.rows import move_alone, vectors
 from ..shared.elements import WORDS, prepare_parts, shares, typed
-from .traversal import BLOCK, HEADER, block_starts, merged, other_starts, plan_walk
+from .traversal import BLOCK, HEADER, block_starts, merged, other_starts, plan_traversal
 
 T = float32
 load = store = same
@@ -417,8 +417,8 @@ def _advanced(kernel_of, writes, words, index_shape, index_strides, sizes, steps
     if rest_other[-1] != 1 and rest[-1] > 1 and index_shape and (other_index[-1] == 1 or other_index[-1] == 0 != rest_x[-1] - 1):
         inner = len(index_shape)                         # the index's dims are the inner ones of the other array, or it is a number
         indices = [(n, step, [*[0] * len(rest), *strides]) for n, step, strides in zip(sizes, steps, index_strides)]
-        return plan_walk(kernel_of, writes, [*rest, *index_shape], [*rest_x, *[0] * inner], [*rest_other, *other_index], (1, 1, 1),
-                     indices, words, wrap)
+        return plan_traversal(kernel_of, writes, [*rest, *index_shape], [*rest_x, *[0] * inner], [*rest_other, *other_index],
+                              (1, 1, 1), indices, words, wrap)
     run = (rest[-1], rest_x[-1], rest_other[-1]) if rest[-1] != 1 else (1, 1, 1)
     # In the order of x's memory: a row of all matrices before the next takes half as long again.
     before = [d for d in range(len(rest) - 1) if abs(rest_x[d]) > max(map(abs, steps))]
@@ -429,8 +429,8 @@ def _advanced(kernel_of, writes, words, index_shape, index_strides, sizes, steps
 
     still = [0] * len(index_shape)
     indices = [(n, step, nested([0] * len(rest), strides)) for n, step, strides in zip(sizes, steps, index_strides)]
-    return plan_walk(kernel_of, writes, nested(rest, index_shape), nested(rest_x, still), nested(rest_other, other_index), run,
-                     indices, words, wrap)
+    return plan_traversal(kernel_of, writes, nested(rest, index_shape), nested(rest_x, still), nested(rest_other, other_index), run,
+                          indices, words, wrap)
 
 
 def _along(kernel_of, writes, words, dim, x_shape, x_strides, count, index_stride, other_strides):
@@ -441,7 +441,7 @@ def _along(kernel_of, writes, words, dim, x_shape, x_strides, count, index_strid
     run = (after[-1], after_x[-1], after_other[-1]) if after[-1] != 1 else (1, 1, 1)
     positions = [*x_shape[:dim], count, *after[:-1]]
     index = (x_shape[dim], x_strides[dim], [*[0] * dim, index_stride, *[0] * (len(after) - 1)])
-    return plan_walk(kernel_of, writes, positions, [*x_strides[:dim], 0, *after_x[:-1]],
+    return plan_traversal(kernel_of, writes, positions, [*x_strides[:dim], 0, *after_x[:-1]],
                  [*other_strides[:dim + 1], *after_other[:-1]], run, [index], words)
 
 
@@ -474,8 +474,8 @@ def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dty
     parts = shares(width, work, 20_000, multiple=32)      # columns: each thread sees all the indices
     header = [0, count, 1, 1]
     entry = rows, -rows if wrap else 0, width, 1
-    rows_of_walk = [[*header, stop - start, 1, 1, max(1, count), 0, width, *entry] for start, stop in parts]
-    return prepare_parts(kernel, rows_of_walk, [(start * size, 0, 0, start * size, 0) for start, _ in parts], work)
+    descriptors = [[*header, stop - start, 1, 1, max(1, count), 0, width, *entry] for start, stop in parts]
+    return prepare_parts(kernel, descriptors, [(start * size, 0, 0, start * size, 0) for start, _ in parts], work)
 
 
 def plan_gather(size: int, dim: int, x_shape, x_strides, index_shape, index_strides, out_strides, index_dtype="int64"):
@@ -499,4 +499,4 @@ def plan_scatter(dtype: str, dim: int, x_shape, x_strides, index_shape, index_st
 def _gathered(kernel_of, writes, words, dim, x_shape, x_strides, index_shape, index_strides, other_strides):
     base = [0 if d == dim else stride for d, stride in enumerate(x_strides)]
     index = (x_shape[dim], x_strides[dim], list(index_strides))
-    return plan_walk(kernel_of, writes, index_shape, base, other_strides, (1, 1, 1), [index], words, wrap=False)
+    return plan_traversal(kernel_of, writes, index_shape, base, other_strides, (1, 1, 1), [index], words, wrap=False)

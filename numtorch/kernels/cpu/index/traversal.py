@@ -109,7 +109,7 @@ def merged(sizes, columns):
     return [n for n, _ in merged], [list(column) for column in zip(*(strides for _, strides in merged))]
 
 
-def plan_walk(kernel_of, writes, sizes, x_strides, other_strides, run, indices, words, wrap=True):
+def plan_traversal(kernel_of, writes, sizes, x_strides, other_strides, run, indices, words, wrap=True):
     """kernel_of: gives the kernel of a form. indices: (size, step, strides over `sizes`) an index array.
     run: (length, stride in x, stride in other). wrap: whether negative indices count from the end."""
     sizes, x_strides, other_strides = list(sizes), list(x_strides), list(other_strides)

@@ -162,15 +162,15 @@ def _plan(dtype, rows, others, features, batches, p, every_two, columns):
     tail = (1, others) if columns else (features, 1)
     if batches > 1:
         edges, size = [batches * part // parts for part in range(parts + 1)], itemsize(dtype)
-        walks = [(0, rows, others, features, bits, stop - start, *tail) for start, stop in zip(edges, edges[1:])]
+        descriptors = [(0, rows, others, features, bits, stop - start, *tail) for start, stop in zip(edges, edges[1:])]
         starts = [tuple(start * n * size for n in (rows * features, others * features, rows * others)) for start in edges[:-1]]
-        return prepare_parts(kernel, walks, starts, work)
+        return prepare_parts(kernel, descriptors, starts, work)
     shares = [part / parts for part in range(parts + 1)]
     if every_two:                                        # the first rows have the most others
         shares = [1 - (1 - share) ** 0.5 for share in shares]
     edges = [int(rows * share) for share in shares]
-    walks = [(start, stop - start, others, features, bits, 1, *tail) for start, stop in zip(edges, edges[1:])]
-    return prepare_parts(kernel, walks, [(0, 0, 0)] * parts, work)
+    descriptors = [(start, stop - start, others, features, bits, 1, *tail) for start, stop in zip(edges, edges[1:])]
+    return prepare_parts(kernel, descriptors, [(0, 0, 0)] * parts, work)
 
 
 _SLOPES = {1.0: (whole_share, direction), 2.0: (share, slope), np.inf: (whole_share, direction_of_largest)}
@@ -183,8 +183,8 @@ def plan_slopes_of_every_two(dtype: str, rows: int, features: int, p: float):
     work, bits = rows * rows * (features + 8), struct.unpack("<q", struct.pack("<d", p))[0]
     parts = max(1, min(get_num_threads(), work // GRAIN, rows))
     edges = [rows * part // parts for part in range(parts + 1)]
-    walks = [(start, stop - start, rows, features, bits) for start, stop in zip(edges, edges[1:])]
-    return prepare_parts(kernel, walks, [(0,) * 4] * parts, work)
+    descriptors = [(start, stop - start, rows, features, bits) for start, stop in zip(edges, edges[1:])]
+    return prepare_parts(kernel, descriptors, [(0,) * 4] * parts, work)
 
 
 def plan_pairs(dtype: str, rows: int, others: int, features: int, batches: int, p: float, columns: bool = False):

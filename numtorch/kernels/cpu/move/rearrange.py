@@ -191,9 +191,9 @@ def plan_join(size: int, pieces):
             before += rows * width
         parts.append(part)
     longest = max(len(part) for part in parts)
-    walks = [[len(part) // PIECE, _rows_in_turns(part, lanes(size)) if abreast else 0, *part, *[0] * (longest - len(part))]
+    descriptors = [[len(part) // PIECE, _rows_in_turns(part, lanes(size)) if abreast else 0, *part, *[0] * (longest - len(part))]
              for part in parts]
-    return prepare_parts(kernel, walks, [(0, 0)] * len(walks), total)
+    return prepare_parts(kernel, descriptors, [(0, 0)] * len(descriptors), total)
 
 
 def _rows_in_turns(pieces, width):
@@ -211,8 +211,8 @@ def plan_roll(size: int, rows: int, n: int, shift: int):
     words = 2 if size == 16 else 1
     kernel = typed(roll_rows, WORDS[min(size, 8)], ("element*", "element*", "int64*"), **vectors(size))
     parts = shares(rows, rows * n * size * 2, LEAST_BYTES)
-    walks = [(start, stop, n * words, shift * words) for start, stop in parts]
-    return prepare_parts(kernel, walks, [(0, 0)] * len(parts), rows * n)
+    descriptors = [(start, stop, n * words, shift * words) for start, stop in parts]
+    return prepare_parts(kernel, descriptors, [(0, 0)] * len(parts), rows * n)
 
 
 def plan_triangle(size: int, matrices: int, rows: int, columns: int, diagonal: int, upper: bool):

@@ -120,11 +120,11 @@ def _plan_rows(size, extents, steps):
     kernel = _rows_moved(size, abs(step), backward, 0 if n >= width else width if n > width // 4 else width // 4)
     if rows < 4 * get_num_threads() and n >= 1024:       # few long rows are cut
         parts = [(start * 64, stop * 64 if stop < n // 64 else n) for start, stop in shares(n // 64, work, LEAST_BYTES)]
-        walks = [(0, rows, stop - start, 1 - stop if backward else start * step, *outer) for start, stop in parts]
-        return prepare_parts(kernel, walks, [(0, start * size) for start, _ in parts], work)
+        descriptors = [(0, rows, stop - start, 1 - stop if backward else start * step, *outer) for start, stop in parts]
+        return prepare_parts(kernel, descriptors, [(0, start * size) for start, _ in parts], work)
     parts = shares(rows, max(work, rows * 64), LEAST_BYTES)
-    walks = [(start, stop, n, 1 - n if backward else 0, *outer) for start, stop in parts]
-    return prepare_parts(kernel, walks, [(0, 0)] * len(parts), work)
+    descriptors = [(start, stop, n, 1 - n if backward else 0, *outer) for start, stop in parts]
+    return prepare_parts(kernel, descriptors, [(0, 0)] * len(parts), work)
 
 
 def _rows_moved(size, step, backward, short):

@@ -28,7 +28,7 @@ BLOCK = 256
 
 
 @functools.cache
-def _walk_of(states, coefficients):
+def _loop_of(states, coefficients):
     """The kernel's function for a formula with so many states and coefficients of its own.
 
     descriptor: first row, stop row, first element of the first row, stop element of the last row. LLVM checks whether what a loop
@@ -90,6 +90,6 @@ def plan_step(formula, states: int, coefficients: int, dtype: str, numels):
     decay and shrink, and the formula's own.
     """
     names: dict = dict(W=element_type(dtype).type, formula=ScalarBody(formula, compute_type(dtype)))
-    kernel = typed(_walk_of(states, coefficients), dtype, ("int64*", "float64*", "int64*"), **names)
+    kernel = typed(_loop_of(states, coefficients), dtype, ("int64*", "float64*", "int64*"), **names)
     rows = table_parts(list(numels))
     return prepare_parts(kernel, rows, [(0, 0)] * len(rows), sum(numels))

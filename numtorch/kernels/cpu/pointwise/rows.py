@@ -1,8 +1,8 @@
-"""Formulas around sums, norms and extremes of rows: a row is read once into the first cache, and walked there as often as needed.
+"""Formulas around sums, norms and extremes of rows: a row is read once into the first cache, and gone over there in passes.
 
-A kernel is a list of walks (`Walk`). Each computes a formula for every element of a row, and stores, keeps or folds what that
+A kernel is a list of passes (`Pass`). Each computes a formula for every element of a row, and stores, keeps or folds what that
 gives; then a formula of the folded numbers may follow. Softmax is three: a maximum; exponentials, kept, and their sum; their
-products with one over it. What a walk keeps for a later one is in buffers on the stack, so rows are `LONGEST` at most.
+products with one over it. What a pass keeps for a later one is in buffers on the stack, so rows are `LONGEST` at most.
 
 Sums are taken of `PIECE` elements at a time in the compute type, and of these in float64.
 """
@@ -27,8 +27,8 @@ HEADER = 2                                               # rows, elements of a r
 GRAIN = 16_000                                           # elements, times cost, that make a thread worth waking
 
 
-class Walk(NamedTuple):
-    """One walk along a row.
+class Pass(NamedTuple):
+    """One pass over a row.
 
     Attributes:
         body: the formula of an element; it gives one number, or a tuple; None where there is nothing to compute.
@@ -50,11 +50,11 @@ class Walk(NamedTuple):
 
 
 @functools.cache
-def _source(walks, inputs, single, results, buffers):
+def _source(passes, inputs, single, results, buffers):
     """The kernel's source.
 
     Args:
-        walks: (operands, targets, rest operands, rest targets) of each.
+        passes: (operands, targets, rest operands, rest targets) of each.
         inputs: dtype names.
         single: for each input whether it has one number a row.
         results: how many.
@@ -76,7 +76,7 @@ def _source(walks, inputs, single, results, buffers):
         if kind == "x":
             return f"s{k}" if single[k] else loaded(k, "i")
         return f"{name}[i]" if kind == "b" else name
-    for number, (operands, targets, rest_operands, rest_targets) in enumerate(walks):
+    for number, (operands, targets, rest_operands, rest_targets) in enumerate(passes):
         if targets:
             lines += _loop(number, [operand(name) for name in operands], targets)
         if rest_targets:
@@ -118,12 +118,12 @@ _NAMES = dict(CONVERSION_NAMES, offset=offset, local_array=local_array, order_of
               nan=np.nan, W=np.float64, int64=np.int64, select=select, sqrt=sqrt)
 
 
-def plan_rows(walks: tuple, inputs: tuple, results: int, dtype: str, rows: int, n: int, steps: tuple, single: tuple,
+def plan_rows(passes: tuple, inputs: tuple, results: int, dtype: str, rows: int, n: int, steps: tuple, single: tuple,
               cost: float = 1.0) -> Prepared:
-    """Prepare walks along rows, called with the addresses of inputs and results.
+    """Prepare passes over rows, called with the addresses of inputs and results.
 
     Args:
-        walks: what is done with each row.
+        passes: what is done with each row.
         inputs: dtype names, of `dtype` and "bool".
         results: how many there are, all of `dtype`.
         dtype: float32 or float64.
@@ -134,11 +134,11 @@ def plan_rows(walks: tuple, inputs: tuple, results: int, dtype: str, rows: int, 
         cost: work of an element relative to an addition.
     """
     names = dict(_NAMES, T=scalar_type(dtype))
-    for number, walk in enumerate(walks):
-        names[f"each{number}"], names[f"rest{number}"] = walk.body, walk.rest
-    buffers = len({t for walk in walks for outputs in walk.targets for t in outputs if t[0] == "b"})
+    for number, each in enumerate(passes):
+        names[f"each{number}"], names[f"rest{number}"] = each.body, each.rest
+    buffers = len({t for each in passes for outputs in each.targets for t in outputs if t[0] == "b"})
     scope = {name: value for name, value in names.items() if value is not None}
-    shown = tuple([(w.operands, w.targets, w.rest_operands, w.rest_targets) for w in walks])
+    shown = tuple([(p.operands, p.targets, p.rest_operands, p.rest_targets) for p in passes])
     source = _source(shown, inputs, single, results, buffers)
     exec(compile(source, "<row kernel>", "exec"), scope)
     kernel = scope.pop("kernel")                         # a function among the names it sees would wait for the garbage collector

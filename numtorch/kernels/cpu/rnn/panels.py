@@ -109,8 +109,8 @@ def plan_transposed(dtype: str, rows: int, columns: int):
     tile, item = host_tile(itemsize(dtype)), itemsize(dtype)
     kernel = typed(transpose_rows, dtype, ("element*", "element*", "int64*"), W=tile.width)
     parts = shares(columns, rows * columns, GRAIN, tile.width)
-    walks = [(rows, stop - start, columns) for start, stop in parts]
-    return prepare_parts(kernel, walks, [(start * item, start * rows * item) for start, _ in parts], rows * columns)
+    descriptors = [(rows, stop - start, columns) for start, stop in parts]
+    return prepare_parts(kernel, descriptors, [(start * item, start * rows * item) for start, _ in parts], rows * columns)
 
 
 def plan_panels(dtype: str, depth: int, columns: int, strides):
@@ -142,8 +142,8 @@ def plan_product(dtype: str, rows: int, columns: int, depth: int, further: bool 
                    W=tile.width, MASKED=int(tile.masked))
     flags, item = ACCUMULATE * further | COLUMN_BIAS * bias, itemsize(dtype)
     parts = shares(columns, rows * columns * depth, PRODUCT_GRAIN, tile.columns) if threaded else [(0, columns)]
-    walks = [(rows, stop - start, depth, flags, columns) for start, stop in parts]
-    return prepare(kernel, walks, [(0, start * depth * item, start * item, start * item * bias, 0) for start, _ in parts])
+    descriptors = [(rows, stop - start, depth, flags, columns) for start, stop in parts]
+    return prepare(kernel, descriptors, [(0, start * depth * item, start * item, start * item * bias, 0) for start, _ in parts])
 
 
 def pays_to_pack(dtype: str, sizes) -> bool:

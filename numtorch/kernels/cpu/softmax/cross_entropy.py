@@ -322,7 +322,7 @@ def loss_total(losses, weights, total, divisor, descriptor):
 
 
 # ---------------------------------------------------------------- planners
-def _class_walk(part, classes, size, ignored, weighted, smoothing, grad_step, divided):
+def _class_descriptor(part, classes, size, ignored, weighted, smoothing, grad_step, divided):
     image, images, column, columns = part
     return (images, classes, columns, ignored, image * size + column, int(weighted), bits(smoothing), grad_step, int(divided), size)
 
@@ -340,7 +340,7 @@ def plan_class_loss(dtype: str, batch: int, classes: int, size: int, ignored: in
     rows, offsets = [], []
     for part in image_shares(batch, size, work, GRAIN):
         image, _, column, _ = part
-        rows.append(_class_walk(part, classes, size, ignored, weighted, smoothing, 0, False))
+        rows.append(_class_descriptor(part, classes, size, ignored, weighted, smoothing, 0, False))
         position = image * size + column
         offsets.append(((image * classes * size + column) * itself, position * 8, 0, position * itself, position * own,
                         (2 * image * size + column) * own, 0))
@@ -360,7 +360,7 @@ def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignore
     rows, offsets = [], []
     for part in image_shares(batch, size, work, GRAIN):
         image, _, column, _ = part
-        rows.append(_class_walk(part, classes, size, ignored, weighted, smoothing, int(each), divided))
+        rows.append(_class_descriptor(part, classes, size, ignored, weighted, smoothing, int(each), divided))
         position, scores = image * size + column, (image * classes * size + column) * itself
         offsets.append((scores, (2 * image * size + column) * own, position * 8, 0, position * itself * each, 0, scores))
     return prepare_parts(kernel, rows, offsets, work)
@@ -371,10 +371,10 @@ def plan_probability_loss(dtype: str, rows: int, classes: int, weighted: bool, s
     kernel = typed(probability_loss_rows, dtype, ("element*",) * 4 + ("compute*", "int64*"))
     work, itself = rows * classes, itemsize(dtype)
     parts = shares(rows, work, GRAIN)
-    walks = [(stop - start, classes, int(weighted), bits(smoothing), 0, 0) for start, stop in parts]
+    descriptors = [(stop - start, classes, int(weighted), bits(smoothing), 0, 0) for start, stop in parts]
     offsets = [(start * classes * itself, start * classes * itself, 0, start * itself, 3 * start * wide(dtype))
                for start, _ in parts]
-    return prepare_parts(kernel, walks, offsets, work)
+    return prepare_parts(kernel, descriptors, offsets, work)
 
 
 def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bool, smoothing: float, each: bool,
@@ -383,16 +383,16 @@ def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bo
     kernel = typed(probability_loss_grad_rows, dtype, ("element*", "compute*") + ("element*",) * 4 + ("int64*",))
     work, itself = rows * classes, itemsize(dtype)
     parts = shares(rows, work, GRAIN)
-    walks = [(stop - start, classes, int(weighted), bits(smoothing), int(each), bits(divisor)) for start, stop in parts]
+    descriptors = [(stop - start, classes, int(weighted), bits(smoothing), int(each), bits(divisor)) for start, stop in parts]
     offsets = [(start * classes * itself, 3 * start * wide(dtype), start * classes * itself, 0, start * itself * each,
                 start * classes * itself) for start, _ in parts]
-    return prepare_parts(kernel, walks, offsets, work)
+    return prepare_parts(kernel, descriptors, offsets, work)
 
 
 def plan_likelihood_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool):
     """Negative log likelihood. Addresses: log-probabilities, target, weight, losses, weights, status as for `plan_class_loss`."""
     kernel = typed(likelihood_losses, dtype, ("element*", "int64*", "element*", "element*", "compute*", "int64*", "int64*"))
-    descriptor = _class_walk((0, batch, 0, size), classes, size, ignored, weighted, 0.0, 0, False)
+    descriptor = _class_descriptor((0, batch, 0, size), classes, size, ignored, weighted, 0.0, 0, False)
     return prepare_parts(kernel, [descriptor], None, batch * size)
 
 
@@ -403,7 +403,7 @@ def plan_likelihood_grad(dtype: str, batch: int, classes: int, size: int, ignore
     rows, offsets = [], []
     for start, stop in shares(batch, work, 8 * GRAIN):
         part = (start, stop - start, 0, size)
-        rows.append(_class_walk(part, classes, size, ignored, weighted, 0.0, int(each), divided))
+        rows.append(_class_descriptor(part, classes, size, ignored, weighted, 0.0, int(each), divided))
         offsets.append((start * size * 8, 0, start * size * itself * each, 0, start * classes * size * itself))
     return prepare_parts(kernel, rows, offsets, work)
 

@@ -131,7 +131,7 @@ def ctc_loss_grad(log_probs, targets, starts, lengths, times, losses, alpha, sta
 
 
 # ---------------------------------------------------------------- planners
-def _walks(batch, steps, classes, width, blank, zero_infinity):
+def _descriptors(batch, steps, classes, width, blank, zero_infinity):
     """A part's descriptor, with its first sequence."""
     return [((stop - start, batch, steps, classes, width, blank, zero_infinity), start)
             for start, stop in shares(batch, batch * steps * width, GRAIN)]
@@ -146,7 +146,7 @@ def plan_ctc_loss(dtype: str, batch: int, steps: int, classes: int, width: int, 
     """
     kernel = typed(ctc_loss, dtype, ("element*", *("int64*",) * 4, "element*", "element*", "int64*", "element*", "int64*"))
     size = itemsize(dtype)
-    parts = _walks(batch, steps, classes, width, blank, 0)
+    parts = _descriptors(batch, steps, classes, width, blank, 0)
     offsets = [(n * classes * size, 0, n * 8, n * 8, n * 8, n * size, n * steps * width * size, n * width * 8, n * width * size)
                for _, n in parts]
     return prepare_parts(kernel, [descriptor for descriptor, _ in parts], offsets, batch * steps * width * 20)
@@ -157,7 +157,7 @@ def plan_ctc_loss_grad(dtype: str, batch: int, steps: int, classes: int, width: 
     kernel = typed(ctc_loss_grad, dtype, ("element*", *("int64*",) * 4, "element*", "element*", "int64*", *("element*",) * 4,
                                           "int64*"))
     size = itemsize(dtype)
-    parts = _walks(batch, steps, classes, width, blank, int(zero_infinity))
+    parts = _descriptors(batch, steps, classes, width, blank, int(zero_infinity))
     offsets = [(n * classes * size, 0, n * 8, n * 8, n * 8, n * size, n * steps * width * size, n * width * 8, n * width * size,
                 2 * n * width * size, n * size, n * classes * size) for _, n in parts]
     return prepare_parts(kernel, [descriptor for descriptor, _ in parts], offsets, batch * steps * width * 20)
