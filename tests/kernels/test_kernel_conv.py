@@ -128,7 +128,7 @@ CASES = [
     ((6, 20, 12, 12), (50, 5, 5), (1, 1), (0, 0), (1, 1), 1),                            # gradients that would multiply padding
     ((3, 6, 13, 21), (34, 3, 4), (1, 1), (0, 1), (2, 3), 2),
     ((1, 3, 9, 9), (20, 2, 9), (1, 1), (3, 0), (1, 1), 1),
-    ((2, 2, 5, 6, 6), (32, 2, 3, 3), (1, 1, 1), (0, 0, 0), (2, 1, 1), 1),
+    ((2, 2, 5, 6, 6), (40, 2, 3, 3), (1, 1, 1), (0, 0, 0), (2, 1, 1), 1),
     ((2, 4, 11, 41), (4, 3, 3), (2, 2), (1, 1), (1, 1), 4),                              # two phases at a time
     ((1, 3, 10, 2), (3, 3, 3), (2, 2), (1, 1), (1, 1), 3),
     ((1, 3, 6, 1), (3, 3, 3), (2, 2), (1, 1), (1, 1), 3),
@@ -137,9 +137,9 @@ CASES = [
     ((2, 5, 150), (40, 5), (1,), (2,), (1,), 1),
     ((2, 6, 77), (6, 3), (2,), (4,), (3,), 6),
     ((2, 30, 40), (31, 4), (1,), (0,), (2,), 1),
-    ((1, 3, 50, 52), (16, 7, 7), (2, 1), (3, 2), (1, 1), 1),                             # taps' places in two blocks: of lines,
-    ((1, 2, 6, 31, 30), (16, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),              # of planes,
-    ((1, 1, 60001), (16, 4), (2,), (1,), (1,), 1),                                       # and of columns
+    ((1, 3, 50, 52), (60, 7, 7), (2, 1), (3, 2), (1, 1), 1),                             # taps' places in two blocks: of lines,
+    ((1, 2, 6, 31, 30), (40, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),              # of planes,
+    ((1, 1, 60001), (20, 4), (2,), (1,), (1,), 1),                                       # and of columns
     ((3, 5, 81), (256, 3), (2,), (1,), (1,), 1),
     ((2, 300, 9, 7), (257, 3, 3), (2, 3), (1, 0), (1, 1), 1),
     ((2, 5, 9, 8), (7, 2, 2), (2, 2), (0, 0), (1, 1), 1),
@@ -372,3 +372,16 @@ def test_families_say_how_efficient_they_are_as_a_share(monkeypatch):
                 unfold.efficiency_of_weight("float32", shape)]
     few, many = efficiencies(2, 16, 16, 14, 3), efficiencies(16, 256, 256, 32, 3)
     assert all(0 <= a < b <= 1.04 for a, b in zip(few, many)), (few, many)
+
+
+@pytest.mark.parametrize("dims, stride, channels, features, expected", [
+    (2, 1, 1, 16, True), (2, 1, 3, 16, False), (2, 1, 3, 32, True), (2, 2, 3, 32, False), (2, 2, 3, 64, True), (2, 2, 4, 64, False),
+    (3, 1, 1, 16, False), (3, 1, 1, 32, True), (3, 2, 2, 32, False), (3, 2, 2, 64, True), (2, 1, 5, 512, False)])
+def test_gradients_for_few_channels_are_products_where_features_are_many(monkeypatch, dims, stride, channels, features, expected):
+    """What every tap adds is written, and added up, once for all features: windows, which do neither, are faster where these are few,
+    but need an image for each thread."""
+    shape = windows.geometry((4, channels, *[16] * dims), (features, channels, *[3] * dims), (stride,) * dims, (1,) * dims, (1,) * dims, 1)
+    monkeypatch.setattr(threads, "get_num_threads", lambda: 4)
+    assert unfold.pays_input_grad(shape) == expected
+    monkeypatch.setattr(threads, "get_num_threads", lambda: 5)
+    assert unfold.pays_input_grad(shape) == (channels < 5)

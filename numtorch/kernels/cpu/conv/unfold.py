@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, int64
 
+from ... import threads
 from ...families.windows import end_inside, first_inside
 from ...intrinsics import as_pointer, local_array, offset
 from ...program import sequence
@@ -254,14 +255,17 @@ def pays_forward(dtype, shape):
 
 
 def pays_input_grad(shape):
-    """Of few channels, for which tiles have few rows. Of strides also where a weight that others transpose serves few places."""
+    """Of few channels, for which tiles have few rows: where enough features share what is added up of each tap, twice as many of
+    strides and volumes, and else windows are faster, of which a thread takes whole images. Of strides also where a weight that
+    others transpose serves few places."""
     if not suits(shape):
         return False
     places = shape.images * shape.places
     if cuts_pairs(shape):
         return shape.features >= LEAST_FEATURES
     if shape.channels <= FEW_CHANNELS:
-        return shape.features >= 16 and places >= 32
+        features = (20 if max(shape.stride) > 1 or shape.out[0] > 1 else 10) * shape.channels
+        return places >= 32 and shape.features >= (16 if shape.images < threads.get_num_threads() else max(16, features))
     flat = shape.out[0] == shape.out[1] == 1
     if flat and shape.stride[2] == 1:
         return shape.features >= 128 and places <= 100
