@@ -212,7 +212,7 @@ CANNOT_SAVE = ("Inference tensors cannot be saved for backward. Please do not us
 
 
 class _Inferring(list):
-    """An element for each `inference_mode` and capture that some thread is in."""
+    """An element for each `inference_mode`, capture, `vmap` and `TorchFunctionMode` that some thread is in."""
 
     def __reduce__(self):
         return "inferring"                               # by reference: a pickled function looks at those of the process
@@ -251,18 +251,19 @@ def made_in_mode(storage: Storage, ring: Ring | None = None) -> Storage:
         return mode.memory.take(storage)
     if not mode.inference or storage.inference:
         return storage
-    if ring is not None and ring.capacity:
-        if ring.twin is None:
-            allocate = ring.allocate                     # not the ring itself, which would be kept by what it keeps
-            ring.twin = _new_ring(ring.nbytes, lambda nbytes: _unversion(allocate(nbytes)), ring.capacity)
-        return take(ring.twin)
-    return _unversion(storage)
+    return take(inference_ring(ring)) if ring is not None and ring.capacity else _unversion(storage)
+
+
+def inference_ring(ring: Ring) -> Ring:
+    """The ring that hands out as much in inference mode."""
+    if ring.twin is None:
+        allocate = ring.allocate                         # not the ring itself, which would be kept by what it keeps
+        ring.twin = _new_ring(ring.nbytes, lambda nbytes: _unversion(allocate(nbytes)), ring.capacity)
+    return ring.twin
 
 
 def _unversion(storage):
-    kind = _UNVERSIONED.get(type(storage))
-    if kind is not None:
-        storage.__class__ = kind
+    storage.__class__ = _UNVERSIONED.get(type(storage), type(storage))
     return storage
 
 

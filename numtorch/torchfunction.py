@@ -17,6 +17,7 @@ import threading
 import types as pytypes
 
 from .interposition import Interposer, operations, public_functions, with_constants
+from .storage import inferring
 from .tensor import Tensor, alias
 
 
@@ -146,10 +147,12 @@ class TorchFunctionMode:
     def __enter__(self):
         install()
         _state.modes.append(self)
+        inferring.append(None)                           # replays that look at nothing else do not run
         return self
 
     def __exit__(self, *exception):
         _state.modes.pop()
+        inferring.pop()
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError

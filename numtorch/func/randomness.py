@@ -14,6 +14,7 @@ from ..ops.core.generator import Generator, get_rng_state, set_rng_state
 from ..ops.core.primitive import Draw, PlanTable, registry
 from ..ops.nn import dropout as dropouts
 from ..ops.shape.join import stack
+from ..storage import inferring
 
 _ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
           "flags on vmap or perform the randomness operation out of vmap")
@@ -121,6 +122,7 @@ def allowed():
 def enter(level) -> None:
     """A map begins to run in this thread."""
     _thread.levels.append(level)
+    inferring.append(None)                               # replays that look at nothing else do not run
     with _lock:
         _maps[0] += 1
         Generator._claim, _RANDOM.execute, _RANDOM.plans, Draw.draw = _asking, _draw_for_all, _no_plans, _draw_at_samples
@@ -130,6 +132,7 @@ def enter(level) -> None:
 def leave(level) -> None:
     """It has ended."""
     _thread.levels.remove(level)
+    inferring.pop()
     with _lock:
         _maps[0] -= 1
         if not _maps[0]:

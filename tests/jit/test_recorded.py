@@ -185,15 +185,148 @@ def test_gradients_of_gradients():
         x = torch.randn(5, 4)
         torch.testing.assert_close(penalty(compiled, x), penalty(net, x))
     assert recording_of(compiled).programs
-    drawing = torch.compile(lambda x: F.dropout(x * x, 0.5), mode="replay")
-    for _ in range(6):
-        x = torch.randn(3).requires_grad_()
-        out = drawing(x).sum()
-    assert recording_of(drawing).programs
-    slope, = torch.autograd.grad(out, x, create_graph=True)
-    assert torch.equal(slope != 0, slope == 4 * x.detach())          # `func.grad` asks for it so
+
+
+def _draws(x, y, held):
+    return F.dropout(x * x, 0.5) * F.dropout(y, 0.3) * F.alpha_dropout(x, 0.2, True)
+
+
+def _writes_to_state(x, y, held):
+    held.add_(x.detach())
+    return x * x * y
+
+
+def _writes_to_arguments(x, y, held):
+    y.mul_(x.detach())
+    return x * y * x
+
+
+def _reads_what_it_writes(x, y, held):
+    before = (held + x).sin() * x
+    held.copy_(y)
+    return before * F.dropout(x, 0.3)
+
+
+def _leaves_a_part_out(x, y, held):
+    with torch.no_grad():
+        factor = x * y
+    return (x * factor).sin() * x.detach()
+
+
+def _of_several(x, y, held):
+    held.mul_(2)
+    return x * x * held, (x * y).exp(), [F.dropout(x, 0.5) * x]
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+@pytest.mark.parametrize("function", [_draws, _writes_to_state, _writes_to_arguments, _reads_what_it_writes, _leaves_a_part_out,
+                                      _of_several])
+def test_gradients_of_gradients_of_calls_that_draw_or_write(function, mode):
+    """Draws are made again from where the streams were, nothing is written twice, and the third gradient is right, too."""
+    def results(call):
+        torch.manual_seed(0)
+        held, found = torch.linspace(0.5, 1.5, 3), []
+        for i in range(8):
+            x, y = torch.randn(3).requires_grad_(), torch.randn(3)
+            result = call(x, y, held)
+            total = sum(each.sum() for each in (result if type(result) is tuple else (result,)) for each in (
+                each if type(each) is list else [each]))
+            one, = torch.autograd.grad(total, x, create_graph=True)
+            two, = torch.autograd.grad(one.square().sum(), x, create_graph=True)
+            three, = torch.autograd.grad(two.sum(), x)
+            found += [total, one, two, three, held.clone(), y, torch.rand(2)]
+            if call is not function:
+                for kind in call._kinds.values():
+                    if kind.recording and kind.recording.pending and kind.recording.pending[1]:
+                        kind.recording.pending[1].join()
+        return [each.detach() for each in found]
+    compiled = torch.compile(function, mode=mode)
+    for found, wanted in zip(results(compiled), results(function), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+    program, = recording_of(compiled).programs
+    assert program.repetition is not None
+
+
+def test_gradients_of_gradients_after_what_was_read_has_changed():
+    """Python may have changed meanwhile; a tensor that was read may not, as in eager calls that save it."""
+    weight, factor = torch.randn(3).requires_grad_(), [2.0]
+    compiled = torch.compile(lambda x: (x * weight * factor[0]).tanh(), mode="replay")
+    x = torch.randn(3).requires_grad_()
+    settle(lambda: compiled(x).sum().backward(), compiled)
+    wanted, = torch.autograd.grad((x * weight * 2).tanh().sum(), x, create_graph=True)
+    out = compiled(x).sum()
+    factor[0] = 3.0
+    found, = torch.autograd.grad(out, x, create_graph=True)
+    torch.testing.assert_close(torch.autograd.grad(found.sum(), weight), torch.autograd.grad(wanted.sum(), weight))
+    factor[0] = 2.0
+    out = compiled(x).sum()
+    weight.detach().add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(out, x, create_graph=True)
+    shifted = torch.compile(lambda x: x + weight, mode="replay")
+    settle(lambda: shifted(x).sum().backward(), shifted)
+    out = shifted(x).sum()
+    weight.detach().add_(1)
+    slope, = torch.autograd.grad(out, x, create_graph=True)          # `func.grad` asks for it so
+    assert torch.equal(slope, torch.ones(3))
     with pytest.raises(RuntimeError, match="call the function without compile"):
-        torch.autograd.grad(slope.square().sum(), x)
+        torch.autograd.grad(slope.sum(), x)
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+@pytest.mark.parametrize("second", [False, True])
+def test_hooks_of_arguments_see_each_gradient_once(second, mode):
+    """Not those by which programs are made and compared, nor those within a gradient that is recorded."""
+    def results(call):
+        torch.manual_seed(0)
+        seen: list = []
+        leaf = torch.randn(3).requires_grad_()
+        leaf.register_hook(lambda grad: (seen.append(2), grad * 3)[1])
+        for _ in range(8):
+            middle = leaf * 2
+            middle.retain_grad()
+            middle.grad_fn.register_prehook(lambda grads, seen=seen: seen.append(1))
+            middle.register_hook(lambda grad, seen=seen: (seen.append(3), grad * 5)[1])
+            grad, = torch.autograd.grad(call(middle).sum(), leaf, retain_graph=True, create_graph=second)
+            (grad.sum() if second else call(middle).sum()).backward()
+            seen += [grad.detach().clone(), leaf.grad.clone(), middle.grad.clone()]
+            for kind in getattr(call, "_kinds", {}).values():
+                if kind.recording and kind.recording.pending and kind.recording.pending[1]:
+                    kind.recording.pending[1].join()
+        return seen
+
+    def function(x):
+        return x.sin() * x
+    compiled = torch.compile(function, mode=mode)
+    for found, wanted in zip(results(compiled), results(function), strict=True):
+        if isinstance(wanted, int):
+            assert found == wanted
+        else:
+            torch.testing.assert_close(found, wanted)
+    assert recording_of(compiled).programs
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+def test_numbers_that_a_trace_would_freeze_are_drawn(mode):
+    """Also where results are equal by chance as programs are compared, as when dropout leaves nothing."""
+    def function(x):
+        return F.dropout(x * x, 0.9) * torch.rand(2)
+
+    def results(call):
+        torch.manual_seed(0)
+        return [each for _ in range(30) for each in (call(torch.ones(2).requires_grad_()), torch.rand(2))]
+    assert all(map(same, results(torch.compile(function, mode=mode)), results(function)))
+
+
+def test_what_compiles_kernels_in_its_first_call_is_recorded():
+    """Code of the compiler runs in the first call then, and refers to what none may refer to."""
+    @torch.pointwise
+    def bent(x):
+        return x / (1.0 + x * x)
+    compiled = torch.compile(lambda x: bent(x) * x, mode="replay")
+    x = torch.randn(3).requires_grad_()
+    settle(lambda: compiled(x).sum().backward(), compiled)
+    assert recording_of(compiled).programs, recording_of(compiled).reason
 
 
 @pytest.mark.parametrize("first", ["alone", "dependent"])

@@ -9,6 +9,7 @@ steps      what optimisers and random streams do at each replay
 steady     what a replay need not find out again
 unchanged  whether Python, tensors and hooks are as they were when a call was captured
 capture    the call, watched: what it launches, and what keeps it from being replayed
+results    what a call returns, such that a replay can return it
 replay     the program made of it, and its runs
 snapshots  what a call may change, kept and put back
 quick      a call where nothing has changed since the last one

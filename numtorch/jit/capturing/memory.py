@@ -9,7 +9,7 @@ from typing import Any
 
 from ...devices import cpu
 from ...finalisers import LAST
-from ...storage import ALIGNMENT, Storage, _new_block
+from ...storage import ALIGNMENT, Storage, _new_block, _unversioned, mode
 
 _EVER = 1 << 60
 
@@ -98,7 +98,7 @@ class Memory:
         else:
             owner, address = _new_block(size)
             self.blocks.append((address, size, owner))
-        storage = CapturedStorage(address, like.nbytes, owner)
+        storage = (InferenceStorage if mode.inference else CapturedStorage)(address, like.nbytes, owner)
         storage.home, storage.size, storage.life = self, size, Life(address, size, len(self.items))
         self.lives.setdefault(address, []).append(storage.life)
         self.alive[id(storage)] = address, size
@@ -161,3 +161,6 @@ class CapturedStorage(Storage):
         if home.alive.pop(id(self), None) is not None and home.open and getrefcount(self) <= LAST:
             self.life.dead = len(home.items)
             home.free.setdefault(self.size, []).append((self.owner, self.address))
+
+
+InferenceStorage = _unversioned(CapturedStorage)

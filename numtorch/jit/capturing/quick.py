@@ -27,7 +27,7 @@ from ...tensor import Tensor
 from ...tree import filled
 from . import guards
 from .reach import difference_of
-from .replay import HOLE
+from .results import HOLE
 from .steps import Update
 
 MISS = object()
@@ -73,7 +73,8 @@ def written(replay, args) -> Any:
     Returns:
         The function; None where a call needs what only the long way does.
     """
-    if replay.unchanged.words is None or replay.steady is None or replay.better is not None or replay.quickened >= WRITTEN:
+    if replay.unchanged.words is None or replay.steady is None or replay.better is not None or replay.gives_back \
+            or replay.quickened >= WRITTEN:
         return None
     replay.quickened += 1
     try:
@@ -150,7 +151,7 @@ class _Writer:
                     raise guards.Unknown
             elif kind in _PLAIN:
                 tests += [f"type({name}) is not {self.name('kind', kind)}", f"{name} != {self.name('value', value)}"]
-            elif kind in (tuple, list, dict, float):
+            elif isinstance(value, (tuple, list, dict, float)):
                 raise guards.Unknown
             else:
                 tests.append(f"{name} is not {self.name('value', value)}")
@@ -277,6 +278,8 @@ class _Writer:
         for number, (kind, which, offset, layout, node) in enumerate(replay.results):
             if kind == "argument":
                 names.append(self.tensors[which])
+            elif kind == "again":
+                names.append(names[which])
             elif kind == "object":
                 names.append(self.name("object", which))
             else:

@@ -11,6 +11,8 @@ import dis
 import functools
 import sys
 import types
+from collections import namedtuple
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ MOST = 20_000                                            # objects that are foll
 _VALUES = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, slice)
 _LIBRARY = (dtype, device, Layout, Generator, Node, Leaf, Storage, Primitive, types.BuiltinFunctionType,
             types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
-            property, staticmethod, classmethod, types.CodeType, types.GenericAlias, np.dtype)
+            property, staticmethod, classmethod, types.CodeType, types.GenericAlias, np.dtype, type(namedtuple("_Sample", "a").a))
 _WRAPPED = (types.FunctionType, types.MethodType, types.CellType, functools.partial, Tensor, Module)
 MISSING = object()
 
@@ -360,6 +362,16 @@ def _is_plain(value):
 
 def _article(kind):
     return f"a{'n' if kind.__name__[0] in 'aeiouAEIOU' else ''} {kind.__name__}"
+
+
+def is_constant(value) -> bool:
+    """Whether a value is one that nobody can change.
+
+    Args:
+        value: no tensor.
+    """
+    return isinstance(value, (*_VALUES, *_LIBRARY, type, types.ModuleType, Enum)) or \
+        (type(value) is frozenset and all(map(is_constant, value)))
 
 
 def is_ours(module) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
+from functools import reduce
+from operator import getitem
 from sys import getrefcount
 from traceback import walk_tb
 from typing import Any
@@ -12,24 +14,20 @@ from ...autograd.graph import Leaf
 from ...kernels.forks import survive_fork
 from ...kernels.program import CONSTANT, Program, stores_words
 from ...kernels.threads import prepared_on
-from ...storage import Storage, ring_for, take
+from ...storage import Storage, inference_ring, ring_for, take
 from ...tensor import Tensor, wrap
-from ...tree import filled, map_tensors, tensors_in
+from ...tree import filled
 from . import steady
 from .capture import Check, Clear, Described, Launch, Watch
-from .memory import CapturedStorage
+from .memory import CapturedStorage, InferenceStorage
 from .places import UNUSED, Owners, Slot, Spans, alive, extents, in_use, overlap, reached, spent, version
+from .results import HOLE, Known, NotCaptured, opened
 from .steps import Draw, Update
 from .unchanged import LOOKS, Unchanged
 
 SMALL_INTEGER = 1 << 16                                  # no address is as small
 HAS_GRAPH = "it returns a tensor that has a graph"
 ELSEWHERE = "memory is used that is not reached from the function"
-HOLE = object()                                          # where a result has a tensor
-
-
-class NotCaptured(Exception):
-    """A captured call cannot be replayed: why."""
 
 
 class Before:
@@ -39,10 +37,11 @@ class Before:
         tensors: its arguments that are tensors.
         reach: what it can reach.
         all_memory: whether to note the versions of all memory, and not of arguments and what is reached alone.
+        given: its arguments, as (args, kwargs).
     """
 
-    def __init__(self, tensors, reach, all_memory: bool = True) -> None:
-        self.tensors, self.reach, self.all_memory = tensors, reach, all_memory
+    def __init__(self, tensors, reach, all_memory: bool = True, given: tuple = ()) -> None:
+        self.tensors, self.reach, self.all_memory, self.given = tensors, reach, all_memory, given
         self.leaves = {t.node: t.node.grad for _, t in reach.tensors.values() if type(t.node) is Leaf}
         held = (*tensors, *[t for _, t in reach.tensors.values()], *[grad for grad in self.leaves.values() if grad is not None])
         self.storages = list({id(t.memory): t.memory for t in held}.values())
@@ -70,12 +69,14 @@ class Replay:
         self.successor: Replay | None = None             # what is to be used instead
         self.passes: dict[str, int] = {}                 # that made it
         self.stays: str | None = None                    # why there is nothing better
+        self.inferred: list[bool] = []                   # which results' memory was made in inference mode
+        self.result_slots: list[tuple] = []
         self.quickened = 0                               # functions for calls of it where nothing has changed (quick.py)
         self.before, self.reach, self.memory = before, before.reach, watch.memory
-        self.result = result
         if watch.memory.elsewhere:
             raise NotCaptured("a tensor of another device is made")
-        self._look_at_results(watch, result)
+        self.structure, leaves = opened(result, before.given, before.reach.seen)
+        self._look_at_results(watch, leaves)
         watch.walked.clear()                             # their leaves keep gradients
         self._look_at_gradients(watch)
         self._look_for_strays(watch)
@@ -88,13 +89,19 @@ class Replay:
         self._note_versions(watch)
 
     # ------------------------------------------------------------ what stays after the call
-    def _look_at_results(self, watch, result):
+    def _look_at_results(self, watch, leaves):
         """Results are the program's own memory, arguments, or what the function reaches."""
         walked = reached(watch.walked)
         self.results: list = []                          # (kind, which, byte offset, layout, node)
         self.exported: list = []                         # storages that results are in
-        known = {id(t): i for i, t in enumerate(self.before.tensors)}
-        for tensor in tensors_in(result):
+        known, seen = {id(t): i for i, t in enumerate(self.before.tensors)}, dict[int, int]()
+        for tensor in leaves:
+            if not isinstance(tensor, Tensor):
+                self.results.append(("object" if type(tensor) is Known else "given", tensor[0], 0, None, None))
+                continue
+            if seen.setdefault(id(tensor), len(self.results)) < len(self.results):
+                self.results.append(("again", seen[id(tensor)], 0, None, None))
+                continue
             if type(tensor) is not Tensor and id(tensor) not in known and id(tensor) not in self.reach.tensors:
                 raise NotCaptured(f"it returns a {type(tensor).__name__}")
             if id(tensor) in known:
@@ -111,6 +118,20 @@ class Replay:
                 self.exported.append(tensor.memory)
             place = next(i for i, s in enumerate(self.exported) if s is tensor.memory)
             self.results.append(("own", place, tensor.address - tensor.memory.address, tensor.layout, spent(tensor)))
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether it returns a container of its arguments."""
+        return any(each[0] == "given" for each in self.results)
+
+    def give_as(self, other: Replay) -> None:
+        """Give what another program of the call gives: its structure, its nodes, and results of inference mode where those are."""
+        self.results = [(*mine[:4], its[4]) for mine, its in zip(self.results, other.results)]
+        self.structure, self.inferred = other.structure, other.inferred
+        self.result_slots = [(slot, inference_ring(ring) if inferred else ring)
+                             for (slot, ring), inferred in zip(self.result_slots, self.inferred)]
+        for storage, inferred in zip(self.exported, self.inferred):
+            storage.__class__ = InferenceStorage if inferred else CapturedStorage
 
     def _look_at_gradients(self, watch):
         self.leaves: list = []                           # (leaf, gradient before, gradient after)
@@ -319,7 +340,9 @@ class Replay:
         """What a call goes through, in the order in which it does."""
         of = {(slot.kind, slot.which): i for i, slot in enumerate(self.slots)}
         self.argument_slots = [(of["argument", i], i, extents(t)[0] - t.address) for i, t in enumerate(self.before.tensors)]
-        self.result_slots = [(of["result", i], ring_for(s.nbytes, s.device)) for i, s in enumerate(self.exported)]
+        self.inferred = [s.inference for s in self.exported]
+        self.result_slots = [(of["result", i], inference_ring(ring) if s.inference else ring) for i, s in enumerate(self.exported)
+                             for ring in [ring_for(s.nbytes, s.device)]]
         self.new_gradients = []                          # [leaf, slot, tensor]
         self.old_gradients = []                          # (leaf, slot or None, layout, offset)
         self.dropped, absent = [], []
@@ -338,7 +361,6 @@ class Replay:
         self.written: list = []                          # gradients' memory, and how far its version goes on
         self.own = {id(s) for s in self.used.values()} | {id(s) for s in self.exported}
         self.layouts = [t.layout for t in self.before.tensors]
-        self.structure = map_tensors(lambda tensor: HOLE, self.result)
         self.updates = [step for step in self.steps if type(step) is Update]
         for update in self.updates:                      # of gradients that end in the call, the program's own
             update.leaves = [(leaf, grad) for leaf, grad in update.leaves
@@ -346,7 +368,7 @@ class Replay:
                              and not any(leaf is old[0] and grad is leaf.grad for old in self.old_gradients)]
         self.all_leaves, self.leaves = [leaf for leaf, _, _ in self.leaves], []
         self.unchanged = Unchanged(self.reach, self.before.places, self.all_leaves, absent)
-        self.before = self.result = None
+        self.before = None
         self.exported = [] if not self.reuse else self.exported
 
     # ------------------------------------------------------------ running
@@ -366,8 +388,13 @@ class Replay:
                 return False
         return True
 
-    def run(self, tensors):
-        """The result of a call on tensors that fit; None where an optimiser's step would be another one."""
+    def run(self, tensors, given: tuple = ()):
+        """The result of a call on tensors that fit; None where an optimiser's step would be another one.
+
+        Args:
+            tensors: the arguments that are tensors.
+            given: all arguments, as (args, kwargs), where containers of theirs are returned (`gives_back`).
+        """
         block, stayed = self.block, None
         for slot, i, offset in self.argument_slots:
             block[slot] = tensors[i].address + offset
@@ -406,8 +433,10 @@ class Replay:
             if stayed and self.settled < LOOKS and self.unchanged.words is not None:
                 self.settled += 1
                 self.steady = steady.words_of(self)
-        result = iter([self._result(each, storages, tensors) for each in self.results])
-        return (filled(self.structure, HOLE, result),)
+        result: list = []
+        for each in self.results:
+            result.append(result[each[1]] if each[0] == "again" else self._result(each, storages, tensors, given))
+        return (filled(self.structure, HOLE, iter(result)),)
 
     def _place_gradients(self) -> bool | None:
         """Where the call reads and leaves gradients. Whether all are where they were in the last call; None where an optimiser's
@@ -439,8 +468,10 @@ class Replay:
                     return None
         return stayed
 
-    def _result(self, each, storages, tensors):
+    def _result(self, each, storages, tensors, given):
         kind, which, offset, layout, node = each
+        if kind == "given":
+            return reduce(getitem, which, given)
         if kind == "argument":
             return tensors[which]
         if kind == "object":

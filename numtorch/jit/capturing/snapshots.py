@@ -29,6 +29,10 @@ class Snapshot:
         self.streams = [(g, g._seed, g._offset) for g in generators]
         self.prepared = [(o, list(o._prepared)) for o in optimizers]
 
+    def positions(self) -> list:
+        """Where its random streams are now."""
+        return [(generator._seed, generator._offset) for generator, _, _ in self.streams]
+
     def restore(self) -> None:
         """Put everything back."""
         for storage, content, version, writer in self.memory:

@@ -5,11 +5,14 @@ from ...amp.casting import state as _autocast
 from ...autograd.modes import modes
 from ...devices import default
 from ...dtypes import get_default_dtype
+from ...func.randomness import _thread as _maps
 from ...kernels import debugmemory
 from ...kernels.compiler import DISABLE_JIT
 from ...kernels.threads import get_num_threads
+from ...nn.base.hooks import everywhere
 from ...optim.optimizer import Optimizer
 from ...tensor import Tensor
+from ...torchfunction import _state as _overriding
 from ..capturing.capture import Break, Watch
 from ..capturing.reach import Reach, Unfollowed, refused_names
 from ..capturing.replay import Before, NotCaptured, Replay
@@ -18,7 +21,8 @@ from .splitting import code_of
 
 def world():
     """The modes that decide on what a call does."""
-    return modes.recording, modes.inference, _autocast.on, get_num_threads(), default[0], get_default_dtype()
+    return (modes.recording, modes.inference, _autocast.on, get_num_threads(), default[0], get_default_dtype(),
+            not _overriding.modes, not _maps.levels)
 
 
 IGNORED: list = [(Optimizer, {"_prepared", "_opt_called"}), (Tensor, {"_views"})]     # attributes that a replay sees to
@@ -32,7 +36,8 @@ def reach_of(function, objects, codes) -> Reach:
         objects: arguments that are told from others by identity.
         codes: the user's code objects that run, with their globals.
     """
-    return Reach([("function", function), *[("an argument", each) for each in objects]], codes, IGNORED)
+    roots = [("function", function), ("hooks of all modules", everywhere), *[("an argument", each) for each in objects]]
+    return Reach(roots, codes, IGNORED)
 
 
 def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
@@ -57,7 +62,7 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
         key = world(), key_of((args, kwargs), given, objects)
         reach = reach_of(function, objects, codes)
         own = {id(t) for t in tensors}
-        before = Before(tensors, reach, all_memory)
+        before = Before(tensors, reach, all_memory, (args, kwargs))
         if any(t.memory is other.memory for _, t in reach.tensors.values() for other in tensors if id(t) not in own):
             raise Unfollowed("an argument shares memory with a tensor that the function reaches")
         if len({id(t.memory) for t in tensors}) < len(tensors):
@@ -115,6 +120,10 @@ def reason_before(tensors):
         return "memory is watched (NUMTORCH_DEBUG_MEMORY)"
     if _autocast.on:
         return "autocast is not captured"
+    if _overriding.modes:
+        return "a TorchFunctionMode is on, which sees every call"
+    if _maps.levels:
+        return "vmap runs, for which random numbers are drawn otherwise"
     if modes.inference or modes.anomaly or modes.saved_hooks:
         return "inference mode, anomaly mode and saved-tensor hooks are not captured"
     for tensor in tensors:
@@ -133,7 +142,7 @@ def key_of(value, tensors, objects):
     if kind is Tensor or isinstance(value, Tensor):
         tensors.append(value)
         return value.layout, value.node is None, kind
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields")):
         return kind, *[key_of(each, tensors, objects) for each in value]
     if kind is dict:
         return (kind, *[(name, key_of(each, tensors, objects)) for name, each in value.items()])

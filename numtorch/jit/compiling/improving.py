@@ -177,8 +177,8 @@ class Improvement:
             if [each[:2] for each in candidate.results] != [each[:2] for each in self.replay.results] or \
                     {leaf for leaf, _, _ in candidate.new_gradients} != {leaf for leaf, _, _ in self.replay.new_gradients}:
                 raise NotCaptured("it returns or leaves something else")
-            candidate.results = [(*mine[:4], its[4]) for mine, its in zip(candidate.results, self.replay.results)]
-            candidate.structure, candidate.passes = self.replay.structure, self.passes
+            candidate.give_as(self.replay)
+            candidate.passes = self.passes
             candidate.memory.before = self.replay.memory.nbytes
         except Exception as error:
             self._stay(f"its graph is not captured: {error}")

@@ -15,6 +15,7 @@ from ...autograd.graph import Leaf
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ...tree import flatten, map_tensors, tensors_in
+from ..capturing.results import opened
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import CHECKS, CONSTANT
 from ..passes.inplace import is_view
@@ -37,6 +38,7 @@ class Joint(NamedTuple):
         reached: the tensors that the function reaches and that have a place in the graph.
         given: for each of both, the place of its gradient among the gradients, or None.
         names: of the tensors that are reached, by the constants of the graph.
+        unrecorded: the nodes of calls that were made without recording.
     """
 
     graph: Graph
@@ -46,6 +48,7 @@ class Joint(NamedTuple):
     reached: list
     given: list
     names: dict
+    unrecorded: set
 
 
 class Halves(NamedTuple):
@@ -56,6 +59,9 @@ class Halves(NamedTuple):
         backward: of what forward gives for it, of arguments and tensors that are reached, and of gradients.
         own: the places of the first among what forward gives.
         arguments, reached: the places of the second among the call's arguments; the third.
+        again: gives the results that have graphs, of the arguments at the places `reads`; it draws what the call draws, and writes
+            nothing.
+        unrecorded: its nodes that stand for calls made without recording.
     """
 
     forward: Graph
@@ -63,6 +69,9 @@ class Halves(NamedTuple):
     own: list
     arguments: list
     reached: list
+    again: Graph
+    reads: list
+    unrecorded: set
 
 
 # ---------------------------------------------------------------- tracing
@@ -87,7 +96,10 @@ def joint_graph(function, args: tuple, kwargs: dict, reach) -> Joint:
         given = map_tensors(lambda tensor: trace.argument(None, tensor), (args, kwargs))
         copies = list(tensors_in(given))
         trace.adopt(*held.values())
-        leaves, form = flatten(function(*given[0], **given[1]))
+        result = function(*given[0], **given[1])
+        if not all(isinstance(leaf, Tensor) for leaf in opened(result, given, reach.seen)[1]):
+            raise NotDivided("it returns a container that others have, too")
+        leaves, form = flatten(result)
         outs = [x for x in leaves if isinstance(x, Tensor) and x.node is not None]
         _check_tape(outs)
         begin = [trace.input(empty(_dense(x.layout.value.layout)).zero_(), "gradient") for x in outs if hasattr(x.layout, "value")]
@@ -105,7 +117,7 @@ def joint_graph(function, args: tuple, kwargs: dict, reach) -> Joint:
     graph.verify()
     numbers = iter(range(len(gradients)))
     return Joint(graph, [x.node is not None if isinstance(x, Tensor) else x for x in leaves], form, arguments, reached,
-                 [None if x is None else next(numbers) for x in grads], held)
+                 [None if x is None else next(numbers) for x in grads], held, trace.unrecorded)
 
 
 def _dense(layout):
@@ -156,8 +168,8 @@ def divide(joint: Joint, arguments: int) -> Halves:
         root = _root(value)
         if root.node is None or root.node.op == CONSTANT:
             raise NotDivided("a result is a view of what was there before")
-    roots = [_root(value) for value, kind in zip(tensors, (kind for kind in joint.results if isinstance(kind, bool))) if kind]
-    if len(set(roots)) < len(roots):
+    recorded = [value for value, kind in zip(tensors, (kind for kind in joint.results if isinstance(kind, bool))) if kind]
+    if len({_root(value) for value in recorded}) < len(recorded):
         raise NotDivided("results that have graphs share memory")
 
     second: set[Node] = set()
@@ -182,10 +194,15 @@ def divide(joint: Joint, arguments: int) -> Halves:
     if not written.isdisjoint([*read, *reached, *[value for node in second for value in node.outputs]]):
         raise NotDivided("backward reads what forward writes")
     made = [*tensors, *[value for value in own if value not in tensors]]
-    forward = _program(graph, given, first, made, graph.writes)
-    backward = _program(graph, [*own, *read, *reached, *begin], second, gradients, ())
+    forward, _ = _program(graph, given, first, made, graph.writes)
+    backward, _ = _program(graph, [*own, *read, *reached, *begin], second, gradients, ())
+    repeated = _needed(recorded, [node for node in graph.nodes if node.draws])
+    used = {value for node in repeated for value in node.values()}
+    reads = [i for i, value in enumerate(given) if value in used]
+    again, copies = _program(graph, [given[i] for i in reads], repeated, recorded, ())
     return Halves(forward, backward, [made.index(value) for value in own], [given.index(value) for value in read],
-                  [joint.names[value.node.attributes[0]] for value in reached if value.node is not None])
+                  [joint.names[value.node.attributes[0]] for value in reached if value.node is not None],
+                  again, reads, {copies[node] for node in repeated & joint.unrecorded})
 
 
 def _needed(values, nodes):
@@ -208,15 +225,15 @@ def _root(value):
 
 
 def _program(graph, inputs, nodes, results, writes):
-    """Some nodes of a graph as a graph."""
-    made, new = Graph(), dict[Any, Value]()
+    """Some nodes of a graph as a graph, and its nodes by those."""
+    made, new, copies = Graph(), dict[Any, Value](), dict[Node, Node]()
     for value in inputs:
         new[value] = made.input(value.layout, value.name)
     for node in graph.nodes:
         if node in nodes:
-            copied = Node(node.op, [new.get(v, v) if isinstance(v, Value) else v for v in node.inputs], node.attributes,
-                          node.writes, node.keeps, node.wanted, node.draws)
-            values = made.call(copied, [v.layout for v in node.outputs], [v.name for v in node.outputs])
+            given = [new.get(v, v) if isinstance(v, Value) else v for v in node.inputs]
+            copies[node] = Node(node.op, given, node.attributes, node.writes, node.keeps, node.wanted, node.draws)
+            values = made.call(copies[node], [v.layout for v in node.outputs], [v.name for v in node.outputs])
             new.update({old: value for old, value in zip(node.outputs, values) if old not in new})
             if node.op == CONSTANT:
                 made.constants[node.attributes[0]] = graph.constants[node.attributes[0]]
@@ -224,7 +241,7 @@ def _program(graph, inputs, nodes, results, writes):
     made.writes = [(new[target], new[value]) for target, value in writes]
     made.forget_kept()
     made.verify()
-    return made
+    return made, copies
 
 
 def sharing(graph: Graph) -> list[int]:

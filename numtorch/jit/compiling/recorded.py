@@ -23,14 +23,14 @@ import numpy as np
 from ...autograd.api import partial_gradients
 from ...autograd.graph import GraphNode, Leaf, Node, attach_outputs, freed_error, restore
 from ...autograd.graph import Recorded as Once
-from ...autograd.modes import enable_grad, no_grad
+from ...autograd.modes import no_grad
 from ...exchange.arrays import raw_array
 from ...ops.core.generator import Generator, default_generator
 from ...ops.creation.fill import zeros
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import Tensor, alias, empty, view_of
-from ...tree import flatten, tensors_in, unflatten
+from ...tree import flatten, map_tensors, tensors_in, unflatten
 from ..capturing.capture import Watch
 from ..capturing.reach import Reach, Unfollowed
 from ..capturing.replay import Before, NotCaptured, Replay
@@ -42,6 +42,7 @@ from .calls import IGNORED, key_of, ran_before, reach_of
 from .executor import Executor
 from .improving import compiling, onlookers, warm_up
 from .joint import divide, joint_graph, sharing
+from .repeating import Repetition, apart
 
 PROGRAMS = 4                                             # of each kind of calls, for what else is reached
 ATTEMPTS = 4                                             # in a row that may fail
@@ -117,15 +118,13 @@ class Half:
         return results and results[0]
 
 
-_ONCE = Once("compiled_function")                        # what gradients of calls that cannot be made once more are recorded for
-
-
 class CompiledFunctionBackward(Node):
     """A compiled call on the tape.
 
     Args:
         program: what was run.
-        call: its arguments, as tensors and as they were given.
+        tensors: the call's arguments that are tensors.
+        beginning: what it began with, for gradients that are differentiated.
         outs: what forward's program gave.
 
     Attributes:
@@ -133,13 +132,13 @@ class CompiledFunctionBackward(Node):
         versions: of the memory of what is kept.
     """
 
-    __slots__ = ("program", "call", "layouts", "versions", "outputs")
+    __slots__ = ("program", "arguments", "beginning", "layouts", "versions", "outputs")
 
-    def __init__(self, program, call, outs) -> None:
-        tensors, halves, count = call[0], program.halves, len(program.kinds)
-        arguments = [tensors[i] for i in program.arguments]
-        self.program, self.call, self.extras = program, call, None
-        self.edges = tuple([tensor.node for tensor in (*arguments, *program.reached)])
+    def __init__(self, program, tensors, beginning, outs) -> None:
+        halves, count = program.halves, len(program.kinds)
+        self.arguments = {i: tensors[i] for i in program.arguments}
+        self.program, self.beginning, self.extras = program, beginning, None
+        self.edges = tuple([tensor.node for tensor in (*self.arguments.values(), *program.reached)])
         self.saved = [alias(outs[i]) if i < count else outs[i] for i in halves.own]        # of a result, without its node
         self.saved += [tensors[i] for i in halves.arguments]
         self.saved += halves.reached
@@ -158,43 +157,50 @@ class CompiledFunctionBackward(Node):
                 for each, layout in zip(grad if self.outputs > 1 else (grad,), self.layouts)]
 
     def _to_edges(self, gradients):
-        return tuple([None if edge is None or i is None else gradients[i] for edge, i in zip(self.edges, self.program.given)])
+        return tuple([None if edge is None else gradient for edge, gradient in zip(self.edges, gradients)])
 
     def backward(self, grad):
         begin = self._begin(grad)
         given = [restore(tensor, version, self) for tensor, version in zip(self.saved, self.versions)]
-        return self._to_edges(self.program.differentiate(given + begin))
+        gradients = self.program.differentiate(given + begin)
+        return self._to_edges([None if i is None else gradients[i] for i in self.program.given])
 
     def differentiable_backward(self, grad):
-        begin = self._begin(grad)
-        if self.program.repeats and self.program.reach.difference() is None:
-            return self._to_edges(self.program.again(self.call, begin))
+        begin, program = self._begin(grad), self.program
+        if program.repetition is not None and self.beginning.is_unchanged():
+            return self._to_edges(program.repetition.gradients(self.beginning, self.arguments, begin))
         edges = (*[each.node for each in begin], *self.edges)
         with no_grad():
             gradients = self.backward(grad)
         return tuple([None if each is None else view_of(each, each.layout, 0, GraphNode(_ONCE, edges, ())) for each in gradients])
 
 
+_ONCE = Once("compiled_function")                        # what gradients of calls that cannot be made once more are recorded for
+
+
 @_ONCE.derivative
 def _refuse(node, grad):
-    raise RuntimeError("compile: a gradient of a compiled call that draws random numbers, writes, or reaches what has changed "
-                       "since cannot be differentiated; call the function without compile")
+    raise RuntimeError("compile: a gradient of a compiled call that writes to what has a graph, or read what has been written to "
+                       "since, cannot be differentiated; call the function without compile")
 
 
 class Recorded:
     """A call's two programs, made.
 
     Args:
-        function: what is called.
-        reach: what it reaches.
+        reach: what the function reaches.
         joint: a traced call.
         arguments: how many tensors are arguments.
         passes: whether passes run over the programs.
+
+    Attributes:
+        repetition: for gradients that are differentiated; None where those of the call would be others.
     """
 
-    def __init__(self, function, reach, joint, arguments: int, passes: bool) -> None:
-        self.function, self.reach = function, reach
+    def __init__(self, reach, joint, arguments: int, passes: bool) -> None:
+        self.reach = reach
         self.halves = divide(joint, arguments)
+        self.repetition: Repetition | None = Repetition(joint, self.halves)
         self.results, self.form = joint.results, joint.form
         self.single = isinstance(unflatten(joint.results, joint.form), bool)
         self.kinds = [kind for kind in joint.results if type(kind) is bool]
@@ -208,22 +214,36 @@ class Recorded:
             halves.append(Half(made, len(halves) * sum(self.kinds)))
             self.passes = {name: self.passes.get(name, 0) + done.get(name, 0) for name in {**self.passes, **done}}
         self.forward, self.backward = halves
-        self.repeats = not self.halves.forward.writes and not any(node.draws for node in self.halves.forward.nodes)
 
-    def call(self, tensors: list, args, kwargs) -> Any:
+    def call(self, tensors: list) -> Any:
         """What the call returns, in a tuple; None where something has changed.
 
         Args:
-            tensors, args, kwargs: its arguments, and those among them that are tensors.
+            tensors: its arguments that are tensors.
         """
+        beginning = None if self.repetition is None else self.repetition.begin(tensors)
         results = self.forward.run(tensors)
         if results is None:
             return None
-        CompiledFunctionBackward(self, (tensors, args, kwargs), results)
+        CompiledFunctionBackward(self, tensors, beginning, results)
         if self.single:
             return results[0],
         outs = iter(results)
         return unflatten([next(outs) if type(kind) is bool else kind for kind in self.results], self.form),
+
+    def repeated(self, tensors: list, begin: list) -> list | None:
+        """Gradients as they are made to be differentiated; None where the graph is not run op by op.
+
+        Args:
+            tensors: the call's arguments.
+            begin: gradients of the results.
+        """
+        repetition = self.repetition
+        try:
+            return None if repetition is None else repetition.gradients(
+                repetition.begin(tensors), {i: tensors[i] for i in self.arguments}, begin)
+        except (NotImplementedError, RuntimeError, TypeError, ValueError):
+            return None
 
     def differentiate(self, given: list) -> list:
         """Gradients.
@@ -234,16 +254,6 @@ class Recorded:
         given = list(map(in_order, given, self.backward.takes))
         gradients = self.backward.run(given)
         return self.backward.execute(given) if gradients is None else gradients
-
-    def again(self, call, begin) -> list:
-        """Gradients that have graphs: of the call as it is, once more."""
-        tensors, args, kwargs = call
-        leaves = [*[tensors[i] for i in self.arguments], *self.reached]
-        with enable_grad():
-            leaves_of_result, _ = flatten(self.function(*args, **kwargs))
-            outs = [x for x, kind in zip(leaves_of_result, self.results) if kind is True]
-            grads = partial_gradients(outs, leaves, begin, create_graph=True)
-        return [g for g, place in zip(grads, self.given) if place is not None]
 
 
 class Recording:
@@ -273,7 +283,7 @@ class Recording:
             tensors, args, kwargs: its arguments, and those among them that are tensors.
         """
         for program in self.programs if self.stays is None else ():
-            returned = program.call(tensors, args, kwargs)
+            returned = program.call(tensors)
             if returned is not None:
                 if program is not self.programs[0]:
                     self.programs = [program, *[each for each in self.programs if each is not program]]
@@ -311,9 +321,11 @@ class Recording:
             objects: list = []
             key_of((args, kwargs), [], objects)
             reach = reach_of(function, objects, self.codes)
-        except Unfollowed as error:
+        except Unfollowed as error:                      # what ran last time may be more, where kernels were compiled
+            watch = Watch(capturing=False)
+            result, self.codes = watch.run(function, args, kwargs), watch.codes
             self._failed(error)
-            return False, None
+            return True, result
         if reach.tensors and onlookers():
             return False, None
         watch = Watch(capturing=False)
@@ -325,7 +337,7 @@ class Recording:
         before, program = self._snapshot(tensors, reach, args, kwargs), None
         try:
             joint = joint_graph(function, args, kwargs, reach)
-            program = Recorded(function, reach, joint, len(tensors), self.passes)
+            program = Recorded(reach, joint, len(tensors), self.passes)
         except Exception as error:
             self._failed(f"it is not traced: {error}")
         before.restore()
@@ -358,6 +370,9 @@ class Recording:
         if reach.difference() is not None:
             self._failed("what it reaches changes from call to call")
             return False, None
+        own = {id(tensor): apart(tensor) for tensor in tensors}          # else hooks of arguments would see these gradients
+        tensors, call = [own[id(tensor)] for tensor in tensors], (args, kwargs)
+        args, kwargs = map_tensors(lambda tensor: own[id(tensor)], call)
         before = self._snapshot(tensors, reach, args, kwargs)
         rng = np.random.default_rng(0)
         begin = []
@@ -366,18 +381,23 @@ class Recording:
             raw_array(begin[-1])[...] = rng.standard_normal(layout.shape)
         leaves = [*[tensors[i] for i in program.arguments], *program.reached]
 
+        streams: list = []                               # where random streams are behind each call
+
         def contents(outs, grads):
+            streams.append(before.positions())
             return [content(t) for t in (*outs, *grads, *tensors, *held)]
 
         def made_by(call):
-            """A call's result, its tensors, and its gradients."""
-            result = call(*args, **kwargs)
-            outs = [x for x in flatten(result)[0] if isinstance(x, Tensor)]
-            return result, outs, partial_gradients([x for x, kind in zip(outs, program.kinds) if kind], leaves, begin)
+            """A call's tensors, and its gradients."""
+            outs = [x for x in flatten(call(*args, **kwargs))[0] if isinstance(x, Tensor)]
+            return outs, partial_gradients([x for x, kind in zip(outs, program.kinds) if kind], leaves, begin)
+
+        def some(grads):
+            return [g for g, place in zip(grads, program.given) if place is not None]
 
         def eagerly():
-            result, outs, contents_of_programs = made_by(self.function)
-            return result, contents(outs, [g for g, place in zip(contents_of_programs, program.given) if place is not None])
+            outs, grads = made_by(self.function)
+            return contents(outs, some(grads))
         contents_of_programs = None
         try:
             program.forward.capture(tensors, reach)
@@ -394,26 +414,30 @@ class Recording:
         before.restore()
         if contents_of_programs is None:
             return False, None
+        repeated = program.repeated(tensors, begin)
+        before.restore()
         nudge([*tensors, *held])
         try:
-            _, nudged = eagerly()
+            nudged = eagerly()
         finally:
             before.restore()
-        result, wanted = eagerly()
-        if not all(map(alike, contents_of_programs, wanted, nudged)):
+        wanted = eagerly()
+        before.restore()
+        if any(each != streams[0] for each in streams) or not all(map(alike, contents_of_programs, wanted, nudged)):
             self._failed("its programs give something else")
-            return True, result
+            return False, None
+        count = len(program.kinds)
+        if repeated is None or not all(map(alike, map(content, some(repeated)), wanted[count:], nudged[count:])):
+            program.repetition = None
         self.programs = [program, *self.programs[:PROGRAMS - 1]]
         self.pending, self.attempts, self.made = None, 0, self.made + 1
         if self.passes:
-            after = self._snapshot(tensors, reach, args, kwargs)
-
             def replayed(*args, **kwargs):
-                contents_of_programs = program.call(tensors, args, kwargs)
-                return self.function(*args, **kwargs) if contents_of_programs is None else contents_of_programs[0]
-            if not is_faster(lambda: made_by(replayed), lambda: made_by(self.function), after.restore):
+                returned = program.call(tensors)
+                return self.function(*args, **kwargs) if returned is None else returned[0]
+            if not is_faster(lambda: made_by(replayed), lambda: made_by(self.function), before.restore):
                 self.stays = "as it is, it takes less time"
-        return True, result
+        return False, None
 
 
 def is_faster(one, other, restore) -> bool:

@@ -47,10 +47,12 @@ class Trace(Level):
 
     Attributes:
         graph: what was written down.
+        unrecorded: the nodes of calls that were made without recording.
     """
 
     def __init__(self, names: dict | None = None, freezing=None, final: bool = False) -> None:
         self.graph = Graph()
+        self.unrecorded: set[Node] = set()
         self.cells: dict[int, Cell] = {}                 # by the storage's identity, which the cell's base keeps
         self.names = names or {}
         self.freezing, self.final = freezing or warn_frozen, final
@@ -226,7 +228,12 @@ class Trace(Level):
             op, inputs, attributes, options: of the node.
             layouts: its values'.
         """
-        return self.graph.call(Node(op, inputs, attributes, **options), layouts)
+        return self._add(Node(op, inputs, attributes, **options), layouts)
+
+    def _add(self, node, layouts):
+        if not modes.grad:
+            self.unrecorded.add(node)
+        return self.graph.call(node, layouts)
 
     def __call__(self, primitive: Primitive, tensors, attributes):
         inner = [self.inside(t) for t in tensors]
@@ -254,7 +261,7 @@ class Trace(Level):
                 inner[i] = self.inside(tensors[i])
         node = Node(primitive.key, values, attributes, writes)
         node.draws = default_generator._offset != offset or any(isinstance(a, Generator) for a in attributes)
-        made = self.graph.call(node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
+        made = self._add(node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
         outer = [(t, self.result(t, value)) for t, value in zip(results, made)] + written
         for i, value in zip(writes, made[len(results):]):
             self.store(inner[i], value)
