@@ -302,7 +302,7 @@ def broadcast_shapes(*shapes: _Any) -> _Size:
     """The shape that all of these broadcast to."""
 def broadcast_tensors(*tensors: _TensorOrTensors) -> tuple[Tensor, ...]:
     """Views of the tensors, all of the shape they broadcast to."""
-def broadcast_to(input: Tensor, size: _Dims) -> Tensor:
+def broadcast_to(input: Tensor, size: _Dims, *further: _Any) -> Tensor:
     """Broadcast to a shape without copying: `expand`."""
 def btrifact(A: Tensor, pivot: _bool = True) -> tuple[Tensor, Tensor]:
     """`torch.linalg.lu_factor` under its older name: the LU factors of matrices, and the pivots."""
@@ -425,7 +425,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1, with the cosine of input1 and input2."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along a dimension."""
-def count_nonzero(input: Tensor, dim: _Dims | None = None) -> Tensor:
+def count_nonzero(input: Tensor, dim: _Dims | None = None, *further: _Any) -> Tensor:
     """How many elements are not zero, as int64."""
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariance matrix of variables (rows) from observations (columns); a vector is one variable."""
@@ -1324,7 +1324,7 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * input, elementwise; bools become int64, as in `input ** 2`."""
 def square_(input: Tensor) -> Tensor:
     """In-place form of `square`: writes the result into this tensor and returns it."""
-def squeeze(input: Tensor, dim: _Dims | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: _Dims | None = None, *further: _Any) -> Tensor:
     """Without dimensions of extent 1."""
 def squeeze_copy(input: Tensor, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
     """What `squeeze` gives, in memory of its own."""

@@ -278,7 +278,7 @@ class Attached:
         """Products of two batches of matrices."""
     def bool(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as bool: itself where it is so, else a copy through which gradients pass."""
-    def broadcast_to(self, size: _Dims) -> Tensor:
+    def broadcast_to(self, size: _Dims, *further: _Any) -> Tensor:
         """Broadcast to a shape without copying: `expand`."""
     def btrifact(self, pivot: _bool = True) -> tuple[Tensor, Tensor]:
         """`torch.linalg.lu_factor` under its older name: the LU factors of matrices, and the pivots."""
@@ -360,7 +360,7 @@ class Attached:
         """Hyperbolic cosine, (exp(input) + exp(-input)) / 2, elementwise."""
     def cosh_(self) -> Tensor:
         """In-place form of `cosh`: writes the result into this tensor and returns it."""
-    def count_nonzero(self, dim: _Dims | None = None) -> Tensor:
+    def count_nonzero(self, dim: _Dims | None = None, *further: _Any) -> Tensor:
         """How many elements are not zero, as int64."""
     def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
         """The covariance matrix of variables (rows) from observations (columns); a vector is one variable."""
@@ -1201,9 +1201,9 @@ class Attached:
         """input * input, elementwise; bools become int64, as in `input ** 2`."""
     def square_(self) -> Tensor:
         """In-place form of `square`: writes the result into this tensor and returns it."""
-    def squeeze(self, dim: _Dims | None = None) -> Tensor:
+    def squeeze(self, dim: _Dims | None = None, *further: _Any) -> Tensor:
         """Without dimensions of extent 1."""
-    def squeeze_(self, dim: _Dims | None = None) -> Tensor:
+    def squeeze_(self, dim: _Dims | None = None, *further: _Any) -> Tensor:
         """In-place form of `squeeze`, with its arguments: this tensor itself is seen so from now on."""
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""

@@ -61,6 +61,7 @@ class Level:
 
     def viewed(self, x, layout):
         """The tensor of a layout that the view algebra found. As other views it is known to what it is a view of."""
+        check_place(x)
         out = tensor_of(layout)
         if modes.grad:
             base = out._base = x if x._base is None else x._base

@@ -106,3 +106,13 @@ def test_keywords(name, t):
 def test_what_is_missing(call, t):
     with pytest.raises(TypeError):
         call(t)
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name, ints", [("broadcast_to", (4, 2, 1, 3)), ("count_nonzero", (0, 2)), ("expand", (4, 2, 1, 3)), ("flip", (0, 2)), ("permute", (2, 0, 1)),
+                                        ("repeat", (2, 1, 1)), ("reshape", (3, 2)), ("squeeze", (0, 1)), ("squeeze_", (0, 1)), ("sum_to_size", (2, 1, 1)),
+                                        ("tile", (1, 2)), ("view", (3, 2))])
+def test_methods_take_ints_one_by_one(name, ints, t):
+    x = t.arange(6.0).reshape(2, 1, 3)
+    one_by_one, together = getattr(x.clone(), name)(*ints), getattr(x.clone(), name)(ints)
+    assert one_by_one.shape == together.shape and one_by_one.tolist() == together.tolist()

@@ -307,19 +307,19 @@ def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
 
 
 @method
-def count_nonzero(input, dim=None) -> Tensor:
+def count_nonzero(input, dim=None, *further) -> Tensor:
     """How many elements are not zero, as int64.
 
     Args:
         input: of any dtype; NaN counts.
-        dim: an int or several; all dimensions when None.
+        dim: an int, a sequence or ints one by one; all dimensions when None.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([[0., 1.], [2., 3.]]).count_nonzero(dim=1)
         tensor([1, 2])
     """
-    return _count(input, _none_if_empty(dim))
+    return _count(input, _none_if_empty((dim, *further) if further else dim))
 
 
 def _correction(unbiased, correction):
@@ -492,6 +492,8 @@ def sum_to_size(self, *size) -> Tensor:
     if wrong:
         raise RuntimeError(f"size {list(size)} is not expandable to size {list(shape)}.")
     dims = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1)
+    if self.layout.handler is not None:                  # transforms and traces record the ops that are called themselves
+        return reshape(_sum(self, dims, True) if dims else self, size)
     source, times = self.detach(), 1
     for dim in dims:                                     # what was expanded, as gradients of sums are, is not read so often
         if not source.layout.strides[dim] and shape[dim] > 1:

@@ -53,7 +53,7 @@ def copy_of(name, view, arguments, shown, several=False):
         several: whether it gives several views.
     """
     parameters = [p if p.kind is p.KEYWORD_ONLY else p.replace(kind=p.POSITIONAL_OR_KEYWORD)
-                  for p in inspect.signature(view).parameters.values()]
+                  for p in inspect.signature(view).parameters.values() if p.name != "further"]       # ints one by one: the view's
     parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
 
     def copy(input, *args, out=None, **kwargs):

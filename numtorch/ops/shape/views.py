@@ -253,12 +253,12 @@ def expand_as(self, other) -> Tensor:
 
 
 @method
-def broadcast_to(input, size) -> Tensor:
+def broadcast_to(input, size, *further) -> Tensor:
     """Broadcast to a shape without copying: `expand`.
 
     Args:
         input: (*).
-        size: the shape; -1 keeps an extent.
+        size: the shape, as a sequence or as ints one by one; -1 keeps an extent.
 
     Example:
         >>> import numtorch as torch
@@ -266,7 +266,7 @@ def broadcast_to(input, size) -> Tensor:
         tensor([[1, 2],
                 [1, 2]])
     """
-    return expand(input, ints(size, "broadcast_to: size"))
+    return expand(input, ints((size, *further) if further else size, "broadcast_to: size"))
 
 
 # ---------------------------------------------------------------- reshaping
@@ -466,12 +466,12 @@ def ravel(input) -> Tensor:
 
 
 @method
-def squeeze(input, dim=None) -> Tensor:
+def squeeze(input, dim=None, *further) -> Tensor:
     """Without dimensions of extent 1.
 
     Args:
         input: (*).
-        dim: which to remove, an int or a tuple, where they are of extent 1; all when None.
+        dim: which to remove, an int, a tuple or ints one by one, where they are of extent 1; all when None.
 
     Returns:
         A view.
@@ -485,7 +485,7 @@ def squeeze(input, dim=None) -> Tensor:
         >>> x.squeeze().shape, x.squeeze(0).shape
         (torch.Size([3]), torch.Size([3, 1]))
     """
-    dims = plain_dims(dim)
+    dims = plain_dims((dim, *further) if further else dim)
     if type(dims) is int:
         dims = (dims,)
     if not isinstance(input, Tensor):
