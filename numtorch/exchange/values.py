@@ -107,10 +107,12 @@ def item(self) -> bool | int | float:
         raise RuntimeError(f"a Tensor with {layout.numel} elements cannot be converted to Scalar")
     if layout.device is not cpu:
         return self.cpu().item()
-    if layout.handler is not None:                       # a special layout that is of tensors
-        return layout.handler.values(self).item()
     read = _READ.get(layout.dtype)
-    return readable_array(self).item() if read is None else read(self.address).value
+    try:
+        return readable_array(self).item() if read is None else read(self.address).value
+    except AttributeError:                               # a special layout that is of tensors
+        pass
+    return layout.handler.values(self).item()
 
 
 def _as_bool(self) -> bool:

@@ -66,6 +66,32 @@ def test_python(page, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+# ---------------------------------------------------------------- what is where
+MODULES = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py") if ".venv" not in path.parts]
+OTHERS = {"train.py", "your_script.py", "script.py"}     # of the reader's
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_name_files_that_are_there(page):
+    named = re.findall(r"`([\w./]+\.py)`", (ROOT / page).read_text())
+    assert [name for name in named if name not in OTHERS and not any(f"/{module}".endswith(f"/{name}") for module in MODULES)] == []
+
+
+def test_the_four_calls_are_told_by_names_that_their_files_have():
+    """Each name of such a paragraph is a word of one of the files that it names."""
+    section = (ROOT / "docs/architecture.md").read_text().split("## Four calls, step by step\n")[1].split("\n## ")[0]
+    paragraphs = section.strip().split("\n\n")
+    assert len(paragraphs) == 4
+    for paragraph in paragraphs:
+        title, _, text = paragraph.partition(".** ")
+        named = re.findall(r"`([^`]+)`", text)
+        files = [name for name in named if name.endswith(".py")]
+        words = {word for file in files for word in re.findall(r"\w+", (ROOT / "numtorch" / file).read_text())}
+        names = {re.sub(r"[(\[].*", "", name).rpartition(".")[2] for name in named if name not in files}
+        names = {re.sub(r"^__(\w+)__$", r"\1", name) for name in names}            # Python's operators are set by a table
+        assert len(files) > 2 and names and names - words == set(), f"{title}: {names - words}"
+
+
 # ---------------------------------------------------------------- commands
 def problem(line):
     """What is wrong with a command, or None."""

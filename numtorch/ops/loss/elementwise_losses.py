@@ -205,19 +205,22 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str 
 
 
 def broadcast_pair(name, input, target):
-    """Both at one shape, with PyTorch's warning where they had to be stretched."""
-    if input.layout.shape == target.layout.shape:
-        return input, target
+    """Both at one shape, with PyTorch's warning that they had to be stretched. Raises TypeError where one is no tensor."""
+    shapes = layout_of(name, input).shape, layout_of(name, target, "target", 2).shape
     warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
                   f"lead to "
                   f"incorrect results due to broadcasting. Please ensure they have the same size. ({name})", stacklevel=4)
-    shape = broadcast_shapes(input.layout.shape, target.layout.shape)
+    shape = broadcast_shapes(*shapes)
     return expand(input, shape), expand(target, shape)
 
 
 def paired_loss(name, function, input, target, reduction: str, weight=None, option=None) -> Tensor:
     """`reduced_terms` of two operands that should have one shape."""
-    if layout_of(name, input).shape != layout_of(name, target, "target", 2).shape:
+    try:
+        differ = input.layout.shape != target.layout.shape
+    except AttributeError:                               # `broadcast_pair` says of what
+        differ = True
+    if differ:
         input, target = broadcast_pair(name, input, target)
     return reduced_terms(function, input, target, reduction, weight, option)
 
