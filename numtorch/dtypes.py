@@ -8,6 +8,7 @@ are bound to. Nothing here knows of memory, layouts or tensors.
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class dtype:
         storage: the NumPy dtype of the stored word.
         title: PyTorch's name for it in messages, such as `"Float"`.
         category: 0 bool, 1 integer, 2 floating point, 3 complex; promotion looks at it first.
+        significand: of a floating-point dtype that NumPy lacks, its bits without the exponent's, which is that of `compute`.
         kernel, compute: what it is called in kernels, and what they compute in.
         accumulate: in what long sums of the compute type are carried.
         load, store: the intrinsics that make the compute type of a stored word and the other way round; None where the word is it.
@@ -39,16 +41,16 @@ class dtype:
     """
 
     __slots__ = ("name", "itemsize", "is_floating_point", "is_complex", "is_signed", "numpy", "storage", "category",
-                 "kernel", "compute", "accumulate", "load", "store", "title")
+                 "kernel", "compute", "accumulate", "load", "store", "title", "significand")
     by_name: dict[str, dtype] = {}
 
     def __init__(self, name: str, kind: str, itemsize: int, signed: bool = True, storage: str | None = None, *,
                  compute: str | None = None, accumulate: str | None = None, load: str | None = None,
-                 store: str | None = None) -> None:
+                 store: str | None = None, significand: int | None = None) -> None:
         self.name, self.itemsize, self.category = name, itemsize, _CATEGORY[kind]
         self.is_floating_point, self.is_complex = kind == "float", kind == "complex"
-        self.is_signed = signed
-        self.numpy = None if name in ("bfloat16", "complex32") else np.dtype(name)
+        self.is_signed, self.significand = signed, significand
+        self.numpy = np.dtype(name) if name in np.sctypeDict else None
         self.storage = np.dtype(storage or name)
         self.kernel = name                               # the pointee's name in a kernel signature
         self.compute, self.load, self.store = compute or name, load, store
@@ -105,7 +107,7 @@ uint64 = dtype("uint64", "int", 8, signed=False)
 float16 = dtype("float16", "float", 2, storage="uint16", compute="float32", accumulate="float64",
                 load="half_to_float", store="float_to_half")
 bfloat16 = dtype("bfloat16", "float", 2, storage="uint16", compute="float32", accumulate="float64",
-                 load="bfloat16_to_float", store="float_to_bfloat16")
+                 load="bfloat16_to_float", store="float_to_bfloat16", significand=8)
 float32 = dtype("float32", "float", 4, accumulate="float64")
 float64 = dtype("float64", "float", 8)
 complex32 = dtype("complex32", "complex", 4, storage="uint32", compute="complex64", accumulate="complex128",
@@ -297,12 +299,12 @@ class finfo:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                             f"'{d.name}'")
         self.dtype, self.bits = d.name, d.itemsize * 8
-        if d is bfloat16:
-            self.eps, self.max, self.tiny, self.resolution = 2.0 ** -7, 3.3895313892515355e38, 2.0 ** -126, 0.01
-        else:
-            info = np.finfo(d.numpy)
-            self.eps, self.max, self.tiny = float(info.eps), float(info.max), float(info.tiny)
-            self.resolution = 10.0 ** -info.precision
+        info = np.finfo(d.numpy or d.compute)
+        self.eps, self.max, self.tiny, digits = float(info.eps), float(info.max), float(info.tiny), info.precision
+        if d.significand is not None:
+            self.eps = 2.0 ** (1 - d.significand)
+            self.max, digits = (2.0 - self.eps) * 2.0 ** (info.maxexp - 1), int((d.significand - 1) * math.log10(2))
+        self.resolution = 10.0 ** -digits
         self.min, self.smallest_normal = -self.max, self.tiny
 
     def __repr__(self):

@@ -9,7 +9,7 @@ from math import copysign, inf
 
 import numpy as np
 
-from ..dtypes import bool_, dtype, float64, int64
+from ..dtypes import ALL, bool_, dtype, finfo, float64, int64
 from ..layout import Layout
 from ..tensor import Tensor, kept
 from .values import READERS
@@ -49,7 +49,7 @@ def check_fits(value, dtype: dtype) -> None:
         raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
 
 
-_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": inf}
+_LARGEST = {kind.name: finfo(kind).max for kind in ALL if kind.is_floating_point}
 _C_NAMES = {"float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double"}
 
 

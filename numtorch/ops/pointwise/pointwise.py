@@ -251,7 +251,7 @@ class PointwiseOp(Primitive):
                 kind = RuntimeError if refused.startswith(RUNTIME) else NotImplementedError
                 raise kind(refused or _not_implemented(self.name, given))
         computes = ["bool" if n in self.bool_operands else compute.compute for n in self.parameters]
-        if self.kind == "comparison" and compute.name in ("float16", "bfloat16"):        # a number is what the dtype makes of it
+        if self.kind == "comparison" and compute.load and not compute.is_complex:        # a number is what the dtype makes of it
             computes = [compute.name if l.dtype is not compute else c for l, c in zip(layouts, computes)]
         return compute, out, tuple(computes)
 

@@ -25,8 +25,8 @@ import os
 import numpy as np
 from numpy import float32, int16, int64
 
-from ...elementtypes import CONVERSIONS, CONVERTED, is_complex, same
-from ...intrinsics import Intrinsic, address_of, as_pointer, float_to_bfloat16, offset
+from ...elementtypes import CONVERSIONS, same
+from ...intrinsics import Intrinsic, address_of, as_pointer, bfloat16_to_float, float_to_bfloat16, half_to_float, offset
 from ...pointers import Pointer
 from ...processor import name_and_features
 from ..micro.tile import multiply_tile, transpose_tile
@@ -101,8 +101,9 @@ def _vectors_of(word):
     return widen
 
 
-WIDEN_ROWS = {**{name: _micro(_vectors_of(CONVERSIONS[name][0]), f"widen_{name}") for name in CONVERTED if not is_complex(name)},
-              **dict.fromkeys(BYTES, _micro(_vectors_of(int16), "widen_bytes"))}
+WIDEN_ROWS = {half_to_float: _micro(_vectors_of(half_to_float), "widen_float16"),    # by how a word is loaded
+              bfloat16_to_float: _micro(_vectors_of(bfloat16_to_float), "widen_bfloat16")}
+WIDEN_BYTES = _micro(_vectors_of(int16), "widen_bytes")
 widen_row = _widen_each
 
 
@@ -282,4 +283,4 @@ def staging(problem) -> dict:
         return dict(load=load, store=store, stage_left=pair_left, stage_right=pair_right, multiply_tile=PAIR_TILES[form], STEP=2,
                     finish_rows=finish_by_dot if form == "dot" else finish)
     return dict(load=load, store=store, widen_panel=_widen_transposed if problem.kind == "f" else _widen_one_by_one,
-                widen_row=WIDEN_ROWS.get(problem.dtype, _widen_each))
+                widen_row=WIDEN_BYTES if problem.dtype in BYTES else WIDEN_ROWS.get(load, _widen_each))

@@ -17,7 +17,7 @@ from numpy import float32, inf, int32, int64
 
 from ... import threads
 from ...compiler import compile_kernel
-from ...elementtypes import bindings, itemsize, same
+from ...elementtypes import CONVERTED, bindings, itemsize, same
 from ...families.windows import end_inside, first_inside, output_size
 from ...intrinsics import (
     fmax,
@@ -381,7 +381,7 @@ def _kernel(function, dtype, pointers, kind):
         names.update(I=int64, BEYOND=int64((1 << 63) - 1))
     if kind in ("mean", "maximum"):
         names.update(combine=plus if kind == "mean" else fmax, START=names["T"](0 if kind == "mean" else -inf), MEAN=kind == "mean",
-                     IN_PLACE=not dtype.endswith("float16"), one_row=copied_only if dtype.endswith("float16") else as_it_lies)
+                     IN_PLACE=dtype not in CONVERTED, one_row=copied_only if dtype in CONVERTED else as_it_lies)
     interleave = int(function in (max_pool, reduce_windows))         # there is one vector of a short row
     return compile_kernel(function, (*pointers, "int64*"), names, interleave=interleave)
 
