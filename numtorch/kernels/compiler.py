@@ -43,6 +43,7 @@ from .progress import progress, statistics
 TESTED_NUMBA = ("0.68",)
 _SIGNALS = sorted(signal.valid_signals())
 _lock = threading.RLock()
+while_compiling: list = []                               # contexts for it: what watches calls looks away (events.py)
 
 
 # ---------------------------------------------------------------- forks
@@ -410,7 +411,9 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         if kernel is not None:
             return kernel
         symbol, object_code = _stored(key, text)
-        with _uninterrupted():
+        with _uninterrupted(), contextlib.ExitStack() as contexts:
+            for each in while_compiling:
+                contexts.enter_context(each())
             if object_code is None:
                 keep = None if machine().elsewhere is None else functools.partial(_keep_elsewhere, text, symbol)
                 make = functools.partial(_object_code, function, names, compute, signature, symbol, nogil, fastmath, interleave,

@@ -333,6 +333,23 @@ def test_a_call_is_watched_on_behind_one_that_was_watched_within_it(monkeypatch)
     assert [outer(x).item() for _ in range(5)] == [6.0] * 5
 
 
+def test_what_compiles_a_kernel_is_no_part_of_the_call_that_waits():
+    """Of a call in which a kernel is compiled, the user's code is known, that before the kernel and that behind it."""
+    from numtorch.kernels.progress import statistics
+    scope: dict = {}
+    exec(f"def fresh(x):\n    return x * {time.time_ns()} + 1\n", scope)
+    fresh = torch.pointwise(scope["fresh"], methods=False)
+
+    def behind(x):
+        return x + 1
+
+    watch, compiled = Watch(capturing=False), statistics.compiled
+    watch.run(lambda x: behind(fresh(x)), (torch.ones(3),), {})
+    assert statistics.compiled > compiled and sys.getprofile() is None
+    names = {code.co_filename for code in watch.codes}
+    assert behind.__code__ in watch.codes and not any("numba" in name or "llvmlite" in name for name in names), names
+
+
 def test_functions_of_equal_code_have_globals_of_their_own():
     """Code objects compare by what they say: of two functions of one text, the globals of either may change."""
     scopes = {"a": 2.0}, {"a": 3.0}

@@ -77,6 +77,34 @@ def test_what_is_known_stays_when_the_table_grows():
         assert told(events, type(outer)(code, globals())) == []
 
 
+def test_nothing_is_told_within_a_pause():
+    events = Events()
+
+    def beside():
+        outer()
+        with events.paused():
+            sorted([2, 1])
+            assert sys.getprofile() is None
+        return min([1])
+    names = told(events, beside)
+    assert names[1:6] == ALL and "sorted" not in names and names[-1] == "min"
+
+
+def test_a_pause_leaves_the_profile_of_someone_else():
+    events, seen = Events(), []
+    sys.setprofile(lambda frame, event, argument: seen.append(event))
+    try:
+        with events.paused():
+            outer()
+    finally:
+        sys.setprofile(None)
+    assert seen.count("call") >= 2
+    told(events, outer)
+    with events.paused():
+        assert sys.getprofile() is None
+    assert sys.getprofile() is None
+
+
 def test_what_the_observer_raises_goes_through():
     def observe(frame, event, function):
         raise LookupError
