@@ -6,7 +6,8 @@ With q the target distribution (one class or given probabilities, smoothed, time
 
 A position keeps two numbers, its maximum and 1 / sum of exponentials, instead of C log-probabilities: the gradient exponentiates
 again, which costs less than writing and reading them back. Without S the kernels run along rows, with it 256 columns at a time.
-Smoothing is Szegedy et al.'s (Rethinking the Inception architecture, 2016).
+Smoothing is Szegedy et al.'s (Rethinking the Inception architecture, 2016). Kernels for class indices are compiled with it or
+without, which has half the loops: they are among the first that a classifier waits for.
 """
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from .softmax import GRAIN, columns_shift_and_total, log_probability, row_exp_su
 
 T = float32
 W = float64
+SMOOTHED = True
 load = store = same
 
 
@@ -58,8 +60,9 @@ def distance_sum(x, weight, n, shift, weighted):
 # gradient (0: one number serves all), whether there is a divisor, S in memory. saved is (N, 2, S).
 def class_loss_rows(logits, target, weight, losses, weights, saved, status, descriptor):
     rows, n, ignored, weighted, smoothing = descriptor[0], descriptor[1], descriptor[3], descriptor[5], T(float_of(descriptor[6]))
-    spread = smoothing / T(n)
-    everything = total_weight(weight, n, weighted)
+    everything = T(0)
+    if SMOOTHED:
+        everything = total_weight(weight, n, weighted)
     for row in range(rows):
         t = target[row]
         weights[row] = T(0)
@@ -76,16 +79,19 @@ def class_loss_rows(logits, target, weight, losses, weights, saved, status, desc
         saved[2 * row + 1] = T(1) / total
         factor = class_weight(weight, t, weighted)
         weights[row] = factor
-        loss = -factor * log_probability(load(a[t]), shift, log(total))
-        if smoothing != T(0):
-            loss = loss * (T(1) - smoothing) + spread * (everything * log(total) + distance_sum(a, weight, n, shift, weighted))
+        log_total = log(total)
+        loss = -factor * log_probability(load(a[t]), shift, log_total)
+        if SMOOTHED:
+            far = everything * log_total + distance_sum(a, weight, n, shift, weighted)
+            loss = loss * (T(1) - smoothing) + smoothing / T(n) * far
         losses[row] = store(loss)
 
 
 def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
     rows, n, weighted, smoothing = descriptor[0], descriptor[1], descriptor[5], T(float_of(descriptor[6]))
-    spread = smoothing / T(n)
-    everything = total_weight(weight, n, weighted)
+    everything = T(0)
+    if SMOOTHED:
+        everything = total_weight(weight, n, weighted)
     for row in range(rows):
         t = target[row]
         a = offset(logits, row * n)
@@ -99,22 +105,22 @@ def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logi
             incoming = incoming / divisor[0]
         own = incoming * class_weight(weight, t, weighted)
         shift = saved[2 * row]
-        if smoothing == T(0):
+        if not SMOOTHED:
             scale = saved[2 * row + 1] * own
             for i in range(n):
                 out[i] = store(exp(load(a[i]) - shift) * scale)
             out[t] = store(exp(load(a[t]) - shift) * scale - own)
-            continue
-        own = own * (T(1) - smoothing)
-        share = incoming * spread
-        scale = saved[2 * row + 1] * (own + share * everything)
-        if weighted != 0:
-            for i in range(n):
-                out[i] = store(exp(load(a[i]) - shift) * scale - share * load(weight[i]))
         else:
-            for i in range(n):
-                out[i] = store(exp(load(a[i]) - shift) * scale - share)
-        out[t] = store(exp(load(a[t]) - shift) * scale - share * class_weight(weight, t, weighted) - own)
+            own = own * (T(1) - smoothing)
+            share = incoming * (smoothing / T(n))
+            scale = saved[2 * row + 1] * (own + share * everything)
+            if weighted != 0:
+                for i in range(n):
+                    out[i] = store(exp(load(a[i]) - shift) * scale - share * load(weight[i]))
+            else:
+                for i in range(n):
+                    out[i] = store(exp(load(a[i]) - shift) * scale - share)
+            out[t] = store(exp(load(a[t]) - shift) * scale - share * class_weight(weight, t, weighted) - own)
 
 
 def class_loss_columns(logits, target, weight, losses, weights, saved, status, descriptor):
@@ -122,8 +128,9 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, d
     shift = local_array(T, 256)
     total = local_array(T, 256)
     far = local_array(T, 256)
-    spread = smoothing / T(n)
-    everything = total_weight(weight, n, weighted)
+    everything = T(0)
+    if SMOOTHED:
+        everything = total_weight(weight, n, weighted)
     for image in range(descriptor[0]):
         for first in range(0, size, 256):
             width = min(int64(256), size - first)
@@ -139,7 +146,7 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, d
                 kept[j] = T(1) / total[j]
             for j in range(width):
                 total[j] = log(total[j])
-            if smoothing != T(0):
+            if SMOOTHED:
                 for c in range(n):
                     row = offset(a, c * step)
                     factor = class_weight(weight, c, weighted)
@@ -157,8 +164,8 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, d
                 factor = class_weight(weight, t, weighted)
                 weights[place + j] = factor
                 loss = -factor * log_probability(load(a[t * step + j]), shift[j], total[j])
-                if smoothing != T(0):
-                    loss = loss * (T(1) - smoothing) + spread * (everything * total[j] + far[j])
+                if SMOOTHED:
+                    loss = loss * (T(1) - smoothing) + smoothing / T(n) * (everything * total[j] + far[j])
                 losses[place + j] = store(loss)
 
 
@@ -335,7 +342,7 @@ def plan_class_loss(dtype: str, batch: int, classes: int, size: int, ignored: in
     `status`, which the caller has set to 0.
     """
     signature = ("element*", "int64*", "element*", "element*", "compute*", "compute*", "int64*", "int64*")
-    kernel = typed(class_loss_rows if size == 1 else class_loss_columns, dtype, signature)
+    kernel = typed(class_loss_rows if size == 1 else class_loss_columns, dtype, signature, SMOOTHED=smoothing != 0)
     work, itself, own = batch * classes * size, itemsize(dtype), wide(dtype)
     rows, offsets = [], []
     for part in image_shares(batch, size, work, GRAIN):
@@ -355,7 +362,7 @@ def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignore
     number, divisor (read where `divided`), grad_logits (N, C, S).
     """
     signature = ("element*", "compute*", "int64*", "element*", "element*", "compute*", "element*", "int64*")
-    kernel = typed(class_loss_grad_rows if size == 1 else class_loss_grad_columns, dtype, signature)
+    kernel = typed(class_loss_grad_rows if size == 1 else class_loss_grad_columns, dtype, signature, SMOOTHED=smoothing != 0)
     work, itself, own = batch * classes * size, itemsize(dtype), wide(dtype)
     rows, offsets = [], []
     for part in image_shares(batch, size, work, GRAIN):
