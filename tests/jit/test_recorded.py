@@ -247,6 +247,18 @@ def test_gradients_of_gradients_of_calls_that_draw_or_write(function, mode):
     assert program.repetition is not None
 
 
+@pytest.mark.parametrize("mode", ["replay", "default"])
+def test_results_that_nothing_is_made_of(mode):
+    """Backward begins with zeros there."""
+    compiled = torch.compile(lambda x: (x.exp(), x.sin(), x * 2), mode=mode)
+    x = torch.randn(3).requires_grad_()
+    settle(lambda: sum(compiled(x)).sum().backward(), compiled)
+    assert recording_of(compiled).programs
+    for i, slope in enumerate((x.exp(), x.cos(), torch.full((3,), 2.0))):
+        for create in (False, True):
+            torch.testing.assert_close(torch.autograd.grad(compiled(x)[i].sum(), x, create_graph=create), (slope.detach(),))
+
+
 def test_gradients_of_gradients_after_what_was_read_has_changed():
     """Python may have changed meanwhile; a tensor that was read may not, as in eager calls that save it."""
     weight, factor = torch.randn(3).requires_grad_(), [2.0]

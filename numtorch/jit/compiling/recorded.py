@@ -26,7 +26,6 @@ from ...autograd.graph import Recorded as Once
 from ...autograd.modes import no_grad
 from ...exchange.arrays import raw_array
 from ...ops.core.generator import Generator, default_generator
-from ...ops.creation.fill import zeros
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import Tensor, alias, empty, view_of
@@ -153,7 +152,7 @@ class CompiledFunctionBackward(Node):
     def _begin(self, grad):
         if self.saved is None:
             raise freed_error()
-        return [zeros(layout) if each is None else each
+        return [empty(layout).zero_() if each is None else each
                 for each, layout in zip(grad if self.outputs > 1 else (grad,), self.layouts)]
 
     def _to_edges(self, gradients):
