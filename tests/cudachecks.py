@@ -256,6 +256,26 @@ def tensor_cores(torch):
 
 
 @check
+def attention_of_float32_is_exact_by_default(torch):
+    """Where the program allows tf32, its products and those of its gradients are by tensor cores."""
+    def attended(device):
+        tensors = [numbers(torch, device, 1, 2, length, size, seed=i).requires_grad_()
+                   for i, (length, size) in enumerate(((24, 16), (40, 16), (40, 8)))]
+        out = torch.nn.functional.scaled_dot_product_attention(*tensors, is_causal=True)
+        return [t.detach().cpu() for t in (out, *torch.autograd.grad(out.square().sum(), tensors))]
+    exact = attended("cpu")
+    for precision in ("highest", "high"):
+        torch.set_float32_matmul_precision(precision)
+        try:
+            found = attended("cuda")
+        finally:
+            torch.set_float32_matmul_precision("highest")
+        for ours, theirs in zip(found, exact):
+            far = ((ours - theirs).abs().max() / theirs.abs().max()).item()
+            assert far < 3e-6 if precision == "highest" else 1e-5 < far < 3e-3, (precision, far)
+
+
+@check
 def memory_is_counted(torch):
     cuda = torch.cuda
     before = cuda.memory_allocated()

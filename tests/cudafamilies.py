@@ -80,6 +80,28 @@ def product_rounded_to_tf32(torch, device, a, b):
         torch.set_float32_matmul_precision("highest")
 
 
+# heads that share keys, causal, masked: 16 rows of a warp and 16 columns of a tile
+@rows_of(((1, 2, 88, 16), (1, 1, 56, 16), (1, 1, 56, 8)), ((1, 1, 16, 8), (1, 1, 33, 8), (1, 1, 33, 16)),
+         dtypes=("bfloat16",), orders=PLAIN)
+def attention_by_warps(torch, device, q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+
+@rows_of(((1, 2, 72, 16), (1, 1, 72, 16), (1, 1, 72, 16)), ((1, 1, 24, 8), (1, 1, 40, 8), (1, 1, 40, 8)), dtypes=("bfloat16",),
+         orders=PLAIN)
+def causal_attention_by_warps(torch, device, q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+@rows_of(((2, 1, 24, 8), (2, 1, 40, 8), (2, 1, 40, 8)), dtypes=("bfloat16",), orders=PLAIN)
+def masked_attention_by_warps(torch, device, q, k, v):
+    draw = np.random.default_rng(2).random((24, 40))
+    draw[3] = 0
+    seen, added = torch.tensor(draw > 0.3, device=device), torch.tensor(draw, device=device).to(q.dtype)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return attend(q, k, v, attn_mask=seen), attend(q, k, v, attn_mask=added)
+
+
 # ---------------------------------------------------------------- losses
 def classes(torch, device, x, ignored=True):
     """Targets for scores (N, C, ...), one of which is ignored."""

@@ -126,16 +126,16 @@ def rows():
          (SIDE, SIDE, SIDE, "float32", (SIDE, 1), (SIDE, 1), (SIDE, 1)), {}),
         ("product 4096³, bfloat16", 0.7, "arithmetic", 0, products, "gemm.gemm", "plan_gemm",
          (SIDE, SIDE, SIDE, "bfloat16", (SIDE, 1), (SIDE, 1), (SIDE, 1)), {}),
-        ("attention, 4 x 16 heads of 2048 x 64", 0.6, "arithmetic", 0, 4 * BATCH * HEADS * LENGTH * LENGTH * WIDTH,
+        ("attention, 4 x 16 heads of 2048 x 64, bfloat16", 0.6, "arithmetic", 0, 4 * BATCH * HEADS * LENGTH * LENGTH * WIDTH,
          "attention.attention", "plan_attention",
-         ("float32", BATCH, HEADS, 1, LENGTH, LENGTH, WIDTH, WIDTH, 0.125, False, [heads] * 4), {}),
+         ("bfloat16", BATCH, HEADS, 1, LENGTH, LENGTH, WIDTH, WIDTH, 0.125, False, [heads] * 4), {}),
     ]
 
 
 def estimates():
     """A Row for each of `rows` and each machine."""
     from numtorch.devices import device
-    from numtorch.kernels.cuda import compiler, environment, runtime
+    from numtorch.kernels.cuda import compiler, runtime
     from numtorch.ops.core.backends import kernels
     recorder = Recorder()
     runtime.runtime = compiler.runtime = lambda: recorder
@@ -143,8 +143,8 @@ def estimates():
     for name, wanted, bound, nbytes, operations, family, planner, arguments, options in rows():
         recorder.kernels.clear()
         getattr(kernels(device("cuda:0"), family), planner)(*arguments, **options)
-        kernel = recorder.kernels[-1] if "product" in name else recorder.kernels[0]     # the first of two goes over the data
-        found += [estimate(name, wanted, bound, nbytes, operations, kernel, environment.THREADS, each) for each in MACHINES]
+        kernel = recorder.kernels[-1 if bound == "arithmetic" else 0]            # the first of two goes over the data
+        found += [estimate(name, wanted, bound, nbytes, operations, kernel, kernel.threads, each) for each in MACHINES]
     return found
 
 

@@ -43,7 +43,11 @@ BOUNDS = {
     "embedded": {"take_elements": (1, 1, 1)},
     # the two lines of a warp are in the same banks: apart, they would take registers that a third block needs; lanes have a key each,
     # and read its elements one after another, which the first-level cache keeps for them
-    "attended": {"attention": (2, 2.8, 1)},
+    "attended": {"attention": (2, 2.8, 1), "attention_grad_q": (2, 3.2, 1), "attention_grad_kv": (2, 4, 1)},
+    # a warp's rows come straight from memory: eight rows of 16 bytes at a time, whose other halves the first-level cache keeps
+    "attended_by_tensor_cores": {"attend": (1, 1.6, 1), "grad_dots": (1, 1, 1)},
+    "attended_in_tf32": {"attend": (1, 1.2, 1)},
+    "convolution_gradients": {"product_tiles": (1, 1.1, 1.4)},
     "badly": {"badly": (32, 8, 8)},                      # as bad as it gets
 }
 
@@ -62,6 +66,7 @@ def bodies(torch):
     functional = torch.nn.functional
     tiles.FILLED = 1                                     # large tiles for one block
     draw = lambda *shape: torch.rand(*shape).cuda()
+    attend = functional.scaled_dot_product_attention
 
     def rounded(body):
         torch.set_float32_matmul_precision("high")
@@ -69,6 +74,10 @@ def bodies(torch):
             return body()
         finally:
             torch.set_float32_matmul_precision("highest")
+
+    def slopes_of(function, *tensors):
+        tensors = [tensor.requires_grad_() for tensor in tensors]
+        return torch.autograd.grad(function(*tensors).sum(), tensors)
 
     def launched():
         from numtorch.kernels.cuda.compiler import compile_kernel
@@ -103,7 +112,10 @@ def bodies(torch):
         "running_sums": lambda: draw(1, 1100).cumsum(1),
         "sorted": lambda: draw(1, 1024).sort(1),
         "embedded": lambda: functional.embedding(torch.tensor([3, 1, 2]).cuda(), draw(5, 64)),
-        "attended": lambda: functional.scaled_dot_product_attention(*[draw(1, 1, 32, 16) for _ in range(3)]),
+        "attended": lambda: slopes_of(attend, *[draw(1, 1, 32, 16) for _ in range(3)]),
+        "attended_by_tensor_cores": lambda: slopes_of(attend, *[draw(1, 1, 32, 64).bfloat16() for _ in range(3)]),
+        "attended_in_tf32": lambda: rounded(lambda: attend(*[draw(1, 1, 32, 32) for _ in range(3)])),
+        "convolution_gradients": lambda: slopes_of(functional.conv2d, draw(1, 2, 6, 6), draw(16, 2, 3, 3)),
         "badly": launched,
     }
 

@@ -196,6 +196,33 @@ def test_products_in_tf32_round_both_operands(b_strides, compiler):
     assert_in_registers(kernel)
 
 
+ATTENTION = [(name, dtype, size) for name in ("forward", "grad_q", "grad_k", "grad_v")
+             for dtype, size in (("bfloat16", 64), ("float16", 128), ("float32", 64))]
+
+
+@pytest.mark.parametrize("name, dtype, size", todays(ATTENTION, parts=6))
+def test_attention_keeps_scores_in_registers(name, dtype, size, compiler):
+    """And its products are by tensor cores: of scores and of probabilities, three of slopes."""
+    from numtorch.kernels.cuda.attention import tensorcores
+    slopes = tensorcores.PASSES[name].slopes
+    sizes = tensorcores.sizes_for(dtype, size, size, slopes)
+    kernel = tensorcores.attention_kernel(name, dtype, sizes, False)
+    products = sum(line.startswith("mma.sync") for line in busiest(kernel.ptx((9, 0))))
+    assert products == (2 + slopes) * sizes.tile // 8 * sizes.words(size) // 8
+    assert_in_registers(kernel)
+
+
+def test_attention_of_16_bit_floats_is_by_tensor_cores(planned):
+    """Where rows are of whole 16 bytes, and of sizes that registers hold."""
+    def names(size, pitch):
+        steps = [(2 * 40 * pitch, 40 * pitch, pitch)]
+        made = planned("attention.attention", "plan_attention_grad", "bfloat16", 1, 2, 1, 40, 40, size, size, 0.5, True, steps * 8)
+        return [kernel.name for kernel in made]
+    threads = ["attention_grad_q", "attention_grad_kv"]
+    assert names(64, 64) == threads + ["grad_dots"] + ["attend"] * 3
+    assert names(64, 68) == names(192, 192) == names(63, 64) == threads
+
+
 def test_long_depths_of_16_bit_floats_are_cut(planned):
     """By tensor cores into sums of float32, which a second launch adds up and rounds."""
     _, pieces, total = planned("gemm.gemm", "plan_gemm", 64, 64, 65536, "bfloat16", (65536, 1), (64, 1), (64, 1), bias="column", beta=0.5)

@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from ..intrinsics import Intrinsic
+from ..intrinsics import Intrinsic, float_to_bfloat16, float_to_half
 from .turns import running
 
 WARP = 32                                                # threads
@@ -40,6 +40,30 @@ def _together(value, answers):
     if _ANSWER not in values:
         values[_ANSWER] = answers([values[k] for k in range(WARP)])
     return values[_ANSWER][lane]
+
+
+@_instruction
+def lane_across(x, mask):
+    """What the lane has whose number differs in the bits of `mask`."""
+    return _together((x, mask), lambda values: [values[lane ^ int(mask)][0] for lane, (_, mask) in enumerate(values)])
+
+
+@_instruction
+def exponential2(x):
+    """2 to the power of a float32, to 22 bits."""
+    return np.exp2(np.float32(x))
+
+
+@_instruction
+def packed_bfloat16(low, high):
+    """Two float32 rounded, as a word."""
+    return np.uint32(int(float_to_bfloat16.twin(low)) | int(float_to_bfloat16.twin(high)) << 16)
+
+
+@_instruction
+def packed_float16(low, high):
+    """The same of float16."""
+    return np.uint32(int(float_to_half.twin(low)) | int(float_to_half.twin(high)) << 16)
 
 
 # ---------------------------------------------------------------- copies to shared memory

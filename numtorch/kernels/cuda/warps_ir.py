@@ -59,6 +59,35 @@ def rounded_to_tf32(typing_context, words):
     return words(words), codegen
 
 
+@intrinsic
+def lane_across(typing_context, x, mask):
+    def codegen(context, builder, signature, values):
+        mask = context.cast(builder, values[1], signature.args[1], types.int32)
+        text = "shfl.sync.bfly.b32 $0, $1, $2, 0x1f, 0xffffffff;"
+        return builder.asm(ir.FunctionType(FLOAT, [FLOAT, I32]), text, "=f,f,r", [values[0], mask], True)
+    return types.float32(types.float32, mask), codegen
+
+
+@intrinsic
+def exponential2(typing_context, x):
+    def codegen(context, builder, signature, values):
+        return builder.asm(ir.FunctionType(FLOAT, [FLOAT]), "ex2.approx.ftz.f32 $0, $1;", "=f,f", [values[0]], False)
+    return types.float32(types.float32), codegen
+
+
+def _packed(name, kind):
+    def form(typing_context, low, high):
+        def codegen(context, builder, signature, values):
+            text = f"cvt.rn.{kind}.f32 $0, $2, $1;"
+            return builder.asm(ir.FunctionType(I32, [FLOAT, FLOAT]), text, "=r,f,f", values, False)
+        return types.uint32(types.float32, types.float32), codegen
+    form.__name__ = name
+    return intrinsic(form)
+
+
+packed_bfloat16, packed_float16 = _packed("packed_bfloat16", "bf16x2"), _packed("packed_float16", "f16x2")
+
+
 def _plain(name, text):
     def form(typing_context):
         def codegen(context, builder, signature, values):

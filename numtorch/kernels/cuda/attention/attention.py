@@ -10,8 +10,7 @@ block of keys for those of K and V.
 
 Dropout takes the host's kernels (../serial.py), whose draws are by blocks of the host's.
 
-Descriptor: sizes, scale and flags, the mask's four strides, then (batch, head, row) strides of q, k, v, out, grad and the three
-gradients.
+This is for every dtype; of 16 bits, and of float32 that may be rounded, tensor cores make the products (tensorcores.py).
 """
 from __future__ import annotations
 
@@ -22,17 +21,37 @@ from numpy import float32, inf, int64
 
 from ...cpu.attention import attention as host
 from ...elementtypes import bindings, compute_type, same
-from ...intrinsics import address_of, as_pointer, float_of, fmax, local_array, offset, select
+from ...intrinsics import float_of, fmax, local_array, select
 from ...threads import Prepared
 from ...vectormath import exp, log
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import SMALL, THREADS
-from ..gemm.tiles import bits
+from ..gemm.choice import Choice
 from ..serial import STATE, on_device
-
-BATCH, HEADS, GROUP, QUERIES, KEYS, DEPTH, WIDTH, SCALE, CAUSAL, MASK, MASK_STRIDES = range(11)
-Q, K, V, OUT, GRAD, GRAD_Q, GRAD_K, GRAD_V = range(15, 39, 3)
-BOOL_MASK, FLOAT_MASK = 1, 2
+from . import tensorcores
+from .descriptor import (
+    BATCH,
+    CAUSAL,
+    DEPTH,
+    GRAD,
+    GRAD_K,
+    GRAD_Q,
+    GRAD_V,
+    GROUP,
+    HEADS,
+    KEYS,
+    MASK,
+    OUT,
+    QUERIES,
+    SCALE,
+    WIDTH,
+    K,
+    Q,
+    V,
+    describe,
+    line_of,
+    masked,
+)
 
 T = float32                                              # the compute type
 INT = np.int32
@@ -44,25 +63,11 @@ CELLS = LINES * TILE
 SUMS = 2 if SMALL else 8                                 # columns that a thread has in registers
 
 
-def line_of(x, descriptor, place, batch, head, row):
-    """Where a row of a head begins."""
-    return offset(x, batch * descriptor[place] + head * descriptor[place + 1] + row * descriptor[place + 2])
-
-
 def dot(a, b, count):
     total = T(0)
     for i in range(count):
         total += load(a[i]) * load(b[i])
     return total
-
-
-def masked(mask, q, descriptor, batch, head, query, key):
-    """What the mask adds to a score."""
-    at = (batch * descriptor[MASK_STRIDES] + head * descriptor[MASK_STRIDES + 1] + query * descriptor[MASK_STRIDES + 2]
-          + key * descriptor[MASK_STRIDES + 3])
-    if descriptor[MASK] == BOOL_MASK:
-        return select(mask[at] != 0, T(0), T(-inf))
-    return T(load(as_pointer(address_of(mask), q)[at]))
 
 
 def score(q, k, mask, descriptor, batch, head, query, key):
@@ -262,13 +267,6 @@ def _kernel(function, words, dtype):
     return compile_kernel(function, (*(kinds[w] + "*" for w in words), "int64*"), names, compute)
 
 
-def _descriptor(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask, mask_strides):
-    flag = 0 if mask is None else BOOL_MASK if mask == "bool" else FLOAT_MASK
-    row = [batch, heads, group, queries, keys, depth, width, bits(scale, compute_type(dtype))[0], int(causal), flag, *mask_strides]
-    row += [0] * (Q - len(row))
-    return row + [step for each in strides for step in each] + [0] * (GRAD_V + 3 - Q - 3 * len(strides))
-
-
 class _Forward:
     """A call with the addresses of the CPU's, of which the generator's state and the workspace are none."""
 
@@ -307,8 +305,11 @@ def plan_attention(dtype, batch, heads, group, queries, keys, depth, width, scal
     if dropout:
         return _dropped(*sizes, dropout, device=device)
     blocks = batch * heads * -(-queries // LINES)
-    made = prepare(_kernel(attention, "xxxbxc", dtype), _descriptor(*sizes), blocks, device)
-    return Prepared(_Forward(made), made.descriptor, 0, made)
+    made = prepare(_kernel(attention, "xxxbxc", dtype), describe(*sizes), blocks, device)
+    made = Prepared(_Forward(made), made.descriptor, 0, made)
+    if tensorcores.takes(*sizes):
+        made = Choice(made, lambda: tensorcores.plan_forward(sizes, device), dtype == "float32", (0, 1, 2)).prepared()
+    return made
 
 
 def plan_attention_grad(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
@@ -317,7 +318,10 @@ def plan_attention_grad(dtype, batch, heads, group, queries, keys, depth, width,
     sizes = dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask, mask_strides
     if dropout:
         return _dropped_grad(*sizes, dropout, device=device)
-    row = _descriptor(*sizes)
+    row = describe(*sizes)
     for_q = prepare(_kernel(attention_grad_q, "xxxbxcxx", dtype), row, batch * heads * -(-queries // LINES), device)
     for_kv = prepare(_kernel(attention_grad_kv, "xxxbxcxxx", dtype), row, batch * heads // group * -(-keys // LINES), device)
-    return Prepared(_Backward(for_q, for_kv), for_q.descriptor, 0, (for_q, for_kv))
+    made = Prepared(_Backward(for_q, for_kv), for_q.descriptor, 0, (for_q, for_kv))
+    if tensorcores.takes(*sizes):
+        made = Choice(made, lambda: tensorcores.plan_gradients(sizes, device), dtype == "float32", (0, 1, 2, 7)).prepared()
+    return made

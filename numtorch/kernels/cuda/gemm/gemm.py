@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 from ...cpu.gemm.product import Problem
 from ...elementtypes import itemsize
-from ...precision import tf32_allowed
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
 from ..shared.elements import launch
 from . import depth, tensorcores, tiles
+from .choice import Choice
 from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, load, tile_for, tile_kernel
 
 # What the elements' functions read: strides of A, B and C, along rows, columns and the batch.
@@ -52,7 +52,7 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     if tensorcores.takes(dtype, problem):
         chunk = 16 // itemsize(dtype)
         by_warps = lambda: _shared_or_whole(problem, dtype, epilogue, _by_warps, tensorcores.LARGEST, chunk, device)
-        made = _Aligned(made, by_warps, dtype == "float32")
+        made = Choice(made, by_warps, dtype == "float32", (0, 1)).prepared()
     return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.descriptor, 0, made)
 
 
@@ -97,25 +97,6 @@ def _by_warps(problem, dtype, out, epilogue, device):
     along = problem.a[1] == 1, problem.b[0] == 1
     places = A_ROW if along[0] else A_COLUMN, A_STEP, B_COLUMN if along[1] else B_ROW, B_STEP
     return prepare(tensorcores.warp_kernel(dtype, out, warps, along, strided_c, places), row + _strides(problem), count, device)
-
-
-class _Aligned:
-    """A product by tensor cores where a call's addresses are multiples of 16 bytes, else in tiles. Of float32 only while it may be
-    rounded to tf32: what is rounded is planned when the first such call comes."""
-
-    __slots__ = ("tiles", "descriptor", "rounds", "plan", "warps")
-
-    def __init__(self, tiles, plan, rounds):
-        self.tiles, self.descriptor, self.rounds, self.plan = tiles, tiles.descriptor, rounds, plan
-        self.warps = None if rounds else plan()
-
-    def call(self, a, b, c, bias, descriptor):
-        if (a | b) & 15 or (self.rounds and not tf32_allowed()):
-            self.tiles.call(a, b, c, bias, self.descriptor)
-            return
-        if self.warps is None:
-            self.warps = self.plan()
-        self.warps.call(a, b, c, bias, self.warps.descriptor)
 
 
 class _Direct:
