@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 import traceback
 import warnings
 from pathlib import Path
@@ -29,7 +30,10 @@ def run_all(device, barriers=None):
             try:
                 if barriers is not None:
                     barriers.name = name
+                began = time.process_time()
                 found[name] = run(torch, *what, device)
+                if barriers is not None:
+                    barriers.seconds[name] = time.process_time() - began
             except Exception:
                 found[name] = traceback.format_exc(limit=-6)
         if barriers is not None:

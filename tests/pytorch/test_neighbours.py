@@ -1,4 +1,5 @@
-"""What PyTorch wrote and made, read here: whole modules, files from before 1.6, its tensors in a state_dict, bfloat16 through DLPack."""
+"""What PyTorch wrote and made, read here: whole modules, files from before 1.6, its tensors in a state_dict, bfloat16 through DLPack; and
+its tensors in a call, which are refused by name."""
 from __future__ import annotations
 
 import gzip
@@ -199,3 +200,13 @@ def test_what_cannot_be_loaded_is_said_to_be_what_it_is(what, tmp_path):
 def test_an_optimiser_says_whose_parameters_it_was_given():
     with pytest.raises(TypeError, match=r"one of the params is torch\.Parameter of the installed PyTorch"):
         numtorch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.1)
+
+
+# ---------------------------------------------------------------- two libraries in one process
+@pytest.mark.parametrize("call", [
+    lambda t, x: numtorch.exp(x), lambda t, x: t + x, lambda t, x: numtorch.matmul(t, x), lambda t, x: numtorch.sum(x), lambda t, x: numtorch.relu(x),
+    lambda t, x: numtorch.nn.Linear(2, 2)(x), lambda t, x: numtorch.nn.functional.cross_entropy(x, t), lambda t, x: numtorch.cat([x, x]),
+])
+def test_the_other_librarys_tensors_are_named(call):
+    with pytest.raises(TypeError, match=r"torch\.Tensor of the installed PyTorch; convert it with numtorch\.from_dlpack\(x\)"):
+        call(numtorch.ones(2, 2), torch.ones(2, 2))

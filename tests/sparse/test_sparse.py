@@ -12,11 +12,24 @@ pytorch = pytest.importorskip("torch")
 INDICES, NUMBERS = [[0, 1, 1, 0], [2, 0, 2, 2]], [1.0, 2.0, -3.0, 4.0]
 
 
-class Library:
-    """What rows are made of, in one of the two libraries: coordinates that repeat, hybrid, empty and compressed tensors."""
+class OnDemand:
+    """What rows are made of, in one of two libraries: made when a row asks, since tests are collected before any kernel is there."""
 
     def __init__(self, torch):
         self.t = torch
+
+    def __getattr__(self, name):
+        if "made" in vars(self):
+            raise AttributeError(name)
+        self.made = True
+        self.make(self.t)
+        return getattr(self, name)
+
+
+class Library(OnDemand):
+    """Coordinates that repeat, hybrid, empty and compressed tensors."""
+
+    def make(self, torch):
         self.i, self.v = torch.tensor(INDICES), torch.tensor(NUMBERS)
         self.s = torch.sparse_coo_tensor(self.i, self.v, (2, 3))
         self.c = self.s.coalesce()

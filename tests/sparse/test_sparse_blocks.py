@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from test_sparse import check_same, error_of, plain
+from test_sparse import OnDemand, check_same, error_of, plain
 
 import numtorch
 from numtorch.autograd import gradcheck, gradgradcheck
@@ -14,11 +14,11 @@ pytorch = pytest.importorskip("torch")
 DENSE = np.arange(1.0, 25).reshape(4, 6) * [[1, 0, 0, 1, 0, 0], [1, 0, 1, 0, 0, 0], [0] * 6, [0, 0, 0, 0, 1, 1]]
 
 
-class Library:
+class Library(OnDemand):
     """A matrix (4, 6) with an empty block, and as blocks of (2, 3); a batch (2, 2, 2); elements of 3 numbers."""
 
-    def __init__(self, torch):
-        self.t, self.d = torch, torch.from_numpy(DENSE).float()
+    def make(self, torch):
+        self.d = torch.from_numpy(DENSE).float()
         self.bsr, self.bsc = self.d.to_sparse_bsr((2, 3)), self.d.to_sparse_bsc((2, 3))
         self.e = torch.tensor([[[1.0, 0], [0, 2]], [[0, 3], [4, 0]]])
         self.batch, self.columns = self.e.to_sparse_csr(), self.e.to_sparse_csc()
