@@ -185,17 +185,17 @@ class Improvement:
         watch.memory.close()
         result = None
         before.restore()
-        replayed = nudged = None
+        replayed = nudged = there = None
         if self.reason is None and candidate.fits(tensors):
             watch.memory.poison()                        # so that nothing is read that the program did not write
-            replayed = after(candidate)[1]
+            replayed, there = after(candidate)[1], before.positions()
             before.restore()
             nudge(held)
             nudged = after(self.replay)[1]
             before.restore()
         exact, wanted = after(self.replay)
         contents = replayed, wanted, nudged
-        if self.reason is None and (not all(contents) or not all(map(alike, *contents))):
+        if self.reason is None and (not all(contents) or there != before.positions() or not all(map(alike, *contents))):
             self._stay("its graph gives something else")
         if self.reason is not None:
             return exact
