@@ -18,7 +18,7 @@ import traceback
 import numpy as np
 
 from numtorch.kernels.cuda import simulator
-from numtorch.kernels.cuda.driver import FUNCTIONS, prototype
+from numtorch.kernels.cuda.driver import FUNCTIONS, KernelNode, prototype
 from numtorch.kernels.cuda.filememory import FileMemory, opened
 from numtorch.kernels.cuda.simulator import DevicePointer
 
@@ -66,6 +66,7 @@ class FakeDriver:
         self.streams = {0: None}
         self.defaults = [_Stream(100 + index) for index in range(self.count)]
         self.graphs, self.executables, self.calls, self.errors, self.shared, self.foreign = {}, {}, [], [], {}, {}
+        self.instances = {}
         self.clock, self.failure = itertools.count(), 0
         for name, kinds in FUNCTIONS.items():
             setattr(self, name, prototype(name)(self._entry(name, getattr(self, "_" + name))))
@@ -390,8 +391,13 @@ class FakeDriver:
         self.put(ctypes.c_void_p, out, handle)
 
     def _cuLaunchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra):
+        self.add(stream, self.launch(function, (gx, gy, gz), (bx, by, bz), shared, parameters, extra))
+
+    def launch(self, function, grid, block, shared, parameters, extra):
+        """What a kernel does with the words that are among its parameters now."""
         kernel, index = self.known(self.functions, function), self.device
-        if (gy, gz, by, bz, shared, extra) != (1, 1, 1, 1, 0, None) or not 1 <= gx or not 1 <= bx <= 1024:
+        gx, bx = grid[0], block[0]
+        if (*grid[1:], *block[1:], shared, extra) != (1, 1, 1, 1, 0, None) or not 1 <= gx or not 1 <= bx <= 1024:
             raise Refused(INVALID_VALUE)
         places = (ctypes.c_void_p * len(kernel.kinds)).from_address(parameters)
         words = [ctypes.c_int64.from_address(place).value for place in places]
@@ -401,7 +407,7 @@ class FakeDriver:
                         for w, kind in zip(words, kernel.kinds, strict=True)]
             simulator._running[:] = self, index
             kernel.python[gx, bx](*pointers)
-        self.add(stream, run)
+        return run
 
     # ------------------------------------------------------------ graphs
     def _cuStreamBeginCapture_v2(self, stream, mode):
@@ -414,9 +420,39 @@ class FakeDriver:
         self.graphs[handle], found.capture = found.capture, None
         self.put(ctypes.c_void_p, out, handle)
 
+    def _cuGraphCreate(self, out, flags):
+        if flags:
+            raise Refused(INVALID_VALUE)
+        handle = next(self.handles)
+        self.graphs[handle] = []
+        self.put(ctypes.c_void_p, out, handle)
+
+    def node(self, address):
+        node = KernelNode.from_address(address)
+        if node.kernel is not None or node.context != self.here.context:
+            raise Refused(INVALID_VALUE)
+        return self.launch(node.function, tuple(node.grid), tuple(node.block), node.shared, node.parameters, node.extra)
+
+    def _cuGraphAddKernelNode_v2(self, out, graph, before, count, node):
+        nodes = self.known(self.graphs, graph)
+        if [ctypes.c_void_p.from_address(before).value] * count != [self.node_of(graph, len(nodes) - 1)] * bool(nodes):
+            raise Refused(INVALID_VALUE)                 # one after another is all that is made here
+        nodes.append(self.node(node))
+        self.put(ctypes.c_void_p, out, self.node_of(graph, len(nodes) - 1))
+
+    @staticmethod
+    def node_of(graph, place):
+        return graph << 20 | place
+
+    def _cuGraphExecKernelNodeSetParams_v2(self, executable, node, parameters):
+        nodes = self.known(self.executables, executable)
+        if self.instances[executable] != node >> 20 or node >> 20 not in self.graphs:
+            raise Refused(INVALID_VALUE)
+        nodes[node & (1 << 20) - 1] = self.node(parameters)
+
     def _cuGraphInstantiateWithFlags(self, out, graph, flags):
         handle = next(self.handles)
-        self.executables[handle] = list(self.known(self.graphs, graph))
+        self.executables[handle], self.instances[handle] = list(self.known(self.graphs, graph)), graph
         self.put(ctypes.c_void_p, out, handle)
 
     def _cuGraphLaunch(self, executable, stream):
@@ -434,9 +470,11 @@ class FakeDriver:
 
 def install() -> FakeDriver:
     """Have this process compute on fake GPUs instead of the simulator's; before CUDA is used."""
+    from numtorch.jit.capturing import capture
     from numtorch.kernels.cuda import compiler
     from numtorch.kernels.cuda.driver import Driver
     from numtorch.kernels.cuda.gpu import Gpu
+    capture._SILENT_FILES += (__file__,)                 # Python tells of no call in a real driver
     fake = FakeDriver(lambda symbol: next(k for k in compiler._kernels.values() if k.symbol == symbol))
     compiler.Kernel.cubin = lambda self, capability, variant="": image(self)
     simulator.Simulator = lambda: Gpu(Driver(fake))

@@ -8,7 +8,7 @@ import threading
 from .. import storage as _storage
 from ..devices import OutOfMemoryError
 from ..devices import device as _device
-from ..kernels.cuda.capture import refuse
+from ..kernels.cuda.capture import note, refuse
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
 from ..ops.core.late import later, provide
@@ -193,6 +193,12 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 # ---------------------------------------------------------------- for the floors below
+@provide
+def current_cuda() -> int:
+    """The index that a compiled call's tensors are made on, where it names none."""
+    return _current.index
+
+
 def placed(device):
     """`device` with an index, the current one's unless it has one. Raises as `numtorch.ops.core.backends.placed` says."""
     return _device("cuda", _existing(_current.index if device.index is None else device.index))
@@ -323,6 +329,7 @@ def read_status_cuda(tensor) -> int:
 @provide
 def clear_status_cuda(tensor) -> None:
     """Write 0 there."""
+    note("a kernel's status is read")
     word = ctypes.c_int64()
     runtime().copy(tensor.address, ctypes.addressof(word), 8, tensor.layout.device.index)
 

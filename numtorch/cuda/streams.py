@@ -5,6 +5,7 @@ unless it is told to (`wait_stream`, `wait_event`); memory is given back in the 
 """
 from __future__ import annotations
 
+from ..kernels.cuda.capture import note
 from .devices import _existing, _index, _machine, current_device
 from .devices import device as _on
 
@@ -40,10 +41,12 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait until all is done that the stream was told."""
+        note("a stream is waited for")
         _machine().finish(self.handle)
 
     def query(self) -> bool:
         """Whether all is done that the stream was told."""
+        note("a stream is asked")
         return _machine().idle(self.handle)
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -105,6 +108,7 @@ class Event:
         Args:
             stream: the current one when None.
         """
+        note("an event is recorded")
         stream = current_stream() if stream is None else stream
         self._recorded = _machine().record(stream.handle, self.enable_timing, self.blocking)
 
@@ -114,16 +118,19 @@ class Event:
         Args:
             stream: the current one when None.
         """
+        note("a stream waits for an event")
         stream = current_stream() if stream is None else stream
         if self._recorded is not None:
             _machine().wait(stream.handle, self._recorded)
 
     def query(self) -> bool:
         """Whether all before this place is done; True for an event that was never recorded."""
+        note("an event is asked")
         return self._recorded is None or _machine().reached(self._recorded)
 
     def synchronize(self) -> None:
         """Wait until all before this place is done."""
+        note("an event is waited for")
         if self._recorded is not None:
             _machine().await_event(self._recorded)
 
@@ -170,6 +177,7 @@ def set_stream(stream: Stream) -> None:
         stream: the stream.
     """
     if stream is not None:
+        note("another stream is used")
         _machine().use(stream.device_index, stream.handle)
 
 

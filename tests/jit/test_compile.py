@@ -20,7 +20,7 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit.capturing import places, replay
+from numtorch.jit.capturing import before, places, replay
 from numtorch.jit.capturing.capture import Watch
 from numtorch.kernels import compiler, debugmemory
 from numtorch.kernels.program import stores_words
@@ -431,7 +431,7 @@ def test_capturing_looks_at_what_the_step_touches(monkeypatch, network, target, 
     def walk():
         raise AssertionError("all objects of the process are looked at")
     Pair(network, training(sgd, loss=loss)).run(3, batch, target)        # what plans keep is there
-    for module in (places, replay):
+    for module in (places, before):
         monkeypatch.setattr(module, "alive", walk)
     pair = Pair(network, training(sgd, loss=loss)).run(6, batch, target)
     assert is_replayed(pair.compiled), why(pair.compiled)

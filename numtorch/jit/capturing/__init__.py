@@ -5,9 +5,11 @@ allowed    the C functions that do nothing but what a replay may leave out
 reach      what of Python a function can reach, and whether that has changed
 memory     what a captured call takes its memory from
 places     memory by address
+ondevice   what it launches on a CUDA device, and the graph that launches it again
 steps      what optimisers and random streams do at each replay
 steady     what a replay need not find out again
 unchanged  whether Python, tensors and hooks are as they were when a call was captured
+before     what a call begins with
 capture    the call, watched: what it launches, and what keeps it from being replayed
 results    what a call returns, such that a replay can return it
 replay     the program made of it, and its runs

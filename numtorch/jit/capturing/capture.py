@@ -13,6 +13,7 @@ A thread that captures is alone in that; calls of other threads' kernels pass th
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -25,6 +26,7 @@ import numpy as np
 
 from ... import storage
 from ...autograd.engine import run_backward
+from ...devices import cpu
 from ...exchange.scalars import number, recent_numbers
 from ...kernels.entries import Calls, is_entry, native_of
 from ...kernels.events import SILENT_KIND, events
@@ -42,13 +44,14 @@ from ...optim import rule
 from ...tensor import Tensor
 from .allowed import CLEANING_OF_SETS, MODULES, decides_alone, is_allowed
 from .memory import Memory
+from .ondevice import OnDevice
 from .steps import Draw, Update
 
 PACKAGE = str(Path(__file__).resolve().parents[2])
 _STANDARD = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
 _ADDRESSES = os.path.join("numpy", "_core", "_internal.py")         # which says where an array is
 _SILENT, _OURS, _USERS, _STANDARDS, _LEGACY = range(SILENT_KIND, SILENT_KIND + 5)
-_SILENT_FILES = tuple(f"{PACKAGE}/{name}" for name in ("jit/", "kernels/entries.py", "kernels/events.py"))
+_SILENT_FILES = tuple(f"{PACKAGE}/{name}" for name in ("jit/", "kernels/entries.py", "kernels/events.py", "kernels/cuda/"))
 _MAKING_BLOCKS = {storage._new_block.__code__, storage.address_of.__code__}
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
@@ -188,21 +191,25 @@ class Watch:
         capturing: whether its launches are wanted, or only whose code runs.
         code: the captured function's own code object.
         suspect: one whose calls are breaks, wherever they are.
+        devices: whether launches on other devices than the host are wanted too.
 
     Attributes:
+        on_device: what watches these, or None.
         codes: the user's code objects that ran, with their globals.
         breaks: what a replay would leave out.
         items: launches, and what Python does between them, in order.
         walked: the nodes whose graphs were walked backwards and let go.
     """
 
-    def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None) -> None:
+    def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None, devices: bool = False) -> None:
         self.capturing, self.code, self.suspect = capturing, code, suspect
         self.codes: dict = {}
         self.breaks: list[Break] = []
         self.items: list = []
         self.walked: list = []
-        self.memory = Memory()
+        self.on_device = OnDevice(self.stop, self.items, self._source, lambda: sys.setprofile(None),
+                                  lambda: events.start(self._observe)) if devices or not capturing else None
+        self.memory = Memory(self.on_device)
         self.memory.items = self.items
         self.dropped = Dropped()
         self.claimed: dict = {}
@@ -243,7 +250,8 @@ class Watch:
         before = sys.getprofile()
         events.start(self._observe)
         try:
-            return function(*args, **kwargs)
+            with self.on_device or contextlib.nullcontext():
+                return function(*args, **kwargs)
         finally:
             if isinstance(getattr(before, "__self__", None), Watch):            # this call is part of another that is watched
                 events.start(before)
@@ -348,11 +356,16 @@ class Watch:
 
     def _on_clear(self, frame):
         tensor = frame.f_locals["tensor"]
+        if tensor.layout.device is not cpu:
+            self.stop("on a device, a kernel's status is read", frame)
+            return
         self.items.append(Clear(tensor.address))
 
     def _on_read(self, frame):
         caller = frame.f_back
         primitive = caller.f_locals.get("primitive")
+        if frame.f_locals["tensor"].layout.device is not cpu:
+            return                                       # which its watcher stops
         if primitive is None or primitive.execute is None or primitive.execute.__code__ is not caller.f_code:
             self.stop("a kernel's status is read", frame)
             return
@@ -378,6 +391,8 @@ class Watch:
 
     # ------------------------------------------------------------ launches
     def _record(self, native, words):
+        if self.on_device is not None and self.on_device.launching:
+            return
         sys.setprofile(None)                             # nobody wants to know what is called here
         try:
             self._write_down(native, words, sys._getframe(2))
@@ -408,22 +423,46 @@ class Watch:
                 tables.append((low + 8, [Entry(word, True) for word in self.words[1:1 + len(frame.f_locals["tensors"])]]))
             else:
                 self.stop("what a kernel finds decides what Python does next", frame)
-        if frame.f_code in _CLIPPING:
-            names = frame.f_locals
-            rows = names["self"].rows
-            tables.append((rows.ctypes.data, [Entry(word, i % 2 == 0) for i, word in enumerate(rows.ravel().tolist())]))
-            number = names["options" if "options" in names else "bound"]
-            tables.append((number.ctypes.data, [Entry(number.view(np.int64).item(), False)]))
+        tables += self._tables_of(frame)
         for i, word in enumerate(words):
             if word in self.claimed:
-                draw, kept = self.claimed[word]
-                if frame.f_code.co_name in ("draw", "multinomial") or (frame.f_code.co_name == "run_fill" and
-                                                                      frame.f_locals.get("each") is not None):
-                    self.stop("what a kernel finds in its operands is looked at", frame)
-                self.kept += draw, kept
-                words = (*words[:i], draw.address, *words[i + 1:])
+                words = (*words[:i], self._drawn(word, frame), *words[i + 1:])
         tables = [(words.index(address), entries) for address, entries in tables if address in words]
         self.items.append(Launch(native, words, tables, place, statuses, complaint))
+
+
+    def _tables_of(self, frame):
+        """(address, entries) of the tables of addresses with which norms of many tensors are called."""
+        if frame.f_code not in _CLIPPING:
+            return []
+        names = frame.f_locals
+        rows, number = names["self"].rows, names["options" if "options" in names else "bound"]
+        return [(rows.ctypes.data, [Entry(word, i % 2 == 0) for i, word in enumerate(rows.ravel().tolist())]),
+                (number.ctypes.data, [Entry(number.view(np.int64).item(), False)])]
+
+    def _drawn(self, word, frame):
+        """The address of the program's own counters for those that a random stream has just claimed."""
+        draw, kept = self.claimed[word]
+        if frame.f_code.co_name in ("draw", "multinomial") or (frame.f_code.co_name == "run_fill" and
+                                                              frame.f_locals.get("each") is not None):
+            self.stop("what a kernel finds in its operands is looked at", frame)
+        self.kept += draw, kept
+        return draw.address
+
+    def _source(self, addresses, place, nbytes, frame):
+        """Where the words of the host's memory come from that a device's kernel is given: see `OnDevice`."""
+        word = addresses[place]
+        if not self.capturing:
+            return 0, []
+        if word in self.claimed:
+            return self._drawn(word, frame), None
+        if word in self.batches:
+            return word, None
+        tables = dict(self._tables_of(frame))
+        if frame.f_code is join._joined.__code__:
+            tables[self.status + 8] = [Entry(each, True) for each in self.words[1:1 + len(frame.f_locals["tensors"])]]
+        entries = tables.get(word)
+        return None if entries is None else (0, entries[:nbytes // 8])
 
 
 def _said(code, function, ours):

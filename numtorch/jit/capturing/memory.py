@@ -9,7 +9,7 @@ from typing import Any
 
 from ...devices import cpu
 from ...finalisers import LAST
-from ...storage import ALIGNMENT, Storage, _new_block, _unversioned, mode
+from ...storage import ALIGNMENT, Storage, _allocation, _new_block, _unversioned, mode
 
 _EVER = 1 << 60
 
@@ -45,18 +45,22 @@ class Life:
 
     Attributes:
         address, size: of it.
+        device: where that is.
         born, dead: the numbers of the items (capture.py) before which it was taken and let go.
         moved: where it is in a replay.
     """
 
-    __slots__ = ("address", "size", "born", "dead", "moved")
+    __slots__ = ("address", "size", "device", "born", "dead", "moved")
 
-    def __init__(self, address, size, born) -> None:
-        self.address, self.size, self.born, self.dead, self.moved = address, size, born, _EVER, None
+    def __init__(self, address, size, born, device=cpu) -> None:
+        self.address, self.size, self.device, self.born, self.dead, self.moved = address, size, device, born, _EVER, None
 
 
 class Memory:
     """The blocks of one program.
+
+    Args:
+        on_device: what watches launches on devices (ondevice.py), whose memory is followed; None where there is no such watch.
 
     Attributes:
         blocks: (address, bytes, owner) of each.
@@ -65,15 +69,16 @@ class Memory:
         captured: bytes of all blocks before they were packed.
         before: bytes of the program of which passes made this one; 0 where none did.
         alive: the storages that are in use, by identity, as (address, bytes).
-        elsewhere: whether memory of another device was asked for.
+        elsewhere: whether memory of another device was asked for, where that is not followed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_device: Any = None) -> None:
+        self.on_device = on_device
         self.blocks: list[tuple] = []
         self.lives: dict[int, list[Life]] = {}
         self.items: list = []
         self.captured = self.before = 0
-        self.free: dict[int, list] = {}
+        self.free: dict[tuple, list] = {}
         self.alive: dict[int, tuple] = {}
         self.elsewhere, self.open = False, True
 
@@ -88,18 +93,26 @@ class Memory:
         Args:
             like: the storage that an eager call would have.
         """
-        if like.device is not cpu:
+        device = like.device
+        if device is not cpu and self.on_device is None:
             self.elsewhere = True
             return like
+        if device is not cpu and isinstance(like, CapturedStorage) and like.home is self:
+            return like                                  # memory without a ring is asked for twice
         size = max(-(-like.nbytes // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
-        waiting = self.free.get(size)
+        room = size if device is cpu else max(like.nbytes, 1)        # the simulator knows where what was asked for ends
+        waiting = self.free.get((room, device))
         if waiting:
             owner, address = waiting.pop()
         else:
-            owner, address = _new_block(size)
+            if device is cpu:
+                owner, address = _new_block(size)
+            else:
+                owner, address = like.owner, like.address
+                self.on_device.held.pop(address, None)
             self.blocks.append((address, size, owner))
-        storage = (InferenceStorage if mode.inference else CapturedStorage)(address, like.nbytes, owner)
-        storage.home, storage.size, storage.life = self, size, Life(address, size, len(self.items))
+        storage = (InferenceStorage if mode.inference else CapturedStorage)(address, like.nbytes, owner, device)
+        storage.home, storage.size, storage.life = self, room, Life(address, size, len(self.items), device)
         self.lives.setdefault(address, []).append(storage.life)
         self.alive[id(storage)] = address, size
         return storage
@@ -108,16 +121,17 @@ class Memory:
         """Give what is dead by now its place in one block, and let go of those that nothing is left in."""
         self.captured = self.nbytes
         lives = [life for block in self.lives.values() for life in block]
-        moving = [life for life in lives if life.dead != _EVER]
-        offsets, size = offsets_of([life.size for life in moving], [life.born for life in moving],
-                                   [life.dead - 1 for life in moving])
         staying = {life.address for life in lives if life.dead == _EVER}
         self.blocks = [block for block in self.blocks if block[0] in staying]
-        if size:
-            owner, start = _new_block(size)
-            self.blocks.append((start, size, owner))
-            for life, offset in zip(moving, offsets):
-                life.moved = start + offset
+        for device in {life.device: None for life in lives}:
+            moving = [life for life in lives if life.dead != _EVER and life.device is device]
+            offsets, size = offsets_of([life.size for life in moving], [life.born for life in moving],
+                                       [life.dead - 1 for life in moving])
+            if size:
+                owner, start = _new_block(size) if device is cpu else _block_on(device, size)
+                self.blocks.append((start, size, owner))
+                for life, offset in zip(moving, offsets):
+                    life.moved = start + offset
 
     def release(self, addresses) -> None:
         """Let go of blocks.
@@ -147,8 +161,13 @@ class Memory:
 
     def close(self) -> None:
         """Give out nothing any more, and take nothing back."""
-        self.open = False
+        self.open, self.on_device = False, None          # which leads to all that the call did
         self.free.clear()
+
+
+def _block_on(device, size):
+    storage = _allocation(device)(size)
+    return storage.owner, storage.address
 
 
 class CapturedStorage(Storage):
@@ -160,7 +179,7 @@ class CapturedStorage(Storage):
         home = self.home
         if home.alive.pop(id(self), None) is not None and home.open and getrefcount(self) <= LAST:
             self.life.dead = len(home.items)
-            home.free.setdefault(self.size, []).append((self.owner, self.address))
+            home.free.setdefault((self.size, self.device), []).append((self.owner, self.address))
 
 
 InferenceStorage = _unversioned(CapturedStorage)

@@ -74,7 +74,7 @@ def written(replay, args) -> Any:
         The function; None where a call needs what only the long way does.
     """
     if replay.unchanged.words is None or replay.steady is None or replay.better is not None or replay.gives_back \
-            or replay.quickened >= WRITTEN:
+            or replay.on_device or replay.quickened >= WRITTEN:
         return None
     replay.quickened += 1
     try:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.graph import Leaf, Node
-from ...devices import cpu, device
+from ...devices import device
 from ...dtypes import dtype
 from ...layout import Layout
 from ...nn.modules.module import Module
@@ -187,7 +187,7 @@ class Reach:
             raise Unfollowed(f"{name} is an array of NumPy, whose elements may change")
         self.seen[id(value)] = value
         if isinstance(value, Tensor):
-            if value.layout.handler is not None or value.layout.device is not cpu:
+            if value.layout.handler is not None or value.layout.device.type not in ("cpu", "cuda"):
                 raise Unfollowed(f"{name} is on another device or has a special layout")
             self.tensors[id(value)] = name, value
             return self._of_dict(name, value.__dict__, kind) if value.__dict__ else ()

@@ -10,7 +10,7 @@ from sys import getrefcount
 from traceback import walk_tb
 from typing import Any
 
-from ...autograd.graph import Leaf
+from ...kernels.cuda.runtime import uploaded
 from ...kernels.forks import survive_fork
 from ...kernels.program import CONSTANT, Program, stores_words
 from ...kernels.threads import prepared_on
@@ -18,9 +18,11 @@ from ...storage import Storage, inference_ring, ring_for, take
 from ...tensor import Tensor, wrap
 from ...tree import filled
 from . import steady
+from .before import Before
 from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage, InferenceStorage
-from .places import UNUSED, Owners, Slot, Spans, alive, extents, in_use, overlap, reached, spent, version
+from .ondevice import DeviceLaunch, DeviceProgram, Upload
+from .places import UNUSED, Owners, Slot, Spans, extents, overlap, reached, spent, version
 from .results import HOLE, Known, NotCaptured, opened
 from .steps import Draw, Update
 from .unchanged import LOOKS, Unchanged
@@ -28,26 +30,6 @@ from .unchanged import LOOKS, Unchanged
 SMALL_INTEGER = 1 << 16                                  # no address is as small
 HAS_GRAPH = "it returns a tensor that has a graph"
 ELSEWHERE = "memory is used that is not reached from the function"
-
-
-class Before:
-    """What a captured call begins with.
-
-    Args:
-        tensors: its arguments that are tensors.
-        reach: what it can reach.
-        all_memory: whether to note the versions of all memory, and not of arguments and what is reached alone.
-        given: its arguments, as (args, kwargs).
-    """
-
-    def __init__(self, tensors, reach, all_memory: bool = True, given: tuple = ()) -> None:
-        self.tensors, self.reach, self.all_memory, self.given = tensors, reach, all_memory, given
-        self.leaves = {t.node: t.node.grad for _, t in reach.tensors.values() if type(t.node) is Leaf}
-        held = (*tensors, *[t for _, t in reach.tensors.values()], *[grad for grad in self.leaves.values() if grad is not None])
-        self.storages = list({id(t.memory): t.memory for t in held}.values())
-        noted = alive() if all_memory else self.storages
-        self.versions, self.used = {id(s): version(s) for s in noted}, in_use(noted)
-        self.places = [(t, t.memory, t.address, t.layout, t.node) for _, t in reach.tensors.values()]
 
 
 class Replay:
@@ -76,6 +58,7 @@ class Replay:
         if watch.memory.elsewhere:
             raise NotCaptured("a tensor of another device is made")
         self.structure, leaves = opened(result, before.given, before.reach.seen)
+        self.on_device = any(type(item) in (DeviceLaunch, Upload) for item in watch.items)
         self._look_at_results(watch, leaves)
         watch.walked.clear()                             # their leaves keep gradients
         self._look_at_gradients(watch)
@@ -111,7 +94,7 @@ class Replay:
                 self.results.append(("object", tensor, 0, None, None))
                 continue
             if tensor.node is not None and tensor.node not in walked:
-                raise NotCaptured(HAS_GRAPH)
+                raise NotCaptured(f"{HAS_GRAPH}, on a device" if self.on_device else HAS_GRAPH)
             if not isinstance(tensor.memory, CapturedStorage) or id(tensor.memory) not in watch.memory.alive:
                 raise NotCaptured("it returns a view of an argument or of a tensor that is there already")
             if tensor.memory not in self.exported:
@@ -182,6 +165,8 @@ class Replay:
         self.memory.release({slot.start for slot in slots if slot.kind in ("result", "gradient")})
         self.owners = Owners(self.before.storages, {id(s) for s in self.exported})
         self.reached = {id(t.memory) for _, t in self.reach.tensors.values()}
+        held = {} if watch.on_device is None else watch.on_device.held
+        self.held_spans = Spans([(address, owner.size, owner) for address, owner in held.items()])
         self.block_spans = Spans([(address, size, None) for address, size in blocks])
         self.moving = {id(t.memory) for t in tensors} | {id(g.memory) for _, g, _ in self.leaves if g is not None}
         self.used: dict = {}                             # storages that words are in
@@ -205,6 +190,10 @@ class Replay:
             self.touched.add(span[2])
             return [span[2], word - span[0], 0]
         if block is not None:
+            return [CONSTANT, word, 0]
+        owner = uploaded.get(word) if self.held_spans.find(word) is None else self.held_spans.find(word)[2]
+        if owner is not None:
+            self.keep.append(owner)
             return [CONSTANT, word, 0]
         storage = self.owners.find(word)
         if storage is not None:
@@ -232,10 +221,13 @@ class Replay:
         self.steps: list = []                            # Draw, Update, or (call, descriptor, progress, complaints)
         self.stores = stores_words()
         program, complaints = Program(*range(len(self.slots))), []
-        self.progress: list = []
+        device: Any = None                               # the program of a device that is being written
 
         def finish():
-            nonlocal program, complaints
+            nonlocal program, complaints, device
+            if device is not None:
+                self.steps.append(device)
+                device = None
             if program.segments:
                 if complaints:
                     program.segments.insert(0, [1, [self._store([CONSTANT, complaints[0].progress_address, 0], 0)]])
@@ -245,6 +237,15 @@ class Replay:
 
         for self.now, item in enumerate(watch.items):
             kind = type(item)
+            if kind in (DeviceLaunch, Upload):
+                if device is None:
+                    finish()
+                    device = DeviceProgram(self.block, self.memory.blocks, self.keep)
+                if not device.write(item, self._word):
+                    raise NotCaptured("kernels run on several devices")
+                continue
+            if device is not None and kind not in (Draw, Update):    # what these write is read as the program begins
+                finish()
             if kind is Launch:
                 self._launch(program, item, complaints)
             elif kind is Clear:
@@ -252,10 +253,11 @@ class Replay:
             elif kind is Check:
                 self._check(program, [self._word(item.address)], item.complaint, complaints)
             else:
-                finish()
+                if device is None:
+                    finish()
                 self.steps.append(item)
         finish()
-        self.launches = sum(type(item) is Launch for item in watch.items)
+        self.launches = sum(type(item) in (Launch, DeviceLaunch) for item in watch.items)
 
     def _store(self, target, value):
         return [self.stores.entry.address, target, value if isinstance(value, list) else [CONSTANT, value, 0],
@@ -451,7 +453,7 @@ class Replay:
             leaf, slot, grad = new
             kept = getrefcount(grad) > _GRADIENT + 2 * (leaf.grad is grad)
             if kept or getrefcount(grad.memory) > _STORAGE + grad.memory.pooled:
-                storage = take(ring_for(grad.memory.nbytes))
+                storage = take(ring_for(grad.memory.nbytes, grad.memory.device))
                 new[2] = wrap(storage, storage.address + grad.address - grad.memory.address, grad.layout)
             stayed = stayed and leaf.grad is new[2]
             block[slot] = new[2].memory.address

@@ -10,19 +10,22 @@ from ...kernels import debugmemory
 from ...kernels.compiler import DISABLE_JIT
 from ...kernels.threads import get_num_threads
 from ...nn.base.hooks import everywhere
+from ...ops.core.late import later
 from ...optim.optimizer import Optimizer
 from ...tensor import Tensor
 from ...torchfunction import _state as _overriding
+from ..capturing.before import Before
 from ..capturing.capture import Break, Watch
 from ..capturing.reach import Reach, Unfollowed, refused_names
-from ..capturing.replay import Before, NotCaptured, Replay
+from ..capturing.replay import NotCaptured, Replay
 from .splitting import code_of
 
 
 def world():
     """The modes that decide on what a call does."""
+    device = later.get("current_cuda")
     return (modes.recording, modes.inference, _autocast.on, get_num_threads(), default[0], get_default_dtype(),
-            not _overriding.modes, not _maps.levels)
+            not _overriding.modes, not _maps.levels, 0 if device is None else device())
 
 
 IGNORED: list = [(Optimizer, {"_prepared", "_opt_called"}), (Tensor, {"_views"})]     # attributes that a replay sees to
@@ -67,7 +70,7 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
             raise Unfollowed("an argument shares memory with a tensor that the function reaches")
         if len({id(t.memory) for t in tensors}) < len(tensors):
             raise Unfollowed("arguments share memory")
-        watch = Watch(code=where)
+        watch = Watch(code=where, devices=True)
     except Unfollowed as error:
         watch = Watch(False, where, error.code)          # what ran last time may be more, where kernels were planned
         result = watch.run(function, args, kwargs)
@@ -131,7 +134,7 @@ def reason_before(tensors):
             return "an argument is of a class of its own"
         if tensor.node is not None and not modes.recording:
             return "an argument requires grad where nothing is recorded"
-        if tensor.layout.device.type != "cpu" or tensor.layout.handler is not None:
+        if tensor.layout.device.type not in ("cpu", "cuda") or tensor.layout.handler is not None:
             return "an argument is on another device or of a special layout"
     return None
 

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...kernels.cuda.capture import active as device_captures
 from ...nn.modules.module import Module
 from ...storage import mode as memory_mode
 from ..capturing.capture import Break, Watch
@@ -87,7 +88,7 @@ class Compiled:
             result = quick(args)
             if result is not MISS:
                 return result
-        if memory_mode.memory is not None or self._options["disable"]:
+        if memory_mode.memory is not None or device_captures[0] is not None or self._options["disable"]:
             return self._function(*args, **kwargs)
         tensors: list = []
         objects: list = []
@@ -163,7 +164,7 @@ class Compiled:
         if breaks and breaks[0].what == HAS_GRAPH:
             kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"])
         elif replay is not None and all(tensor.node is None for tensor in tensors):
-            if self._options["passes"] and not replay.gives_back:
+            if self._options["passes"] and not replay.gives_back and not replay.on_device:
                 replay.better = Improvement(replay, functools.partial(_reached, function, kind.codes), function, replay.reuse,
                                             self._options["memory_budget"])
             kind.captures, kind.attempts = kind.captures + 1, 0

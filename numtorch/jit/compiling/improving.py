@@ -26,8 +26,9 @@ from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import empty
 from ...tree import map_tensors, tensors_in
+from ..capturing.before import Before
 from ..capturing.capture import Watch
-from ..capturing.replay import Before, NotCaptured, Replay
+from ..capturing.replay import NotCaptured, Replay
 from ..capturing.snapshots import Snapshot, alike, content, nudge
 from ..capturing.steps import Draw
 from ..graphs.epilogue import EPILOGUE

@@ -30,9 +30,10 @@ from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import Tensor, alias, empty, view_of
 from ...tree import flatten, map_tensors, tensors_in, unflatten
+from ..capturing.before import Before
 from ..capturing.capture import Watch
 from ..capturing.reach import Reach, Unfollowed
-from ..capturing.replay import Before, NotCaptured, Replay
+from ..capturing.replay import NotCaptured, Replay
 from ..capturing.snapshots import Snapshot, alike, content, nudge
 from ..graphs.graph import Graph
 from ..graphs.interpreter import in_order

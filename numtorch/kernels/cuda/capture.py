@@ -2,8 +2,12 @@
 
 While a capture is on, what runtimes launch goes to its list and does not run, and the memory that they give is kept for as long as
 the capture is, since the launches name it. What waits for a device, or copies to and from the host, cannot be captured and raises.
+
+A call that `numtorch.compile` captures runs as it would: what it launches is made, and its *watcher* is told (jit/capturing).
 """
 from __future__ import annotations
+
+from threading import get_ident
 
 
 class Capture:
@@ -23,14 +27,41 @@ class Capture:
 active: list[Capture | None] = [None]                    # the one that is on; there is one at a time
 
 
+watching: dict = {}                                      # what is told of a thread's launches, by thread
+
+
+def watcher():
+    """What is told of this thread's launches, or None. It has
+
+    launch(launch, words)                       make a launch, and note it
+    upload(target, addresses, place, nbytes)    words of the host's memory are copied to the device's `target`, for a call that has
+                                                them among its addresses
+    pause(), resume()                           around what is not of the call
+    keep(owner)                                 memory that was given just now
+    refuse(what)                                what a program of launches would leave out
+    """
+    return watching.get(get_ident())
+
+
 def refuse(what) -> None:
-    """Raise RuntimeError while a capture is on, for what waits for a device."""
+    """Raise RuntimeError while a capture is on, for what waits for a device. A watcher notes it."""
+    note(what)
     if active[0] is not None:
         raise RuntimeError(f"CUDA error: operation not permitted when stream is capturing ({what})")
 
 
+def note(what) -> None:
+    """Tell this thread's watcher of what a program of launches would leave out."""
+    watch = watcher()
+    if watch is not None:
+        watch.refuse(what)
+
+
 def keep(owner) -> None:
     """Memory that was given just now."""
+    watch = watcher()
+    if watch is not None:
+        watch.keep(owner)
     if active[0] is not None:
         active[0].kept.append(owner)
 
@@ -39,7 +70,9 @@ def capturable(launch):
     """A launch as a function of its words that a capture notes instead."""
     def call(*words):
         capture = active[0]
-        if capture is None:
+        if watching and (watch := watcher()) is not None:
+            watch.launch(launch, words)
+        elif capture is None:
             launch(*words)
         else:
             capture.launches.append((launch, words))

@@ -23,6 +23,7 @@ FUNCTIONS = {
     "cuEventElapsedTime": "ppp", "cuEventDestroy_v2": "p", "cuModuleLoadData": "pp", "cuModuleGetFunction": "pps",
     "cuLaunchKernel": "puuuuuuuppp", "cuStreamBeginCapture_v2": "pi", "cuStreamEndCapture": "pp",
     "cuGraphInstantiateWithFlags": "ppq", "cuGraphLaunch": "pp", "cuGraphExecDestroy": "p", "cuGraphDestroy": "p",
+    "cuGraphCreate": "pu", "cuGraphAddKernelNode_v2": "pppzp", "cuGraphExecKernelNodeSetParams_v2": "ppp",
     "cuIpcGetMemHandle": "pq", "cuIpcOpenMemHandle_v2": "phu", "cuIpcCloseMemHandle": "q",
     "cuIpcGetEventHandle": "pp", "cuIpcOpenEventHandle": "ph",
     "cuGetErrorName": "ip", "cuGetErrorString": "ip",
@@ -32,6 +33,13 @@ OUT_OF_MEMORY, DEINITIALIZED, NOT_READY = 2, 4, 600      # CUresult
 WARP_SIZE, PROCESSORS, MAJOR, MINOR = 10, 16, 75, 76     # CUdevice_attribute
 NON_BLOCKING, RELAXED, PORTABLE, LAZY_PEERS = 1, 2, 1, 1     # flags of streams, captures, host memory and IPC
 BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS = 1, 2, 4    # flags of events
+
+
+class KernelNode(ctypes.Structure):
+    """CUDA_KERNEL_NODE_PARAMS_v2: a launch in a graph."""
+    _fields_ = [("function", ctypes.c_void_p), ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared", ctypes.c_uint),
+                ("parameters", ctypes.c_void_p), ("extra", ctypes.c_void_p), ("kernel", ctypes.c_void_p),
+                ("context", ctypes.c_void_p)]
 
 
 class IpcHandle(ctypes.Structure):

@@ -13,7 +13,7 @@ from collections import deque
 from ...finalisers import Finaliser
 from . import driver as codes
 from .caching import CachingAllocator
-from .capture import Capture, active, keep
+from .capture import Capture, active, keep, watcher, watching
 from .driver import Driver, DriverError
 from .environment import BLOCKING, Unavailable
 from .handles import Handle
@@ -80,6 +80,53 @@ class _Graph(Capture):
     def __del__(self):
         if self.executable:
             self.machine.driver.cuGraphExecDestroy.status(self.executable)
+
+
+class _Program:
+    """Launches one after another as one graph of the driver's, whose nodes get other words.
+
+    Args:
+        machine, index: the machine, and the device.
+        launches: (launch, words) pairs; the launches are the machine's.
+    """
+
+    def __init__(self, machine, index, launches):
+        self.machine, self.index, self.driver, self.executable = machine, index, machine.driver, None
+        device = machine.at(index)
+        self.functions = [launch.record for launch, _ in launches]
+        self.recent = [launch.kernel for launch, _ in launches[-REMEMBERED:]]
+        self.graph, self.nodes = self.driver.value(ctypes.c_void_p, "cuGraphCreate", 0), []
+        for place, (_, words) in enumerate(launches):
+            before = (ctypes.c_void_p * 1)(self.nodes[-1] if self.nodes else None)
+            with_words, node = self._node(device, place, words)
+            self.nodes.append(self.driver.value(ctypes.c_void_p, "cuGraphAddKernelNode_v2", self.graph, before, bool(self.nodes),
+                                                ctypes.addressof(node)))
+            del with_words                               # the driver has copied them
+        self.executable = self.driver.value(ctypes.c_void_p, "cuGraphInstantiateWithFlags", self.graph, 0)
+
+    def _node(self, device, place, words):
+        record, values = self.functions[place], (ctypes.c_int64 * len(words))(*words)
+        parameters = (ctypes.c_void_p * len(words))(*[ctypes.addressof(values) + 8 * i for i in range(len(words))])
+        node = codes.KernelNode(record[FUNCTION], (record[GRID], 1, 1), (record[BLOCK], 1, 1), 0, ctypes.addressof(parameters),
+                                None, None, device.context)
+        return (values, parameters), node
+
+    def set(self, place, words):
+        with_words, node = self._node(self.machine.at(self.index), place, words)
+        self.driver.cuGraphExecKernelNodeSetParams_v2(self.executable, self.nodes[place], ctypes.addressof(node))
+        del with_words
+
+    def run(self):
+        device = self.machine.at(self.index)
+        self.driver.cuGraphLaunch(self.executable, device.here.words[STREAM])
+        device.recent.extend(self.recent)
+        if BLOCKING:
+            self.machine.finish(Handle(self.index, device.here.words[STREAM]))
+
+    def __del__(self):
+        if self.executable:
+            self.driver.cuGraphExecDestroy.status(self.executable)
+        self.driver.cuGraphDestroy.status(self.graph)
 
 
 class Gpu:
@@ -258,14 +305,23 @@ class Gpu:
         here, remember = device.here, device.recent.append
 
         def call(*words):
+            if watching and (watch := watcher()) is not None:
+                watch.launch(launch, words)
+            else:
+                launch(*words)
+
+        def launch(*words):
             enter(*words, here.address, address)
             remember(kernel)
             if here.words[STATUS]:
                 raise self.driver.error(here.words[STATUS], f"{kernel} was not launched on cuda:{index}")
             if BLOCKING and active[0] is None:
                 self._telling(index, self.driver.cuStreamSynchronize, here.words[STREAM])
-        call.record = record
+        launch.record, launch.kernel, launch.index = record, kernel, index
         return call
+
+    def program(self, index, launches):
+        return _Program(self, index, launches)
 
     def _telling(self, index, function, *arguments):
         """A call that may report what launches before it did."""

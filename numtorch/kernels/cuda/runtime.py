@@ -16,6 +16,9 @@ All offer the same few things, and everything above uses only these; `index` is 
     reaches(index, other)                       whether a device reads another's memory
     begin_capture(index), end_capture(capture)  between them launches are noted and not made (capture.py)
 
+    program(index, launches)                    (launch, words) pairs, which `run()` makes in the current stream, and of which
+                                                `set(place, words)` gives one other words
+
 for tensors that several processes see (cuda/sharing.py):
 
     identity(index)                             bytes that name a device in every process
@@ -35,6 +38,7 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 
 import numpy as np
 
@@ -82,4 +86,8 @@ def upload(words, index: int):
     row = np.array(words, np.int64)
     owner, address = runtime().allocate(row.nbytes, index)
     runtime().copy(address, row.ctypes.data, row.nbytes, index)
+    uploaded[address] = owner
     return owner, address
+
+
+uploaded: weakref.WeakValueDictionary = weakref.WeakValueDictionary()    # what owns such a row, by its address

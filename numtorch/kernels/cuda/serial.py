@@ -19,7 +19,7 @@ from ..intrinsics import Intrinsic, offset
 from ..planning import Elsewhere, planning_for
 from ..pointers import Pointer
 from ..threads import Prepared
-from .capture import refuse
+from .capture import refuse, watcher
 from .compiler import compile_kernel, cuda, prepare
 from .environment import SMALL, THREADS
 from .runtime import runtime
@@ -67,16 +67,30 @@ class _Staged:
         self.call, self.device, self.host = call, device, host
 
     def __call__(self, *addresses):
-        refuse("a kernel that reads the host's memory")
-        machine, given, held = runtime(), list(addresses), []
-        for place, nbytes in self.host.items():
-            if addresses[place]:
-                owner, given[place] = machine.allocate(nbytes, self.device)
-                machine.copy(given[place], addresses[place], nbytes, self.device)
-                held.append((owner, place, nbytes))
+        held = _uploaded(addresses, self.host, self.device)
+        machine, given = runtime(), list(addresses)
+        for place, (_, address) in held.items():
+            given[place] = address
         self.call(*given)
-        for _, place, nbytes in held:
-            machine.copy(addresses[place], given[place], nbytes, self.device)
+        for place in held:
+            machine.copy(addresses[place], given[place], self.host[place], self.device)
+
+
+def _uploaded(addresses, host, device) -> dict:
+    """The words of the host's memory that a call has among its addresses, in the device's: owner and address by place."""
+    watch, machine, held = watcher(), runtime(), {}
+    if watch is None:
+        refuse("a kernel that reads the host's memory")
+    for place, nbytes in host.items():
+        if addresses[place]:
+            if watch is not None:
+                watch.pause()
+            held[place] = machine.allocate(nbytes, device)
+            machine.copy(held[place][1], addresses[place], nbytes, device, False)     # it is read when this returns
+            if watch is not None:
+                watch.upload(held[place][1], addresses, place, nbytes)
+                watch.resume()
+    return held
 
 
 def staged(prepared, host, device) -> Prepared:
@@ -93,13 +107,9 @@ class _Given:
         self.call, self.device, self.host = call, device, host
 
     def __call__(self, *addresses):
-        refuse("a kernel that reads the host's memory")
-        machine, words, held = runtime(), list(addresses), []
-        for place, nbytes in self.host.items():
-            if addresses[place]:
-                owner, words[place] = machine.allocate(nbytes, self.device)
-                machine.copy(words[place], addresses[place], nbytes, self.device)
-                held.append(owner)
+        held, words = _uploaded(addresses, self.host, self.device), list(addresses)
+        for place, (_, address) in held.items():
+            words[place] = address
         self.call(*words)
 
 

@@ -159,6 +159,20 @@ class _Opened:
         self.memory, self.address = memory, memory.array.ctypes.data
 
 
+class _Program:
+    """Launches, each with its words."""
+
+    def __init__(self, launches):
+        self.launches = [[launch, words] for launch, words in launches]
+
+    def set(self, place, words):
+        self.launches[place][1] = words
+
+    def run(self):
+        for launch, words in self.launches:
+            launch(*words)
+
+
 class _Streams(threading.local):
     """A thread's current streams by device."""
 
@@ -229,13 +243,17 @@ class Simulator:
         self.copy(target, source, nbytes, index)
 
     def launcher(self, kernel, index, grid):
-        def call(*words):
+        def launch(*words):
             pointers = [w if kind is None else DevicePointer(w, kind, *self.block_of(w, index))
                         for w, kind in zip(words, kernel.kinds, strict=True)]
             with self.one_at_a_time:
                 _running[:] = self, index
                 kernel.python[grid, kernel.threads](*pointers)
-        return capturable(call)
+        launch.kernel, launch.index = kernel, index
+        return capturable(launch)
+
+    def program(self, index, launches):
+        return _Program(launches)
 
     def synchronize(self, index):
         """Kernels have run when their call returns."""

@@ -62,6 +62,11 @@ def has_kernels(device, family: str) -> bool:
     return device_with(device, family) is device
 
 
+@functools.cache
+def _module_of(kind):
+    return importlib.import_module(f"numtorch.{kind}")
+
+
 def placed(device):
     """The device that a caller means, with an index: `"cuda"` is the current CUDA device, None the default.
 
@@ -74,4 +79,4 @@ def placed(device):
     if device is cpu or device == "cpu":
         return cpu
     device = as_device(device)
-    return cpu if device.type == "cpu" else importlib.import_module(f"numtorch.{device.type}").placed(device)
+    return cpu if device.type == "cpu" else _module_of(device.type).placed(device)
