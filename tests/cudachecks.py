@@ -1,6 +1,8 @@
 """What is particular to CUDA: bodies that test_cuda.py runs in the simulator, or on a GPU, alone."""
 from __future__ import annotations
 
+import functools
+
 from cudacases import numbers
 
 CHECKS = {}
@@ -35,6 +37,19 @@ def devices(torch):
     raises(RuntimeError, "invalid device ordinal", lambda: torch.zeros(2, device=f"cuda:{count}"))
     raises(RuntimeError, "invalid device ordinal", lambda: cuda.set_device(count))
     raises(ValueError, "Expected a cuda device", lambda: cuda.set_device("cpu"))
+
+
+@check
+def numbers_fit_what_they_are_compared_with(torch):
+    """As on the CPU: PyTorch refuses them, and they must not wrap around."""
+    x, holds = torch.tensor([1, 0, 5], dtype=torch.int8).cuda(), torch.tensor([True, False, True]).cuda()
+    for function in (lambda n: x.clamp(max=n), lambda n: x.clamp(n), lambda n: x.clone().clamp_(-1, n), lambda n: torch.clamp(x, n, n),
+                     lambda n: torch.where(holds, x, n), lambda n: torch.where(holds, n, x)):
+        for number in (300, -300, 1 << 40):
+            raises(RuntimeError, "value cannot be converted to type int8_t without overflow", functools.partial(function, number))
+        function(100)
+    assert x.clamp(max=2).tolist() == [1, 0, 2] and torch.where(holds, x, 300.0).tolist() == [1, 300, 5]
+    assert (x.long() << 40).clamp(max=1 << 40).tolist() == [1 << 40, 0, 1 << 40] and x.tolist() == [1, 0, 5]
 
 
 @check

@@ -213,6 +213,19 @@ def written_rows(torch, device, x, values):
     return x.index_copy(0, index, values), x.index_fill(1, index[1:], 2.0), x.index_put((index, index.flip(0) // 2), values[0])
 
 
+@rows_of(((3, 5),), ((1, 1),), ((1, 70),), dtypes=("float32", "bfloat16", "int32", "complex128", "uint8"))
+def found_among(torch, device, x):
+    x = x.detach()
+    other, real = x.clone(), not x.is_complex()
+    other[-1, -1] += 3
+    unlike = [torch.equal(x, y) for y in (x, x.clone(), other)]
+    wide = torch.cat([x.reshape(-1), torch.arange(30, dtype=x.dtype, device=device)]) if real else None
+    if x.is_floating_point():
+        wide[3] = float("nan")
+    return (torch.tensor(unlike, device=device), *((torch.isin(x, x.reshape(-1)[:3]), torch.isin(x, wide), torch.isin(wide, x[:1], invert=True),
+            torch.isin(x, 1), torch.isin(2, x)) if real else ()))
+
+
 # ---------------------------------------------------------------- masks: tiles of 8 elements, chunks of 16, counts by 8 bytes
 @rows_of(((3, 3),), ((1, 41),), ((1, 1),), ((2, 2, 3, 4),), dtypes=("float32", "float64", "bfloat16", "uint8", "complex128"))
 def masked(torch, device, x):

@@ -88,6 +88,8 @@ def _operands(op, args):
     tensors = tuple([as_operand(op.name, a) for a in args])
     device = common_device(op.name, [t.layout for t in tensors])
     if device.type != "cpu":
+        if op.numbers_must_fit and device.type != "meta":
+            op.check_numbers(tensors)
         tensors = tuple([t if t.layout.device is device else to_device(t, device) for t in tensors])
     return tensors
 

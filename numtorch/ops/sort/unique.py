@@ -7,7 +7,7 @@ from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths
 from ..core.backends import kernels
-from ..core.operands import as_operand, layout_of, method
+from ..core.operands import as_operand, common_device, layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
 from ..core.return_types import Pair, pair
 from ..core.status import run_counting
@@ -16,7 +16,7 @@ from ..index.gather_scatter import scatter_, value_selecting_backward
 from ..index.index_select import index_values
 from ..index.mask import nonzero
 from ..memory.assign import filled
-from ..memory.copies import contiguous, to_dtype
+from ..memory.copies import contiguous, to_device, to_dtype
 from ..memory.resize import into_all_exactly, into_exactly
 from ..pointwise import arithmetic, comparison
 from ..reduce import reductions
@@ -323,6 +323,8 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
     if elements.layout.dtype is not tests.layout.dtype:
         kind = arithmetic.mul(elements.detach(), tests.detach().reshape(-1)[:0].sum()).layout.dtype
         elements, tests = to_dtype(elements.detach(), kind), to_dtype(tests.detach(), kind)
+    device = common_device("isin", (elements.layout, tests.layout))
+    elements, tests = to_device(elements, device), to_device(tests, device)
     if not elements.layout.numel or not tests.layout.numel:
         result = filled(elements.layout.dense(bool_), bool(invert))
     else:
