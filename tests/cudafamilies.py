@@ -239,6 +239,46 @@ def masked(torch, device, x):
             torch.tensor([int(holds.sum()), holds.count_nonzero().item(), len(some.nonzero())], device=device))
 
 
+@rows_of(((4, 3),), ((2, 9),), dtypes=("float32", "float64"))
+def bags(torch, device, weight):
+    bag = torch.nn.functional.embedding_bag
+    index, starts = places(torch, device, weight.shape[0], 7), torch.tensor([0, 2, 2, 5], device=device)
+    refused = []
+    for bad in (index.clone().index_fill_(0, starts[1:2], 99), index):
+        try:
+            bag(bad, weight, torch.tensor([0, 5, 2, 5], device=device) if bad is index else starts)
+        except Exception as error:
+            refused.append(torch.tensor([len(type(error).__name__)], device=device))
+    return bag(index, weight, starts, mode="sum"), bag(index, weight, starts), bag(index.reshape(1, 7), weight, mode="sum"), *refused
+
+
+# ---------------------------------------------------------------- elements in other places
+@rows_of(((3, 5),), ((4, 2),), ((1, 1),), dtypes=("float32", "bfloat16", "uint8", "complex128"), orders=PLAIN)
+def rearranged(torch, device, x):
+    counts = places(torch, device, 4, x.shape[0])
+    classes = places(torch, device, 3, 5)
+    parts = lambda y: torch.view_as_real(y) if y.is_complex() else y
+    y = x * (1 + 2j) if x.is_complex() else x
+    return (*[parts(each) for each in (y.roll(1, 1), y.roll((1, -1), (0, 1)), y.tril(), y.triu(1), y[None].tril(-1), y.triu(-1))],
+            *[function(*x.shape, k, device=device) for function in (torch.tril_indices, torch.triu_indices) for k in (-2, 0, 1, 7)],
+            torch.nn.functional.one_hot(classes, 4), x.repeat_interleave(counts, 0), counts.repeat_interleave(2))
+
+
+@rows_of(((5,),), dtypes=("float32", "float64"), orders=PLAIN)
+def counted_numbers(torch, device, x):
+    some = dict(device=device, dtype=x.dtype)
+    return (torch.arange(11, device=device), torch.arange(1, 4, 0.3, **some), torch.linspace(-1, 2, 11, **some),
+            torch.logspace(-2, 3, 6, **some), torch.linspace(0, 9, 4, device=device, dtype=torch.int32))
+
+
+@rows_of(((3, 5),), ((2, 4, 3),), ((5, 3),), ((1, 1),))
+def of_length_one(torch, device, x):
+    f = torch.nn.functional
+    short = x.detach().clone()
+    short[0] = 0
+    return f.normalize(x, dim=1), f.normalize(short, dim=-1), f.normalize(x, dim=0, eps=0.5), f.normalize(x * 0.05, dim=1, eps=0.5)
+
+
 # ---------------------------------------------------------------- products: depths of 4 and more are cut
 @rows_of(((3, 12), (12, 2), (2,)), ((1, 16), (16, 1), (1,)), ((3, 9), (9, 5), (5,)), ((2, 7), (7, 2), (2,)))
 def products_in_pieces(torch, device, a, b, bias):

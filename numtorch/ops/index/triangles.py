@@ -11,9 +11,10 @@ from ...exchange.construction import make
 from ...kernels.threads import NOTHING
 from ...layout import Layout, ints, wrap_dim
 from ...tensor import Tensor, empty, view_of
-from ..core.backends import kernels
+from ..core.backends import device_with, kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, primitives
+from ..creation.asked import layout_for
 from ..memory.assign import ZERO, copy_, filled_from
 from ..memory.copies import clone, contiguous, copy_elements
 from ..memory.resize import into_exactly
@@ -143,21 +144,22 @@ def _below(rows, columns, offset):
 def _triangle_indices(name, row, col, offset, upper, dtype, device):
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: row and col must be non-negative, got {row} and {col}")
-    out = _places(row, col, offset, upper)
-    return out if dtype is None and device is None else out.to(dtype=dtype, device=device)
+    target = layout_for(name, (), int64, device).device
+    out = _places(row, col, offset, upper, device_with(target, "move.rearrange"))
+    return out if dtype is None and out.layout.device is target else out.to(dtype=dtype, device=target)
 
 
 @_TRIANGLE_INDICES.planned
-def _plan_places(row, col, offset, upper):
+def _plan_places(row, col, offset, upper, device):
     row, col, offset = ints((row, col, offset), "tril_indices")
     count = row * col - _below(row, col, offset - 1) if upper else _below(row, col, offset)
-    layout = Layout.of(int64, (2, count))
-    family = kernels(layout.device, "move.rearrange")
+    layout = Layout.of(int64, (2, count), None, device)
+    family = kernels(device, "move.rearrange")
     return layout, family.plan_triangle_places(row, col, offset, upper, count) if count else NOTHING
 
 
 @_TRIANGLE_INDICES.run
-def _places(plan, row: int, col: int, offset: int, upper):
+def _places(plan, row: int, col: int, offset: int, upper, device):
     layout, prepared = plan
     out = empty(layout)
     prepared.call(out.address, prepared.descriptor)

@@ -1,13 +1,137 @@
-"""Rows joined, rolled and cut to triangles on a GPU: the host's kernels, a thread a part (../serial.py)."""
+"""Rows rolled and cut to triangles, classes as rows of zeros and a one, and positions that repeat, on a GPU: a thread an element.
+
+Tensors are joined by copies (words.py), a launch each, for which the host need not hand over a table of addresses.
+"""
 from __future__ import annotations
 
-from ...cpu.move import rearrange as host
-from ..serial import STATUS, TABLE, on_device
+from numpy import int64
 
-plan_join = on_device(host.plan_join, {0: TABLE})
-plan_roll = on_device(host.plan_roll)
-plan_triangle = on_device(host.plan_triangle)
-plan_triangle_places = on_device(host.plan_triangle_places)
-plan_one_hot = on_device(host.plan_one_hot, {2: STATUS})
-plan_total = on_device(host.plan_total, {1: STATUS})
-plan_repeated_positions = on_device(host.plan_repeated_positions)
+from ...cpu.move import rearrange as host
+from ...threads import NOTHING, Prepared
+from ..compiler import cuda
+from ..environment import THREADS
+from ..parallel import Form, in_parallel
+from ..scan.scan import plan_scan
+from ..serial import STATUS
+from ..shared.atomics import replaced
+
+MOST = 1 << 60                                           # what sums of counts stop at
+
+
+def roll_elements(x, out, descriptor):
+    n, shift = descriptor[2], descriptor[3]
+    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while e < descriptor[1] * n:
+        row = e // n
+        i = e - row * n
+        out[e] = x[row * n + (i - shift if i >= shift else i - shift + n)]
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+def triangle_elements(x, out, descriptor):
+    rows, n, words, diagonal, upper = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
+    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while e < descriptor[1] * n:
+        row = e // n
+        before = e - row * n < (row % rows + diagonal + 1 - upper) * words
+        if before != (upper != 0):
+            out[e] = x[e]
+        else:
+            out[e] = 0
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+def kept_before(row, low, columns):
+    """How many elements lie before a diagonal in the rows before one: of row k, `k + low` kept to 0 .. columns."""
+    first = min(max(-low, int64(0)), row)
+    full = min(max(columns - low, first), row)
+    return (full - first) * low + (full * (full - 1) - first * (first - 1)) // 2 + columns * (row - full)
+
+
+def triangle_places(out, descriptor):
+    """A thread an element of the matrix."""
+    columns, upper = descriptor[1], descriptor[3]
+    low = descriptor[2] + 1 - upper
+    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while e < descriptor[0] * columns:
+        row = e // columns
+        column, cut = e - row * columns, min(max(row + low, int64(0)), columns)
+        at = kept_before(row, low, columns) + column
+        kept = column < cut
+        if upper != 0:
+            at, kept = row * columns - kept_before(row, low, columns) + column - cut, column >= cut
+        if kept:
+            out[at] = row
+            out[descriptor[4] + at] = column
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+def one_hot_elements(classes, out, status, descriptor):
+    width = descriptor[1]
+    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while e < descriptor[0] * width:
+        place = classes[e // width]
+        if place < 0 or place >= width:
+            status[0] = 1
+        out[e] = int64(place == e % width)
+        e += int64(cuda.gridDim.x) * THREADS
+
+
+# ---------------------------------------------------------------- counts
+def add_count(target, value):
+    """The sum, at most MOST; -1 where one is negative."""
+    old = target[0]
+    while not replaced(target, old, int64(-1) if old < 0 or value < 0 else min(old + value, int64(MOST))):
+        old = target[0]
+
+
+def total_of(counts, total, descriptor):
+    mine = int64(0)
+    i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while i < descriptor[0]:
+        count = int64(counts[i])
+        mine = int64(-1) if mine < 0 or count < 0 else min(mine + min(count, int64(MOST)), int64(MOST))
+        i += int64(cuda.gridDim.x) * THREADS
+    if mine != 0:
+        add_count(total, mine)
+
+
+def count_of(counts, stride, r):
+    return int64(counts[r * stride])
+
+
+def plus(counts, stride, before, after):
+    return before + after
+
+
+def put_position(counts, out, unused, stride, r, total):
+    for k in range(total - int64(counts[r]), total):
+        out[k] = r
+
+
+# ---------------------------------------------------------------- planners
+class _Repeated:
+    """A scan whose result stands for what is beside it, too."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, counts, out, descriptor):
+        self.call(counts, out, out, descriptor)
+
+
+plan_roll = in_parallel(host.plan_roll, {host.roll_rows: Form(roll_elements, lambda row: row[1] * row[2])})
+plan_triangle = in_parallel(host.plan_triangle, {host.triangle: Form(triangle_elements, lambda row: row[1] * row[3])})
+plan_triangle_places = in_parallel(host.plan_triangle_places, {host.triangle_places: Form(
+    triangle_places, lambda row: row[0] * row[1])})
+plan_one_hot = in_parallel(host.plan_one_hot, {host.one_hot: Form(one_hot_elements, lambda row: row[0] * row[1])}, host={2: STATUS})
+plan_total = in_parallel(host.plan_total, {host.total_of: Form(total_of, lambda row: -(-row[0] // 16))}, host={1: STATUS})
+
+
+def plan_repeated_positions(dtype: str, n: int, device: int = 0):
+    """Addresses: counts (n), none negative; out int64, as many as the counts say."""
+    scan = plan_scan(dtype, 1, n, 1, False, device, "int64*", "int64", out="int64*", step=plus, START=0, element=count_of,
+                     put=put_position)
+    return scan if scan is NOTHING else Prepared(_Repeated(scan.call), scan.descriptor, 0, scan)
