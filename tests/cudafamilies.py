@@ -279,6 +279,33 @@ def of_length_one(torch, device, x):
     return f.normalize(x, dim=1), f.normalize(short, dim=-1), f.normalize(x, dim=0, eps=0.5), f.normalize(x * 0.05, dim=1, eps=0.5)
 
 
+# ---------------------------------------------------------------- sparse, distances: of fewer than two columns by lines of two threads
+@rows_of(((4, 5), (5, 3)), ((3, 4), (4, 1)), dtypes=("float32", "float64"), orders=PLAIN)
+def sparse_products(torch, device, x, dense):
+    kept = torch.where(x.detach() > -0.5, x, 0)
+    turned = (kept.detach() * (1 + 2j)).to_sparse_csr() @ (dense.detach() * (2 - 1j))
+    compressed, listed = kept.detach().to_sparse_csr(), kept.detach().to_sparse()
+    index = torch.tensor([[2, 0, 2, 1], [1, 1, 1, 0]], device=device)
+    repeated = torch.sparse_coo_tensor(index, x.reshape(-1)[:4], (4, 3)).coalesce()
+    repeated_parts = repeated.values(), repeated.indices()
+    sampled = torch.sparse.sampled_addmm(compressed, x.detach(), x.detach()[:, :x.shape[1]].t()[:, :1].repeat(1, x.shape[1]), beta=0.5)
+    return (compressed @ dense, listed @ dense, kept.to_sparse() @ dense, torch.view_as_real(turned), sampled.values(), *repeated_parts,
+            compressed.crow_indices(), compressed.col_indices(), compressed.to_sparse_coo().indices())
+
+
+@rows_of(((2, 4, 3), (2, 5, 3)), ((1, 3, 26), (1, 2, 26)), dtypes=("float32", "float64"), orders=PLAIN)
+def distances(torch, device, x, y):
+    exact = dict(compute_mode="donot_use_mm_for_euclid_dist")
+    return (*[torch.cdist(x, y, p, **exact) for p in (2.0, 1.0, float("inf"), 3.0)], torch.cdist(x.detach(), y.detach(), 0.0),
+            *[torch.nn.functional.pdist(x[0], p) for p in (2.0, 1.0, float("inf"), 2.5)])
+
+
+@rows_of(((2, 5, 3),), ((1, 1, 2, 2),), dtypes=("float32", "float64"))
+def local_response(torch, device, x):
+    norm = torch.nn.functional.local_response_norm
+    return norm(x, 2, 0.1), norm(x, 3, 0.5, 0.6, 2.0), norm(x, 9)
+
+
 # ---------------------------------------------------------------- products: depths of 4 and more are cut
 @rows_of(((3, 12), (12, 2), (2,)), ((1, 16), (16, 1), (1,)), ((3, 9), (9, 5), (5,)), ((2, 7), (7, 2), (2,)))
 def products_in_pieces(torch, device, a, b, bias):

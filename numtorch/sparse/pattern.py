@@ -127,7 +127,9 @@ class Rows:
         self.plans: dict = {}
 
     def edges(self, work):
-        """The rows at which the shares of threads begin, of about as many elements each, and their end."""
+        """The rows at which the shares of threads begin, of about as many elements each, and their end; a device has no shares."""
+        if self.pointers.layout.device is not cpu:
+            return 0, self.shape[0]
         ends = raw_array(to_device(self.pointers, cpu))
         parts = max(1, min(get_num_threads(), self.shape[0], work // 20_000))
         wanted = np.arange(1, parts) * (int(ends[-1]) / parts)

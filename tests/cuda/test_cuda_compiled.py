@@ -21,7 +21,7 @@ PARTS = 16                                               # of the planners' tabl
 LOCAL_BYTES = 48 << 10                                   # a thread's memory of its own that no kernel exceeds
 STACK_BYTES = 32                                         # the same of kernels written for GPUs: libdevice's sine of huge angles takes 28
 READ_OR_HUGE = r"\.reg|ld\.|cvt\.rn\.f32\.f64|cvt\.rn\.f64\.s64|0d3BF921FB54442D19"        # or libdevice's, of huge angles
-OWN = ("softmax.softmax", "softmax.cross_entropy", "norm.norm", "norm.channel_norm", "norm.unit_norm", "optim", "index.gather", "index.equal", "index.bags", "pool",
+OWN = ("softmax.softmax", "softmax.cross_entropy", "norm.norm", "norm.channel_norm", "norm.unit_norm", "norm.response_norm", "linalg.distances", "sparse", "optim", "index.gather", "index.equal", "index.bags", "pool",
        "random.philox", "random.dropout", "scan.scan.cum", "scan.scan.log",
        "sort.sort", "sort.topk", "move.words", "move.pad", "move.rearrange", "rnn.rnn.forward", "reduce.argreduce", "index.mask", "sort.runs")
 FLOAT32_OPS = ["add", "div", "exp", "sigmoid", "log", "tanh", "erf", "pow", "fmod", "where", "maximum", "gelu"]
