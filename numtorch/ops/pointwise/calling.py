@@ -21,6 +21,7 @@ from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_device
 from ..memory.resize import fit_out
 from ..memory.writing import check_inplace_allowed, check_out_dtype, check_writable, overlap_partly, rebase_history, share_memory
+from .divisor import check_numbers
 from .tape import recipe_for, record, record_call
 
 
@@ -89,7 +90,7 @@ def _operands(op, args):
     device = common_device(op.name, [t.layout for t in tensors])
     if device.type != "cpu":
         if op.numbers_must_fit and device.type != "meta":
-            op.check_numbers(tensors)
+            check_numbers(op, tensors)
         tensors = tuple([t if t.layout.device is device else to_device(t, device) for t in tensors])
     return tensors
 

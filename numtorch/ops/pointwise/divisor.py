@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 
+from ...dtypes import int64
 from ...exchange.scalars import check_fits
 from ...kernels.threads import Prepared
 from ..core.backends import kernels
@@ -80,3 +81,13 @@ def fitting(prepared, operands, dtype):
             check_fits(read(addresses[operand]).value, dtype)
         call(*addresses)
     return Prepared(compute, prepared.descriptor, prepared.workspace, (prepared, compute))
+
+
+def check_numbers(op, operands):
+    """What `fitting` does, for a call on a device: Python's numbers are looked at while the host has them."""
+    numbers = [o for o in operands if o.layout.weak and o.layout.dtype is int64 and o.layout.device.type == "cpu"]
+    if numbers:
+        compute, _ = op.promoted([o.layout for o in operands])
+        if compute.category == 1 and compute is not int64:
+            for each in numbers:
+                check_fits(each.item(), compute)

@@ -28,7 +28,7 @@ import numpy as np
 
 from ...devices import cpu
 from ...dtypes import bool_, float64, get_default_dtype, int64, promote_types
-from ...exchange.scalars import check_fits, number
+from ...exchange.scalars import number
 from ...kernels.binding import ScalarBody
 from ...kernels.compiler import CannotCompile
 from ...layout import Layout, broadcast_shapes, broadcast_strides, formatted, shared_strides
@@ -229,11 +229,14 @@ class PointwiseOp(Primitive):
             self.checked = True
 
     # -------------------------------------------------------- plans
+    def promoted(self, layouts):
+        """The compute dtype and the result dtype."""
+        return KINDS[self.kind](self, [l for n, l in zip(self.parameters, layouts) if n not in self.bool_operands])
+
     def _dtypes(self, layouts):
         """The compute dtype, the result dtype, and each input's compute name."""
         self._check_formula()
-        deciding = [l for n, l in zip(self.parameters, layouts) if n not in self.bool_operands]
-        compute, out = KINDS[self.kind](self, deciding)
+        compute, out = self.promoted(layouts)
         for name, layout in zip(self.parameters, layouts) if self.bool_operands else ():
             if name not in self.bool_operands or layout.dtype.name == "bool" or layout.weak:
                 continue
@@ -299,17 +302,6 @@ class PointwiseOp(Primitive):
             return prepared
         numbers = [i for i, layout in enumerate(layouts) if layout.weak and layout.dtype is int64]
         return fitting(prepared, numbers, compute) if numbers else prepared
-
-    def check_numbers(self, operands):
-        """Raise RuntimeError for Python's numbers among operands on a device that do not fit the dtype computed in. They are looked
-        at while the host has them."""
-        numbers = [o for o in operands if o.layout.weak and o.layout.dtype is int64 and o.layout.device is cpu]
-        if numbers:
-            deciding = [o.layout for n, o in zip(self.parameters, operands) if n not in self.bool_operands]
-            compute, _ = KINDS[self.kind](self, deciding)
-            if compute.category == 1 and compute is not int64:
-                for each in numbers:
-                    check_fits(each.item(), compute)
 
     def _planned(self, device, body_type, *geometry, **options):
         """The prepared kernel. Raises NotImplementedError for a dtype that the formula cannot be computed in."""
