@@ -461,6 +461,48 @@ def graphs(torch):
     raises(RuntimeError, "captured for arguments of shapes", lambda: model(torch.zeros(4, 3, device="cuda")))
 
 
+@check
+def graphs_draw_anew(torch):
+    """A replay draws what the calls would draw then, in backward again what forward drew; a capture draws nothing."""
+    cuda, F = torch.cuda, torch.nn.functional
+    x = torch.arange(8.0, device="cuda", requires_grad=True)
+
+    def step():
+        y = F.dropout(x, 0.5) * torch.rand(8, device="cuda") + torch.randn(8, device="cuda")
+        return y.detach(), torch.autograd.grad(y.sum(), x)[0]
+    step()
+    before, g = torch.get_rng_state(), cuda.CUDAGraph()
+    with cuda.graph(g):
+        y, slope = step()
+    assert torch.equal(torch.get_rng_state(), before)
+    found = []
+    for seed in (0, 1, 0):
+        torch.manual_seed(seed)
+        for _ in range(2):
+            g.replay()
+            found.append(y.tolist() + slope.tolist())
+        torch.manual_seed(seed)
+        assert [[v for t in step() for v in t.tolist()] for _ in range(2)] == found[-2:]
+    assert found[0] == found[4] and len(set(map(tuple, found))) == 4
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.5)).cuda()
+    expected = model(x)
+    cuda.make_graphed_callables(model, (torch.zeros(8, device="cuda", requires_grad=True),))
+    torch.manual_seed(3)
+    out = model(x)
+    slope, = torch.autograd.grad(out.sum(), x)
+    torch.manual_seed(3)
+    expected = F.dropout(F.linear(x, model[0].weight, model[0].bias), 0.5)
+    known, = torch.autograd.grad(expected.sum(), x)
+    assert torch.allclose(out, expected) and torch.allclose(slope, known, atol=1e-6)
+    for draw in (lambda: torch.multinomial(x + 1, 1), lambda: torch.poisson(x.detach())):
+        def capture(draw=draw):
+            with cuda.graph(cuda.CUDAGraph()):
+                draw()
+        draw()
+        raises(RuntimeError, "not permitted when stream is capturing", capture)
+    assert torch.rand(2, device="cuda").tolist() != torch.rand(2, device="cuda").tolist()
+
+
 def captured(torch, x):
     with torch.cuda.graph(torch.cuda.CUDAGraph()):
         return x.sum().item()

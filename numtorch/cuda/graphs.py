@@ -2,14 +2,21 @@
 
 What runs inside `with graph(g)` is noted and not run; `g.replay()` runs it, on the memory that the tensors had then. Inputs are
 changed by writing into them. What waits for the device cannot be captured: `item`, copies to the host, indexing by tensors, whose
-bounds are checked, and random draws, whose state is the host's.
+bounds are checked, and draws that look at their operands (`multinomial`, `poisson`).
+
+Other random draws can: they are drawn anew at each replay, which goes on in the stream from where it is then, as the same calls
+would. The capture itself draws nothing.
 """
 from __future__ import annotations
+
+import ctypes
+import sys
 
 from ..autograd.api import grad as gradients
 from ..autograd.function import Function
 from ..autograd.modes import enable_grad
 from ..kernels.cuda.capture import active
+from ..ops.core.generator import Generator
 from ..tensor import Tensor
 from ..tree import map_tensors, tensors_in
 from .devices import _machine, current_device, synchronize
@@ -27,6 +34,49 @@ def graph_pool_handle() -> tuple:
     return (0, 0)
 
 
+_claim = Generator._claim
+_LOOKING = ("draw", "multinomial")                       # functions whose kernels look at what they draw from
+
+
+class _Draws:
+    """Random draws while launches are captured: counters are claimed at each replay, and not now.
+
+    Args:
+        index: the device.
+        claims: those of another graph, whose draws this one makes again, as backward does.
+    """
+
+    def __init__(self, index, claims) -> None:
+        self.index, self.claims = index, dict(claims)    # by the address of the words: what writes them, and the words
+        Generator._claim = lambda generator, words, counters: self._note(generator, words, counters)  # type: ignore[method-assign]
+
+    def end(self):
+        """Have streams give counters again."""
+        Generator._claim = _claim  # type: ignore[method-assign]
+
+    def _note(self, generator, words, counters):
+        own, index, targets = (ctypes.c_int64 * 3)(), self.index, []
+
+        def fill(target):
+            targets[:] = targets or [target]
+            if target == targets[0]:                     # the others are of backward, which draws the same again
+                _claim(generator, own, counters)
+            _machine().copy(target, ctypes.addressof(own), ctypes.sizeof(own), index, False)
+        self.claims[ctypes.addressof(words)] = fill, words             # which nothing else comes to lie in the place of
+
+    def source(self, address):
+        """What claims counters for a launch and writes them to the device; see `Capture`."""
+        fill, _ = self.claims.get(address, (None, None))
+        frame = sys._getframe(1)
+        while fill is not None and frame is not None:
+            name = frame.f_code.co_name
+            if frame.f_globals.get("__name__", "").startswith("numtorch.ops.") and (
+                    name in _LOOKING or (name == "run_fill" and frame.f_locals.get("each") is not None)):
+                return None
+            frame = frame.f_back
+        return fill
+
+
 class CUDAGraph:
     """Captured launches, which `replay` makes again.
 
@@ -35,7 +85,7 @@ class CUDAGraph:
     """
 
     def __init__(self, keep_graph: bool = False) -> None:
-        self._capture = None
+        self._capture, self._claims = None, {}
 
     def capture_begin(self, pool=None, capture_error_mode: str = "global") -> None:
         """Note launches from now on instead of making them.
@@ -50,6 +100,8 @@ class CUDAGraph:
             raise RuntimeError("CUDAGraph: a capture is already on")
         synchronize()
         self._capture = _machine().begin_capture(current_device())
+        self._draws = _Draws(current_device(), self._claims)
+        self._capture.source = self._draws.source
 
     def capture_end(self) -> None:
         """End the capture.
@@ -59,6 +111,8 @@ class CUDAGraph:
         """
         if active[0] is None or active[0] is not self._capture:
             raise RuntimeError("CUDAGraph: capture_end was called without capture_begin")
+        self._draws.end()
+        self._claims = self._draws.claims
         _machine().end_capture(self._capture)
 
     def replay(self) -> None:
@@ -144,7 +198,7 @@ class _Graphed:
         self.outputs = list(tensors_in(self.result))
         kept = [out for out in self.outputs if out.requires_grad]
         self.grads = [out.new_empty(out.shape) if out.requires_grad else None for out in self.outputs]
-        by_input = {}
+        by_input, self.backward._claims = {}, self.forward._claims
         with graph(self.backward):
             if wanted and kept:
                 slopes = gradients(kept, wanted, [g for g in self.grads if g is not None], allow_unused=True)

@@ -11,15 +11,25 @@ from threading import get_ident
 
 
 class Capture:
-    """Launches in order, as (function, words), and the memory that they name. A driver that captures has its own (gpu.py)."""
+    """Launches in order, as (function, words), and the memory that they name. A driver that captures has its own (gpu.py).
 
-    __slots__ = ("kept", "launches")
+    Attributes:
+        source: `source(address)` gives for words of the host's that a launch reads what writes them anew before each replay, to an
+            address of the device; None for those that nothing does.
+        uploads: these, called with nothing.
+    """
+
+    __slots__ = ("kept", "launches", "source", "uploads")
 
     def __init__(self):
         self.launches: list = []
         self.kept: list = []
+        self.uploads: list = []
+        self.source = {}.get
 
     def replay(self):
+        for upload in self.uploads:
+            upload()
         for launch, words in self.launches:
             launch(*words)
 

@@ -74,6 +74,8 @@ class _Graph(Capture):
         self.machine, self.index, self.executable = machine, index, None
 
     def replay(self):
+        for upload in self.uploads:
+            upload()
         device = self.machine.at(self.index)
         self.machine.driver.cuGraphLaunch(self.executable, device.here.words[STREAM])
 

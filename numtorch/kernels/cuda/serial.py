@@ -19,7 +19,7 @@ from ..intrinsics import Intrinsic, offset
 from ..planning import Elsewhere, planning_for
 from ..pointers import Pointer
 from ..threads import Prepared
-from .capture import refuse, watcher
+from .capture import active, refuse, watcher
 from .compiler import compile_kernel, cuda, prepare
 from .environment import SMALL, THREADS
 from .runtime import runtime
@@ -72,17 +72,21 @@ class _Staged:
         for place, (_, address) in held.items():
             given[place] = address
         self.call(*given)
-        for place in held:
+        for place in held if active[0] is None else ():  # where it is captured, nobody looks at what it leaves
             machine.copy(addresses[place], given[place], self.host[place], self.device)
 
 
 def _uploaded(addresses, host, device) -> dict:
     """The words of the host's memory that a call has among its addresses, in the device's: owner and address by place."""
     watch, machine, held = watcher(), runtime(), {}
-    if watch is None:
-        refuse("a kernel that reads the host's memory")
     for place, nbytes in host.items():
-        if addresses[place]:
+        if addresses[place] and watch is None and active[0] is not None:
+            fill = active[0].source(addresses[place])
+            if fill is None:
+                refuse("a kernel that reads the host's memory")
+            held[place] = machine.allocate(nbytes, device)
+            active[0].uploads.append(functools.partial(fill, held[place][1]))
+        elif addresses[place]:
             if watch is not None:
                 watch.pause()
             held[place] = machine.allocate(nbytes, device)
