@@ -61,11 +61,13 @@ def _source(passes, inputs, single, results, buffers):
         buffers: how many.
     """
     names = [f"x{k}" for k in range(len(inputs))] + [f"y{k}" for k in range(results)]
+    rows_as_buffers = _rows_as_buffers(passes)
     lines = [f"def kernel({', '.join(names)}, descriptor):", "    n = descriptor[1]", "    share = W(1) / W(n)",
              *[f"    q{k} = descriptor[{HEADER + k}]" for k in range(len(names))],
-             *[f"    b{k} = local_array(T, {LONGEST})" for k in range(buffers)],
+             *[f"    b{k} = local_array(T, {LONGEST})" for k in range(buffers) if f"b{k}" not in rows_as_buffers],
              "    for row in range(descriptor[0]):",
-             *[f"        {name}_ = offset({name}, row * q{k})" for k, name in enumerate(names)]]
+             *[f"        {name}_ = offset({name}, row * q{k})" for k, name in enumerate(names)],
+             *[f"        {buffer} = {result}_" for buffer, result in rows_as_buffers.items()]]
 
     def loaded(k, place):
         return load_source(f"x{k}_[{place}]", inputs[k], "bool" if inputs[k] == "bool" else "T").replace("C(", "T(")
@@ -85,6 +87,20 @@ def _source(passes, inputs, single, results, buffers):
                 value = f"t[{part}]" if len(rest_targets) > 1 else "t"
                 lines += [f"        {name + '_[0]' if name[0] == 'y' else name} = {value}" for name in stored]
     return "\n".join(lines) + "\n"
+
+
+def _rows_as_buffers(passes):
+    """The buffers that a result's own row is instead, with that result: of those that are written before it and not read behind it,
+    the last one. So a row of the result is on its way to the cache while a pass before its own computes."""
+    written = {target: number for number, (_, targets, *_) in enumerate(passes) for stored in targets for target in stored
+               if target[0] in "by"}
+    read = {name: number for number, (operands, *_) in enumerate(passes) for name in operands if name[0] == "b"}
+    rows: dict = {}
+    for result in [target for target in written if target[0] == "y"]:
+        free = [b for b in read if b not in rows and written[b] < written[result] and read[b] <= written[result]]
+        if free:
+            rows[max(free, key=written.__getitem__)] = result
+    return rows
 
 
 def _loop(number, operands, targets):
