@@ -82,12 +82,12 @@ class Accesses:
                 note("shared", int(index) * self.itemsize, self.itemsize, sys._getframe(1))
                 self.view(np.ndarray)[index] = value
 
-        def array(self, shape, dtype):
+        def array(self, shape, dtype, alignment=None):
             caller = sys._getframe(1)
             place = caller.f_code, caller.f_lineno
             if place not in self.arrays:
                 kind = simulator.as_dtype(dtype) if isinstance(dtype, simulator.Type) else dtype
-                self.arrays[place] = np.full(shape * np.dtype(kind).itemsize, 0xFF, np.uint8).view(kind).view(Shared)
+                self.arrays[place] = simulator.shared_memory(shape, np.dtype(kind), alignment).view(Shared)
             return self.arrays[place]
 
         def copy_async(target, source, nbytes):

@@ -99,13 +99,20 @@ class _Shared:
     def __init__(self):
         self.arrays = {}
 
-    def array(self, shape, dtype):
+    def array(self, shape, dtype, alignment=None):
         caller = sys._getframe(1)
         place = caller.f_code, caller.f_lineno
         if place not in self.arrays:
-            made = self.arrays[place] = np.empty(shape, as_dtype(dtype) if isinstance(dtype, Type) else dtype)
-            made.view(np.uint8)[...] = 0xFF
+            self.arrays[place] = shared_memory(shape, as_dtype(dtype) if isinstance(dtype, Type) else np.dtype(dtype), alignment)
         return self.arrays[place]
+
+
+def shared_memory(count, dtype, alignment):
+    """An array that is aligned to so many bytes, by default an element's, and to no more."""
+    alignment, nbytes = alignment or dtype.alignment, count * dtype.itemsize
+    room = np.full(nbytes + 2 * alignment, 0xFF, np.uint8)
+    start = (alignment - room.ctypes.data) % (2 * alignment)
+    return room[start:start + nbytes].view(dtype)
 
 
 class _Grid:

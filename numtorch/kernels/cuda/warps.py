@@ -67,7 +67,12 @@ def packed_float16(low, high):
 
 
 # ---------------------------------------------------------------- copies to shared memory
-# Shared memory that the instructions below take is declared as words of 32 bits, uint32.
+# Shared memory that the instructions below take is declared as words of 32 bits, uint32, and aligned to 16 bytes.
+def _aligned(array, at):
+    if (array.ctypes.data + 4 * at) % 16:
+        raise ValueError(f"word {at} of shared memory is not at a multiple of 16 bytes")
+
+
 @_instruction
 def shared_address(array, index):
     """Where a word of an array in shared memory is, as the instructions below take it."""
@@ -78,6 +83,7 @@ def shared_address(array, index):
 def copy_async(target, source, nbytes):
     """Copy 16 bytes to shared memory, of which all but the first `nbytes` become 0; done when `await_groups...` says so."""
     array, at = target
+    _aligned(array, at)
     size = source.dtype.itemsize
     values = [source[i] if size * i < nbytes else 0 for i in range(16 // size)]
     array[at:at + 4] = np.array(values, source.dtype).view(array.dtype)
@@ -96,6 +102,8 @@ def await_groups_but_one():
 # ---------------------------------------------------------------- matrices
 def _lines(addresses):
     """The 32 lines of four words that the lanes say the places of: of each of four matrices eight."""
+    for array, at in addresses:
+        _aligned(array, at)
     return np.array([array[at:at + 4] for array, at in addresses]).reshape(4, 8, 4)
 
 

@@ -220,6 +220,7 @@ def _shown(sizes, keys_are_rows):
         row, column = "top + 8 * @", f"at + {8 * n} + 2 * word + %"
         query, key = (column, row) if keys_are_rows else (row, column)
         yield f"    x{n} = " + _four(f"shown(x{n}[#], mask, first_rows, descriptor, batch, query_head, {query}, {key})")
+    yield "    warp_barrier()"                              # instructions of a warp follow, for which its threads must be together
 
 
 def _probabilities(sizes, size):
@@ -319,7 +320,7 @@ def _source(sizes, shape, forward, has_mask):
         f"at + {sizes.tile} > column_count", f"at + {sizes.tile - 1} > first")
     return "\n".join([
         "def attend(first_rows, second_rows, first_columns, second_columns, mask, lse, dots, out, descriptor):",
-        f"    cells = cuda.shared.array({max(2 * sizes.buffer, WARPS * 8 * (size + 8))}, uint32)",
+        f"    cells = cuda.shared.array({max(2 * sizes.buffer, WARPS * 8 * (size + 8))}, uint32, 16)",
         "    me = int64(cuda.threadIdx.x)",
         "    lane, warp = me & 31, me >> 5",
         "    eight, matrix, group, word = lane & 7, lane >> 3, lane >> 2, lane & 3",

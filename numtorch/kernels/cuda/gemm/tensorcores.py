@@ -182,8 +182,8 @@ def _source(warps, a, b, rounded):
     indented = lambda lines, by: [" " * by + line for line in lines]
     return "\n".join([
         "def product_warps(a, b, c, bias, descriptor):",
-        f"    a_tile = cuda.shared.array({max(2 * a.words, warps.threads // 32 * STAGED)}, uint32)",
-        f"    b_tile = cuda.shared.array({2 * b.words}, uint32)",
+        f"    a_tile = cuda.shared.array({max(2 * a.words, warps.threads // 32 * STAGED)}, uint32, 16)",
+        f"    b_tile = cuda.shared.array({2 * b.words}, uint32, 16)",
         "    me = int64(cuda.threadIdx.x)",
         "    lane, warp = me & 31, me >> 5",
         f"    down, across = warp // {warps.across} * {16 * warps.rows}, warp % {warps.across} * {8 * COLUMNS}",
