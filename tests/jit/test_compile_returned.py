@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import copy
+import pickle
 
 import pytest
 from replays import is_replayed, kind_of, same
@@ -186,3 +188,23 @@ def test_hooks_of_all_modules_that_come_and_go_are_seen(register, recorded):
         found, noted = grads(compiled), len(seen)
         del seen[:]
         assert all(map(same, found, grads(lambda x: layer(x)))) and noted == len(seen)
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+def test_a_module_that_is_compiled_where_it_is(mode):
+    """`Module.compile`: the same object, names and hooks; what is copied or pickled is compiled, too, and has tensors of its own."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    plain, names = copy.deepcopy(net), list(net.state_dict())
+    net.compile(mode=mode)
+    net.compile(mode=mode)
+    assert list(net.state_dict()) == names and type(net) is nn.Sequential
+    for each in (net, copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        x = torch.randn(5, 3)
+        for _ in range(6):
+            with torch.no_grad():
+                assert same(each(x), plain(x))
+        assert is_replayed(each.forward)
+        each[0].register_forward_hook(lambda module, args, out: out * 2)
+        with torch.no_grad():
+            assert same(each(x), plain[2](plain[1](plain[0](x) * 2)))

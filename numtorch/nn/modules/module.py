@@ -5,6 +5,7 @@ what notebooks show in notebook.py.
 """
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,22 @@ class Module(Members, Conversion, Hooks, State):
                 return self.forward(args[0])
             return self.forward(*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
+
+    def compile(self, **options: Any) -> None:
+        """Have calls of this module compiled, as `torch.compile` does, without another module around it.
+
+        Args:
+            options: those of `torch.compile`.
+
+        Example:
+            >>> import numtorch as torch
+            >>> net = torch.nn.Linear(2, 1)
+            >>> net.compile(mode="replay")
+            >>> list(net.state_dict()), net(torch.ones(3, 2)).shape
+            (['weight', 'bias'], torch.Size([3, 1]))
+        """
+        forward = getattr(self.forward, "_function", self.forward)       # what was compiled is not compiled again
+        self.__dict__["forward"] = importlib.import_module("numtorch").compile(forward, **options)
 
     # ------------------------------------------------------------ attributes
     def __setattr__(self, name, value):
