@@ -51,8 +51,8 @@ def main(arguments=None) -> int:
     shared = commands.add_parser("shared", help="memory that your running programs share, and who holds it",
                                  description="List the memory that your running programs share, and which process holds it.")
     shared.set_defaults(run=lambda options: _shared())
-    ops = commands.add_parser("ops", help="for developers: print docs/ops.md, the page of the elementwise ops",
-                              description="Print the page of the elementwise ops (docs/ops.md), from their records.")
+    ops = commands.add_parser("ops", help="for developers: print docs/ops.md, the page of all primitives",
+                              description="Print the page of all primitives (docs/ops.md), from their records.")
     ops.set_defaults(run=lambda options: print(page(), end=""))
     types = commands.add_parser("stubs", help="for developers: write what type checkers read (numtorch/*.pyi)",
                                 description="Write what type checkers read (numtorch/*.pyi) into this checkout.")

@@ -8,7 +8,6 @@ from ..dtypes import (
     dtype,
     float32,
     float64,
-    get_default_dtype,
     int8,
     int16,
     int32,
@@ -144,8 +143,3 @@ def default_of(kind: dtype) -> dtype:
     if kind.category == 1:
         return uint64 if kind in UNSIGNED else int64
     return kind
-
-
-def default_float() -> dtype:
-    """The dtype of floats that none is given for."""
-    return get_default_dtype()

@@ -1,13 +1,19 @@
-"""The page of the elementwise ops, docs/ops.md, written from their records: `python -m numtorch ops`."""
+"""The page of all primitives, docs/ops.md, written from their records: `python -m numtorch ops`."""
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
+import re
 import sys
+from pathlib import Path
 
 import numtorch
 
-from .. import special
+from .. import ops, sparse, special
+from ..kernels import cpu
 from ..nn import functional
-from ..ops.core.primitive import is_ours, registry
+from ..ops.core.primitive import Primitive, is_ours, registry
 from ..ops.pointwise.describe import accepted, gradients_of, refused, translated
 from ..ops.pointwise.pointwise import PointwiseOp
 from ..tensor import Tensor
@@ -19,6 +25,17 @@ are made ([architecture.md](architecture.md), "Ops and plans"). This page is mad
 
 A gradient is that of the named operand, where the result `out` has the gradient `grad`; the others have none. Arguments, errors
 and examples: `help(torch.exp)`.
+"""
+
+
+_REST = """
+# All other primitives
+
+What is not elementwise and not composed of other ops, room by room: a planner for the layouts, what runs a plan, and a derivative
+written in ops, which is why gradients have gradients. Each runs on the host, on CUDA devices ([cuda.md](cuda.md) says which kernels
+there are the host's) and, as shapes alone, on `meta`. The kernels are those families of `numtorch/kernels/` that the file names;
+where it names none, elements are seen otherwise, other ops' kernels are used, or NumPy's LAPACK or Fourier transforms compute. Its
+planner says which dtypes a primitive takes: it refuses others by name.
 """
 
 
@@ -38,7 +55,55 @@ def page() -> str:
             about = (sys.modules[module].__doc__ or "").split("\n")[0]
             parts.append(f"\n## {about}\n\n| op | what it is | gradient | dtypes | in place |\n|---|---|---|---|---|\n")
         parts.append(_row(op))
-    return "".join(parts)
+    return "".join([*parts, _REST, *_rooms()])
+
+
+def _rooms():
+    """A table for each room of primitives that are not elementwise."""
+    for package in (ops, sparse):                        # some are made when their file is first needed
+        for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            importlib.import_module(found.name)
+    homes = (ops.__name__ + ".", sparse.__name__ + ".")
+    own = [op for op in registry.values()
+           if isinstance(op, Primitive) and not isinstance(op, PointwiseOp) and op.module.startswith(homes)]
+    rooms: dict = {}
+    for op in sorted(own, key=lambda op: (op.module, op.name)):
+        rooms.setdefault(".".join(op.module.split(".")[:3 if op.module.startswith(ops.__name__) else 2]), []).append(op)
+    for room, primitives in rooms.items():
+        about = (sys.modules[room].__doc__ or "").split("\n")[0].partition(":")[0].rstrip(".")
+        yield f"\n## {about}\n\n| primitive | what it is | gradient | kernels | file |\n|---|---|---|---|---|\n"
+        for op in primitives:
+            yield _line([f"`{op.name}({', '.join(op.parameters)})`", _first_line(op), _orders(op), ", ".join(_families(op.module)),
+                         "/".join(op.module.split(".")[1:]) + ".py"])
+
+
+def _first_line(op):
+    """What a primitive is, in its own words or in those of the function of its name."""
+    name = op.name.removeprefix("linalg_").removesuffix("_along")
+    named = [getattr(home, name, None) for home in (numtorch, functional, numtorch.linalg, numtorch.special, Tensor)]
+    texts = [op.doc, *[f.__doc__ for f in (op.function, *named, op.execute) if inspect.isfunction(f)]]
+    of_another = f"The gradient of `{op.name[:-5]}`." if op.name.endswith("_grad") else ""
+    return next((text.split("\n")[0] for text in texts if text), of_another)
+
+
+def _orders(op):
+    """What gradients a primitive has: a derivative that has none of its own says so, by what it is made of."""
+    if op.vjp is None or _ends(op):
+        return "none"
+    used = [op.vjp.__globals__.get(name) for name in op.vjp.__code__.co_names] if hasattr(op.vjp, "__code__") else []
+    return "first" if any(isinstance(each, Primitive) and _ends(each) for each in used) else "any order"
+
+
+def _ends(op):
+    return getattr(op.vjp, "__name__", "").startswith(("_no_", "_refuse"))
+
+
+def _families(module):
+    """The families of kernels that a file names."""
+    text = Path(sys.modules[module].__file__).read_text()
+    named = dict.fromkeys(re.findall(r'"([a-z_]+\.[a-z_]+)"', text))
+    root = Path(cpu.__file__).parent
+    return [name for name in named if (root / (name.replace(".", "/") + ".py")).exists()]
 
 
 def _row(op):
@@ -46,4 +111,8 @@ def _row(op):
     first = translated(op, (op.doc or "").split("\n")[0])
     gradient = "; ".join([f"{operand}: `{text}`" for operand, text in gradients_of(op).items() if text != "0"])
     place = f"`{op.name}_`" if hasattr(Tensor, op.name + "_") else ""
-    return "| " + " | ".join([c.replace("|", "\\|") for c in (call, first, gradient, accepted(refused(op)), place)]) + " |\n"
+    return _line([call, first, gradient, accepted(refused(op)), place])
+
+
+def _line(cells):
+    return "| " + " | ".join([cell.replace("|", "\\|") for cell in cells]) + " |\n"

@@ -90,10 +90,6 @@ class SparseLayout(Layout):
     def with_dtype(self, dtype):
         return type(self).of(dtype, self.shape, self.sparse_dim, self.device, *self.structure)
 
-    def reshaped(self, shape, sparse_dim):
-        """The layout of another shape."""
-        return type(self).of(self.dtype, tuple(shape), sparse_dim, self.device)
-
     def overlaps_itself(self):
         return False
 

@@ -48,12 +48,6 @@ def _narrow(start, size, length):
     return start
 
 
-def _is_zero(step):
-    if step == 0:
-        raise ValueError
-    return step
-
-
 OPERATIONS: dict[str, Operation] = {
     "int.add": Operation("int", operator.add, "__builtin_add_overflow({0}, {1}, &{out})", "OVERFLOW"),
     "int.sub": Operation("int", operator.sub, "__builtin_sub_overflow({0}, {1}, &{out})", "OVERFLOW"),

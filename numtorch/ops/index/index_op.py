@@ -18,7 +18,6 @@ from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous, to_device, to_dtype
 from ..memory.resize import into_exactly
 from ..memory.writing import check_inplace_allowed, into_fresh, made, overlap_partly, rebase_history, share_memory
-from ..shape.views import unsqueeze
 
 LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
 
@@ -198,7 +197,3 @@ def out_of_place(inplace, name, fitted=None):
         "\n\nRaises:", "\n    out: a tensor to write the result to.\n\nRaises:")
     function.__doc__ = f"A copy of the tensor after `{name}_`, whose arguments it takes.\n{details}"
     return method(function)
-
-
-def at_least_1d(x):
-    return x if x.layout.ndim else unsqueeze(x, 0)
