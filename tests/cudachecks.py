@@ -463,7 +463,7 @@ def graphs(torch):
 
 @check
 def graphs_draw_anew(torch):
-    """A replay draws what the calls would draw then, in backward again what forward drew; a capture draws nothing."""
+    """A replay draws what the calls would draw then; a capture draws nothing."""
     cuda, F = torch.cuda, torch.nn.functional
     x = torch.arange(8.0, device="cuda", requires_grad=True)
 
@@ -474,7 +474,10 @@ def graphs_draw_anew(torch):
     before, g = torch.get_rng_state(), cuda.CUDAGraph()
     with cuda.graph(g):
         y, slope = step()
-    assert torch.equal(torch.get_rng_state(), before)
+        assert torch.equal(torch.get_rng_state(), before)
+        here = torch.rand(3)                             # the host's is made at once
+    torch.set_rng_state(before)
+    assert torch.equal(torch.rand(3), here)
     found = []
     for seed in (0, 1, 0):
         torch.manual_seed(seed)

@@ -39,41 +39,47 @@ _LOOKING = ("draw", "multinomial")                       # functions whose kerne
 
 
 class _Draws:
-    """Random draws while launches are captured: counters are claimed at each replay, and not now.
+    """Random draws while launches are captured: counters are claimed at each replay, and what launches claim now is given back.
+    Draws on the host are made as ever.
 
     Args:
         index: the device.
-        claims: those of another graph, whose draws this one makes again, as backward does.
     """
 
-    def __init__(self, index, claims) -> None:
-        self.index, self.claims = index, dict(claims)    # by the address of the words: what writes them, and the words
-        Generator._claim = lambda generator, words, counters: self._note(generator, words, counters)  # type: ignore[method-assign]
+    def __init__(self, index) -> None:
+        self.index, self.claims = index, {}              # by the address of words: what writes them; words, stream, counters
+        note = self._note
+        Generator._claim = lambda generator, words, counters: note(generator, words, counters)  # type: ignore[method-assign]
 
     def end(self):
-        """Have streams give counters again."""
+        """Note no more."""
         Generator._claim = _claim  # type: ignore[method-assign]
 
     def _note(self, generator, words, counters):
-        own, index, targets = (ctypes.c_int64 * 3)(), self.index, []
+        own, index = (ctypes.c_int64 * 3)(), self.index
 
         def fill(target):
-            targets[:] = targets or [target]
-            if target == targets[0]:                     # the others are of backward, which draws the same again
-                _claim(generator, own, counters)
+            _claim(generator, own, counters)
             _machine().copy(target, ctypes.addressof(own), ctypes.sizeof(own), index, False)
-        self.claims[ctypes.addressof(words)] = fill, words             # which nothing else comes to lie in the place of
+        _claim(generator, words, counters)
+        self.claims[ctypes.addressof(words)] = fill, words, generator, counters
 
     def source(self, address):
         """What claims counters for a launch and writes them to the device; see `Capture`."""
-        fill, _ = self.claims.get(address, (None, None))
+        found = self.claims.pop(address, None)
         frame = sys._getframe(1)
-        while fill is not None and frame is not None:
+        while found is not None and frame is not None:
             name = frame.f_code.co_name
             if frame.f_globals.get("__name__", "").startswith("numtorch.ops.") and (
                     name in _LOOKING or (name == "run_fill" and frame.f_locals.get("each") is not None)):
                 return None
             frame = frame.f_back
+        if found is None:
+            return None
+        fill, words, generator, counters = found
+        with generator._lock:
+            if generator._offset == words[1] + counters:
+                generator._offset = words[1]
         return fill
 
 
@@ -85,7 +91,7 @@ class CUDAGraph:
     """
 
     def __init__(self, keep_graph: bool = False) -> None:
-        self._capture, self._claims = None, {}
+        self._capture = None
 
     def capture_begin(self, pool=None, capture_error_mode: str = "global") -> None:
         """Note launches from now on instead of making them.
@@ -100,7 +106,7 @@ class CUDAGraph:
             raise RuntimeError("CUDAGraph: a capture is already on")
         synchronize()
         self._capture = _machine().begin_capture(current_device())
-        self._draws = _Draws(current_device(), self._claims)
+        self._draws = _Draws(current_device())
         self._capture.source = self._draws.source
 
     def capture_end(self) -> None:
@@ -112,7 +118,6 @@ class CUDAGraph:
         if active[0] is None or active[0] is not self._capture:
             raise RuntimeError("CUDAGraph: capture_end was called without capture_begin")
         self._draws.end()
-        self._claims = self._draws.claims
         _machine().end_capture(self._capture)
 
     def replay(self) -> None:
@@ -198,7 +203,7 @@ class _Graphed:
         self.outputs = list(tensors_in(self.result))
         kept = [out for out in self.outputs if out.requires_grad]
         self.grads = [out.new_empty(out.shape) if out.requires_grad else None for out in self.outputs]
-        by_input, self.backward._claims = {}, self.forward._claims
+        by_input = {}
         with graph(self.backward):
             if wanted and kept:
                 slopes = gradients(kept, wanted, [g for g in self.grads if g is not None], allow_unused=True)
