@@ -587,3 +587,21 @@ def test_what_comes_behind_a_division_by_zero_is_not_done():
             divide(x, torch.tensor([1, 0, 1]))
     divide(x, y)
     assert done.tolist() == [6, 6, 6]
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic", "area"])
+def test_resampling_is_replayed(mode):
+    """The tables of a plan are the program's too: it runs on when plans are forgotten."""
+    def f(x):
+        return F.interpolate(x, scale_factor=1.5, mode=mode) * 2, F.adaptive_avg_pool2d(x, (3, 5))
+    function = torch.compile(f, mode="replay")
+    for i in range(8):
+        x = torch.randn(2, 3, 6, 7)
+        assert all(map(same, function(x), f(x)))
+        if i == 5:
+            assert is_replayed(function), why(function)
+            for op in registry.values():
+                op.plans.clear()
+            gc.collect()
+            filling = [np.full(size, 1 << 20, np.int32) for size in range(1, 400)]          # where tables were that nobody keeps
+    del filling

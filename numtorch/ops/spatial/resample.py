@@ -13,7 +13,8 @@ import numpy as np
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, float64, uint8
 from ...layout import Layout, format_of, formatted, ints
-from ...tensor import Tensor, empty
+from ...storage import Storage
+from ...tensor import Tensor, constants, empty
 from ..core.arguments import truth
 from ..core.backends import kernels
 from ..core.operands import layout_of
@@ -71,7 +72,7 @@ class _Plan:
     """The kernel of some maps, or None for no elements.
 
     Attributes:
-        tables: the addresses of the maps' indices and weights, which `kept` holds.
+        tables: the maps' indices and weights, as memory: a captured call wants to know whose it is given.
         format: the memory format in which the kernel takes the data, and leaves the result.
     """
 
@@ -96,7 +97,8 @@ class _Plan:
             kept = self.kept = kernels(layout.device, "pool.resample").plan_resample(
                 layout.dtype.kernel, math.prod(lead), (1,) * (3 - len(sizes)) + sizes, rows)
             self.call, self.descriptor = kept.prepared.call, kept.prepared.descriptor
-            self.tables = kept.indices.ctypes.data, kept.weights.ctypes.data
+            self.tables = [Storage(table.ctypes.data, table.nbytes, table) for table in (kept.indices, kept.weights)]
+            constants.update(self.tables)
             self.workspace = Layout.of(uint8, (kept.prepared.workspace,), None, layout.device)
 
 
@@ -108,7 +110,8 @@ def apply(plan, x: Tensor, maps):
         out = filled(plan.out, 0)
     else:
         out, room = empty(plan.out), empty(plan.workspace)
-        plan.call(source.address, out.address, *plan.tables, room.address, plan.descriptor)
+        indices, weights = plan.tables
+        plan.call(source.address, out.address, indices.address, weights.address, room.address, plan.descriptor)
     if recording(x):
         out.node = GraphNode(RESAMPLE, (x.node,), (), maps)
     return out
