@@ -220,7 +220,6 @@ def _shown(sizes, keys_are_rows):
         row, column = "top + 8 * @", f"at + {8 * n} + 2 * word + %"
         query, key = (column, row) if keys_are_rows else (row, column)
         yield f"    x{n} = " + _four(f"shown(x{n}[#], mask, first_rows, descriptor, batch, query_head, {query}, {key})")
-    yield "    warp_barrier()"                              # instructions of a warp follow, for which its threads must be together
 
 
 def _probabilities(sizes, size):
