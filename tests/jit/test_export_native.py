@@ -34,6 +34,11 @@ def embedding():
     return lambda index, scale: torch.cat([table(index).sum(1) * scale, scale], 1), (torch.randint(0, 50, (4, 7)), torch.rand(4, 16))
 
 
+def resampled():
+    return nn.Sequential(nn.Conv2d(1, 3, 3), nn.Upsample(scale_factor=1.5, mode="bilinear"), nn.AdaptiveAvgPool2d((3, 5))).eval(), (
+        torch.rand(4, 1, 8, 9),)
+
+
 def divided():
     return lambda x, y: x // y + y % 7, (torch.arange(-20, 20).reshape(8, 5), torch.arange(1, 41).reshape(8, 5))
 
@@ -78,7 +83,7 @@ class Exported:
         return done, [np.fromfile(path, dtype=tensor.numpy().dtype).reshape(tensor.shape) for path, tensor in zip(results, outputs)]
 
 
-@pytest.mark.parametrize("make", [mlp, lenet, lstm, embedding, divided, scripted])
+@pytest.mark.parametrize("make", [mlp, lenet, lstm, embedding, resampled, divided, scripted])
 def test_a_library_computes_what_the_function_does(make, tmp_path):
     """Bit for bit, for other inputs than the example's, on any number of threads."""
     torch.manual_seed(0)

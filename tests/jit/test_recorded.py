@@ -330,17 +330,6 @@ def test_numbers_that_a_trace_would_freeze_are_drawn(mode):
     assert all(map(same, results(torch.compile(function, mode=mode)), results(function)))
 
 
-def test_what_compiles_kernels_in_its_first_call_is_recorded():
-    """Code of the compiler runs in the first call then, and refers to what none may refer to."""
-    @torch.pointwise
-    def bent(x):
-        return x / (1.0 + x * x)
-    compiled = torch.compile(lambda x: bent(x) * x, mode="replay")
-    x = torch.randn(3).requires_grad_()
-    settle(lambda: compiled(x).sum().backward(), compiled)
-    assert recording_of(compiled).programs, recording_of(compiled).reason
-
-
 @pytest.mark.parametrize("first", ["alone", "dependent"])
 def test_arguments_that_depend_on_each_other_or_on_what_is_reached(first):
     """A layer that is called on its own results, as of a recurrent network: gradients by the call, and by what came before it, are
