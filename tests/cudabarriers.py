@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 
+ROUNDS = 4                                               # orders of threads are drawn, and not each shows what is missing
+
 
 def _place():
     """Where a kernel's source waits: function, line and file."""
@@ -41,7 +43,8 @@ class Barriers:
         found = []
         for place, names in list(self.bodies.items()):
             self.missing = place
-            if not any(_differs(run, name, results[name]) for name in sorted(names, key=lambda name: self.seconds.get(name, 0))):
+            quickest = sorted(names, key=lambda name: self.seconds.get(name, 0))
+            if not any(_differs(run, name, results[name]) for _ in range(ROUNDS) for name in quickest):
                 found.append(place)
         self.missing = None
         return found
