@@ -10,9 +10,10 @@ def main(words) -> int:
     """Measure on the GPU, or estimate with `--model`; 2 where that cannot be done here."""
     parser = argparse.ArgumentParser(prog="python -m bench cuda", description="Kernels on a GPU.")
     parser.add_argument("--model", action="store_true", help="estimate, from the compiled code and published figures")
+    parser.add_argument("--rows", default="", help="only rows whose name has this in it")
     parser.add_argument("--peers", default="torch", help="whom to measure beside numtorch ('' for none)")
     options = parser.parse_args(words)
-    return estimate() if options.model else measure(options.peers)
+    return estimate() if options.model else measure(options.peers, options.rows)
 
 
 def estimate() -> int:
@@ -28,7 +29,7 @@ def estimate() -> int:
     return 0
 
 
-def measure(peers) -> int:
+def measure(peers, chosen) -> int:
     import numtorch
     from numtorch.kernels.cuda.environment import SIMULATED
     if SIMULATED or not numtorch.cuda.is_available():
@@ -44,7 +45,7 @@ def measure(peers) -> int:
         other = other if other is not None and other.cuda.is_available() else None
     from .measured import measure as rows
     print(f"{numtorch.cuda.get_device_name()}\n")
-    for row in rows(numtorch, other):
+    for row in rows(numtorch, other, chosen):
         beside = "" if row.theirs is None else f"{row.theirs:10.1f} µs {row.ours / row.theirs:6.2f}"
         print(f"{row.name:50}{row.ours:10.1f} µs {row.rate:>14}{beside}")
     return 0
