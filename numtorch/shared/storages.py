@@ -1,6 +1,7 @@
 """Storages in shared memory: how a tensor's memory moves there with every view of it, and how it is found again elsewhere."""
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import weakref
@@ -146,16 +147,29 @@ def rebind(distances, pending) -> None:
 
 
 def _referrers(storages):
-    """What refers to storages. `gc` looks at nothing that was frozen, so that is thawed and frozen again. Garbage goes before, when
-    there is little to look at."""
+    """What refers to storages. `gc` looks at nothing that was frozen, so that is thawed and frozen again, and what was not frozen
+    before goes back among what it looks at: frozen garbage would never be found. Garbage goes before, when there is little to look
+    at."""
     if not gc.get_freeze_count():
         return gc.get_referrers(*storages)
     gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    watched = gc.get_objects()
     gc.unfreeze()
     try:
         return gc.get_referrers(*storages)
     finally:
         gc.freeze()
+        for _ in zip(map(_untrack, watched), map(_track, watched)):    # no other thread sees one untracked: between the two is no Python
+            pass
+        if enabled:
+            gc.enable()
+
+
+_untrack, _track = ctypes.pythonapi.PyObject_GC_UnTrack, ctypes.pythonapi.PyObject_GC_Track
+_untrack.argtypes = _track.argtypes = [ctypes.py_object]
+_untrack.restype = _track.restype = None
 
 
 def place_of(storage: Storage) -> tuple[int, ...]:

@@ -53,18 +53,23 @@ def test_frozen_views_stay_valid(fork):
 
 
 def test_garbage_is_not_frozen():
+    """Neither what is garbage when views are looked for, nor what becomes it later."""
     class Cycle:
-        pass
+        def __init__(self):
+            self.itself = self
     x = torch.zeros(2, 3)
     view = x[1]
     gc.freeze()
     gc.disable()
     try:
-        cycle = Cycle()
-        cycle.itself, gone = cycle, weakref.ref(cycle)
-        del cycle
+        garbage, later = Cycle(), Cycle()
+        gone, gone_later = weakref.ref(garbage), weakref.ref(later)
+        del garbage
         x.share_memory_()
         assert view.is_shared() and gone() is None
+        del later
+        gc.collect()
+        assert gone_later() is None and not gc.isenabled()
     finally:
         gc.enable()
 
