@@ -161,8 +161,8 @@ def _referrers(storages):
         return gc.get_referrers(*storages)
     finally:
         gc.freeze()
-        for _ in zip(map(_untrack, watched), map(_track, watched)):    # no other thread sees one untracked: between the two is no Python
-            pass
+        for _ in zip(map(_untrack, watched), map(_track, watched)):
+            pass                                         # no other thread sees one untracked: between the two is no Python
         if enabled:
             gc.enable()
 
