@@ -435,6 +435,17 @@ def pooled_by_regions(torch, device, x):
             f.max_pool3d(deep, (1, 1, 2), (1, 1, 1), 0, (1, 1, 1)), f.adaptive_avg_pool3d(deep, 2), f.max_unpool2d(largest, where, 2, output_size=x.shape[2:]))
 
 
+# ---------------------------------------------------------------- windows that share elements
+@rows_of(((2, 3),), ((1, 4, 9),), dtypes=(*DTYPES, "float16"))
+def overlapping_windows(torch, device, x):
+    """The gradient of windows, and windows folded, in complex numbers and integers too."""
+    fold, whole = torch.nn.functional.fold, (x.detach() * 4).round().reshape(1, -1, x.shape[-1])[:, :1].expand(1, 4, -1)
+    places = whole[..., :3]
+    numbers = torch.complex(places.double(), -places.double())
+    return (x.unfold(-1, 2, 1), fold(places, (2, 4), 2), fold(places.to(torch.int16), (2, 4), 2),
+            torch.view_as_real(fold(numbers, (2, 4), 2)))
+
+
 # ---------------------------------------------------------------- resampling and padding
 @rows_of(((1, 2, 3, 5),), ((2, 1, 1, 1),), dtypes=("float32", "float64", "bfloat16"), orders=ORDERS[:2])
 def resampled(torch, device, x):

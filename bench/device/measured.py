@@ -19,7 +19,7 @@ N, LINES, SIDE = 1 << 26, (1 << 14, 4096), 4096
 HEADS = 4, 16, 2048, 64
 
 
-# ---------------------------------------------------------------- the rows: what each is called, bytes, operations, and what makes its call
+# ---------------------------------------------------------------- what makes a row's call
 def _of(function, *shapes, dtype="float32", grad=False):
     """A call on new tensors of normal numbers."""
     def make(torch):
@@ -169,7 +169,8 @@ def cases():
         ("64 products 512³, float32", 0, 64 << 28, _of(lambda torch, a, b: a @ b, (64, 512, 512), (64, 512, 512))),
         ("convolution 32 x 64 x 56 x 56, 3 x 3", 0, convolution,
          _of(lambda torch, x, w: torch.nn.functional.conv2d(x, w, padding=1), image, kernel)),
-        ("its gradients", 0, 2 * convolution, _backward(lambda torch, x, w: torch.nn.functional.conv2d(x, w, padding=1), image, kernel)),
+        ("its gradients", 0, 2 * convolution,
+         _backward(lambda torch, x, w: torch.nn.functional.conv2d(x, w, padding=1), image, kernel)),
         ("attention, 4 x 16 heads of 2048 x 64, bfloat16", 0, attention, _of(_attend, HEADS, HEADS, HEADS, dtype="bfloat16")),
         ("its gradients, bfloat16", 0, attention * 5 // 2, _backward(_attend, HEADS, HEADS, HEADS, dtype="bfloat16")),
         ("attention, causal, bfloat16", 0, attention // 2, _of(_attend_causally, HEADS, HEADS, HEADS, dtype="bfloat16")),

@@ -147,6 +147,14 @@ def test_every_family_compiles(name, planned):
             assert code[:4] == b"\x7fELF" and kernel.symbol.encode() in code
 
 
+@pytest.mark.parametrize("dtype, instruction", [("float32", "atom.add.f32"), ("complex128", "atom.add.f64"), ("bfloat16", "atom.cas"),
+                                                ("bool", "atom.")])
+def test_sums_of_shared_places_are_atomic(dtype, instruction, planned):
+    """The simulator, whose threads wait for each other, would give the same without."""
+    kernel, = planned("move.overlap", "plan_add_overlapping", dtype, (3, 2), (1, 1), (2, 1))
+    assert instruction in kernel.ptx((9, 0))
+
+
 @pytest.mark.parametrize("dtype, sizes", [("float32", (4096, 4096, 4096)), ("float16", (60, 60, 60)), ("complex64", (64, 64, 8))])
 def test_products_keep_their_sums_in_registers(dtype, sizes, planned):
     """No memory of a thread's own, no float64, and two loads of shared memory for each row or column of a thread's sums."""

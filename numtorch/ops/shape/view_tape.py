@@ -11,7 +11,6 @@ from weakref import ref
 from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, Leaf, Node, Recorded, recording
 from ...autograd.modes import modes
-from ...kernels.binding import ScalarBody
 from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, bare, empty, lasting, view_of
@@ -113,23 +112,17 @@ def region_vjp(node, grad):
     return (place(grad, base, layout, offset),)
 
 
-def _sum_of(x, y):
-    return x + y
-
-
 @_ADD_INTO.planned
 def _plan_add_into(region, grad):
     if not region.numel:
         return NOTHING
-    kind, compute = region.dtype.kernel, region.dtype.compute
-    return kernels(region.device, "pointwise.pointwise").plan_pointwise(
-        ScalarBody(_sum_of, compute), (kind, grad.dtype.kernel), (kind,), region.shape, [region.strides, grad.strides],
-        compute=(compute,) * 2, written=0, cost=0)
+    planner = kernels(region.device, "move.overlap").plan_add_overlapping
+    return planner(region.dtype.kernel, region.shape, region.strides, grad.strides)
 
 
 @_ADD_INTO.run
 def add_into(prepared, region: Tensor, grad: Tensor):
-    """region += grad where elements of the region may share memory: one thread, one element after another."""
+    """region += grad, of the same dtype, where elements of the region may share memory."""
     prepared.call(region.address, grad.address, prepared.descriptor)
 
 
