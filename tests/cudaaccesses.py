@@ -87,7 +87,8 @@ class Accesses:
             place = caller.f_code, caller.f_lineno
             if place not in self.arrays:
                 kind = simulator.as_dtype(dtype) if isinstance(dtype, simulator.Type) else dtype
-                self.arrays[place] = simulator.shared_memory(shape, np.dtype(kind), alignment).view(Shared)
+                count = shape or self.dynamic // np.dtype(kind).itemsize
+                self.arrays[place] = simulator.shared_memory(count, np.dtype(kind), alignment).view(Shared)
             return self.arrays[place]
 
         def copy_async(target, source, nbytes):

@@ -66,7 +66,7 @@ class FakeDriver:
         self.streams = {0: None}
         self.defaults = [_Stream(100 + index) for index in range(self.count)]
         self.graphs, self.executables, self.calls, self.errors, self.shared, self.foreign = {}, {}, [], [], {}, {}
-        self.instances = {}
+        self.instances, self.dynamic = {}, set()
         self.clock, self.failure = itertools.count(), 0
         for name, kinds in FUNCTIONS.items():
             setattr(self, name, prototype(name)(self._entry(name, getattr(self, "_" + name))))
@@ -390,6 +390,11 @@ class FakeDriver:
         self.functions[handle] = self.find(name.decode())
         self.put(ctypes.c_void_p, out, handle)
 
+    def _cuFuncSetAttribute(self, function, attribute, value):
+        if attribute != 8 or value != self.known(self.functions, function).shared:
+            raise Refused(INVALID_VALUE)
+        self.dynamic.add(function)
+
     def _cuLaunchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra):
         self.add(stream, self.launch(function, (gx, gy, gz), (bx, by, bz), shared, parameters, extra))
 
@@ -397,7 +402,8 @@ class FakeDriver:
         """What a kernel does with the words that are among its parameters now."""
         kernel, index = self.known(self.functions, function), self.device
         gx, bx = grid[0], block[0]
-        if (*grid[1:], *block[1:], shared, extra) != (1, 1, 1, 1, 0, None) or not 1 <= gx or not 1 <= bx <= 1024:
+        allowed = kernel.shared if not kernel.shared or function in self.dynamic else None
+        if (*grid[1:], *block[1:], shared, extra) != (1, 1, 1, 1, allowed, None) or not 1 <= gx or not 1 <= bx <= 1024:
             raise Refused(INVALID_VALUE)
         places = (ctypes.c_void_p * len(kernel.kinds)).from_address(parameters)
         words = [ctypes.c_int64.from_address(place).value for place in places]

@@ -254,7 +254,7 @@ def test_prototypes_are_those_of_the_header():
         pytest.skip("cuda.h is not installed (nvidia-cuda-runtime)")
     text = headers[0].read_text()
     plain = {"unsigned int": "u", "int": "i", "size_t": "z", "unsigned long long": "q", "CUdeviceptr": "q", "CUdevice": "i",
-             "CUdevice_attribute": "i", "CUresult": "i", "CUstreamCaptureMode": "i", "CUipcMemHandle": "h", "CUipcEventHandle": "h",
+             "CUdevice_attribute": "i", "CUfunction_attribute": "i", "CUresult": "i", "CUstreamCaptureMode": "i", "CUipcMemHandle": "h", "CUipcEventHandle": "h",
              "float": "f"}
 
     def kind(parameter):

@@ -94,12 +94,14 @@ class Kernel:
         kinds: what its addresses point to, as NumPy dtypes.
         python: its form in the simulator.
         threads: of a block.
+        shared: bytes of dynamic shared memory of a block, which the kernel declares as an array of 0 elements.
+        variant: "a" where the kernel uses what only this architecture has.
     """
 
-    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "_function", "_names", "_compute", "_key")
+    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "shared", "variant", "_function", "_names", "_compute", "_key")
 
-    def __init__(self, function, signature, names, compute, key, threads):
-        self.threads = threads
+    def __init__(self, function, signature, names, compute, key, threads, shared, variant):
+        self.threads, self.shared, self.variant = threads, shared, variant
         self.name, self.signature, self.symbol = function.__name__, signature, "k" + key[:40]
         self._function, self._names, self._compute, self._key = function, names, compute, key
         self.kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
@@ -114,7 +116,7 @@ class Kernel:
         scope.update(_body=body, _errstate=np.errstate)
         exec("def kernel(*arguments):\n    with _errstate(all='ignore'):\n        _body(*arguments)\n", scope)
         from .simulator import Simulated
-        return Simulated(scope.pop("kernel"))
+        return Simulated(scope.pop("kernel"), self.shared)
 
     def ptx(self, capability: tuple) -> str:
         """The kernel's PTX for a compute capability such as (9, 0)."""
@@ -126,17 +128,18 @@ class Kernel:
         entry = re.search(r"\.entry\s+(\w+)", text).group(1)
         return re.sub(rf"\b{entry}\b", self.symbol, text)
 
-    def cubin(self, capability: tuple, variant: str = "") -> bytes:
+    def cubin(self, capability: tuple, variant: str | None = None) -> bytes:
         """The kernel's machine code for a compute capability: from the store, or the pack of an installed package, or made now.
 
         Args:
-            variant: "a" for code that uses what only this architecture has.
+            variant: "a" for code that may use what only this architecture has; the kernel's own when None.
         """
+        variant = self.variant if variant is None else variant
         packages = ("numba-cuda", "llvmlite", "nvidia-nvvm", "nvidia-nvjitlink")
         toolchain = [module_hash(LOWERING), *map(installed_version, packages)]
         key = hashlib.sha256(repr((self._key, capability, variant, toolchain)).encode()).hexdigest()
         code, architecture = store.load(key), packed_for(capability)
-        if code is None and architecture is not None and not variant:
+        if code is None and architecture is not None and variant == self.variant:
             code = store.load_installed(self.packed_key(architecture), architecture)
         if code is None:
             code = self.assembled(capability, variant)
@@ -148,31 +151,35 @@ class Kernel:
         shaped = sys.implementation.cache_tag, getattr(sys, "abiflags", ""), module_hash(LOWERING), self._key, architecture
         return hashlib.sha256(repr(shaped).encode()).hexdigest()
 
-    def assembled(self, capability: tuple, variant: str = "") -> bytes:
+    def assembled(self, capability: tuple, variant: str | None = None) -> bytes:
         """The kernel's machine code, made now; arguments as for `cubin`."""
         from cuda.core import Linker, LinkerOptions, ObjectCode
-        options = LinkerOptions(arch="sm_{}{}".format(*capability) + variant)
-        return bytes(Linker(ObjectCode.from_ptx(self.ptx(capability).encode()), options=options).link("cubin").code)
+        variant = self.variant if variant is None else variant
+        arch, text = "sm_{}{}".format(*capability), self.ptx(capability)
+        if self.variant:
+            text = text.replace(f".target {arch}", f".target {arch}{self.variant}", 1)
+        return bytes(Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=arch + variant)).link("cubin").code)
 
 
 _kernels: dict[str, Kernel] = {}
 
 
-def compile_kernel(function, signature, names=None, compute=None, meant=(), threads=THREADS) -> Kernel:
+def compile_kernel(function, signature, names=None, compute=None, meant=(), threads=THREADS, shared=0, variant="") -> Kernel:
     """The kernel of a Python function over pointers for concrete types, given as for the CPU's `compile_kernel`.
 
     Nothing is compiled yet: that needs to know the device, and happens at the first launch there.
 
     Args:
         threads: of each block that it is launched with.
+        shared, variant: as Kernel has them.
     """
     names, signature = Names(dict(names or {}, cuda=cuda), meant), tuple(signature)
     with _lock:
-        text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r} {threads}"
+        text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r} {threads} {shared} {variant}"
         key = hashlib.sha256(text.encode()).hexdigest()
         kernel = _kernels.get(key)
         if kernel is None:
-            kernel = _kernels[key] = Kernel(function, signature, names, compute, key, threads)
+            kernel = _kernels[key] = Kernel(function, signature, names, compute, key, threads, shared, variant)
         return kernel
 
 

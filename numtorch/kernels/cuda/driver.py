@@ -21,7 +21,7 @@ FUNCTIONS = {
     "cuStreamWaitEvent": "ppu",
     "cuStreamDestroy_v2": "p", "cuEventCreate": "pu", "cuEventRecord": "pp", "cuEventQuery": "p", "cuEventSynchronize": "p",
     "cuEventElapsedTime": "ppp", "cuEventDestroy_v2": "p", "cuModuleLoadData": "pp", "cuModuleGetFunction": "pps",
-    "cuLaunchKernel": "puuuuuuuppp", "cuStreamBeginCapture_v2": "pi", "cuStreamEndCapture": "pp",
+    "cuFuncSetAttribute": "pii", "cuLaunchKernel": "puuuuuuuppp", "cuStreamBeginCapture_v2": "pi", "cuStreamEndCapture": "pp",
     "cuGraphInstantiateWithFlags": "ppq", "cuGraphLaunch": "pp", "cuGraphExecDestroy": "p", "cuGraphDestroy": "p",
     "cuGraphCreate": "pu", "cuGraphAddKernelNode_v2": "pppzp", "cuGraphExecKernelNodeSetParams_v2": "ppp",
     "cuIpcGetMemHandle": "pq", "cuIpcOpenMemHandle_v2": "phu", "cuIpcCloseMemHandle": "q",
@@ -33,6 +33,7 @@ OUT_OF_MEMORY, DEINITIALIZED, NOT_READY = 2, 4, 600      # CUresult
 WARP_SIZE, PROCESSORS, MAJOR, MINOR = 10, 16, 75, 76     # CUdevice_attribute
 NON_BLOCKING, RELAXED, PORTABLE, LAZY_PEERS = 1, 2, 1, 1     # flags of streams, captures, host memory and IPC
 BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS = 1, 2, 4    # flags of events
+DYNAMIC_SHARED = 8                                       # CUfunction_attribute: the most dynamic shared memory of a block
 
 
 class KernelNode(ctypes.Structure):

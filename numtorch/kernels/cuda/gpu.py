@@ -17,7 +17,7 @@ from .capture import Capture, active, keep, watcher, watching
 from .driver import Driver, DriverError
 from .environment import BLOCKING, Unavailable
 from .handles import Handle
-from .launching import BLOCK, FUNCTION, GRID, LAUNCH, SET_CONTEXT, STATUS, STREAM, launcher
+from .launching import BLOCK, FUNCTION, GRID, LAUNCH, SET_CONTEXT, SHARED, STATUS, STREAM, launcher
 
 REMEMBERED = 8                                           # launches that an error names
 STREAMS = 32                                             # of a device and priority; more share these, as PyTorch's do
@@ -109,8 +109,8 @@ class _Program:
     def _node(self, device, place, words):
         record, values = self.functions[place], (ctypes.c_int64 * len(words))(*words)
         parameters = (ctypes.c_void_p * len(words))(*[ctypes.addressof(values) + 8 * i for i in range(len(words))])
-        node = codes.KernelNode(record[FUNCTION], (record[GRID], 1, 1), (record[BLOCK], 1, 1), 0, ctypes.addressof(parameters),
-                                None, None, device.context)
+        node = codes.KernelNode(record[FUNCTION], (record[GRID], 1, 1), (record[BLOCK], 1, 1), record[SHARED],
+                                ctypes.addressof(parameters), None, None, device.context)
         return (values, parameters), node
 
     def set(self, place, words):
@@ -296,13 +296,16 @@ class Gpu:
             module = self.driver.value(ctypes.c_void_p, "cuModuleLoadData", ctypes.cast(ctypes.c_char_p(code), ctypes.c_void_p))
             symbol = kernel.symbol.encode()
             loaded = device.kernels[kernel] = self.driver.value(ctypes.c_void_p, "cuModuleGetFunction", module, symbol)
+            if kernel.shared:
+                self.driver.cuFuncSetAttribute(loaded, codes.DYNAMIC_SHARED, kernel.shared)
         return loaded
 
     def launcher(self, kernel, index, grid):
         device = self.at(index)
-        record = (ctypes.c_int64 * 5)()
+        record = (ctypes.c_int64 * 6)()
         record[LAUNCH], record[SET_CONTEXT] = self.driver.addresses["cuLaunchKernel"], self.driver.addresses["cuCtxSetCurrent"]
         record[FUNCTION], record[GRID], record[BLOCK] = self._loaded(device, kernel), grid, kernel.threads
+        record[SHARED] = kernel.shared
         enter, address = launcher(len(kernel.signature)), ctypes.addressof(record)
         here, remember = device.here, device.recent.append
 

@@ -14,7 +14,7 @@ from ..planning import planning_for
 
 WORDS = 11                                               # of cuLaunchKernel
 CONTEXT, STREAM, STATUS = range(3)                       # a thread's record: what is current, and what the driver said
-LAUNCH, SET_CONTEXT, FUNCTION, GRID, BLOCK = range(5)    # a launch's record
+LAUNCH, SET_CONTEXT, FUNCTION, GRID, BLOCK, SHARED = range(6)     # a launch's record; the last is bytes of dynamic shared memory
 
 
 @functools.partial(Intrinsic, module="numtorch.kernels.cuda.launching_ir")
@@ -32,7 +32,7 @@ def _source(count):
             f"{stores}    for i in range({WORDS}):\n        call[i] = 0\n"
             f"    call[0] = thread[{CONTEXT}]\n    status = call_driver(record[{SET_CONTEXT}], call)\n"
             f"    call[0], call[1], call[4] = record[{FUNCTION}], record[{GRID}], record[{BLOCK}]\n"
-            f"    call[2], call[3], call[5], call[6] = 1, 1, 1, 1\n"
+            f"    call[2], call[3], call[5], call[6], call[7] = 1, 1, 1, 1, record[{SHARED}]\n"
             f"    call[8], call[9] = thread[{STREAM}], address_of(parameters)\n"
             f"    if status == 0:\n        status = call_driver(record[{LAUNCH}], call)\n"
             f"    thread[{STATUS}] = status\n")

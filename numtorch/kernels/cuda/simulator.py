@@ -94,16 +94,17 @@ _running: list = [None, 0]                               # the simulator and the
 # ---------------------------------------------------------------- kernels as Python
 class _Shared:
     """A block's shared memory: an array for each line of the source that asks for one. All bits are ones, a NaN of floats, so that
-    what is read too early shows."""
+    what is read too early shows. An array of 0 elements is the dynamic shared memory, of `dynamic` bytes."""
 
-    def __init__(self):
-        self.arrays = {}
+    def __init__(self, dynamic=0):
+        self.arrays, self.dynamic = {}, dynamic
 
     def array(self, shape, dtype, alignment=None):
         caller = sys._getframe(1)
         place = caller.f_code, caller.f_lineno
         if place not in self.arrays:
-            self.arrays[place] = shared_memory(shape, as_dtype(dtype) if isinstance(dtype, Type) else np.dtype(dtype), alignment)
+            kind = as_dtype(dtype) if isinstance(dtype, Type) else np.dtype(dtype)
+            self.arrays[place] = shared_memory(shape or self.dynamic // kind.itemsize, kind, alignment)
         return self.arrays[place]
 
 
@@ -135,10 +136,13 @@ class Simulated:
     Raises:
         what the first thread to fail raises, which the message names as CUDA's registers do (`tid`, `ctaid`); RuntimeError where
         some wait for the block and others for their warps.
+
+    Args:
+        shared: bytes of dynamic shared memory of a block.
     """
 
-    def __init__(self, function):
-        self.function = function
+    def __init__(self, function, shared=0):
+        self.function, self.shared = function, shared
 
     def __getitem__(self, shape):
         grid, block = ((*size, 1, 1)[:3] if isinstance(size, tuple) else (size, 1, 1) for size in shape)
@@ -150,7 +154,7 @@ class Simulated:
         scope.update(dict.fromkeys(swapped, grid))
         try:
             for z, y, x in itertools.product(*map(range, shape[::-1])):
-                grid.blockIdx, grid.shared = Dim3(x, y, z), _Shared()
+                grid.blockIdx, grid.shared = Dim3(x, y, z), _Shared(self.shared)
                 Block(lambda: self.function(*arguments), grid, grid.blockIdx, block).run()
         finally:
             scope.update(swapped)
