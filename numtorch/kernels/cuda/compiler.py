@@ -184,13 +184,14 @@ def compile_kernel(function, signature, names=None, compute=None, meant=(), thre
 
 
 # ---------------------------------------------------------------- launching
-def prepare(kernel: Kernel, row, blocks: int, device: int) -> Prepared:
+def prepare(kernel: Kernel, row, blocks: int, device: int, most: int = MAX_BLOCKS) -> Prepared:
     """Fix a kernel's descriptor, which is put into the device's memory, and its grid.
 
     Args:
         row: the descriptor.
         blocks: how many blocks would be enough for each thread to work once.
         device: the index of the device.
+        most: how many blocks there may be; of those that are left out a kernel that loops over the grid does the work.
     """
     owner, address = upload(row, device)
-    return Prepared(runtime().launcher(kernel, device, max(1, min(blocks, MAX_BLOCKS))), address, 0, owner)
+    return Prepared(runtime().launcher(kernel, device, max(1, min(blocks, most))), address, 0, owner)

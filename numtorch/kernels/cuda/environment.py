@@ -8,6 +8,7 @@ SMALL = SIMULATED and os.environ.get("NUMTORCH_CUDASIM_BLOCKS") != "whole"      
 THREADS = 4 if SMALL else 256                            # of every block
 BLOCKING = os.environ.get("NUMTORCH_CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")     # whether each launch is waited for
 MAX_BLOCKS = 2 if SMALL else 4096                        # fills any GPU several times over; beyond, kernels loop over the grid
+MOST_BLOCKS = (1 << 31) - 1                              # that a grid may have, of kernels that do not
 
 
 class Unavailable(Exception):

@@ -225,6 +225,81 @@ def local_array(typing_context, dtype, count):
     return types.CPointer(kind)(dtype, count), lambda c, b, s, a: _local(b, c.get_data_type(kind), count.literal_value)
 
 
+# ---------------------------------------------------------------- vectors (shared/vectors.py)
+def _words_of(context, element, count):
+    """A part of an element, how many an element has, and its bits; the word that is moved and its bits; and how many words each
+    instruction moves. Parts of less than 32 bits are cut out of words: a vector of them would be moved in pieces."""
+    kind = context.get_data_type(element)
+    part, parts = (kind.elements[0], 2) if isinstance(element, types.Complex) else (kind, 1)
+    bits = 32 if part == FLOAT else 64 if part == DOUBLE else part.width
+    nbytes = count * parts * bits // 8
+    size = max(bits, min(8 * nbytes, 32))
+    each = min(nbytes, 16)
+    return part, parts, bits, part if size == bits else ir.IntType(size), size, [8 * each // size] * (nbytes // each)
+
+
+def _vector_place(builder, pointer, word, width, number):
+    kind = ir.VectorType(word, width) if width > 1 else word
+    return builder.gep(builder.bitcast(pointer, ir.PointerType(kind)), [I64(number)]), kind
+
+
+@intrinsic
+def load_vector(typing_context, pointer, count):
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+    element, literal, count = pointer.dtype, count, count.literal_value
+
+    def codegen(context, b, signature, a):
+        part, parts, bits, word, size, widths = _words_of(context, element, count)
+        values = []
+        for number, width in enumerate(widths):
+            place, _ = _vector_place(b, a[0], word, width, number)
+            loaded = b.load(place, align=width * size // 8)
+            words = [b.extract_element(loaded, I32(k)) for k in range(width)] if width > 1 else [loaded]
+            for each in words:
+                values += [each] if size == bits else [b.trunc(b.lshr(each, word(shift)), part) for shift in range(0, size, bits)]
+        if parts == 2:
+            made = []
+            for real, imag in zip(values[::2], values[1::2]):
+                out = cgutils.create_struct_proxy(element)(context, b)
+                out.real, out.imag = real, imag
+                made.append(out._getvalue())
+            values = made
+        return context.make_tuple(b, signature.return_type, values)
+    return types.UniTuple(element, count)(pointer, literal), codegen
+
+
+@intrinsic
+def store_vector(typing_context, pointer, values):
+    element, count = pointer.dtype, len(values)
+
+    def codegen(context, b, signature, a):
+        part, parts, bits, word, size, widths = _words_of(context, element, count)
+        given = [context.cast(b, b.extract_value(a[1], k), values[k], element) for k in range(count)]
+        if parts == 2:
+            given = [b.extract_value(each, k) for each in given for k in range(2)]
+        if bits < size:
+            share, joined = size // bits, []
+            for first in range(0, len(given), share):
+                whole = b.zext(given[first], word)
+                for k in range(1, share):
+                    whole = b.or_(whole, b.shl(b.zext(given[first + k], word), word(k * bits)))
+                joined.append(whole)
+            given = joined
+        at = 0
+        for number, width in enumerate(widths):
+            place, kind = _vector_place(b, a[0], word, width, number)
+            value = given[at]
+            if width > 1:
+                value = ir.Constant(kind, ir.Undefined)
+                for k in range(width):
+                    value = b.insert_element(value, given[at + k], I32(k))
+            b.store(value, place, align=width * size // 8)
+            at += width
+        return context.get_dummy_value()
+    return types.void(pointer, values), codegen
+
+
 # ---------------------------------------------------------------- atomics
 def _bits(builder, value):
     """A number as an integer of its size."""
