@@ -14,8 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..planning import Elsewhere, planning_for
-from .compiler import compile_kernel
+from ..threads import NOTHING
+from .compiler import compile_kernel, prepare
+from .environment import MOST_BLOCKS, THREADS
 from .serial import given, staged
+from .shared.coordinates import NARROW, divisor, numbers
 from .shared.elements import in_turn, integer_of, launch, scalar_bits
 
 
@@ -28,12 +31,20 @@ class Form(NamedTuple):
         names: what else it binds, of the descriptor and of what the host's kernel binds.
         scalars: places of the descriptor with floats, as bits of float64 there and of the compute type (`lines.scalar`) here.
         first: a form whose kernel runs before this one, with the same addresses.
+        divisors: of the descriptor, the extents that the kernel divides numbers by: their words stand behind it, and the kernel
+            names `quotient` and `N` (shared/coordinates.py).
+            A thread of such a kernel works once: the grid has as many as there is work.
+        largest: what these numbers stay below; the threads when None.
+        more: words that stand behind the descriptor before those, of the descriptor and of what the host's kernel binds.
     """
     function: Callable
     threads: Callable
     names: Callable = lambda row, bound: {}
     scalars: tuple = ()
     first: Form | None = None
+    divisors: Callable | None = None
+    largest: Callable | None = None
+    more: Callable = lambda row, bound: []
 
 
 def float_from(word: int) -> float:
@@ -68,8 +79,14 @@ class Parallel(Elsewhere):
         return given(plan, self.read, self.device) if self.read else plan
 
     def _planned(self, form, kernel, row, names, compute, meant):
-        made = compile_kernel(form.function, kernel.signature, {**names, **form.names(row, names)}, compute, meant)
-        return launch(made, row, form.threads(row), self.device)
+        row = [*row, *form.more(row, names)]
+        names, threads = {**names, **form.names(row, names)}, form.threads(row)
+        if form.divisors is None:
+            return launch(compile_kernel(form.function, kernel.signature, names, compute, meant), row, threads, self.device)
+        narrow = (form.largest or form.threads)(row) < NARROW
+        made = compile_kernel(form.function, kernel.signature, {**names, **numbers(narrow)}, compute, meant)
+        row = [*row, *[divisor(max(extent, 1), narrow) for extent in form.divisors(row)]]
+        return prepare(made, row, -(-threads // THREADS), self.device, MOST_BLOCKS) if threads else NOTHING
 
 
 def in_parallel(planner, forms, host=None, read=None):

@@ -1,4 +1,5 @@
-"""Gather, scatter, embedding and their gradients on a GPU: a thread an element of the result or of what is written.
+"""Gather, scatter, embedding and their gradients on a GPU: a thread an element of the result, or 16 bytes of it where runs consist
+of them, or an element of what is written.
 
 Plans and descriptors are the host's (kernels/cpu/index/traversal.py): positions, each with a run of elements. A write looks at all
 indices in a launch of its own first, so that a bad one leaves everything as it was. Elements that meet in one place are combined by
@@ -10,74 +11,93 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numpy import float32, int64
+from numpy import float32, int64, uint32
 
 from ...cpu.index import gather as host
 from ...cpu.index.traversal import HEADER
 from ...elementtypes import same
-from ...intrinsics import as_pointer, offset
+from ...intrinsics import address_of, as_pointer, offset
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
 from ..serial import STATUS, TABLE
 from ..shared.atomics import NATIVE, add_at, replaced
+from ..shared.coordinates import quotient31 as quotient
+from ..shared.vectors import VECTOR, load_vector, store_vector, vectors_of
 
-T = float32
+T, N = float32, uint32
 load = store = same
 put_one = host.overwrite
+WIDTH = 1                                                # elements of a run that a thread has
 
 
-def place_of(position, dims, sizes, strides):
-    """The element offset of a position in an array of these strides."""
-    place = int64(0)
-    for back in range(dims):
-        d = dims - 1 - back
-        size = sizes[d]
-        before = position // size
-        place += (position - before * size) * strides[d]
-        position = before
-    return place
-
-
-def start_of(position, index, more, descriptor):
-    """Where a position's run starts in x, and whether all its indices are good."""
+def extra_words(descriptor):
+    """What stands behind the host's descriptor: WIDTH, and the divisors of a run of so many and of the sizes."""
     dims = descriptor[2]
-    sizes = offset(descriptor, HEADER)
-    start, good = place_of(position, dims, sizes, offset(sizes, dims)), True
-    entry = offset(sizes, 3 * dims)
-    value = int64(index[place_of(position, dims, sizes, offset(entry, 3))])
+    return offset(descriptor, HEADER + 3 * dims + descriptor[3] * (3 + dims))
+
+
+def places_of(position, sizes, words, a, b, c, dims):
+    """The element offsets of a position in arrays of three sets of strides. The first dimension needs no division."""
+    place_a, place_b, place_c = int64(0), int64(0), int64(0)
+    rest, d = N(position), dims - 1
+    while d > 0:
+        before = quotient(rest, words[d])
+        j = int64(N(rest - N(before * N(sizes[d]))))
+        place_a += j * a[d]
+        place_b += j * b[d]
+        place_c += j * c[d]
+        rest = before
+        d -= 1
+    j = int64(rest)
+    return place_a + j * a[0], place_b + j * b[0], place_c + j * c[0]
+
+
+def starts_of(position, index, more, descriptor):
+    """Where a position's run starts in x and in the other array, and whether all its indices are good."""
+    dims = descriptor[2]
+    sizes, words = offset(descriptor, HEADER), offset(extra_words(descriptor), 2)
+    strides, entry = offset(sizes, dims), offset(sizes, 3 * dims)
+    start, other, place = places_of(position, sizes, words, strides, offset(strides, dims), offset(entry, 3), dims)
+    value = int64(index[place])
     good = value >= entry[1] and value < entry[0]
     start += (value + ((value >> 63) & entry[0])) * entry[2]
     for k in range(1, descriptor[3]):
         entry = offset(entry, 3 + dims)
-        value = as_pointer(more[k - 1], more)[place_of(position, dims, sizes, offset(entry, 3))]
+        place, _, _ = places_of(position, sizes, words, offset(entry, 3), offset(entry, 3), offset(entry, 3), dims)
+        value = as_pointer(more[k - 1], more)[place]
         good = good and value >= entry[1] and value < entry[0]
         start += (value + ((value >> 63) & entry[0])) * entry[2]
-    return start, good
+    return start, other, good
 
 
 def take_elements(x, index, more, out, status, descriptor):
-    dims, run = descriptor[2], descriptor[4]
-    sizes = offset(descriptor, HEADER)
-    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[1] * run:
-        position = e // run
-        j = e - position * run
-        start, good = start_of(position, index, more, descriptor)
-        if good:
-            out[place_of(position, dims, sizes, offset(sizes, 2 * dims)) + j * descriptor[6]] = x[start + j * descriptor[5]]
-        else:
-            status[0] = position + 1
-        e += int64(cuda.gridDim.x) * THREADS
+    """A vector of a run where runs consist of them, else an element."""
+    words, positions = extra_words(descriptor), descriptor[1]
+    e = N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x)
+    position = quotient(e, words[1])
+    if position >= positions:
+        return
+    j = int64(N(N(e) - N(position * N(descriptor[4] // WIDTH)))) * WIDTH
+    start, other, good = starts_of(position, index, more, descriptor)
+    source, target = offset(x, start + j * descriptor[5]), offset(out, other + j * descriptor[6])
+    if not good:
+        status[0] = int64(position) + 1
+    elif WIDTH == 1:
+        target[0] = source[0]
+    elif (address_of(source) | address_of(target)) & (VECTOR - 1) == 0:
+        store_vector(target, load_vector(source, WIDTH))
+    else:
+        for k in range(WIDTH):
+            target[k] = source[k]
 
 
 def check_positions(x, index, more, values, status, descriptor):
-    position = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while position < descriptor[1]:
-        _, good = start_of(position, index, more, descriptor)
+    position = N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x)
+    if position < descriptor[1]:
+        _, _, good = starts_of(position, index, more, descriptor)
         if not good:
-            status[0] = position + 1
-        position += int64(cuda.gridDim.x) * THREADS
+            status[0] = int64(position) + 1
 
 
 def overwrite_at(target, value):
@@ -94,16 +114,13 @@ put_at = overwrite_at
 
 
 def put_elements(x, index, more, values, status, descriptor):
-    dims, run = descriptor[2], descriptor[4]
-    sizes = offset(descriptor, HEADER)
-    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[1] * run and status[0] == 0:
-        position = e // run
-        j = e - position * run
-        start, _ = start_of(position, index, more, descriptor)
-        place = place_of(position, dims, sizes, offset(sizes, 2 * dims)) + j * descriptor[6]
-        put_at(offset(x, start + j * descriptor[5]), values[place])
-        e += int64(cuda.gridDim.x) * THREADS
+    words, positions = extra_words(descriptor), descriptor[1]
+    e = N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x)
+    position = quotient(e, words[1])
+    if position < positions and status[0] == 0:
+        j = int64(N(N(e) - N(position * N(descriptor[4]))))
+        start, other, _ = starts_of(position, index, more, descriptor)
+        put_at(offset(x, start + j * descriptor[5]), values[other + j * descriptor[6]])
 
 
 # ---------------------------------------------------------------- planners
@@ -116,13 +133,27 @@ def _way_to_put(row, bound):
     return dict(put_at=combine_at)
 
 
-def _elements(row):
-    return row[1] * row[4]
+def _width(row, bound):
+    """How many elements of a run a thread takes at once: such as divide it, and all steps to runs."""
+    dims, arrays, run = row[2], row[3], row[4:7]
+    entries = [row[HEADER + 3 * dims + k * (3 + dims) + 2] for k in range(arrays)]
+    width = vectors_of(np.dtype(bound["T"]).itemsize) if tuple(run[1:]) == (1, 1) else 1
+    multiples = [run[0], *row[HEADER + dims:HEADER + 3 * dims], *entries]
+    return [width if not any(n % width for n in multiples) else 1]
 
 
-_forms = {**dict.fromkeys(host.READERS.values(), Form(take_elements, _elements)),
-          **dict.fromkeys(host.WRITERS.values(),
-                          Form(put_elements, _elements, _way_to_put, first=Form(check_positions, lambda row: row[1])))}
+def _divisors(row):
+    dims = row[2]
+    return [row[4] // row[-1], *row[HEADER:HEADER + dims]]
+
+
+def _form(function, threads, names=lambda row, bound: {}, more=lambda row, bound: [1], **options):
+    return Form(function, threads, names, divisors=_divisors, more=more, **options)
+
+
+_take = _form(take_elements, lambda row: row[1] * row[4] // row[-1], lambda row, bound: dict(WIDTH=row[-1]), _width)
+_put = _form(put_elements, lambda row: row[1] * row[4], _way_to_put, first=_form(check_positions, lambda row: row[1]))
+_forms = {**dict.fromkeys(host.READERS.values(), _take), **dict.fromkeys(host.WRITERS.values(), _put)}
 _device = functools.partial(in_parallel, forms=_forms, host={4: STATUS}, read={2: TABLE})
 
 
