@@ -96,12 +96,13 @@ class Kernel:
         threads: of a block.
         shared: bytes of dynamic shared memory of a block, which the kernel declares as an array of 0 elements.
         variant: "a" where the kernel uses what only this architecture has.
+        resident: how many blocks a multiprocessor is to have room for, which bounds registers; None leaves them to the assembler.
     """
 
-    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "shared", "variant", "_function", "_names", "_compute", "_key")
+    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "shared", "variant", "resident", "_function", "_names", "_compute", "_key")
 
-    def __init__(self, function, signature, names, compute, key, threads, shared, variant):
-        self.threads, self.shared, self.variant = threads, shared, variant
+    def __init__(self, function, signature, names, compute, key, threads, shared, variant, resident):
+        self.threads, self.shared, self.variant, self.resident = threads, shared, variant, resident
         self.name, self.signature, self.symbol = function.__name__, signature, "k" + key[:40]
         self._function, self._names, self._compute, self._key = function, names, compute, key
         self.kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
@@ -126,6 +127,9 @@ class Kernel:
             from numba.cuda import types
             text, _ = cuda.compile_ptx(body, types.void(*map(_type, self.signature)), cc=capability)
         entry = re.search(r"\.entry\s+(\w+)", text).group(1)
+        if self.resident is not None:
+            bounds = f".maxntid {self.threads}, 1, 1\n.minnctapersm {self.resident}\n"
+            text = re.sub(rf"(\.entry\s+{entry}\([^)]*\)\s*)", rf"\g<1>{bounds}", text)
         return re.sub(rf"\b{entry}\b", self.symbol, text)
 
     def cubin(self, capability: tuple, variant: str | None = None) -> bytes:
@@ -164,22 +168,23 @@ class Kernel:
 _kernels: dict[str, Kernel] = {}
 
 
-def compile_kernel(function, signature, names=None, compute=None, meant=(), threads=THREADS, shared=0, variant="") -> Kernel:
+def compile_kernel(function, signature, names=None, compute=None, meant=(), threads=THREADS, shared=0, variant="",
+                   resident=None) -> Kernel:
     """The kernel of a Python function over pointers for concrete types, given as for the CPU's `compile_kernel`.
 
     Nothing is compiled yet: that needs to know the device, and happens at the first launch there.
 
     Args:
         threads: of each block that it is launched with.
-        shared, variant: as Kernel has them.
+        shared, variant, resident: as Kernel has them.
     """
     names, signature = Names(dict(names or {}, cuda=cuda), meant), tuple(signature)
     with _lock:
-        text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r} {threads} {shared} {variant}"
+        text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r} {threads} {shared} {variant} {resident}"
         key = hashlib.sha256(text.encode()).hexdigest()
         kernel = _kernels.get(key)
         if kernel is None:
-            kernel = _kernels[key] = Kernel(function, signature, names, compute, key, threads, shared, variant)
+            kernel = _kernels[key] = Kernel(function, signature, names, compute, key, threads, shared, variant, resident)
         return kernel
 
 

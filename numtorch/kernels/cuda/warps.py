@@ -44,8 +44,29 @@ def _together(value, answers):
 
 @_instruction
 def lane_across(x, mask):
-    """What the lane has whose number differs in the bits of `mask`."""
-    return _together((x, mask), lambda values: [values[lane ^ int(mask)][0] for lane, (_, mask) in enumerate(values)])
+    """What the lane has whose number differs in the bits of `mask`: a number of any type."""
+    values, lane = running().exchange(x)
+    return values[lane ^ int(mask)]
+
+
+@_instruction
+def lane_before(x, distance):
+    """What the lane has that is so many before this one; of the first ones their own."""
+    values, lane = running().exchange(x)
+    return values[lane - int(distance) if lane >= distance else lane]
+
+
+@_instruction
+def lanes_alike(x):
+    """The lanes whose word is this one's, a bit each."""
+    values, _ = running().exchange(x)
+    return np.uint32(sum(1 << lane for lane, value in values.items() if value == x))
+
+
+@_instruction
+def count_bits(x):
+    """How many bits of a word of 32 are set."""
+    return int(x).bit_count()
 
 
 @_instruction
@@ -80,6 +101,62 @@ def shared_address(array, index):
 
 
 @_instruction
+def further(address, nbytes):
+    """A place in shared memory so many bytes further, a multiple of 4."""
+    array, at = address
+    if nbytes % 4:
+        raise ValueError(f"{nbytes} bytes are no words")
+    return array, at + int(nbytes) // 4
+
+
+@_instruction
+def bytes_within(count):
+    """How many bytes of a chunk of 16 are inside, where `count` bytes are from its beginning on."""
+    return np.int32(min(max(count, 0), 16))
+
+
+@_instruction
+def shared_word(address):
+    """The word at a place of shared memory."""
+    array, at = address
+    return np.uint32(array[at])
+
+
+@_instruction
+def shared_words(address):
+    """The four words there, whose first is at a multiple of 16 bytes."""
+    array, at = address
+    _aligned(array, at)
+    return tuple(np.uint32(word) for word in array[at:at + 4])
+
+
+@_instruction
+def put_words(address, low, high):
+    """Write two words there."""
+    array, at = address
+    array[at:at + 2] = low, high
+
+
+@_instruction
+def put_rows(address, sums, pitch):
+    """Write 16 rows of a warp's sums to shared memory, as `add_products...` has them, rows `pitch` words apart (a literal). The
+    address is a lane's own: of its first row and its first column."""
+    array, at = address
+    for place, total in enumerate(sums):
+        matrix, q = divmod(place, 4)
+        array[at + 8 * matrix + q % 2 + q // 2 * 8 * pitch] = np.float32(total).view(np.uint32)
+
+
+@_instruction
+def store_words(pointer, words):
+    """Write four words to memory, at a multiple of 16 bytes, whatever elements the pointer is to."""
+    if pointer.address % 16:
+        raise IndexError(f"four words do not begin at {pointer.address:#x}")
+    for place, value in enumerate(np.array(words, np.uint32).view(pointer.dtype)):
+        pointer[place] = value
+
+
+@_instruction
 def copy_async(target, source, nbytes):
     """Copy 16 bytes to shared memory, of which all but the first `nbytes` become 0; done when `await_groups...` says so."""
     array, at = target
@@ -97,6 +174,11 @@ def commit_copies():
 @_instruction
 def await_groups_but_one():
     """Wait for all groups of this thread's copies but the last."""
+
+
+@_instruction
+def await_groups(left):
+    """Wait for all groups of this thread's copies but the last `left`, a literal."""
 
 
 # ---------------------------------------------------------------- matrices
@@ -167,8 +249,56 @@ def multiply_float16(a, b, c):
     return _together((a, b, c), lambda values: _product(values, lambda words: _halves(words).view(np.float16).astype(np.float32)))
 
 
+def _products(read):
+    """A @ B + C of a warp, for matrices of A below each other and pairs of matrices of B beside each other: of each of A four words
+    a thread, and of each pair of B; sums by rows of matrices, four a matrix."""
+    def add_products(a, b, sums):
+        def answers(values):
+            found: list = [[] for _ in values]
+            for place in range(len(sums) // 4):
+                r, s = divmod(place, 2 * len(b))
+                matrix = [(a[r], b[s // 2][2 * (s % 2):2 * (s % 2) + 2], c[4 * place:4 * place + 4]) for a, b, c in values]
+                for lane, four in zip(found, _product(matrix, read)):
+                    lane += four
+            return [tuple(lane) for lane in found]
+        return _together((a, b, sums), answers)
+    return add_products
+
+
+def _named(name, read):
+    function = _products(read)
+    function.__name__, function.__doc__ = name, _products.__doc__
+    return _instruction(function)
+
+
+add_products_bfloat16 = _named("add_products_bfloat16", _bfloat16)
+add_products_float16 = _named("add_products_float16", lambda words: _halves(words).view(np.float16).astype(np.float32))
+add_products_tf32 = _named("add_products_tf32", lambda words: (words & TF32).view(np.float32))
+
+
 @_instruction
 def multiply_tf32(a, b, c):
     """A (16 x 8) @ B (8 x 8) + C of a warp: four words of A, two of B, four sums a thread. Of each word the last 13 bits are of no
     consequence: `rounded_to_tf32` comes before."""
     return _together((a, b, c), lambda values: _product(values, lambda words: (words & TF32).view(np.float32)))
+
+
+# ---------------------------------------------------------------- sixteen bytes at once
+def _at_sixteen(memory, index):
+    address = memory.ctypes.data if isinstance(memory, np.ndarray) else memory.address
+    if (address + int(index) * memory.dtype.itemsize) % 16:
+        raise ValueError(f"element {index} is not at a multiple of 16 bytes")
+    return range(int(index), int(index) + 16 // memory.dtype.itemsize)
+
+
+@_instruction
+def neighbours(source, index):
+    """The elements from number `index` on, of memory or shared memory, that 16 bytes hold."""
+    return tuple(source[i] for i in _at_sixteen(source, index))
+
+
+@_instruction
+def put_neighbours(target, index, values):
+    """Write as many."""
+    for i, value in zip(_at_sixteen(target, index), values, strict=True):
+        target[i] = value

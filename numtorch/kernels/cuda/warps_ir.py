@@ -33,12 +33,74 @@ def shared_address(typing_context, array, index):
 
 
 @intrinsic
+def further(typing_context, address, nbytes):
+    def codegen(context, builder, signature, values):
+        return builder.add(values[0], context.cast(builder, values[1], signature.args[1], types.int32))
+    return types.uint32(types.uint32, nbytes), codegen
+
+
+@intrinsic
+def bytes_within(typing_context, count):
+    def codegen(context, builder, signature, values):
+        given = context.cast(builder, values[0], signature.args[0], types.int32)
+        text = "{ .reg .s32 t; max.s32 t, $1, 0; min.s32 $0, t, 16; }"
+        return builder.asm(ir.FunctionType(I32, [I32]), text, "=r,r", [given], False)
+    return types.int32(count), codegen
+
+
+@intrinsic
+def shared_word(typing_context, address):
+    def codegen(context, builder, signature, values):
+        return builder.asm(ir.FunctionType(I32, [I32]), "ld.shared.b32 $0, [$1];", "=r,r,~{memory}", values, True)
+    return types.uint32(types.uint32), codegen
+
+
+@intrinsic
+def shared_words(typing_context, address):
+    def codegen(context, builder, signature, values):
+        return _assembly(builder, [I32] * 4, values, "ld.shared.v4.b32 {$0,$1,$2,$3}, [$4];", "=r,=r,=r,=r,r,~{memory}")
+    return types.UniTuple(types.uint32, 4)(types.uint32), codegen
+
+
+@intrinsic
+def put_words(typing_context, address, low, high):
+    def codegen(context, builder, signature, values):
+        _statement(builder, values, "st.shared.v2.b32 [$0], {$1, $2};", "r,r,r,~{memory}")
+        return context.get_dummy_value()
+    return types.void(types.uint32, types.uint32, types.uint32), codegen
+
+
+@intrinsic
+def put_rows(typing_context, address, sums, pitch):
+    if not isinstance(pitch, types.IntegerLiteral):
+        return None
+
+    def codegen(context, builder, signature, values):
+        for place in range(0, len(sums), 2):
+            matrix, half = divmod(place, 4)
+            at = builder.add(values[0], I32(32 * matrix + half // 2 * 32 * pitch.literal_value))
+            pair = [builder.extract_value(values[1], place + q) for q in range(2)]
+            _statement(builder, [at, *pair], "st.shared.v2.f32 [$0], {$1, $2};", "r,f,f,~{memory}")
+        return context.get_dummy_value()
+    return types.void(types.uint32, sums, pitch), codegen
+
+
+@intrinsic
+def store_words(typing_context, pointer, words):
+    def codegen(context, builder, signature, values):
+        given = [builder.ptrtoint(values[0], I64), *[builder.extract_value(values[1], i) for i in range(4)]]
+        _statement(builder, given, "st.global.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r,~{memory}")
+        return context.get_dummy_value()
+    return types.void(pointer, types.UniTuple(types.uint32, 4)), codegen
+
+
+@intrinsic
 def copy_async(typing_context, target, source, nbytes):
     def codegen(context, builder, signature, values):
-        address, size = builder.ptrtoint(values[1], I64), builder.trunc(values[2], I32)
-        _statement(builder, [values[0], address, size], "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r,~{memory}")
+        address, size = builder.ptrtoint(values[1], I64), context.cast(builder, values[2], signature.args[2], types.int32)
+        _statement(builder, [values[0], address, size], "cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;", "r,l,r,~{memory}")
         return context.get_dummy_value()
-    return types.void(types.uint32, source, types.int64), codegen
+    return types.void(types.uint32, source, nbytes), codegen
 
 
 @intrinsic
@@ -59,13 +121,51 @@ def rounded_to_tf32(typing_context, words):
     return words(words), codegen
 
 
+def _shuffled(builder, value, mode, at):
+    """A value of another lane, by words of 32 bits; of a struct each part."""
+    kind = value.type
+    if isinstance(kind, ir.LiteralStructType):
+        for i in range(len(kind.elements)):
+            value = builder.insert_value(value, _shuffled(builder, builder.extract_value(value, i), mode, at), i)
+        return value
+    if isinstance(kind, (ir.FloatType, ir.DoubleType)):
+        bits = builder.bitcast(value, I32 if kind == FLOAT else I64)
+        return builder.bitcast(_shuffled(builder, bits, mode, at), kind)
+    if kind.width == 64:
+        halves = [builder.trunc(half, I32) for half in (value, builder.lshr(value, I64(32)))]
+        low, high = [builder.zext(_shuffled(builder, half, mode, at), I64) for half in halves]
+        return builder.or_(low, builder.shl(high, I64(32)))
+    if kind.width < 32:
+        return builder.trunc(_shuffled(builder, builder.zext(value, I32), mode, at), kind)
+    text = f"shfl.sync.{mode} $0, $1, $2, {'0x0' if mode.startswith('up') else '0x1f'}, 0xffffffff;"
+    return builder.asm(ir.FunctionType(I32, [I32, I32]), text, "=r,r,r", [value, at], True)
+
+
+def _from_lane(name, mode):
+    def form(typing_context, x, at):
+        def codegen(context, builder, signature, values):
+            return _shuffled(builder, values[0], mode, context.cast(builder, values[1], signature.args[1], types.int32))
+        return x(x, at), codegen
+    form.__name__ = name
+    return intrinsic(form)
+
+
+lane_across, lane_before = _from_lane("lane_across", "bfly.b32"), _from_lane("lane_before", "up.b32")
+
+
 @intrinsic
-def lane_across(typing_context, x, mask):
+def lanes_alike(typing_context, x):
     def codegen(context, builder, signature, values):
-        mask = context.cast(builder, values[1], signature.args[1], types.int32)
-        text = "shfl.sync.bfly.b32 $0, $1, $2, 0x1f, 0xffffffff;"
-        return builder.asm(ir.FunctionType(FLOAT, [FLOAT, I32]), text, "=f,f,r", [values[0], mask], True)
-    return types.float32(types.float32, mask), codegen
+        text = "match.any.sync.b32 $0, $1, 0xffffffff;"
+        return builder.asm(ir.FunctionType(I32, [I32]), text, "=r,r", values, True)
+    return types.uint32(types.uint32), codegen
+
+
+@intrinsic
+def count_bits(typing_context, x):
+    def codegen(context, builder, signature, values):
+        return builder.zext(builder.asm(ir.FunctionType(I32, [I32]), "popc.b32 $0, $1;", "=r,r", values, False), I64)
+    return types.int64(types.uint32), codegen
 
 
 @intrinsic
@@ -103,6 +203,17 @@ warp_barrier = _plain("warp_barrier", "bar.warp.sync 0xffffffff;")
 await_groups_but_one = _plain("await_groups_but_one", "cp.async.wait_group 1;")
 
 
+@intrinsic
+def await_groups(typing_context, left):
+    if not isinstance(left, types.IntegerLiteral):
+        return None
+
+    def codegen(context, builder, signature, values):
+        _statement(builder, [], f"cp.async.wait_group {left.literal_value};", "~{memory}")
+        return context.get_dummy_value()
+    return types.void(left), codegen
+
+
 def _load(name, variant):
     def form(typing_context, address):
         def codegen(context, builder, signature, values):
@@ -130,6 +241,64 @@ def _multiply(name, shape, kind):
     return intrinsic(form)
 
 
+def _add_products(name, shape, kind):
+    text = (f"mma.sync.aligned.{shape}.row.col.f32.{kind}.{kind}.f32 {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, "
+            "{$10,$11,$12,$13};")
+
+    def form(typing_context, a, b, sums):
+        def codegen(context, builder, signature, values):
+            left, right = ([[builder.extract_value(value, (k, i)) for i in range(4)] for k in range(len(kind))]
+                           for value, kind in zip(values, (a, b)))
+            total = [builder.extract_value(values[2], i) for i in range(len(sums))]
+            columns, result = 2 * len(b), ir.LiteralStructType([FLOAT] * 4)
+            for r in range(len(a)):
+                for s in range(columns) if r % 2 == 0 else reversed(range(columns)):     # neighbours share an operand
+                    at = 4 * (r * columns + s)
+                    given = [*left[r], *right[s // 2][2 * (s % 2):2 * (s % 2) + 2], *total[at:at + 4]]
+                    call = ir.FunctionType(result, [v.type for v in given])
+                    out = builder.asm(call, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f", given, False)
+                    total[at:at + 4] = [builder.extract_value(out, i) for i in range(4)]
+            return cgutils.pack_array(builder, total)
+        return sums(a, b, sums), codegen
+    form.__name__ = name
+    return intrinsic(form)
+
+
+add_products_bfloat16 = _add_products("add_products_bfloat16", "m16n8k16", "bf16")
+add_products_float16 = _add_products("add_products_float16", "m16n8k16", "f16")
+add_products_tf32 = _add_products("add_products_tf32", "m16n8k8", "tf32")
 multiply_bfloat16 = _multiply("multiply_bfloat16", "m16n8k16", "bf16")
 multiply_float16 = _multiply("multiply_float16", "m16n8k16", "f16")
 multiply_tf32 = _multiply("multiply_tf32", "m16n8k8", "tf32")
+
+
+# ---------------------------------------------------------------- sixteen bytes at once
+def _sixteen(context, builder, kind, value, index):
+    """A pointer to the vector from an element on, and how many elements it has."""
+    data = context.make_array(kind)(context, builder, value).data if isinstance(kind, types.Array) else value
+    count = 16 // (kind.dtype.bitwidth // 8)
+    vector = ir.VectorType(context.get_data_type(kind.dtype), count)
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer()), count
+
+
+@intrinsic
+def neighbours(typing_context, source, index):
+    def codegen(context, builder, signature, values):
+        at = context.cast(builder, values[1], signature.args[1], types.int64)
+        pointer, count = _sixteen(context, builder, signature.args[0], values[0], at)
+        loaded = builder.load(pointer, align=16)
+        return cgutils.pack_array(builder, [builder.extract_element(loaded, I32(i)) for i in range(count)])
+    return types.UniTuple(source.dtype, 128 // source.dtype.bitwidth)(source, index), codegen
+
+
+@intrinsic
+def put_neighbours(typing_context, target, index, values):
+    def codegen(context, builder, signature, arguments):
+        at = context.cast(builder, arguments[1], signature.args[1], types.int64)
+        pointer, count = _sixteen(context, builder, signature.args[0], arguments[0], at)
+        vector = ir.Constant(pointer.type.pointee, ir.Undefined)
+        for i in range(count):
+            vector = builder.insert_element(vector, builder.extract_value(arguments[2], i), I32(i))
+        builder.store(vector, pointer, align=16)
+        return context.get_dummy_value()
+    return types.void(target, index, values), codegen
