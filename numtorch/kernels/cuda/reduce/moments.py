@@ -1,85 +1,68 @@
-"""Variance and standard deviation on a GPU: a block for each output.
+"""What a variance or deviation means to the kernels of reductions (reduce.py).
 
-Each thread reads its share twice, for its mean and for the squared deviations from it; the shares are combined in shared
-memory by halves, with the CPU's formula (kernels/cpu/reduce/moments.py). The descriptor is the reductions'.
+Of the elements' deviations from the output's first element, the sum and the sum of squares are accumulated in float64, as the two parts of
+a complex number, so that they are two sums as any. Far from zero little cancels: the first element is one of those that vary, so the
+squares are at most as many times too large as there are elements, of 2^53.
 """
 from __future__ import annotations
 
-import functools
+from math import sqrt
 
 import numpy as np
-from numpy import float32, float64, int64
+from numpy import complex128, float32
 
-from ...cpu.reduce.moments import WRITES, write_variance
-from ...cpu.reduce.traversal import HEADER, position
 from ...elementtypes import CONVERSIONS, compute_type, same
-from ...families.reductions import merge_moments
-from ...intrinsics import float_of, offset
-from ..compiler import compile_kernel, cuda
-from ..environment import THREADS
+from ...families.reductions import add
 
-T = OUT = float32
-W = float64
-load = store = same
-write = write_variance
+T = float32
+load = same
 
 
-def element(x, q, descriptor):
-    """Element number `q` of those that an output is made of, where `x` is at the first."""
-    n = descriptor[0]
-    r = q // n
-    return W(T(load(x[position(r, descriptor, HEADER + 3 * descriptor[6], descriptor[8], 2, 1) + (q - r * n) * descriptor[1]])))
+def first_element(x, correction):
+    """What deviations are from."""
+    return T(load(x[0]))
 
 
-def moments_of_share(x, start, count, descriptor):
-    """How many elements a thread has, their mean and their squared deviations from it."""
-    mine, total, squares = W(0), W(0), W(0)
-    q = start
-    while q < count:
-        mine += W(1)
-        total += element(x, q, descriptor)
-        q += THREADS
-    mean = total / max(mine, W(1))
-    q = start
-    while q < count:
-        deviation = element(x, q, descriptor) - mean
-        squares += deviation * deviation
-        q += THREADS
-    return mine, mean, squares
+def deviation_and_square(x, first):
+    deviation = x.real - first.real
+    return complex(deviation, deviation * deviation)
 
 
-def moments_blocks(x, out, descriptor):
-    columns, count, correction = descriptor[2], descriptor[7] * descriptor[0], float_of(descriptor[10])
-    counts = cuda.shared.array(THREADS, W)
-    means = cuda.shared.array(THREADS, W)
-    squares = cuda.shared.array(THREADS, W)
-    me = int64(cuda.threadIdx.x)
-    o = int64(cuda.blockIdx.x)
-    while o < descriptor[5] * columns:
-        k = o // columns
-        first = position(k, descriptor, HEADER, descriptor[6], 3, 2) + (o - k * columns) * descriptor[3]
-        target = position(k, descriptor, HEADER, descriptor[6], 3, 1) + (o - k * columns) * descriptor[4]
-        counts[me], means[me], squares[me] = moments_of_share(offset(x, first), me, count, descriptor)
-        cuda.syncthreads()
-        half = THREADS // 2
-        while half > 0:
-            if me < half:
-                other = me + half
-                counts[me], means[me], squares[me] = merge_moments(counts[me], means[me], squares[me], counts[other], means[other],
-                                                                   squares[other])
-            cuda.syncthreads()
-            half //= 2
-        if me == 0:
-            write(out, target, counts[0], means[0], squares[0], correction)
-        cuda.syncthreads()
-        o += cuda.gridDim.x
+def unchanged_pair(x, first):
+    return x
 
 
-@functools.cache
-def moments_kernel(kind, dtype, out_dtype):
-    """The kernel of a variance or deviation of one dtype."""
-    compute = compute_type(out_dtype)
-    names = dict(T=np.dtype(compute).type, OUT=np.dtype(compute).type,
-                 load=CONVERSIONS[dtype][0],
-                 store=CONVERSIONS[out_dtype][1], write=WRITES[kind])
-    return compile_kernel(moments_blocks, (dtype + "*", out_dtype + "*", "int64*"), names, compute)
+def both_sums(sums, correction, count):
+    return sums
+
+
+def variance(sums, correction, count):
+    squares, freedom = sums.imag - sums.real * (sums.real / count), count - correction
+    if squares < 0.0:
+        squares = 0.0
+    if freedom < 0.0:
+        freedom = 0.0
+    return squares / freedom
+
+
+def deviation(sums, correction, count):
+    return sqrt(variance(sums, correction, count))
+
+
+FINISHES = {"var": variance, "std": deviation}
+
+
+class MomentKernels:
+    """As `_Kernels` of cpu/reduce/reduce.py. Partial results are pairs of sums."""
+    compute, wide, partial = "float64", "complex128", 16
+
+    def __init__(self, kind, dtype, out_dtype):
+        self.kind, self.dtype, self.out_dtype, self.compiled = kind, dtype, out_dtype, {}
+
+    def meaning(self, stage):
+        last, first = stage == "last", stage == "first"
+        out_dtype = self.wide if first else self.out_dtype
+        names = dict(T=complex128, W=complex128, OUT=complex128 if first else np.dtype(compute_type(out_dtype)).type, IDENTITY=0, combine=add,
+                     load=same if last else CONVERSIONS[self.dtype][0], lift=unchanged_pair if last else deviation_and_square,
+                     shift_of=first_element, finish=both_sums if first else FINISHES[self.kind], store=CONVERSIONS[out_dtype][1])
+        return names, None, ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")

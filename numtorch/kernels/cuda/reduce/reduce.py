@@ -1,40 +1,48 @@
-"""Reductions on a GPU: what they mean and how memory is walked is the CPU's (kernels/cpu/reduce/reduce.py, reducewalk.py).
+"""Reductions on a GPU: what they mean and how memory is walked is the CPU's (kernels/cpu/reduce/reduce.py, traversal.py).
 
-Three kernels: *rows* gives each output a thread, for short reductions; *blocks* gives it one or more blocks, whose threads
-combine their results in shared memory by halves; *columns* gives blocks to neighbouring outputs together, so that neighbouring
-threads read neighbours where the reduced elements are far apart. Several blocks an output leave partial results in scratch
-memory, which a second kernel reduces. As on the CPU, accumulation is in `T` over 2048 elements and in `W` across.
-Variance is in moments.py.
+Two kernels. *Lines* gives an output some threads, from one to a block or several: they go along its runs of evenly spaced elements,
+neighbours by 16 bytes a load. *Columns* is for outputs that lie side by side where what is reduced does not: a thread has a few
+neighbouring ones, of every so many rows. Threads load from four places before they combine what they loaded, so that enough bytes are
+under way. Several blocks an output leave partial results in scratch memory, which a second launch reduces. As on the CPU,
+accumulation is in `T` over 2048 elements and in `W` across. Variance is in moments.py.
 
-The descriptor is the CPU's, with the number of blocks an output in the place of `fold`.
+The descriptor is the CPU's, with the number of blocks an output in the place of `fold`; and behind it where these put their results
+apart, and two words more that the kernels explain.
 """
 from __future__ import annotations
 
 import functools
 import math
 
-from numpy import float32, float64, int64
+from numpy import float32, float64, int64, uint32
 
 from ...cpu.reduce.moments import WRITES
 from ...cpu.reduce.reduce import BLOCK, _Kernels, value
-from ...cpu.reduce.traversal import HEADER, Nest, nest, position
-from ...elementtypes import real_type, same
+from ...cpu.reduce.traversal import HEADER, Nest, nest
+from ...elementtypes import itemsize, real_type, same
 from ...families.reductions import NORMS, total
-from ...intrinsics import float_of, offset
+from ...intrinsics import address_of, divide, float_of, local_array, local_like, offset, select
 from ...threads import Prepared
 from ..compiler import compile_kernel, cuda, prepare
-from ..environment import MAX_BLOCKS, THREADS
+from ..environment import MAX_BLOCKS, SMALL, THREADS
 from ..runtime import runtime
-from ..shared.lines import WIDE
-from .moments import moments_kernel
+from ..shared.lines import WARP, WIDE
+from ..shared.vectors import load_vector, vectors_of
+from ..warps import barrier, lane_across
+from .moments import MomentKernels
 
 T = float32
 W = OUT = float64
 IDENTITY = 0
 PARTS = 9                                                # where the descriptor says how many blocks an output has
-SHORT = 64                                               # reduced elements that one thread takes by itself
-DOWN = THREADS // WIDE                                   # threads of an output that shares a block with its neighbours
+LANES = THREADS                                          # of an output, in lines
+WIDTH, SIZE = 4, 4                                       # neighbouring elements that a thread loads at once; bytes of one
+LOADS, WORDS = 4, 16                                     # places that a thread loads from before it combines; elements
+CELLS = THREADS * WIDTH
+COLUMN_WIDTH = 4                                         # neighbouring columns of a thread at most
 GRAIN = 16                                               # elements that make a thread of one more block worth its while
+FILLED = 4 if SMALL else 1056                            # blocks that fill a large GPU: eight of each of 132 multiprocessors
+MANY = 8 if SMALL else 4096                              # outputs that fill it with a warp each
 store, finish = same, total
 
 
@@ -42,139 +50,327 @@ def combine(a, b):
     return a + b
 
 
-def accumulate(x, start, count, stride, descriptor, exponent):
-    """Every stride-th of `count` elements from number `start` on, where `x` is at the first of them all."""
-    n, step = descriptor[0], descriptor[1]
-    entry, dims = HEADER + 3 * descriptor[6], descriptor[8]
-    wide, part, pending = W(IDENTITY), T(IDENTITY), 0
-    q = start
-    while q < count:
-        r = q // n
-        part = T(combine(part, value(x[position(r, descriptor, entry, dims, 2, 1) + (q - r * n) * step], exponent)))
-        pending += 1
-        if pending == BLOCK:
-            wide, part, pending = W(combine(wide, W(part))), T(IDENTITY), 0
-        q += stride
-    return W(combine(wide, W(part)))
+def shift_of(x, exponent):
+    """What `lift` takes beside an element of the output whose first element x is at."""
+    return T(exponent)
 
 
-def first_of(o, descriptor):
-    """Where output `o` starts in the input."""
-    columns = descriptor[2]
-    k = o // columns
-    return position(k, descriptor, HEADER, descriptor[6], 3, 2) + (o - k * columns) * descriptor[3]
+# ---------------------------------------------------------------- places
+def whole_part32(a, b):
+    """a // b of numbers below 2^31."""
+    return int64(divide(uint32(a), uint32(b)))
 
 
-def target_of(o, descriptor):
-    """Where output `o` goes."""
-    columns = descriptor[2]
-    k = o // columns
-    return position(k, descriptor, HEADER, descriptor[6], 3, 1) + (o - k * columns) * descriptor[4]
+def whole_part64(a, b):
+    return divide(a, b)
 
 
-def reduce_rows(x, out, descriptor):
-    outputs, count = descriptor[5] * descriptor[2], descriptor[7] * descriptor[0]
+whole_part = whole_part32
+
+
+def place(index, descriptor, entry, dims, width, column):
+    """`position` without divisions of 64 bits where there need be none."""
+    at = int64(0)
+    for d in range(dims):
+        e = entry + d * width
+        rest = whole_part(index, descriptor[e])
+        at += (index - rest * descriptor[e]) * descriptor[e + column]
+        index = rest
+    return at
+
+
+def tail_of(descriptor):
+    """Where the words are that are not the CPU's."""
+    return HEADER + 3 * descriptor[6] + 2 * descriptor[8]
+
+
+def run_of(r, descriptor):
+    """Where run number r of an output's elements begins."""
+    return place(r, descriptor, HEADER + 3 * descriptor[6], descriptor[8], 2, 1)
+
+
+# ---------------------------------------------------------------- lines
+def fetch_vector(words, at, x):
+    """Neighbours from x on to `words` from place `at` on."""
+    loaded = load_vector(x, WIDTH)
+    for i in range(WIDTH):
+        words[at + i] = loaded[i]
+
+
+def fetch_one(words, at, x):
+    words[at] = x[0]
+
+
+fetch = fetch_vector
+
+
+def reduce_run(x, start, apart, n, step, shift):
+    """What a thread has of a run of n elements: vectors number `start`, `start + apart` and so on, and as many of the elements before the
+    first whole vector and behind the last."""
+    wide, head = W(IDENTITY), int64(0)
+    if WIDTH > 1:
+        head = min((WIDTH - (address_of(x) // SIZE) % WIDTH) % WIDTH, n)
+    vectors = (n - head) // WIDTH
+    body, spacing = offset(x, head), WIDTH * step
+    words, sums = local_like(x, WORDS), local_array(T, WIDTH)
+    v = start
+    while v < vectors:
+        stop = min(vectors, v + BLOCK * apart)
+        for i in range(WIDTH):
+            sums[i] = T(IDENTITY)
+        while v < stop:                                  # behind the end the last one is loaded again, and not combined
+            for k in range(LOADS):
+                fetch(words, k * WIDTH, offset(body, min(v + k * apart, vectors - 1) * spacing))
+            for k in range(LOADS):
+                for i in range(WIDTH):
+                    sums[i] = select(v < stop, T(combine(sums[i], value(words[k * WIDTH + i], shift))), sums[i])
+                v += apart
+        for i in range(WIDTH):
+            wide = W(combine(wide, W(sums[i])))
+    if WIDTH > 1:
+        e = start
+        while e < n - vectors * WIDTH:
+            i = e if e < head else e + vectors * WIDTH
+            wide = W(combine(wide, W(value(x[i], shift))))
+            e += apart
+    return wide
+
+
+def combined(cells, result, me, lane):
+    """What the threads of an output have, combined."""
+    mask = min(LANES, WARP) // 2
+    while mask > 0:
+        result = W(combine(result, lane_across(result, mask)))
+        mask //= 2
+    if LANES > WARP:
+        if me % WARP == 0:
+            cells[me // WARP] = result
+        barrier()
+        first = (me - lane) // WARP
+        result = cells[first]
+        for warp in range(1, LANES // WARP):
+            result = W(combine(result, cells[first + warp]))
+        barrier()
+    return result
+
+
+def reduce_lines(x, out, descriptor):
+    """LANES threads an output and block. The words behind the descriptor: how far apart the results of an output's blocks are, how many
+    threads go along a run together, and how many of the output's blocks do."""
+    cells = cuda.shared.array(THREADS, W)
+    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    runs, parts, tail = descriptor[7], descriptor[PARTS], tail_of(descriptor)
     exponent, divisor = float_of(descriptor[10]), float_of(descriptor[11])
-    step = int64(cuda.gridDim.x) * cuda.blockDim.x
-    o = int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
-    while o < outputs:
-        result = accumulate(offset(x, first_of(o, descriptor)), 0, count, 1, descriptor, exponent)
-        out[target_of(o, descriptor)] = store(OUT(finish(result, exponent, divisor)))
-        o += step
-
-
-def reduce_blocks(x, out, descriptor):
-    outputs, count, parts = descriptor[5] * descriptor[2], descriptor[7] * descriptor[0], descriptor[PARTS]
-    exponent, divisor = float_of(descriptor[10]), float_of(descriptor[11])
-    results = cuda.shared.array(THREADS, W)
+    part_step, span, along = descriptor[tail], descriptor[tail + 1], descriptor[tail + 2]
+    tasks = descriptor[5] * columns * parts
     me = int64(cuda.threadIdx.x)
-    b = int64(cuda.blockIdx.x)
-    while b < outputs * parts:
-        o = b // parts
-        part = b - o * parts
-        results[me] = accumulate(offset(x, first_of(o, descriptor)), part * THREADS + me, count, parts * THREADS, descriptor,
-                                 exponent)
-        cuda.syncthreads()
-        half = THREADS // 2
-        while half > 0:
-            if me < half:
-                results[me] = W(combine(results[me], results[me + half]))
-            cuda.syncthreads()
-            half //= 2
-        if me == 0:
-            out[target_of(o, descriptor) + part] = store(OUT(finish(results[0], exponent, divisor)))
-        b += cuda.gridDim.x
+    lane = me % LANES
+    run = whole_part(lane, span)
+    start, abreast = lane - run * span, whole_part(LANES, span)
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < tasks:
+        task = first + me // LANES
+        output = whole_part(min(task, tasks - 1), parts)
+        part, k = min(task, tasks - 1) - output * parts, whole_part(output, columns)
+        o = output - k * columns
+        result = W(IDENTITY)
+        if task < tasks and n > 0:
+            a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + o * x_step)
+            shift = shift_of(a, exponent)
+            group = whole_part(part, along)
+            r = group * abreast + run
+            while r < runs:
+                share = reduce_run(offset(a, run_of(r, descriptor)), (part - group * along) * span + start, along * span, n, step, shift)
+                result = W(combine(result, share))
+                r += whole_part(parts, along) * abreast
+        result = combined(cells, result, me, lane)
+        if task < tasks and lane == 0:
+            to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + o * out_step + part * part_step
+            out[to] = store(OUT(finish(result, exponent, divisor)))
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+# ---------------------------------------------------------------- columns
+def fetch_columns(words, at, x, width, aligned):
+    """The elements of so many columns to `words`."""
+    if WIDTH > 1 and aligned:
+        fetch(words, at, x)
+    else:
+        for i in range(WIDTH):
+            if i < width:
+                words[at + i] = x[i]
+
+
+def add_column_run(wide, x, start, apart, n, step, shifts, width, aligned):
+    """Combine every `apart`-th row of a run of n."""
+    words, sums = local_like(x, WORDS), local_array(T, WIDTH)
+    q = start
+    while q < n:
+        stop = min(n, q + BLOCK * apart)
+        for i in range(WIDTH):
+            sums[i] = T(IDENTITY)
+        while q < stop:
+            for k in range(LOADS):
+                fetch_columns(words, k * WIDTH, offset(x, min(q + k * apart, n - 1) * step), width, aligned)
+            for k in range(LOADS):
+                for i in range(WIDTH):
+                    sums[i] = select(q < stop, T(combine(sums[i], value(words[k * WIDTH + i], shifts[i]))), sums[i])
+                q += apart
+        for i in range(WIDTH):
+            wide[i] = W(combine(wide[i], W(sums[i])))
 
 
 def reduce_columns(x, out, descriptor):
-    """A block has WIDE neighbouring outputs, a column of threads each."""
-    outputs, count, parts = descriptor[5] * descriptor[2], descriptor[7] * descriptor[0], descriptor[PARTS]
+    """A block has every so many of a range of rows of neighbouring columns. The words behind the descriptor: how far apart the results of an
+    output's blocks are, how many threads go along a run together, how many of the output's blocks do, how many threads lie side by side,
+    and whether all rows begin at vectors if the first one does."""
+    cells = cuda.shared.array(CELLS, W)
+    n, step, columns, out_step, runs = descriptor[0], descriptor[1], descriptor[2], descriptor[4], descriptor[7]
+    parts, tail = descriptor[PARTS], tail_of(descriptor)
     exponent, divisor = float_of(descriptor[10]), float_of(descriptor[11])
-    results = cuda.shared.array(THREADS, W)
+    part_step, span, along, across, even = (descriptor[tail], descriptor[tail + 1], descriptor[tail + 2], descriptor[tail + 3],
+                                            descriptor[tail + 4])
+    groups = whole_part(columns + across * WIDTH - 1, across * WIDTH)
     me = int64(cuda.threadIdx.x)
-    row = me // WIDE
-    groups = (outputs + WIDE - 1) // WIDE
-    b = int64(cuda.blockIdx.x)
-    while b < groups * parts:
-        group = b // parts
-        part = b - group * parts
-        o = group * WIDE + me - row * WIDE
-        if o < outputs:
-            start = part * DOWN + row
-            results[me] = accumulate(offset(x, first_of(o, descriptor)), start, count, parts * DOWN, descriptor, exponent)
+    row = whole_part(me, across)
+    run = whole_part(row, span)
+    abreast = whole_part(THREADS, across * span)
+    shifts, wide = local_array(T, WIDTH), local_array(W, WIDTH)
+    task = int64(cuda.blockIdx.x)
+    while task < descriptor[5] * groups * parts:
+        group = whole_part(task, parts)
+        part, k = task - group * parts, whole_part(group, groups)
+        column = ((group - k * groups) * across + me - row * across) * WIDTH
+        width = min(columns - column, int64(WIDTH))
+        a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + column)
+        aligned = even != 0 and width == WIDTH and address_of(a) % (WIDTH * SIZE) == 0
+        for i in range(WIDTH):
+            wide[i] = W(IDENTITY)
+            if i < width:
+                shifts[i] = shift_of(offset(a, i), exponent)
+        band = whole_part(part, along)
+        r = band * abreast + run
+        while r < runs and width > 0:
+            add_column_run(wide, offset(a, run_of(r, descriptor)), (part - band * along) * span + row - run * span, along * span, n, step,
+                           shifts, width, aligned)
+            r += whole_part(parts, along) * abreast
+        for i in range(WIDTH):
+            cells[i * THREADS + me] = wide[i]
         half = THREADS // 2
-        while half >= WIDE:
-            cuda.syncthreads()
-            if me < half and o < outputs:
-                results[me] = W(combine(results[me], results[me + half]))
+        while half >= across:
+            barrier()
+            if me < half:
+                for i in range(WIDTH):
+                    cells[i * THREADS + me] = W(combine(cells[i * THREADS + me], cells[i * THREADS + me + half]))
             half //= 2
-        if row == 0 and o < outputs:
-            out[target_of(o, descriptor) + part] = store(OUT(finish(results[me], exponent, divisor)))
-        cuda.syncthreads()
-        b += cuda.gridDim.x
+        if row == 0:
+            to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + column * out_step + part * part_step
+            for i in range(WIDTH):
+                if i < width:
+                    out[to + i * out_step] = store(OUT(finish(cells[i * THREADS + me], exponent, divisor)))
+        barrier()
+        task += cuda.gridDim.x
 
 
 # ---------------------------------------------------------------- planners
-class CudaKernels(_Kernels):
-    """The kernels of one reduction of one dtype: what they mean is the CPU's, how they walk is not."""
+class _Walked:
+    """Kernels of one reduction of one dtype, by how they walk."""
 
-    def __call__(self, stage, function):
-        kernel = self.compiled.get((stage, function))
+    def __call__(self, stage, function, width, lanes=THREADS, narrow=True):
+        key = stage, function, width, lanes, narrow
+        kernel = self.compiled.get(key)
         if kernel is None:
             names, compute, signature = self.meaning(stage)
-            kernel = self.compiled[stage, function] = compile_kernel(function, signature, names, compute)
+            size = itemsize(self.wide if stage == "last" else self.dtype)
+            names.update(WIDTH=width, SIZE=size, WORDS=LOADS * width, CELLS=THREADS * width, LANES=lanes,
+                         fetch=fetch_vector if width > 1 else fetch_one, whole_part=whole_part32 if narrow else whole_part64)
+            kernel = self.compiled[key] = compile_kernel(function, signature, names, compute)
         return kernel
 
-
-cuda_kernels = functools.cache(CudaKernels)
-
-
-def _row(descriptor: Nest, parameters, parts=1):
-    row = descriptor.descriptor(parameters)
-    row[PARTS] = parts
-    return row
+    def vector(self, stage):
+        """How many elements a stage loads at once at most."""
+        stored = self.wide if stage == "last" else self.dtype
+        return 1 if "complex" in stored + self.compute or stored == "bool" else min(vectors_of(itemsize(stored)), self.widest)
 
 
-def _together(descriptor: Nest) -> bool:
-    """Whether blocks have neighbouring outputs: where these are neighbours in memory, and not what is reduced, and more than half
-    as many as a block has."""
-    if not (descriptor.kept and descriptor.reduced):
-        return False
-    extent, _, step = descriptor.kept[-1]
-    return step == 1 and 2 * extent > WIDE and abs(descriptor.reduced[-1][1]) != 1
+class CudaKernels(_Walked, _Kernels):
+    """What they mean is the CPU's."""
+    widest = 16
 
 
-def _blocks(descriptor: Nest):
-    """The kernel for long reductions, how many blocks have all outputs once, and how many threads an output has in one."""
-    if _together(descriptor):
-        return reduce_columns, -(-descriptor.outputs // WIDE), DOWN
-    return reduce_blocks, descriptor.outputs, THREADS
+class CudaMomentKernels(_Walked, MomentKernels):
+    widest = 4
 
 
-def _plan(kernels, stage, descriptor, parameters, device):
-    """One launch: a thread an output, or blocks."""
-    function, work, _ = _blocks(descriptor) if descriptor.reduction > SHORT else (reduce_rows, -(-descriptor.outputs // THREADS), 1)
-    return prepare(kernels(stage, function), _row(descriptor, parameters), work, device)
+cuda_kernels, moment_kernels = functools.cache(CudaKernels), functools.cache(CudaMomentKernels)
+
+
+def power_from(n: int) -> int:
+    """The least power of two that is not below n."""
+    return 1 << (n - 1).bit_length()
+
+
+class Walk:
+    """How a reduction goes through its elements: the kernel's function, constants and words, and the blocks that work.
+
+    Args:
+        descriptor: the nest.
+        vector: how many neighbours may be loaded at once.
+        most: how many blocks an output may have.
+
+    Attributes:
+        columns: whether outputs are neighbours where what is reduced is not.
+        parts: blocks of an output.
+        work: blocks of all.
+    """
+
+    def __init__(self, descriptor: Nest, vector: int, most: int = FILLED):
+        self.nest, self.most, rows = descriptor, most, descriptor.reduction
+        n, step = descriptor.reduced[-1] if descriptor.reduced else (1, 1)
+        columns, _, x_step = descriptor.kept[-1] if descriptor.kept else (1, 0, 0)
+        self.columns = columns > 1 and x_step == 1 and step != 1 and rows > 0
+        if self.columns:
+            self._by_columns(columns, n, rows, min(vector, COLUMN_WIDTH))
+        else:
+            self._by_lines(n, rows, vector if step == 1 and n >= 2 * vector else 1)
+
+    def _by_columns(self, columns, n, rows, width):
+        self.function, self.lanes, self.width = reduce_columns, THREADS, width
+        across = min(power_from(-(-columns // width)), WIDE)
+        while across < THREADS and across * width < columns and THREADS // across * LOADS > rows:
+            across *= 2
+        groups, down = self.nest.outputs // columns * -(-columns // (across * width)), THREADS // across
+        self._share(n, rows, down, groups, 1)
+        steps = [k[2] for k in self.nest.kept[:-1]] + [r[1] for r in self.nest.reduced]
+        self.words += [across, int(all(each % width == 0 for each in steps))]
+
+    def _by_lines(self, n, rows, width):
+        self.function, self.width, outputs = reduce_lines, width, self.nest.outputs
+        few = THREADS // WARP                            # threads of a short line
+        self.lanes = (1 if rows <= 2 * few else few if rows <= 16 * few else
+                      WARP if rows <= 64 * WARP or (outputs >= MANY and rows <= 512 * WARP) else THREADS)
+        self._share(n, rows, self.lanes, -(-outputs * self.lanes // THREADS), width)
+
+    def _share(self, n, rows, lanes, blocks, width):
+        """Runs of n elements among so many threads of a block, and among the blocks of an output."""
+        runs = rows // max(n, 1)
+        span = lanes if runs == 1 else min(lanes, power_from(-(-n // (LOADS * width))))
+        self.parts, along = 1, 1
+        if self.lanes == THREADS:
+            self.parts = max(1, min(self.most, FILLED // max(blocks, 1), rows // (lanes * GRAIN)))
+            if runs < self.parts * (lanes // span):
+                along = max(1, min(self.parts, n // (span * width)))
+                self.parts = along * max(1, min(self.parts // along, -(-runs // (lanes // span))))
+        self.work, self.words = blocks * self.parts, [span, along]
+
+    def prepare(self, kernels, stage, descriptor, parameters, part_step, device):
+        """The launch for a nest that is walked like this, with its own outputs."""
+        row = descriptor.descriptor(parameters)
+        row[PARTS] = self.parts
+        numbers = self.nest.outputs * self.parts, self.nest.reduction, *[k[0] for k in self.nest.kept]
+        narrow = max(numbers) + THREADS * WORDS < 1 << 31
+        row += [part_step, *self.words]
+        return prepare(kernels(stage, self.function, self.width, self.lanes, narrow), row, self.work, device)
 
 
 class TwoStages:
@@ -191,14 +387,30 @@ class TwoStages:
         self.last.call(scratch, out, self.last.descriptor)     # the owner gives the scratch back after this in stream order
 
 
+def plan_stages(kernels, descriptor, parameters, device):
+    """One launch, or one that leaves partial results, outputs or an output's parts side by side, and one that reduces these."""
+    walk = Walk(descriptor, kernels.vector("whole"))
+    parts, outputs = walk.parts, descriptor.outputs
+    if parts < 2:
+        return walk.prepare(kernels, "whole", descriptor, parameters, 0, device)
+    part_step, out_step = (outputs, 1) if walk.columns else (1, parts)
+    dense = [out_step * math.prod(k[0] for k in descriptor.kept[i + 1:]) for i in range(len(descriptor.kept))]
+    partial = Nest([(n, s, x) for (n, _, x), s in zip(descriptor.kept, dense)], descriptor.reduced)
+    first = walk.prepare(kernels, "first", partial, parameters, part_step, device)
+    rest = Nest([(n, out, s) for (n, out, _), s in zip(descriptor.kept, dense)], [(parts, part_step)])
+    last = Walk(rest, kernels.vector("last"), most=1).prepare(kernels, "last", rest, parameters, 0, device)
+    stages = TwoStages(first, last, outputs * parts * kernels.partial, device)
+    return Prepared(stages, first.descriptor, 0, (first, last))
+
+
 def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,
                 correction: float = 1, exponent: float = 2.0, device: int = 0) -> Prepared:
     """Prepare a reduction on a device. The arguments are those of the CPU's `plan_reduce`."""
     if kind == "norm":
         kind = NORMS.get(float(exponent), kind)
     if kind in WRITES:
-        descriptor, kernel = nest(shape, strides, axes, out_strides), moments_kernel(kind, dtype, out_dtype)
-        return prepare(kernel, _row(descriptor, (float(correction), 0.0)), descriptor.outputs, device)
+        count = float(math.prod(shape[a] for a in axes))
+        return plan_stages(moment_kernels(kind, dtype, out_dtype), nest(shape, strides, axes, out_strides), (float(correction), count), device)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
         part = real_type(dtype)                          # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
@@ -206,15 +418,4 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if out_dtype == "bool":
         kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
     parameters = (float(exponent), float(math.prod(shape[a] for a in axes)))
-    descriptor, kernels = nest(shape, strides, axes, out_strides), cuda_kernels(kind, dtype, out_dtype)
-    function, blocks, threads = _blocks(descriptor)
-    parts = min(MAX_BLOCKS // max(blocks, 1), descriptor.reduction // (threads * GRAIN))
-    if parts < 2:
-        return _plan(kernels, "whole", descriptor, parameters, device)
-    dense = [parts * math.prod(k[0] for k in descriptor.kept[i + 1:]) for i in range(len(descriptor.kept))]
-    partial = Nest([(n, s, x) for (n, _, x), s in zip(descriptor.kept, dense)], descriptor.reduced)
-    first = prepare(kernels("first", function), _row(partial, parameters, parts), blocks * parts, device)
-    rest = Nest([(n, out, s) for (n, out, _), s in zip(descriptor.kept, dense)], [(parts, 1)])
-    last = _plan(kernels, "last", rest, parameters, device)
-    stages = TwoStages(first, last, descriptor.outputs * parts * kernels.partial, device)
-    return Prepared(stages, first.descriptor, 0, (first, last))
+    return plan_stages(cuda_kernels(kind, dtype, out_dtype), nest(shape, strides, axes, out_strides), parameters, device)

@@ -9,13 +9,15 @@ from numpy import float32, int32
 
 from ...intrinsics import float_of, fmax
 from ..environment import SMALL, THREADS
-from ..warps import barrier
+from ..warps import WARP as FULL_WARP
+from ..warps import barrier, lane_across
 from .atomics import add_at
 
 T, INT = float32, int32
 LANES = 1
 FEW = THREADS // 2 if SMALL else 16                      # threads of a short line
 LONG = 4 if SMALL else 256                               # elements from which a line has a block
+WARP = THREADS // 2 if SMALL else FULL_WARP              # threads that join numbers without shared memory
 
 
 def lanes_for(n: int, inner: int) -> int:
@@ -28,42 +30,45 @@ def scalar(descriptor, at):
     return T(float_of(INT(descriptor[at])))
 
 
-def highest_of(cells, me, lane):
-    """What the threads of a line have, joined: the largest."""
-    half = LANES // 2
-    while half > 0:
-        barrier()
-        if lane < half:
-            cells[me] = fmax(cells[me], cells[me + half])
-        half //= 2
-    barrier()
-    return cells[me - lane]
-
-
-def total_of(cells, me, lane):
-    """What the threads of a line have, joined: the sum."""
-    half = LANES // 2
-    while half > 0:
-        barrier()
-        if lane < half:
-            cells[me] += cells[me + half]
-        half //= 2
-    barrier()
-    return cells[me - lane]
-
-
 def joined(cells, value, me, lane):
     """The sum of a value over the threads of a line, after which the cells are free again."""
-    cells[me] = value
-    total = total_of(cells, me, lane)
-    barrier()
-    return total
+    mask = min(LANES, WARP) // 2
+    while mask > 0:
+        value = value + lane_across(value, mask)
+        mask //= 2
+    if LANES > WARP:                                     # of each warp one
+        if me % WARP == 0:
+            cells[me // WARP] = value
+        barrier()
+        first = (me - lane) // WARP
+        value = cells[first]
+        for warp in range(1, LANES // WARP):
+            value = value + cells[first + warp]
+        barrier()
+    return value
+
+
+def joined_highest(cells, value, me, lane):
+    """The same of the largest."""
+    mask = min(LANES, WARP) // 2
+    while mask > 0:
+        value = fmax(value, lane_across(value, mask))
+        mask //= 2
+    if LANES > WARP:
+        if me % WARP == 0:
+            cells[me // WARP] = value
+        barrier()
+        first = (me - lane) // WARP
+        value = cells[first]
+        for warp in range(1, LANES // WARP):
+            value = fmax(value, cells[first + warp])
+        barrier()
+    return value
 
 
 def add_total_at(target, cells, value, me):
     """Add the sum of a value over the threads of a block, which is the line, to a word of memory."""
-    cells[me] = value
-    total = total_of(cells, me, me)
+    total = joined(cells, value, me, me)
     if me == 0:
         add_at(target, total)
 

@@ -19,8 +19,7 @@ from ...threads import NOTHING
 from ...vectormath import exp, log
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import THREADS
-from ..shared.lines import begin_of, highest_of, lanes_for, total_of
-from ..warps import barrier
+from ..shared.lines import begin_of, joined, joined_highest, lanes_for
 
 T = float32
 load = store = same
@@ -41,17 +40,12 @@ def shift_and_total(x, cells, present, n, step, me, lane):
     if present:
         for r in range(lane, n, LANES):
             highest = fmax(highest, load(x[r * step]))
-    cells[me] = highest
-    shift = shift_of(highest_of(cells, me, lane))
-    barrier()
+    shift = shift_of(joined_highest(cells, highest, me, lane))
     total = T(0)
     if present:
         for r in range(lane, n, LANES):
             total += exp(load(x[r * step]) - shift)
-    cells[me] = total
-    total = total_of(cells, me, lane)
-    barrier()
-    return shift, total
+    return shift, joined(cells, total, me, lane)
 
 
 def softmax_lines(x, out, descriptor):
@@ -101,12 +95,10 @@ def softmax_grad_lines(grad, out, grad_x, descriptor):
         if line < lines:
             for r in range(lane, n, LANES):
                 total += term(load(g[r * inner]), load(y[r * inner]))
-        cells[me] = total
-        total = total_of(cells, me, lane)
+        total = joined(cells, total, me, lane)
         if line < lines:
             for r in range(lane, n, LANES):
                 gx[r * inner] = store(slope(load(g[r * inner]), load(y[r * inner]), total))
-        barrier()
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
