@@ -74,11 +74,11 @@ def starts_of(position, index, more, descriptor):
 def take_elements(x, index, more, out, status, descriptor):
     """A vector of a run where runs consist of them, else an element."""
     words, positions = extra_words(descriptor), descriptor[1]
-    e = N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x)
+    e = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     position = quotient(e, words[1])
     if position >= positions:
         return
-    j = int64(N(N(e) - N(position * N(descriptor[4] // WIDTH)))) * WIDTH
+    j = int64(N(e - N(position * N(descriptor[4] // WIDTH)))) * WIDTH
     start, other, good = starts_of(position, index, more, descriptor)
     source, target = offset(x, start + j * descriptor[5]), offset(out, other + j * descriptor[6])
     if not good:
@@ -93,7 +93,7 @@ def take_elements(x, index, more, out, status, descriptor):
 
 
 def check_positions(x, index, more, values, status, descriptor):
-    position = N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x)
+    position = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     if position < descriptor[1]:
         _, _, good = starts_of(position, index, more, descriptor)
         if not good:
@@ -115,10 +115,10 @@ put_at = overwrite_at
 
 def put_elements(x, index, more, values, status, descriptor):
     words, positions = extra_words(descriptor), descriptor[1]
-    e = N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x)
+    e = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     position = quotient(e, words[1])
     if position < positions and status[0] == 0:
-        j = int64(N(N(e) - N(position * N(descriptor[4]))))
+        j = int64(N(e - N(position * N(descriptor[4]))))
         start, other, _ = starts_of(position, index, more, descriptor)
         put_at(offset(x, start + j * descriptor[5]), values[other + j * descriptor[6]])
 

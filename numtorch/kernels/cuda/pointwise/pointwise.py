@@ -18,8 +18,6 @@ from __future__ import annotations
 import functools
 import math
 
-import numpy as np
-
 from ...binding import ScalarBody
 from ...conversions import CONVERSION_NAMES, load_source, store_source
 from ...elementtypes import itemsize, numpy_type
@@ -134,7 +132,7 @@ def pointwise_kernel(body, inputs, outputs, pattern, compute, written=-1, result
         width = 1 if strided else _width(dtypes, pattern, False, None, None)
     scope = dict(SCOPE, fn=body)
     if strided or rows:
-        scope.update(numbers(narrow), P=np.int32 if narrow else np.int64)
+        scope.update(numbers(narrow))
     for k, name in enumerate(compute):
         scope[f"C{k}"] = numpy_type(name)
     source = _source(inputs, outputs, pattern, written, compute, results, part, rows, width)

@@ -1,4 +1,4 @@
-"""Pooling on a GPU: a thread for each window, and for the gradients a thread for each element that is written.
+"""Pooling on a GPU: a thread for a few windows, and for the gradients a thread for each element that is written.
 
 Descriptors are the host's (kernels/cpu/pool/window.py). The gradient of a maximum is sent to its place by atomics, since windows
 may share it; that of a mean is gathered from the windows that cover an element.
@@ -7,68 +7,109 @@ from __future__ import annotations
 
 from math import isnan
 
-from numpy import float32, inf, int64
+from numpy import float32, inf, int32, int64, uint32
 
 from ...cpu.pool import window as host
 from ...cpu.pool.window import NOWHERE, plus, span_covered
 from ...elementtypes import same
-from ...families.windows import end_inside, first_inside
-from ...intrinsics import offset
+from ...intrinsics import local_array, offset, select
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
 from ..shared.atomics import add_at, way_to_add
+from ..shared.coordinates import quotient31 as quotient
 
-T = float32
+T, N, P = float32, uint32, int32
 load = store = same
 combine, START, MEAN = plus, float32(0), True            # as on the host: what windows are reduced by
 
 
+DIVISORS = 15                                            # where those of a line and of a plane of the result stand
+WINDOWS = 4                                              # of a thread, an element of each of which is under way at once
+
+
+def number_of_windows(descriptor):
+    return N(N(descriptor[0]) * N(N(descriptor[3]) * N(descriptor[4])))
+
+
+def windows_of(first, n, starts, tops, lefts, descriptor):
+    """Of a thread's windows, where their planes start, and the row and the column at which they begin."""
+    rows, columns = N(descriptor[3]), N(descriptor[4])
+    for u in range(WINDOWS):
+        o = min(N(first + N(u * THREADS)), N(n - N(1)))
+        line = quotient(o, descriptor[DIVISORS])
+        plane = quotient(line, descriptor[DIVISORS + 1])
+        starts[u] = int64(plane) * (descriptor[1] * descriptor[2])
+        tops[u] = P(P(N(line - N(plane * rows))) * P(descriptor[7]) - P(descriptor[9]))
+        lefts[u] = P(P(N(o - N(line * columns))) * P(descriptor[8]) - P(descriptor[10]))
+
+
+def element_of(image, row, column, height, width):
+    """An element of a plane, whether it is one, and its place; the first stands for one in the padding."""
+    inside = row >= 0 and row < height and column >= 0 and column < width
+    place = select(inside, P(row * width + column), P(0))
+    return load(image[place]), inside, place
+
+
 def max_pool_windows(x, out, indices, descriptor):
-    height, width, rows, columns = descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    dilation_h, dilation_w = descriptor[11], descriptor[12]
-    o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while o < descriptor[0] * rows * columns:
-        line = o // columns
-        plane = line // rows
-        top, left = (line - plane * rows) * stride_h - descriptor[9], (o - line * columns) * stride_w - descriptor[10]
-        image = offset(x, plane * height * width)
-        best, at = T(-inf), NOWHERE
-        for tap_h in range(first_inside(top, dilation_h), end_inside(top, dilation_h, height, kernel_h)):
-            for tap_w in range(first_inside(left, dilation_w), end_inside(left, dilation_w, width, kernel_w)):
-                place = (top + tap_h * dilation_h) * width + left + tap_w * dilation_w
-                value = load(image[place])
-                if value > best or at < 0 or isnan(value):       # the last NaN is reported, as in PyTorch
-                    best, at = value, place
-        out[o] = store(best)
-        indices[o] = at
-        o += int64(cuda.gridDim.x) * THREADS
+    starts, tops, lefts = local_array(int64, WINDOWS), local_array(P, WINDOWS), local_array(P, WINDOWS)
+    best, at = local_array(T, WINDOWS), local_array(P, WINDOWS)
+    height, width = P(descriptor[1]), P(descriptor[2])
+    n = number_of_windows(descriptor)
+    first = N(N(N(cuda.blockIdx.x) * N(WINDOWS * THREADS)) + N(cuda.threadIdx.x))
+    if first >= n:
+        return
+    windows_of(first, n, starts, tops, lefts, descriptor)
+    for u in range(WINDOWS):
+        best[u], at[u] = T(-inf), P(NOWHERE)
+    for tap_h in range(descriptor[5]):
+        for tap_w in range(descriptor[6]):
+            down, across = P(tap_h * descriptor[11]), P(tap_w * descriptor[12])
+            for u in range(WINDOWS):
+                value, inside, place = element_of(offset(x, starts[u]), P(tops[u] + down), P(lefts[u] + across), height, width)
+                wins = inside and (value > best[u] or at[u] < 0 or isnan(value))     # the last NaN is reported, as in PyTorch
+                best[u], at[u] = select(wins, value, best[u]), select(wins, place, at[u])
+    for u in range(WINDOWS):
+        o = N(first + N(u * THREADS))
+        if o < n:
+            out[o] = store(best[u])
+            indices[o] = int64(at[u])
 
 
 def reduced_windows(x, out, descriptor):
-    height, width, rows, columns = descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    dilation_h, dilation_w, include_padding, override = descriptor[11], descriptor[12], descriptor[13], descriptor[14]
-    o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while o < descriptor[0] * rows * columns:
-        line = o // columns
-        plane = line // rows
-        row, column = line - plane * rows, o - line * columns
-        top, left = row * stride_h - descriptor[9], column * stride_w - descriptor[10]
-        image = offset(x, plane * height * width)
-        total = START
-        for tap_h in range(first_inside(top, dilation_h), end_inside(top, dilation_h, height, kernel_h)):
-            for tap_w in range(first_inside(left, dilation_w), end_inside(left, dilation_w, width, kernel_w)):
-                total = combine(total, load(image[(top + tap_h * dilation_h) * width + left + tap_w * dilation_w]))
-        if MEAN:
-            covered = override
-            if override == 0:
-                covered = (span_covered(row, kernel_h, stride_h, descriptor[9], height, include_padding)
-                           * span_covered(column, kernel_w, stride_w, descriptor[10], width, include_padding))
-            total /= T(covered)
-        out[o] = store(total)
-        o += int64(cuda.gridDim.x) * THREADS
+    starts, tops, lefts = local_array(int64, WINDOWS), local_array(P, WINDOWS), local_array(P, WINDOWS)
+    totals = local_array(T, WINDOWS)
+    height, width = P(descriptor[1]), P(descriptor[2])
+    n = number_of_windows(descriptor)
+    first = N(N(N(cuda.blockIdx.x) * N(WINDOWS * THREADS)) + N(cuda.threadIdx.x))
+    if first >= n:
+        return
+    windows_of(first, n, starts, tops, lefts, descriptor)
+    for u in range(WINDOWS):
+        totals[u] = START
+    for tap_h in range(descriptor[5]):
+        for tap_w in range(descriptor[6]):
+            down, across = P(tap_h * descriptor[11]), P(tap_w * descriptor[12])
+            for u in range(WINDOWS):
+                value, inside, _ = element_of(offset(x, starts[u]), P(tops[u] + down), P(lefts[u] + across), height, width)
+                totals[u] = combine(totals[u], select(inside, value, START))
+    for u in range(WINDOWS):
+        o = N(first + N(u * THREADS))
+        if o < n:
+            total = totals[u]
+            if MEAN:
+                covered = descriptor[14]
+                if covered == 0:
+                    covered = (extent_covered(tops[u], descriptor[5], descriptor[9], descriptor[1], descriptor[13])
+                               * extent_covered(lefts[u], descriptor[6], descriptor[10], descriptor[2], descriptor[13]))
+                total /= T(covered)
+            out[o] = store(total)
+
+
+def extent_covered(start, kernel, padding, size, include_padding):
+    """How many places a window that begins at `start` covers along one axis, of the padded input or of the input."""
+    end = min(start + kernel, size + padding)
+    return end - start if include_padding != 0 else min(end, size) - max(int64(start), int64(0))
 
 
 def clear_planes(grad_out, indices, grad_x, descriptor):
@@ -113,14 +154,17 @@ def avg_pool_grad_elements(grad_out, grad_x, descriptor):
 
 
 # ---------------------------------------------------------------- planners
-def _windows(row):
-    return row[0] * row[3] * row[4]
+def _windows(function):
+    """The form of a kernel whose threads have WINDOWS each."""
+    return Form(function, lambda row: -(-row[0] * row[3] * row[4] // WINDOWS), more=lambda row, bound: [0] * (DIVISORS - len(row)),
+                divisors=lambda row: (row[4], row[3]), largest=lambda row: row[0] * max(row[1] * row[2], row[3] * row[4]))
 
 
-plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool: Form(max_pool_windows, _windows)})
-plan_max_pool2d_values = in_parallel(host.plan_max_pool2d_values, {host.reduce_windows: Form(reduced_windows, _windows)})
+plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool: _windows(max_pool_windows)})
+_reduced = {host.reduce_windows: _windows(reduced_windows)}
+plan_max_pool2d_values = in_parallel(host.plan_max_pool2d_values, _reduced)
 plan_max_pool_grad = in_parallel(host.plan_max_pool_grad, {host.max_pool_grad: Form(
     max_pool_grad_windows, lambda row: row[0] * row[2], way_to_add, first=Form(clear_planes, lambda row: row[0] * row[1]))})
-plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, {host.reduce_windows: Form(reduced_windows, _windows)})
+plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, _reduced)
 plan_avg_pool2d_grad = in_parallel(host.plan_avg_pool2d_grad, {host.avg_pool_grad: Form(
     avg_pool_grad_elements, lambda row: row[0] * row[1] * row[2])})

@@ -1,12 +1,13 @@
 """A number taken apart into coordinates cheaply: a division of 31 bits is a multiplication and a shift.
 
 Hardware divides integers by some twenty instructions, of 64 bits by a hundred, for each element and dimension. So a planner puts a
-word beside each extent, `divisor(extent, narrow)`, and kernels name two things that it binds (`numbers`): `quotient(n, word)`, and
-`N`, the type of the numbers. Where something is beyond 31 bits, `quotient` divides and the word is the extent.
+word beside each extent, `divisor(extent, narrow)`, and kernels name two things that it binds (`numbers`): `quotient(n, word)`, `N`, the
+type of the numbers, and `P`, that of places, which may be negative. Numba makes 64 bits of any sum or product of these, and LLVM 32
+again where they are converted back. Where something is beyond 31 bits, `quotient` divides and the word is the extent.
 """
 from __future__ import annotations
 
-from numpy import int64, uint32, uint64
+from numpy import int32, int64, uint32, uint64
 
 from ...intrinsics import divide
 from ..environment import SMALL
@@ -35,4 +36,4 @@ def quotient63(n, word):
 
 def numbers(narrow: bool) -> dict:
     """What kernels bind for numbers of 31 bits, or for larger ones."""
-    return dict(quotient=quotient31, N=uint32) if narrow else dict(quotient=quotient63, N=int64)
+    return dict(quotient=quotient31, N=uint32, P=int32) if narrow else dict(quotient=quotient63, N=int64, P=int64)
