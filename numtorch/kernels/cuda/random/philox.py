@@ -10,9 +10,11 @@ from numpy import float32, int32, int64, uint32, uint64
 from ...cpu.random import philox as host
 from ...cpu.random.philox import PHILOX_LANES, TWO_PI, block, high_product
 from ...elementtypes import same
-from ...intrinsics import ceil
+from ...intrinsics import bits_of, ceil, fma
 from ...pointers import element_type
-from ...vectormath import cos, log, sin, sqrt
+from ...vectormath import log, sqrt
+from ...vectormath.elementary import ROUND_MAGIC
+from ...vectormath.trigonometric import ONE_OVER_PI, sin_beside
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
@@ -21,7 +23,7 @@ from ..shared.elements import launch, typed
 from ..shared.lines import scalar
 from . import choice
 
-T, INT = float32, int32
+T, INT, N = float32, int32, uint32
 P = float32                                              # of probabilities
 load = store = same
 
@@ -54,19 +56,30 @@ def uniform64(a, b, c, d, descriptor):
     return low + fraction64(a, c) * width, low + fraction64(b, d) * width
 
 
+def sine(angle):
+    """Of an angle below a turn, which polynomials reach: as `sin`, without a branch for others."""
+    shifted = fma(angle, ONE_OVER_PI, ROUND_MAGIC)
+    return sin_beside(shifted - ROUND_MAGIC, angle, bits_of(shifted))
+
+
+def cosine(angle):
+    shifted = fma(angle, ONE_OVER_PI, T(-0.5)) + ROUND_MAGIC
+    return sin_beside(T(-0.5) - (shifted - ROUND_MAGIC), -angle, bits_of(shifted))
+
+
 def normal32(a, b, c, d, descriptor):
     """Box and Muller (1958): a word for the radius, one for the angle."""
     mean, deviation = scalar(descriptor, 2), scalar(descriptor, 3)
     first, second = deviation * sqrt(T(-2) * log(positive32(a))), deviation * sqrt(T(-2) * log(positive32(b)))
     angle = T(uint32(c)) * T(TWO_PI * 2.3283064365386963e-10)
     other = T(uint32(d)) * T(TWO_PI * 2.3283064365386963e-10)
-    return mean + first * cos(angle), mean + second * cos(other), mean + first * sin(angle), mean + second * sin(other)
+    return mean + first * cosine(angle), mean + second * cosine(other), mean + first * sine(angle), mean + second * sine(other)
 
 
 def normal64(a, b, c, d, descriptor):
     mean, deviation = scalar(descriptor, 2), scalar(descriptor, 3)
     radius, angle = deviation * sqrt(T(-2) * log(T(1) - fraction64(a, c))), T(TWO_PI) * fraction64(b, d)
-    return mean + radius * cos(angle), mean + radius * sin(angle)
+    return mean + radius * cosine(angle), mean + radius * sine(angle)
 
 
 def exponential32(a, b, c, d, descriptor):
@@ -95,17 +108,18 @@ counter_values, WIDTH, BELOW = uniform32, 128, False
 def fill_counters(out, state, descriptor):
     """BELOW: the result must stay below descriptor[3] even after it is rounded to the element's type."""
     n = descriptor[0]
-    number = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while number < (n + WIDTH - 1) // WIDTH * PHILOX_LANES:
-        a, b, c, d = block(state[0], uint64(state[1] + number), 0)
-        i = number // PHILOX_LANES * WIDTH + number % PHILOX_LANES
-        for value in counter_values(a, b, c, d, descriptor):
-            if i < n:
-                out[i] = store(T(value))
-                if BELOW and load(out[i]) >= scalar(descriptor, 3):
-                    out[i] = store(scalar(descriptor, 2))
-            i += PHILOX_LANES
-        number += int64(cuda.gridDim.x) * THREADS
+    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    i = int64(number) // PHILOX_LANES * WIDTH + int64(number) % PHILOX_LANES
+    if i >= n:
+        return
+    a, b, c, d = block(state[0], uint64(state[1] + int64(number)), 0)
+    for value in counter_values(a, b, c, d, descriptor):
+        word = store(T(value))
+        if BELOW and load(word) >= scalar(descriptor, 3):
+            word = store(scalar(descriptor, 2))
+        if i < n:
+            out[i] = word
+        i += PHILOX_LANES
 
 
 def bernoulli_counters(probabilities, out, state, descriptor):
@@ -142,7 +156,7 @@ def _chosen(row, bound):
 
 
 def _filled(planner, scalars=()):
-    form = Form(fill_counters, lambda row: counters_of(row[0], 64), _chosen, scalars)
+    form = Form(fill_counters, lambda row: counters_of(row[0], 64), _chosen, scalars, divisors=lambda row: ())
     return in_parallel(planner, {host.fill: form}, read={1: STATE})
 
 

@@ -1,9 +1,9 @@
 """A number taken apart into coordinates cheaply: a division of 31 bits is a multiplication and a shift.
 
 Hardware divides integers by some twenty instructions, of 64 bits by a hundred, for each element and dimension. So a planner puts a
-word beside each extent, `divisor(extent, narrow)`, and kernels name two things that it binds (`numbers`): `quotient(n, word)`, `N`, the
-type of the numbers, and `P`, that of places, which may be negative. Numba makes 64 bits of any sum or product of these, and LLVM 32
-again where they are converted back. Where something is beyond 31 bits, `quotient` divides and the word is the extent.
+word beside each extent, `divisor(extent, narrow)`, and binds three names of kernels (`numbers`): `quotient(n, word)`, `N`, which
+is the type of numbers, and `P`, that of places, which may be negative. Numba makes 64 bits of any sum or product of these, and LLVM
+32 again where they are converted back. Where something is beyond 31 bits, `quotient` divides and the word is the extent.
 """
 from __future__ import annotations
 
