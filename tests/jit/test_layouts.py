@@ -88,7 +88,7 @@ def network():
 @pytest.mark.parametrize("which", [0, 1])
 def test_the_faster_of_both_is_taken(monkeypatch, which):
     for module in (improving, inference):
-        monkeypatch.setattr(module, "fastest", lambda runs: [run() for run in runs] and which)
+        monkeypatch.setattr(module, "fastest", lambda runs, devices: [run() for run in runs] and which)
     net, x = network(), arguments()[0]
     fast = torch.jit.optimize_for_inference(torch.jit.trace(net, x))
     assert fast.passes.get("channels last", 0) == 2 * which
@@ -110,7 +110,7 @@ def test_the_faster_of_both_is_taken(monkeypatch, which):
 
 def test_a_training_step(monkeypatch):
     """Backward's convolutions are in the chain, and gradients lie as parameters do."""
-    monkeypatch.setattr(improving, "fastest", lambda runs: [run() for run in runs] and len(runs) - 1)
+    monkeypatch.setattr(improving, "fastest", lambda runs, devices: [run() for run in runs] and len(runs) - 1)
     nets = [nn.Sequential(nn.Conv2d(16, 16, 1), nn.Tanh(), nn.Conv2d(16, 16, 1), nn.Sigmoid()) for _ in range(2)]
     nets[1].load_state_dict(nets[0].state_dict())
 
@@ -142,4 +142,4 @@ def test_the_fastest_by_the_clock(monkeypatch):
         def run():
             now[0] += seconds
         return run
-    assert timing.fastest([takes(3.0), takes(1.0), takes(2.0)]) == 1 and timing.fastest([takes(1.0)]) == 0
+    assert timing.fastest([takes(3.0), takes(1.0), takes(2.0)], ()) == 1 and timing.fastest([takes(1.0)], ()) == 0

@@ -22,7 +22,7 @@ F = nn.functional
 @pytest.fixture(autouse=True)
 def faster(monkeypatch):
     """Programs are used, whatever the clock says."""
-    monkeypatch.setattr(recorded, "is_faster", lambda one, other, restore: True)
+    monkeypatch.setattr(recorded, "is_faster", lambda one, other, restore, devices: True)
 
 
 def recording_of(compiled):
@@ -470,7 +470,7 @@ def test_programs_are_used_where_they_are_faster(monkeypatch):
     for wins in (False, True):
         timed = []
 
-        def contest(one, other, restore, timed=timed, wins=wins):
+        def contest(one, other, restore, devices, timed=timed, wins=wins):
             for call in (one, other):
                 call()
                 restore()
@@ -500,8 +500,8 @@ def test_programs_are_used_where_they_are_faster(monkeypatch):
 def test_the_faster_call_is_found():
     restored = []
     slow, fast = (lambda: time.sleep(0.01)), (lambda: None)
-    assert recorded_is_faster(fast, slow, lambda: restored.append(1))
-    assert not recorded_is_faster(slow, fast, lambda: restored.append(1))
+    assert recorded_is_faster(fast, slow, lambda: restored.append(1), ())
+    assert not recorded_is_faster(slow, fast, lambda: restored.append(1), ())
     assert len(restored) > 8
 
 

@@ -3,13 +3,13 @@ these lives is written down, and `pack` gives each that is dead at the end its p
 from __future__ import annotations
 
 import bisect
-import ctypes
 from sys import getrefcount
 from typing import Any
 
 from ...devices import cpu
 from ...finalisers import LAST
 from ...storage import ALIGNMENT, Storage, _allocation, _new_block, _unversioned, mode
+from .contents import put_bytes
 
 _EVER = 1 << 60
 
@@ -63,7 +63,7 @@ class Memory:
         on_device: what watches launches on devices (ondevice.py), whose memory is followed; None where there is no such watch.
 
     Attributes:
-        blocks: (address, bytes, owner) of each.
+        blocks: (address, bytes, owner, device) of each.
         lives: of all storages, by the addresses of their blocks, in order.
         items: what is written down of the call; its length is the time.
         captured: bytes of all blocks before they were packed.
@@ -85,7 +85,7 @@ class Memory:
     @property
     def nbytes(self) -> int:
         """Bytes of all blocks."""
-        return sum(size for _, size, _ in self.blocks)
+        return sum(size for _, size, _, _ in self.blocks)
 
     def take(self, like) -> Storage:
         """A storage of as many bytes as another.
@@ -110,7 +110,7 @@ class Memory:
             else:
                 owner, address = like.owner, like.address
                 self.on_device.held.pop(address, None)
-            self.blocks.append((address, size, owner))
+            self.blocks.append((address, size, owner, device))
         storage = (InferenceStorage if mode.inference else CapturedStorage)(address, like.nbytes, owner, device)
         storage.home, storage.size, storage.life = self, room, Life(address, size, len(self.items), device)
         self.lives.setdefault(address, []).append(storage.life)
@@ -129,7 +129,7 @@ class Memory:
                                        [life.dead - 1 for life in moving])
             if size:
                 owner, start = _new_block(size) if device is cpu else _block_on(device, size)
-                self.blocks.append((start, size, owner))
+                self.blocks.append((start, size, owner, device))
                 for life, offset in zip(moving, offsets):
                     life.moved = start + offset
 
@@ -156,8 +156,8 @@ class Memory:
 
     def poison(self) -> None:
         """Fill all blocks with NaN."""
-        for address, size, _ in self.blocks:
-            ctypes.memset(address, 255, size)
+        for address, size, _, device in self.blocks:
+            put_bytes(address, b"\xff" * size, device)
 
     def close(self) -> None:
         """Give out nothing any more, and take nothing back."""

@@ -152,7 +152,7 @@ class DeviceProgram:
         if self.stream is not None:
             machine.wait(stream, machine.record(self.stream, False, False))
         self.stream = stream
-        for owner in [*[owner for _, _, owner in self.blocks], *self.keep]:
+        for owner in [*[owner for _, _, owner, _ in self.blocks], *self.keep]:
             while hasattr(owner, "owner"):
                 owner = owner.owner
             if hasattr(owner, "use_on"):

@@ -94,7 +94,7 @@ class Replay:
                 self.results.append(("object", tensor, 0, None, None))
                 continue
             if tensor.node is not None and tensor.node not in walked:
-                raise NotCaptured(f"{HAS_GRAPH}, on a device" if self.on_device else HAS_GRAPH)
+                raise NotCaptured(HAS_GRAPH)
             if not isinstance(tensor.memory, CapturedStorage) or id(tensor.memory) not in watch.memory.alive:
                 raise NotCaptured("it returns a view of an argument or of a tensor that is there already")
             if tensor.memory not in self.exported:

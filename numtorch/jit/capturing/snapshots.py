@@ -1,13 +1,14 @@
 """What a call may change, kept and put back: memory, versions, gradients, random streams, what optimisers have prepared."""
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 
+from ...devices import cpu
 from ...dtypes import float32, float64
 from ...exchange.arrays import raw_array
+from ...ops.memory.copies import to_device
 from ...ops.memory.detach import detach
+from .contents import bytes_of, put_bytes
 
 ROUNDING = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}      # of a tensor's largest element
 NUDGES = 8.0
@@ -25,7 +26,8 @@ class Snapshot:
     def __init__(self, storages, tensors, leaves, optimizers, generators) -> None:
         self.gradients = [(leaf, leaf.grad) for leaf in leaves]
         memory = [*storages, *[t.memory for t in tensors], *[grad.memory for _, grad in self.gradients if grad is not None]]
-        self.memory = [(s, ctypes.string_at(s.address, s.nbytes), s.version, s.writer) for s in {id(s): s for s in memory}.values()]
+        self.memory = [(s, bytes_of(s.address, s.nbytes, s.device), s.version, s.writer)
+                       for s in {id(s): s for s in memory}.values()]
         self.streams = [(g, g._seed, g._offset) for g in generators]
         self.prepared = [(o, list(o._prepared)) for o in optimizers]
 
@@ -36,7 +38,7 @@ class Snapshot:
     def restore(self) -> None:
         """Put everything back."""
         for storage, content, version, writer in self.memory:
-            ctypes.memmove(storage.address, content, len(content))
+            put_bytes(storage.address, content, storage.device)
             storage.version, storage.writer = version, writer
         for leaf, grad in self.gradients:
             leaf.grad = grad
@@ -50,7 +52,7 @@ def content(tensor):
     """A tensor's elements for `alike`: None where there is no tensor."""
     if tensor is None:
         return None
-    kind, tensor = tensor.layout.dtype, detach(tensor)
+    kind, tensor = tensor.layout.dtype, to_device(detach(tensor), cpu)
     if kind.is_complex or kind.category < 2:
         return None, tensor.contiguous().numpy().copy()
     return ROUNDING[kind.name], tensor.to(float64).contiguous().numpy().copy()
@@ -64,9 +66,12 @@ def nudge(tensors) -> None:
     """
     rng = np.random.default_rng(0)
     for tensor in {(t.address, t.layout): t for t in tensors if t.layout.dtype in (float32, float64) and t.layout.numel}.values():
-        words = raw_array(tensor)
+        here = to_device(detach(tensor), cpu)            # the tensor itself where that is on the host
+        words = raw_array(here)
         change = 4 * np.finfo(words.dtype).eps * rng.standard_normal(words.shape)
         words += np.where(np.isfinite(words), words, 0) * change.astype(words.dtype)         # a mask's infinities stay
+        if here.layout is not tensor.layout:
+            detach(tensor).copy_(here)
 
 
 def alike(one, other, nudged) -> bool:

@@ -164,7 +164,7 @@ class Compiled:
         if breaks and breaks[0].what == HAS_GRAPH:
             kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"])
         elif replay is not None and all(tensor.node is None for tensor in tensors):
-            if self._options["passes"] and not replay.gives_back and not replay.on_device:
+            if self._options["passes"] and not replay.gives_back:
                 replay.better = Improvement(replay, functools.partial(_reached, function, kind.codes), function, replay.reuse,
                                             self._options["memory_budget"])
             kind.captures, kind.attempts = kind.captures + 1, 0

@@ -17,11 +17,11 @@ there are other threads, which could see them meanwhile; those of progress bars,
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 from ...autograd.graph import Leaf
 from ...autograd.modes import no_grad
+from ...devices import cpu
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import empty
@@ -38,7 +38,7 @@ from ..passes import choices
 from ..tracing.freezing import tracing
 from ..tracing.tracing import Trace
 from .executor import Executor
-from .timing import fastest
+from .timing import fastest, timed
 
 PATIENCE = 16                                            # replays before the call is traced
 TURNS = 12                                               # calls that two programs take turns in, after verification
@@ -73,6 +73,7 @@ class Improvement:
         self.memory_budget = memory_budget
         self.stage: Any = self._wait
         self.calls, self.passes, self.reason = 0, {}, None
+        self.devices: set = set()
 
     def run(self, tensors, args, kwargs):
         """The result of a call on tensors that fit, as `Replay.run` gives it."""
@@ -106,6 +107,7 @@ class Improvement:
                         {step.generator: None for step in self.replay.steps if type(step) is Draw})
 
     def _trace(self, tensors, args, kwargs, reach):
+        self.devices = {tensor.layout.device for tensor in (*tensors, *[t for _, t in reach.tensors.values()])}
         before = self._snapshot(tensors, reach)
         try:
             graph, optimizers, dropped = traced_call(self.function, args, kwargs, reach, [u.optimizer for u in self.replay.updates],
@@ -135,7 +137,7 @@ class Improvement:
         try:
             for run in runs:
                 run()
-            self.graph, self.passes, self.executor = made[fastest(runs)]
+            self.graph, self.passes, self.executor = made[fastest(runs, self.devices)]
         except Exception as error:
             self.failure = error
         finally:
@@ -153,7 +155,8 @@ class Improvement:
         reach = self.begin(args, kwargs, tensors)
         if reach.tensors and onlookers():                # whose writes would be put back
             return self.replay.run(tensors)
-        before, watch = self._snapshot(tensors, reach), Watch()
+        elsewhere = self.devices != {cpu}
+        before, watch = self._snapshot(tensors, reach), Watch(devices=elsewhere)
         leaves = [leaf for leaf, _ in before.gradients]
         held = [*tensors, *[t for _, t in reach.tensors.values()]]
         candidate: Any = None
@@ -167,7 +170,7 @@ class Improvement:
                 if attempt:
                     watch.memory.close()
                     before.restore()
-                    watch = Watch()
+                    watch = Watch(devices=elsewhere)
                 beginning = Before(tensors, reach)
                 result = watch.run(lambda: self.executor.run(*tensors), (), {})
                 if not watch.breaks:
@@ -209,9 +212,8 @@ class Improvement:
         program = (self.replay, self.candidate)[which]
         if which and not program.fits(tensors):
             program, which = self.replay, 0
-        start = time.perf_counter()
-        result = program.run(tensors)
-        self.times[which].append(time.perf_counter() - start)
+        result, seconds = timed(lambda: program.run(tensors), self.devices)
+        self.times[which].append(seconds)
         if self.calls >= TURNS and all(self.times):
             smaller = self.memory_budget < 1 and self.candidate.memory.nbytes < self.replay.memory.nbytes
             if smaller or min(self.times[1]) < min(self.times[0]):

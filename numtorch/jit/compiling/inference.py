@@ -94,7 +94,8 @@ def _made(mod, fusing, folding):
             chosen, module.passes = optimized(graph, frozen if folding else None, fusing)
             return chosen
         made = choices(graph, frozen)
-        chosen, module.passes = made[fastest([functools.partial(_run, each) for each, _ in made])]
+        devices = {tensor.layout.device for tensor in frozen.values()}
+        chosen, module.passes = made[fastest([functools.partial(_run, each) for each, _ in made], devices)]
         return chosen
 
     def again(args) -> Graph:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,9 @@ from ...autograd.api import partial_gradients
 from ...autograd.graph import GraphNode, Leaf, Node, attach_outputs, freed_error, restore
 from ...autograd.graph import Recorded as Once
 from ...autograd.modes import no_grad
+from ...devices import cpu
 from ...exchange.arrays import raw_array
+from ...layout import Layout
 from ...ops.core.generator import Generator, default_generator
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
@@ -43,6 +44,7 @@ from .executor import Executor
 from .improving import compiling, onlookers, warm_up
 from .joint import divide, joint_graph, sharing
 from .repeating import Repetition, apart
+from .timing import timed
 
 PROGRAMS = 4                                             # of each kind of calls, for what else is reached
 ATTEMPTS = 4                                             # in a row that may fail
@@ -60,6 +62,7 @@ class Half:
     def __init__(self, graph: Graph, passed: int = 0) -> None:
         self.graph, self.passed, self.executor = graph, passed, Executor(graph, {}, [])
         self.replay: Any = None
+        self.elsewhere = any(value.layout.device is not cpu for value in graph.values())
         self.takes = [value.layout for value in graph.inputs]
         self.layouts: list = []
 
@@ -74,7 +77,7 @@ class Half:
             NotCaptured: it cannot be replayed.
         """
         self.execute(tensors)                            # so that all is planned
-        watch, before = Watch(), Before(tensors, reach)
+        watch, before = Watch(devices=self.elsewhere), Before(tensors, reach)
         result = watch.run(lambda: self.execute(tensors), (), {})
         try:
             if watch.breaks:
@@ -378,7 +381,9 @@ class Recording:
         begin = []
         for layout in program.backward.takes[-sum(program.kinds):]:
             begin.append(empty(layout))
-            raw_array(begin[-1])[...] = rng.standard_normal(layout.shape)
+            here = empty(Layout.of(layout.dtype, layout.shape, layout.strides, cpu))
+            raw_array(here)[...] = rng.standard_normal(layout.shape)
+            begin[-1].copy_(here)
         leaves = [*[tensors[i] for i in program.arguments], *program.reached]
 
         streams: list = []                               # where random streams are behind each call
@@ -435,24 +440,24 @@ class Recording:
             def replayed(*args, **kwargs):
                 returned = program.call(tensors)
                 return self.function(*args, **kwargs) if returned is None else returned[0]
-            if not is_faster(lambda: made_by(replayed), lambda: made_by(self.function), before.restore):
+            devices = {tensor.layout.device for tensor in (*tensors, *held)}
+            if not is_faster(lambda: made_by(replayed), lambda: made_by(self.function), before.restore, devices):
                 self.stays = "as it is, it takes less time"
         return False, None
 
 
-def is_faster(one, other, restore) -> bool:
+def is_faster(one, other, restore, devices) -> bool:
     """Whether a call takes less time than another.
 
     Args:
         one, other: the calls.
         restore: called after each, to put back what they change.
+        devices: those that they use.
     """
     times: tuple[list, list] = [], []
     while len(times[0]) < ROUNDS and sum(map(sum, times)) < SECONDS:
         for call, mine in zip((one, other), times):
-            start = time.perf_counter()
-            call()
-            mine.append(time.perf_counter() - start)
+            mine.append(timed(call, devices)[1])
             restore()
     return min(times[0]) < min(times[1])
 

@@ -90,7 +90,7 @@ class Memory:
         self.inputs = Spans([(*extents(tensor), (tensor, i)) for i, tensor in enumerate(inputs) if isinstance(tensor, Tensor)])
         self.places = Spans([])                          # memory that has a word already
         self.versions, self.workspace = versions, 0
-        self.blocks = Spans([(address, size, self.reserve(size)) for address, size, _ in blocks])
+        self.blocks = Spans([(address, size, self.reserve(size)) for address, size, *_ in blocks])
         storages = alive()
         dummy = Storage(1 << 62, 8, None)
         ring = deque([dummy])                            # a storage that nobody has but its ring

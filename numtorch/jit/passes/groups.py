@@ -102,7 +102,7 @@ def kind_of(node: Node, dtypes: tuple = (float32, float64)) -> str | None:
         return None
     out = node.outputs[0].layout
     operands = [v.layout for n, v in zip(op.parameters, node.inputs) if isinstance(v, Value) and n not in op.bool_operands]
-    if not out.numel or out.device.type != "cpu" or out.weak:
+    if not out.numel or out.weak or any(v.layout.device is not out.device for v in node.values()):
         return None
     if op.kind in CONDITIONS:
         return "condition" if operands and out.dtype is bool_ else None
