@@ -26,13 +26,28 @@ from ..runtime import runtime
 from ..serial import on_device
 from ..shared.lines import WIDE
 from ..warps import barrier
-from .reduce import PARTS, SHORT, first_of, target_of
+from .reduce import PARTS
 
 T = float32
 load, beats = same, above
 LANES, VALUES = 1, False
 CANDIDATES = 10                                          # where the descriptor says how many there are
 GRAIN = 4 if SMALL else 64                               # elements that make another line worth its launch
+SHORT = 64                                               # elements that one thread takes by itself
+
+
+def first_of(o, descriptor):
+    """Where output `o` starts in the input."""
+    columns = descriptor[2]
+    k = o // columns
+    return position(k, descriptor, HEADER, descriptor[6], 3, 2) + (o - k * columns) * descriptor[3]
+
+
+def target_of(o, descriptor):
+    """Where output `o` goes."""
+    columns = descriptor[2]
+    k = o // columns
+    return position(k, descriptor, HEADER, descriptor[6], 3, 1) + (o - k * columns) * descriptor[4]
 
 
 def wins(v, at, best, index):
