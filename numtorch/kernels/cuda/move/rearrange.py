@@ -1,12 +1,13 @@
-"""Rows rolled and cut to triangles, classes as rows of zeros and a one, and positions that repeat, on a GPU: a thread an element.
+"""Rows rolled and cut to triangles, classes as rows of zeros and a one, and positions that repeat, on a GPU: a thread has a few.
 
 Tensors are joined by copies (words.py), a launch each, for which the host need not hand over a table of addresses.
 """
 from __future__ import annotations
 
-from numpy import int64
+from numpy import int64, uint32
 
 from ...cpu.move import rearrange as host
+from ...intrinsics import local_like
 from ...threads import NOTHING, Prepared
 from ..compiler import cuda
 from ..environment import THREADS
@@ -14,31 +15,50 @@ from ..parallel import Form, in_parallel
 from ..scan.scan import plan_scan
 from ..serial import STATUS
 from ..shared.atomics import replaced
+from ..shared.coordinates import quotient31 as quotient
 
 MOST = 1 << 60                                           # what sums of counts stop at
 
 
+N = uint32
+ITEMS = 4                                                # of a thread, a block apart; all are asked for before the first is written
+
+
 def roll_elements(x, out, descriptor):
-    n, shift = descriptor[2], descriptor[3]
-    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[1] * n:
-        row = e // n
-        i = e - row * n
-        out[e] = x[row * n + (i - shift if i >= shift else i - shift + n)]
-        e += int64(cuda.gridDim.x) * THREADS
+    n, shift = N(descriptor[2]), N(descriptor[3])
+    total = N(N(descriptor[1]) * n)
+    first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
+    if first >= total:
+        return
+    words = local_like(x, ITEMS)
+    for u in range(ITEMS):
+        e = min(N(first + N(u * THREADS)), N(total - N(1)))
+        i = N(e - N(quotient(e, descriptor[4]) * n))
+        words[u] = x[N(e - shift) if i >= shift else N(N(e - shift) + n)]
+    for u in range(ITEMS):
+        e = N(first + N(u * THREADS))
+        if e < total:
+            out[e] = words[u]
 
 
 def triangle_elements(x, out, descriptor):
     rows, n, words, diagonal, upper = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
-    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[1] * n:
-        row = e // n
-        before = e - row * n < (row % rows + diagonal + 1 - upper) * words
-        if before != (upper != 0):
-            out[e] = x[e]
-        else:
-            out[e] = 0
-        e += int64(cuda.gridDim.x) * THREADS
+    total = N(N(descriptor[1]) * N(n))
+    first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
+    if first >= total:
+        return
+    kept = local_like(x, ITEMS)
+    for u in range(ITEMS):
+        e = min(N(first + N(u * THREADS)), N(total - N(1)))
+        line = quotient(e, descriptor[7])
+        row, column = N(line - N(quotient(line, descriptor[8]) * N(rows))), N(e - N(line * N(n)))
+        kept[u] = 0
+        if (int64(column) < (int64(row) + diagonal + 1 - upper) * words) != (upper != 0):
+            kept[u] = x[e]
+    for u in range(ITEMS):
+        e = N(first + N(u * THREADS))
+        if e < total:
+            out[e] = kept[u]
 
 
 def kept_before(row, low, columns):
@@ -67,14 +87,14 @@ def triangle_places(out, descriptor):
 
 
 def one_hot_elements(classes, out, status, descriptor):
-    width = descriptor[1]
-    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[0] * width:
-        place = classes[e // width]
-        if place < 0 or place >= width:
+    width = N(descriptor[1])
+    e = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    row = quotient(e, descriptor[2])
+    if row < descriptor[0]:
+        place = classes[row]
+        if place < 0 or place >= descriptor[1]:
             status[0] = 1
-        out[e] = int64(place == e % width)
-        e += int64(cuda.gridDim.x) * THREADS
+        out[e] = int64(place == int64(N(e - N(row * width))))
 
 
 # ---------------------------------------------------------------- counts
@@ -122,11 +142,15 @@ class _Repeated:
         self.call(counts, out, out, descriptor)
 
 
-plan_roll = in_parallel(host.plan_roll, {host.roll_rows: Form(roll_elements, lambda row: row[1] * row[2])})
-plan_triangle = in_parallel(host.plan_triangle, {host.triangle: Form(triangle_elements, lambda row: row[1] * row[3])})
+plan_roll = in_parallel(host.plan_roll, {host.roll_rows: Form(
+    roll_elements, lambda row: -(-row[1] * row[2] // ITEMS), divisors=lambda row: (row[2],), largest=lambda row: row[1] * row[2])})
+plan_triangle = in_parallel(host.plan_triangle, {host.triangle: Form(
+    triangle_elements, lambda row: -(-row[1] * row[3] // ITEMS), divisors=lambda row: (row[3], row[2]),
+    largest=lambda row: row[1] * row[3])})
 plan_triangle_places = in_parallel(host.plan_triangle_places, {host.triangle_places: Form(
     triangle_places, lambda row: row[0] * row[1])})
-plan_one_hot = in_parallel(host.plan_one_hot, {host.one_hot: Form(one_hot_elements, lambda row: row[0] * row[1])}, host={2: STATUS})
+plan_one_hot = in_parallel(host.plan_one_hot, {host.one_hot: Form(
+    one_hot_elements, lambda row: row[0] * row[1], divisors=lambda row: (row[1],))}, host={2: STATUS})
 plan_total = in_parallel(host.plan_total, {host.total_of: Form(total_of, lambda row: -(-row[0] // 16))}, host={1: STATUS})
 
 
