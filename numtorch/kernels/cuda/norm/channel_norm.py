@@ -1,27 +1,33 @@
-"""Batch and group norm on a GPU: a block for each channel, or for each group.
+"""Batch and group norm on a GPU.
 
-Batch norm's channel is its planes, through whose elements a block's threads go in steps of the block. Of data without planes (N, C)
-a block has `WIDE` channels, so that neighbouring threads read neighbours. A group of group norm is a line (norm.py).
+Batch norm's channel is its planes, which several blocks share where channels are few: one launch leaves each block's sums, and the next
+adds up a channel's before it goes through its elements. Of data without planes (N, C) a block has `WIDE` channels, so that
+neighbouring threads read neighbours. A group of group norm is a line (norm.py).
 
 Formulas and descriptors are the host's (kernels/cpu/norm/channel_norm.py).
 """
 from __future__ import annotations
 
+import numpy as np
 from numpy import float32, int32, int64
 
 from ...cpu.norm import channel_norm as host
-from ...elementtypes import same
-from ...intrinsics import offset, sqrt
-from ..compiler import cuda
-from ..environment import THREADS
+from ...elementtypes import compute_type, itemsize, same
+from ...intrinsics import local_array, local_like, offset, select, sqrt
+from ...threads import Prepared
+from ..compiler import cuda, prepare
+from ..environment import MOST_BLOCKS, SMALL, THREADS
 from ..parallel import Form, in_parallel
-from ..shared.elements import in_turn, launch, typed
-from ..shared.lines import WIDE, column_total, joined, lanes_for, scalar
+from ..runtime import runtime
+from ..shared.elements import in_turn, launch, scalar_bits, typed
+from ..shared.lines import PACKED, WIDE, WIDTH, aligned, column_total, fetch, joined, lanes_for, put, scalar, width_of
 from .norm import factor_of, line_moments
 
 T, INT = float32, int32
 load = store = same
 LANES = COLUMNS = 1
+LOADS, WORDS = 4, 16                                     # vectors of a plane that a thread loads at once; elements
+FILLED = 4 if SMALL else 1056                            # blocks that fill a large GPU
 
 
 # ---------------------------------------------------------------- group norm
@@ -116,6 +122,181 @@ def blend(running, index, value, share):
     running[index] = store(load(running[index]) * (T(1) - share) + value * share)
 
 
+# ---------------------------------------------------------------- batch norm of planes: several blocks a channel
+# Descriptor: batch, channels, S, blocks of a channel, threads that go along a plane together, blocks that do; then what a kernel says.
+def center_of(x, cells, size, me):
+    """The mean of a channel's first numbers, from which deviations are taken."""
+    count, value = min(size, int64(THREADS)), T(0)
+    if me < count:
+        value = load(x[me])
+    return joined(cells, value, me, me) / T(count)
+
+
+def fetch_four(words, x, v, apart, vectors, whole):
+    """Vectors number v, v + apart and so on of a plane; the last one in the place of those behind the end."""
+    for k in range(LOADS):
+        fetch(words, k * WIDTH, offset(x, min(v + k * apart, vectors - 1) * WIDTH), whole)
+
+
+def plane_share(descriptor, block, me):
+    """Of a block's number and a thread's: the channel, the block's number among the channel's, the first image and how far apart they are, the
+    first vector and how far apart they are."""
+    parts, span, along = descriptor[3], descriptor[4], descriptor[5]
+    c = block // parts
+    part = block - c * parts
+    band, run = part // along, me // span
+    abreast = THREADS // span
+    return c, part, band * abreast + run, parts // along * abreast, (part - band * along) * span + me - run * span, along * span
+
+
+def batch_norm_sums(x, sums, descriptor):
+    """Of each block the sums of deviations and of their squares, and what they are from."""
+    cells = cuda.shared.array(THREADS, T)
+    batch, channels, size = descriptor[0], descriptor[1], descriptor[2]
+    me = int64(cuda.threadIdx.x)
+    c, _, image, images, start, apart = plane_share(descriptor, int64(cuda.blockIdx.x), me)
+    center = center_of(offset(x, c * size), cells, size, me)
+    words, plain, squares = local_like(x, WORDS), local_array(T, WIDTH), local_array(T, WIDTH)
+    whole, vectors = aligned(x), size // WIDTH
+    for j in range(WIDTH):
+        plain[j], squares[j] = T(0), T(0)
+    while image < batch:
+        a, v = offset(x, (image * channels + c) * size), start
+        while v < vectors:
+            fetch_four(words, a, v, apart, vectors, whole)
+            for k in range(LOADS):
+                for j in range(WIDTH):
+                    deviation = select(v < vectors, load(words[k * WIDTH + j]) - center, T(0))
+                    plain[j] += deviation
+                    squares[j] += deviation * deviation
+                v += apart
+        image += images
+    for j in range(1, WIDTH):
+        plain[0] += plain[j]
+        squares[0] += squares[j]
+    plain[0], squares[0] = joined(cells, plain[0], me, me), joined(cells, squares[0], me, me)
+    if me == 0:
+        mine = offset(sums, 3 * int64(cuda.blockIdx.x))
+        mine[0], mine[1], mine[2] = plain[0], squares[0], center
+
+
+def channel_total(sums, cells, parts, me, which):
+    """A channel's sum of what its blocks have."""
+    total = T(0)
+    for part in range(me, parts, THREADS):
+        total += sums[3 * part + which]
+    return joined(cells, total, me, me)
+
+
+def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, sums, descriptor):
+    """descriptor: behind what planes have, whether in training, eps, share, whether there is a weight, a bias, running statistics."""
+    cells = cuda.shared.array(THREADS, T)
+    batch, channels, size, eps, share = descriptor[0], descriptor[1], descriptor[2], scalar(descriptor, 7), scalar(descriptor, 8)
+    me = int64(cuda.threadIdx.x)
+    c, part, image, images, start, apart = plane_share(descriptor, int64(cuda.blockIdx.x), me)
+    mean, variance, count = T(0), T(0), T(batch * size)
+    if descriptor[6] != 0:
+        mine = offset(sums, 3 * (int64(cuda.blockIdx.x) - part))
+        rest = channel_total(mine, cells, descriptor[3], me, 0) / count
+        variance = channel_total(mine, cells, descriptor[3], me, 1) / count - rest * rest
+        variance = T(0) if variance < T(0) else variance
+        mean = mine[2] + rest
+    else:
+        mean, variance = load(running_mean[c]), load(running_var[c])
+    scale = T(1) / sqrt(variance + eps)
+    factor, shift = scale * factor_of(weight, c, descriptor[9]), T(0)
+    if descriptor[10] != 0:
+        shift = load(bias[c])
+    if part == 0 and me == 0:
+        stats[2 * c], stats[2 * c + 1] = mean, scale
+        if descriptor[6] != 0 and descriptor[11] != 0:
+            blend(running_mean, c, mean, share)
+            blend(running_var, c, variance * (count / (count - T(1))), share)
+    words, results = local_like(x, WORDS), local_like(out, WIDTH)
+    whole, whole_out, vectors = aligned(x), aligned(out), size // WIDTH
+    while image < batch:
+        plane, v = (image * channels + c) * size, start
+        while v < vectors:
+            fetch_four(words, offset(x, plane), v, apart, vectors, whole)
+            for k in range(LOADS):
+                if v < vectors:
+                    for j in range(WIDTH):
+                        results[j] = store((load(words[k * WIDTH + j]) - mean) * factor + shift)
+                    put(results, offset(out, plane + v * WIDTH), whole_out)
+                v += apart
+        image += images
+
+
+def batch_norm_grad_sums(grad, x, stats, sums, descriptor):
+    """Of each block the sums of grad and of grad * h."""
+    cells = cuda.shared.array(THREADS, T)
+    batch, channels, size = descriptor[0], descriptor[1], descriptor[2]
+    me = int64(cuda.threadIdx.x)
+    c, _, image, images, start, apart = plane_share(descriptor, int64(cuda.blockIdx.x), me)
+    mean, scale = stats[2 * c], stats[2 * c + 1]
+    words, others, plain, along = local_like(grad, WORDS), local_like(x, WORDS), local_array(T, WIDTH), local_array(T, WIDTH)
+    whole, whole_x, vectors = aligned(grad), aligned(x), size // WIDTH
+    for j in range(WIDTH):
+        plain[j], along[j] = T(0), T(0)
+    while image < batch:
+        plane, v = (image * channels + c) * size, start
+        while v < vectors:
+            fetch_four(words, offset(grad, plane), v, apart, vectors, whole)
+            fetch_four(others, offset(x, plane), v, apart, vectors, whole_x)
+            for k in range(LOADS):
+                for j in range(WIDTH):
+                    value = select(v < vectors, load(words[k * WIDTH + j]), T(0))
+                    plain[j] += value
+                    along[j] += value * select(v < vectors, (load(others[k * WIDTH + j]) - mean) * scale, T(0))
+                v += apart
+        image += images
+    for j in range(1, WIDTH):
+        plain[0] += plain[j]
+        along[0] += along[j]
+    plain[0], along[0] = joined(cells, plain[0], me, me), joined(cells, along[0], me, me)
+    if me == 0:
+        mine = offset(sums, 3 * int64(cuda.blockIdx.x))
+        mine[0], mine[1] = plain[0], along[0]
+
+
+def batch_norm_grad_planes(grad, x, stats, weight, grad_x, grad_weight, grad_bias, sums, descriptor):
+    """descriptor: behind what planes have, whether in training, there is a weight, and the gradients of x, weight and bias are wanted."""
+    cells = cuda.shared.array(THREADS, T)
+    batch, channels, size = descriptor[0], descriptor[1], descriptor[2]
+    me = int64(cuda.threadIdx.x)
+    c, part, image, images, start, apart = plane_share(descriptor, int64(cuda.blockIdx.x), me)
+    mean, scale, mine = stats[2 * c], stats[2 * c + 1], offset(sums, 3 * (int64(cuda.blockIdx.x) - part))
+    plain = channel_total(mine, cells, descriptor[3], me, 0)
+    along = channel_total(mine, cells, descriptor[3], me, 1)
+    if part == 0 and me == 0:
+        if descriptor[9] != 0:
+            grad_weight[c] = store(along)
+        if descriptor[10] != 0:
+            grad_bias[c] = store(plain)
+    if descriptor[8] == 0:
+        image = batch
+    factor = scale * factor_of(weight, c, descriptor[7])
+    plain, along = plain / T(batch * size), along / T(batch * size)
+    if descriptor[6] == 0:                               # running statistics do not depend on x
+        plain, along = T(0), T(0)
+    words, others, results = local_like(grad, WORDS), local_like(x, WORDS), local_like(grad_x, WIDTH)
+    whole, whole_x, whole_out, vectors = aligned(grad), aligned(x), aligned(grad_x), size // WIDTH
+    while image < batch:
+        plane, v = (image * channels + c) * size, start
+        while v < vectors:
+            fetch_four(words, offset(grad, plane), v, apart, vectors, whole)
+            fetch_four(others, offset(x, plane), v, apart, vectors, whole_x)
+            for k in range(LOADS):
+                if v < vectors:
+                    for j in range(WIDTH):
+                        h = (load(others[k * WIDTH + j]) - mean) * scale
+                        results[j] = store(factor * (load(words[k * WIDTH + j]) - plain - h * along))
+                    put(results, offset(grad_x, plane + v * WIDTH), whole_out)
+                v += apart
+        image += images
+
+
+# ---------------------------------------------------------------- batch norm of (N, C)
 def batch_norm_blocks(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     cells = cuda.shared.array(THREADS, T)
     batch, channels, size, eps, share = descriptor[0], descriptor[1], descriptor[2], scalar(descriptor, 5), scalar(descriptor, 6)
@@ -162,23 +343,6 @@ def batch_norm_blocks(x, weight, bias, running_mean, running_var, out, stats, de
                 out[at] = store((load(x[at]) - mean) * factor + shift)
                 image, s = further(image, s, size)
         first += int64(cuda.gridDim.x) * COLUMNS
-
-
-def batch_norm_elements(x, weight, bias, running_mean, running_var, out, stats, descriptor):
-    """Evaluation: a thread an element."""
-    channels, size, eps = descriptor[1], descriptor[2], scalar(descriptor, 5)
-    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[3] * size:
-        plane = e // size
-        c = plane % channels
-        mean, scale, shift = load(running_mean[c]), T(1) / sqrt(load(running_var[c]) + eps), T(0)
-        if plane < channels and e == plane * size:
-            stats[2 * c] = mean
-            stats[2 * c + 1] = scale
-        if descriptor[8] != 0:
-            shift = load(bias[c])
-        out[e] = store((load(x[e]) - mean) * (scale * factor_of(weight, c, descriptor[7])) + shift)
-        e += int64(cuda.gridDim.x) * THREADS
 
 
 def batch_norm_grad_blocks(grad, x, stats, weight, grad_x, grad_weight, grad_bias, descriptor):
@@ -255,11 +419,60 @@ def _columns(row, bound=()):
     return dict(COLUMNS=1 if row[2] > 1 else WIDE)
 
 
-_forward = Form(batch_norm_blocks, _channel_threads, _columns, (5, 6))
-_backward = Form(batch_norm_grad_blocks, _channel_threads, _columns)
+_columns_alone = in_parallel(host.plan_batch_norm, {host.batch_norm_columns: Form(batch_norm_blocks, _channel_threads, _columns, (5, 6))})
+_columns_grad = in_parallel(host.plan_batch_norm_grad, {host.batch_norm_grad_columns: Form(batch_norm_grad_blocks, _channel_threads, _columns)})
 
-plan_batch_norm = in_parallel(host.plan_batch_norm, {
-    host.batch_norm_channels: _forward, host.batch_norm_columns: _forward,
-    host.batch_norm_planes: Form(batch_norm_elements, lambda row: row[3] * row[2], scalars=(5, 6))})
-plan_batch_norm_grad = in_parallel(host.plan_batch_norm_grad, {host.batch_norm_grad_channels: _backward,
-                                                               host.batch_norm_grad_columns: _backward})
+
+class _Planes:
+    """The sums of a channel's blocks, if any, and what is made of them, with memory for the sums of this call's own."""
+
+    __slots__ = ("device", "first", "last", "nbytes", "reads")
+
+    def __init__(self, first, last, nbytes, reads, device):
+        self.first, self.last, self.nbytes, self.reads, self.device = first, last, nbytes, reads, device
+
+    def __call__(self, *words):
+        owner, scratch = runtime().allocate(self.nbytes, self.device)
+        if self.first is not None:
+            self.first.call(*words[:self.reads], scratch, self.first.descriptor)
+        self.last.call(*words[:-1], scratch, self.last.descriptor)     # the owner gives the memory back after this in stream order
+
+
+def _plan_planes(dtype, batch, channels, size, first, last, signature, reads, tail, summed, device):
+    """Launches for planes (batch, channels, size): a block has a channel's, or every so many of them, or of their elements."""
+    width = width_of(dtype, size)
+    vectors = size // width
+    span = min(THREADS, 1 << (-(-vectors // LOADS) - 1).bit_length())
+    abreast = THREADS // span
+    bands = max(1, min(-(-FILLED // channels), -(-batch // abreast)))
+    along = max(1, min(-(-FILLED // (channels * bands)), vectors // (span * LOADS)))
+    parts = bands * along
+    names = dict(WIDTH=width, SIZE=itemsize(dtype), WORDS=LOADS * width, LANES=THREADS, packed=PACKED[width])
+    row = [batch, channels, size, parts, span, along]
+    launched = lambda function, signature, row: prepare(typed(function, dtype, signature, **names), row, channels * parts, device,
+                                                        most=MOST_BLOCKS)
+    sums = launched(first, (*signature[:reads], "compute*", "int64*"), row) if summed else None
+    made = launched(last, (*signature, "compute*", "int64*"), row + tail)
+    nbytes = 3 * channels * parts * np.dtype(compute_type(dtype)).itemsize
+    return Prepared(_Planes(sums, made, nbytes, reads, device), made.descriptor, 0, (sums, made))
+
+
+def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float, share: float, training: bool, weighted: bool,
+                    biased: bool, running: bool, device: int = 0):
+    """As the host's."""
+    if size < 2 or not batch * channels:
+        return _columns_alone(dtype, batch, channels, size, eps, share, training, weighted, biased, running, device=device)
+    kind = compute_type(dtype)
+    tail = [int(training), scalar_bits(eps, kind), scalar_bits(share, kind), int(weighted), int(biased), int(running)]
+    return _plan_planes(dtype, batch, channels, size, batch_norm_sums, batch_norm_planes, ("element*",) * 6 + ("compute*",), 1, tail,
+                        training, device)
+
+
+def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, training: bool, weighted: bool, wants_x: bool,
+                         wants_weight: bool, wants_bias: bool, device: int = 0):
+    """As the host's."""
+    if size < 2 or not batch * channels:
+        return _columns_grad(dtype, batch, channels, size, training, weighted, wants_x, wants_weight, wants_bias, device=device)
+    signature = ("element*", "element*", "compute*", "element*", "element*", "element*", "element*")
+    tail = [int(training), int(weighted), int(wants_x), int(wants_weight), int(wants_bias)]
+    return _plan_planes(dtype, batch, channels, size, batch_norm_grad_sums, batch_norm_grad_planes, signature, 3, tail, True, device)

@@ -1,7 +1,7 @@
 """Norms of rows on a GPU: lines, each with a block's threads or a part of them.
 
 A line is read for its mean, for the deviations from it, whose sum corrects what rounding left in the mean, and for the result;
-after the first time it comes from the cache. The gradients of weight and bias are sums down the columns: a block has `WIDE` columns
+of up to some thousands of elements it stays in registers. The gradients of weight and bias are sums down the columns: a block has `WIDE` columns
 of a range of rows, and `merge_sums` adds the ranges up, in the type that is computed in.
 
 Formulas are the host's (kernels/cpu/norm/norm.py).
@@ -12,12 +12,12 @@ from numpy import float32, int32, int64
 
 from ...cpu.norm import norm as host
 from ...elementtypes import same
-from ...intrinsics import offset, sqrt
+from ...intrinsics import local_array, local_like, offset, select, sqrt
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
 from ..shared.elements import in_turn, launch, typed
-from ..shared.lines import WIDE, column_total, joined, lanes_for, scalar
+from ..shared.lines import HELD, WIDE, WIDTH, aligned, column_total, fetch, hold, joined, lanes_for, place_held, release, scalar, shape_of
 
 T, INT = float32, int32
 load = store = same
@@ -55,6 +55,70 @@ def line_squares(x, cells, present, n, me, lane):
     return joined(cells, squares, me, lane)
 
 
+def norm_held(x, weight, bias, out, stats, cells, present, n, eps, weighted, biased, me, lane):
+    """A line that its threads hold."""
+    held = local_array(T, HELD)
+    words = local_like(x, WIDTH)
+    hold(held, x, n, lane, T(0))
+    mean, rest, squares = T(0), T(0), T(0)
+    if CENTRED:
+        for i in range(HELD):
+            mean += held[i]
+        mean = joined(cells, mean, me, lane) / T(n)
+        for i in range(HELD):
+            held[i] = select(place_held(i // WIDTH, lane) < n, held[i] - mean, T(0))
+            rest += held[i]
+    for i in range(HELD):
+        squares += held[i] * held[i]
+    squares = joined(cells, squares, me, lane)
+    if CENTRED:
+        rest = joined(cells, rest, me, lane) / T(n)
+        squares = max(squares - rest * rest * T(n), T(0)) if squares == squares else squares
+    scale = T(1) / sqrt(squares / T(n) + eps)
+    for i in range(HELD):
+        held[i] = (held[i] - rest) * scale
+    if weighted != 0:
+        whole = aligned(weight)
+        for k in range(HELD // WIDTH):
+            fetch(words, 0, offset(weight, min(place_held(k, lane), n - WIDTH)), whole)
+            for j in range(WIDTH):
+                held[k * WIDTH + j] *= load(words[j])
+    if biased != 0:
+        whole = aligned(bias)
+        for k in range(HELD // WIDTH):
+            fetch(words, 0, offset(bias, min(place_held(k, lane), n - WIDTH)), whole)
+            for j in range(WIDTH):
+                held[k * WIDTH + j] += load(words[j])
+    if present:
+        if lane == 0:
+            stats[0] = mean + rest
+            stats[1] = scale
+        release(held, out, n, lane)
+
+
+def norm_streamed(x, weight, bias, out, stats, cells, present, n, eps, weighted, biased, me, lane):
+    mean = T(0)
+    if CENTRED:
+        mean, squares = line_moments(x, cells, present, n, me, lane)
+    else:
+        squares = line_squares(x, cells, present, n, me, lane)
+    scale = T(1) / sqrt(squares / T(max(n, int64(1))) + eps)
+    if present:
+        if lane == 0:
+            stats[0] = mean
+            stats[1] = scale
+        for i in range(lane, n, LANES):
+            value = (load(x[i]) - mean) * scale
+            if weighted != 0:
+                value *= load(weight[i])
+            if biased != 0:
+                value += load(bias[i])
+            out[i] = store(value)
+
+
+normed = norm_streamed
+
+
 def norm_lines(x, weight, bias, out, stats, descriptor):
     """descriptor: rows, n, eps, whether there is a weight, a bias."""
     cells = cuda.shared.array(THREADS, T)
@@ -64,25 +128,9 @@ def norm_lines(x, weight, bias, out, stats, descriptor):
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
     while first < rows:
         row = first + me // LANES
-        start = min(row, rows - 1) * n
-        a, b = offset(x, start), offset(out, start)
-        mean = T(0)
-        if CENTRED:
-            mean, squares = line_moments(a, cells, row < rows, n, me, lane)
-        else:
-            squares = line_squares(a, cells, row < rows, n, me, lane)
-        scale = T(1) / sqrt(squares / T(max(n, int64(1))) + eps)
-        if row < rows:
-            if lane == 0:
-                stats[2 * row] = mean
-                stats[2 * row + 1] = scale
-            for i in range(lane, n, LANES):
-                value = (load(a[i]) - mean) * scale
-                if descriptor[3] != 0:
-                    value *= load(weight[i])
-                if descriptor[4] != 0:
-                    value += load(bias[i])
-                b[i] = store(value)
+        known = min(row, rows - 1)
+        normed(offset(x, known * n), weight, bias, offset(out, known * n), offset(stats, 2 * known), cells, row < rows, n, eps,
+               descriptor[3], descriptor[4], me, lane)
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
@@ -163,8 +211,12 @@ def merge_columns(sums, grad_weight, grad_bias, descriptor):
 
 
 # ---------------------------------------------------------------- planners
-plan_row_norm = in_parallel(host.plan_row_norm, {host.norm_rows: Form(
-    norm_lines, lambda row: row[0] * lanes_for(row[1], 1), lambda row, bound: dict(LANES=lanes_for(row[1], 1)), (2,))})
+def plan_row_norm(dtype: str, rows: int, n: int, eps: float, weighted: bool, biased: bool, centred: bool, device: int = 0):
+    """As the host's."""
+    shape = shape_of(dtype, n)
+    names = dict(shape, normed=norm_held if shape["HELD"] else norm_streamed)
+    form = Form(norm_lines, lambda row: row[0] * shape["LANES"], lambda row, bound: names, (2,))
+    return in_parallel(host.plan_row_norm, {host.norm_rows: form})(dtype, rows, n, eps, weighted, biased, centred, device=device)
 
 
 def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: bool, wants_x: bool, wants_sums: bool,

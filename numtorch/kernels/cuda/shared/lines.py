@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from numpy import float32, int32
 
-from ...intrinsics import float_of, fmax
+from ...elementtypes import compute_type, itemsize, same
+from ...intrinsics import address_of, float_of, fmax, local_like, offset, select
 from ..environment import SMALL, THREADS
 from ..warps import WARP as FULL_WARP
 from ..warps import barrier, lane_across
 from .atomics import add_at
+from .vectors import load_vector, store_vector, vectors_of
 
 T, INT = float32, int32
+load = store = same
 LANES = 1
 FEW = THREADS // 2 if SMALL else 16                      # threads of a short line
 LONG = 4 if SMALL else 256                               # elements from which a line has a block
@@ -77,6 +80,98 @@ def begin_of(line, n, inner):
     """Where a line's first element is."""
     place = line // inner
     return place * n * inner + (line - place * inner)
+
+
+# ---------------------------------------------------------------- lines in registers
+WIDTH, SIZE, HELD = 4, 4, 16                             # neighbouring elements that a thread loads at once, bytes of one, all that it has
+MOST_HELD = 8 if SMALL else 32
+
+
+def aligned(x):
+    """Whether vectors begin at x."""
+    return address_of(x) % (WIDTH * SIZE) == 0
+
+
+def fetch(words, at, x, whole):
+    """Neighbours from x on to `words` from place `at` on."""
+    if whole:
+        loaded = load_vector(x, WIDTH)
+        for j in range(WIDTH):
+            words[at + j] = loaded[j]
+    else:
+        for j in range(WIDTH):
+            words[at + j] = x[j]
+
+
+def one(words):
+    return (words[0],)
+
+
+def two(words):
+    return words[0], words[1]
+
+
+def four(words):
+    return words[0], words[1], words[2], words[3]
+
+
+def eight(words):
+    return words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7]
+
+
+packed, PACKED = four, {1: one, 2: two, 4: four, 8: eight}
+
+
+def put(words, x, whole):
+    """A vector of neighbours to x."""
+    if whole:
+        store_vector(x, packed(words))
+    else:
+        for j in range(WIDTH):
+            x[j] = words[j]
+
+
+def place_held(k, lane):
+    """The number of the first element of a thread's vector number k."""
+    return (k * LANES + lane) * WIDTH
+
+
+def hold(held, x, n, lane, beyond):
+    """A line of n elements, whole vectors, to the registers of its threads; in the place of those beyond its end `beyond`."""
+    words, whole = local_like(x, HELD), aligned(x)
+    for k in range(HELD // WIDTH):
+        fetch(words, k * WIDTH, offset(x, min(place_held(k, lane), n - WIDTH)), whole)
+    for k in range(HELD // WIDTH):
+        for j in range(WIDTH):
+            held[k * WIDTH + j] = select(place_held(k, lane) < n, load(words[k * WIDTH + j]), beyond)
+
+
+def release(held, x, n, lane):
+    """The line to x."""
+    words, whole = local_like(x, WIDTH), aligned(x)
+    for k in range(HELD // WIDTH):
+        if place_held(k, lane) < n:
+            for j in range(WIDTH):
+                words[j] = store(held[k * WIDTH + j])
+            put(words, offset(x, place_held(k, lane)), whole)
+
+
+def width_of(dtype: str, n: int) -> int:
+    """How many elements of lines of n contiguous ones a thread loads at once."""
+    width = vectors_of(itemsize(dtype))
+    while n % width:
+        width //= 2
+    return width
+
+
+def shape_of(dtype: str, n: int, inner: int = 1) -> dict:
+    """What kernels bind for lines: how many threads a line has, and how much of it each; HELD is 0 where it is too long to be held."""
+    width = width_of(dtype, n) if inner == 1 and n else 1
+    lanes = FEW if n <= 4 * FEW else WARP if n <= MOST_HELD * WARP else THREADS
+    held = max(width, 1 << (-(-n // lanes) - 1).bit_length())
+    if inner > 1 or not n or held > MOST_HELD * (2 if itemsize(dtype) == 2 else 1) or compute_type(dtype)[:5] != "float":
+        lanes, held = lanes_for(n, inner), 0
+    return dict(LANES=lanes, WIDTH=width, SIZE=itemsize(dtype), HELD=held, packed=PACKED[width])
 
 
 # ---------------------------------------------------------------- columns

@@ -1,8 +1,9 @@
 """Softmax, log-softmax and logsumexp on a GPU, of contiguous (outer, R, inner): lines along R, each with some threads.
 
 What an element's result is, the host says (kernels/cpu/softmax/softmax.py). A line's threads take every `LANES`-th element, for
-the maximum, the sum and the result, and join what they have in shared memory. Long lines have all threads of a block, short ones a
-part; where lines are side by side in memory (inner > 1) each has one thread, so that neighbours read neighbours.
+the maximum, the sum and the result, and join what they have by shuffles and in shared memory. Lines of up to some thousands are read once
+and stay in registers. Long lines have all threads of a block, short ones a part; where lines are side by side in memory (inner > 1)
+each has one thread, so that neighbours read neighbours.
 
 Descriptor: lines, R, inner.
 """
@@ -14,12 +15,12 @@ from numpy import float32, inf, int64
 
 from ...cpu.softmax.softmax import finite, grad_alone, log_probability, product, reciprocal, share, slope_of_log, slope_of_share
 from ...elementtypes import bindings, compute_type, same
-from ...intrinsics import fmax, offset, select
+from ...intrinsics import fmax, local_array, offset, select
 from ...threads import NOTHING
 from ...vectormath import exp, log
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import THREADS
-from ..shared.lines import begin_of, joined, joined_highest, lanes_for
+from ..shared.lines import HELD, begin_of, hold, joined, joined_highest, lanes_for, release, shape_of
 
 T = float32
 load = store = same
@@ -63,6 +64,48 @@ def softmax_lines(x, out, descriptor):
         if line < lines:
             for r in range(lane, n, LANES):
                 b[r * inner] = store(result_of(load(a[r * inner]), shift, total))
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def exponential(value, e):
+    return e
+
+
+def number_itself(value, e):
+    return value
+
+
+def scaled(kept, shift, total):
+    return kept * total
+
+
+kept_of, result_of_kept = exponential, scaled
+
+
+def softmax_held(x, out, descriptor):
+    """Lines that are held; what is kept of an element between the sum and the result, `kept_of` says."""
+    cells, held = cuda.shared.array(THREADS, T), local_array(T, HELD)
+    lines, n = descriptor[0], descriptor[1]
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < lines:
+        line = first + me // LANES
+        hold(held, offset(x, min(line, lines - 1) * n), n, lane, T(-inf))
+        highest = held[0]
+        for i in range(1, HELD):
+            highest = select(held[i] > highest, held[i], highest)        # a NaN may go unseen, for it comes back from exp
+        shift = joined_highest(cells, highest, me, lane)
+        total = T(0)
+        for i in range(HELD):
+            e = exp(held[i] - shift)
+            total += e
+            held[i] = kept_of(held[i], e)
+        total = closed(joined(cells, total, me, lane))
+        for i in range(HELD):
+            held[i] = result_of_kept(held[i], shift, total)
+        if line < lines:
+            release(held, offset(out, line * n), n, lane)
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
@@ -129,14 +172,24 @@ def _plan(function, arrays, dtype, outer, R, inner, device, **names):
     return prepare(kernel, [lines, R, inner], -(-lines // (THREADS // lanes)), device)
 
 
+def _plan_forward(dtype, outer, R, inner, device, streamed, kept):
+    shape = shape_of(dtype, R, inner)
+    if not outer * R * inner or not shape["HELD"]:
+        return _plan(softmax_lines, 2, dtype, outer, R, inner, device, **streamed)
+    kernel = _kernel(softmax_held, 2, dtype, **shape, **kept)
+    return prepare(kernel, [outer, R, 1], -(-outer // (THREADS // shape["LANES"])), device)
+
+
 def plan_softmax(dtype: str, outer: int, R: int, inner: int, device: int = 0):
     """Softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
-    return _plan(softmax_lines, 2, dtype, outer, R, inner, device, closed=reciprocal, result_of=share)
+    return _plan_forward(dtype, outer, R, inner, device, dict(closed=reciprocal, result_of=share),
+                         dict(closed=reciprocal, kept_of=exponential, result_of_kept=scaled))
 
 
 def plan_log_softmax(dtype: str, outer: int, R: int, inner: int, device: int = 0):
     """Log-softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
-    return _plan(softmax_lines, 2, dtype, outer, R, inner, device, closed=log, result_of=log_probability)
+    return _plan_forward(dtype, outer, R, inner, device, dict(closed=log, result_of=log_probability),
+                         dict(closed=log, kept_of=number_itself, result_of_kept=log_probability))
 
 
 def plan_softmax_grad(dtype: str, outer: int, R: int, inner: int, device: int = 0):
