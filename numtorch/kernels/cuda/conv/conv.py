@@ -1,23 +1,28 @@
-"""Convolution on a GPU: products in tiles (gemm/tiles.py) one of whose operands is read from the image where it lies.
+"""Convolution on a GPU: products in tiles (gemm/tiles.py) one of whose operands is read from the image where it lies (operands.py).
 
-Forward, the depth of the product runs over a group's channels and the kernel's taps, and its columns over places: B[k, j] is the
-image's element under tap k of place j. The gradient for the input has features and taps as its depth and the image's places as its
-columns; that for the weight has places of all images as its depth, and channels and taps as its columns. Nothing is copied or
-padded: what lies outside of the image is 0.
-
-The functions below are the elements; a batch's number is that of an image and a group (for the weight's gradient of a group).
+Forward, the depth of the product runs over a group's channels and the kernel's taps, and its columns over the places of all images: B[k, j]
+is the image's element under tap k of place j. The gradient for the input has features and taps as its depth and the images' places as its
+columns; that for the weight has places of all images as its depth, and channels and taps as its columns, and shares the depth
+(gemm/depth.py). Nothing is copied or padded: what lies outside of the image is 0. A batch's number is that of a group.
 """
 from __future__ import annotations
 
+import itertools
+import math
+
+import numpy as np
+from numpy import int32, int64
+
+from ...elementtypes import itemsize
 from ...families.windows import geometry
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
-from ..gemm.tiles import ELEMENTS, RECTIFIED, ROW_BIAS, SIZE_K, SIZE_M, SIZE_N, header, load, tile_for, tile_kernel
-
-# What the elements' functions read: counts, then sizes of the image, the kernel and the result along three axes, and the window.
-GROUPS, IMAGES, TAPS, INSIDE, PLACES, SIZE, KERNEL, OUT, STRIDE, PADDING, DILATION = (
-    ELEMENTS, ELEMENTS + 1, ELEMENTS + 2, ELEMENTS + 3, ELEMENTS + 4, ELEMENTS + 5, ELEMENTS + 8, ELEMENTS + 11, ELEMENTS + 14,
-    ELEMENTS + 17, ELEMENTS + 20)
+from ..gemm import depth, tiles
+from ..gemm.gemm import FURTHEST
+from ..gemm.tiles import RECTIFIED, ROW_BIAS, Elements, Strided, accumulator, header, tile_for, tile_kernel
+from ..shared.elements import launch
+from . import operands
+from .operands import A_DEEP, A_ROW, A_STEP, NOWHERE, OUT, SIZE, Listed, Seen, Slopes, Under
 
 
 def takes_channels_last(dtype, x_shape, w_shape, stride, padding, dilation, groups, gradient=None, device=0) -> bool:
@@ -25,86 +30,42 @@ def takes_channels_last(dtype, x_shape, w_shape, stride, padding, dilation, grou
     return False
 
 
-def along_axis(place, extents, axis, descriptor):
-    """Which step of an axis a place or a tap is; `extents`: where in the descriptor its three sizes are."""
-    if axis == 2:
-        return place % descriptor[extents + 2]
-    rest = place // descriptor[extents + 2]
-    return rest % descriptor[extents + 1] if axis == 1 else rest // descriptor[extents + 1]
+# ---------------------------------------------------------------- entries of steps of the depth
+def _corners(planes, kernel, dilation):
+    """(plane, z, y, x) of each step of a depth of so many planes by the kernel's taps, from a window's corner."""
+    plane, *axes = np.indices((planes, *kernel)).reshape(4, -1)
+    return plane, [axis * apart for axis, apart in zip(axes, dilation)]
 
 
-def under_tap(place, tap, descriptor):
-    """The place in the image that is under a tap of a place of the result, or -1 outside of it."""
-    at = 0
-    for axis in range(3):
-        x = (along_axis(place, OUT, axis, descriptor) * descriptor[STRIDE + axis] - descriptor[PADDING + axis]
-             + along_axis(tap, KERNEL, axis, descriptor) * descriptor[DILATION + axis])
-        if x < 0 or x >= descriptor[SIZE + axis]:
-            return -1
-        at = at * descriptor[SIZE + axis] + x
-    return at
+def _entries(distance, axes, missing, count):
+    """Words of `Seen`: as many of nothing first as a slice has missing steps."""
+    z, y, x = axes
+    words = [distance, x << 32 | y & 0xFFFFFFFF, z, np.zeros_like(z)][:2 if count == 2 else 4]
+    nothing = [0, NOWHERE & 0xFFFFFFFF, 0, 0][:len(words)]
+    return nothing * missing + np.stack(words, 1).ravel().tolist()
 
 
-def seen_through(place, tap, descriptor):
-    """The place of the result of which a tap is over a place of the image, or -1 for none."""
-    at = 0
-    for axis in range(3):
-        reach = (along_axis(place, SIZE, axis, descriptor) + descriptor[PADDING + axis]
-                 - along_axis(tap, KERNEL, axis, descriptor) * descriptor[DILATION + axis])
-        out = reach // descriptor[STRIDE + axis]
-        if reach < 0 or out * descriptor[STRIDE + axis] != reach or out >= descriptor[OUT + axis]:
-            return -1
-        at = at * descriptor[OUT + axis] + out
-    return at
+def _flat(axes, size):
+    z, y, x = axes
+    return (z * size[1] + y) * size[2] + x
 
 
-# ---------------------------------------------------------------- forward: features x places, over channels and taps
-def weight_row(a, image, i, k, descriptor):
-    return load(a[(image % descriptor[GROUPS] * descriptor[SIZE_M] + i) * descriptor[SIZE_K] + k])
+def _forward_entries(shape, channels, missing, axes):
+    plane, corner = _corners(channels, shape.kernel, shape.dilation)
+    return _entries(plane * math.prod(shape.size) + _flat(corner, shape.size), corner, missing, axes)
 
 
-def image_under(b, image, k, j, descriptor):
-    channel = k // descriptor[TAPS]
-    at = under_tap(j, k - channel * descriptor[TAPS], descriptor)
-    channels = descriptor[SIZE_K] // descriptor[TAPS]
-    return load(b[(image * channels + channel) * descriptor[INSIDE] + max(at, 0)]) * (at >= 0)
-
-
-def bias_of_group(image, i, descriptor):
-    return image % descriptor[GROUPS] * descriptor[SIZE_M] + i
-
-
-def feature_place(image, i, j, descriptor):
-    return (image * descriptor[SIZE_M] + i) * descriptor[SIZE_N] + j
-
-
-# ---------------------------------------------------------------- for the input: channels x its places, over features and taps
-def weight_column(a, image, i, k, descriptor):
-    feature = k // descriptor[TAPS]
-    features = descriptor[SIZE_K] // descriptor[TAPS]
-    row = (image % descriptor[GROUPS] * features + feature) * descriptor[SIZE_M] + i
-    return load(a[row * descriptor[TAPS] + (k - feature * descriptor[TAPS])])
-
-
-def slope_through(b, image, k, j, descriptor):
-    feature = k // descriptor[TAPS]
-    at = seen_through(j, k - feature * descriptor[TAPS], descriptor)
-    features = descriptor[SIZE_K] // descriptor[TAPS]
-    return load(b[(image * features + feature) * descriptor[PLACES] + max(at, 0)]) * (at >= 0)
-
-
-# ---------------------------------------------------------------- for the weight: features x (channels, taps), over all places
-def slope_at(a, image, i, k, descriptor):
-    number = k // descriptor[PLACES]
-    row = (number * descriptor[GROUPS] + image) * descriptor[SIZE_M] + i
-    return load(a[row * descriptor[PLACES] + (k - number * descriptor[PLACES])])
-
-
-def image_at(b, image, k, j, descriptor):
-    number, channel = k // descriptor[PLACES], j // descriptor[TAPS]
-    at = under_tap(k - number * descriptor[PLACES], j - channel * descriptor[TAPS], descriptor)
-    channels = descriptor[SIZE_N] // descriptor[TAPS]
-    return load(b[((number * descriptor[GROUPS] + image) * channels + channel) * descriptor[INSIDE] + max(at, 0)]) * (at >= 0)
+def _gradient_entries(shape, features, missing, axes):
+    """Of each phase: which windows have a place under a tap, if the stride leads to one; then how far features and taps of the weight are."""
+    plane, corner = _corners(features, shape.kernel, shape.dilation)
+    words = []
+    for phase in itertools.product(*map(range, shape.stride)):
+        met = np.logical_and.reduce([(p - t) % s == 0 for p, t, s in zip(phase, corner, shape.stride)])
+        z, y, x = ((p - t) // s for p, t, s in zip(phase, corner, shape.stride))
+        distance = np.where(met, plane * shape.places + _flat((z, y, x), shape.out), 0)
+        words += _entries(distance, (z, np.where(met, y, NOWHERE), x), missing, axes)
+    tap = np.arange(features * shape.taps) % shape.taps
+    return words + [0] * missing + (plane * (shape.channels // shape.groups) * shape.taps + tap).tolist()
 
 
 # ---------------------------------------------------------------- planners
@@ -120,27 +81,39 @@ class _Ordered:
         self.call(*[addresses[place] if place >= 0 else 0 for place in self.order], addresses[-1])
 
 
-def _plan(dtype, shape, sizes, batch, elements, along, order, flags, device):
-    m, n, k = sizes
-    if not (m and n and batch):
-        return NOTHING
-    tile = tile_for(m, n, batch)
-    row, tiles = header(m, n, k, batch, tile, flags)
-    inside = shape.size[0] * shape.size[1] * shape.size[2]
-    row += [shape.groups, shape.images, shape.taps, inside, shape.places, *shape.size, *shape.kernel, *shape.out, *shape.stride,
-            *shape.padding, *shape.dilation]
-    made = prepare(tile_kernel(dtype, tile, elements, along), row, tiles, device)
+def _ordered(made, order):
     return Prepared(_Ordered(made.call, order), made.descriptor, 0, made)
+
+
+def _axes(shape):
+    """How many axes there are to look at: images have two, volumes three."""
+    return 2 if shape.size[0] == shape.kernel[0] == shape.out[0] == 1 and shape.padding[0] == 0 else 3
+
+
+def _row(shape, weight=(0, 0, 0), result=(0, 0), pieces=(1, 0, 0), phases=(1, 0)):
+    """What operands read: see there."""
+    inside = math.prod(shape.size)
+    row = [shape.images, shape.channels, shape.features, shape.taps, inside, shape.places, *shape.size, *shape.kernel, *shape.out, *shape.stride,
+           *shape.padding, *shape.dilation, *weight, *result, *pieces, *phases]
+    return row + [0] * (operands.ENTRIES - tiles.ELEMENTS - len(row))
 
 
 def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, activation=None, *,
                      channels_last=False, device=0) -> Prepared:
     """Convolution. Run with (x, weight, bias or 0, out, workspace). The arguments are those of the CPU's `plan_convolution`."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
-    features, depth = shape.features // groups, shape.channels // groups * shape.taps
+    features, channels, axes = shape.features // groups, shape.channels // groups, _axes(shape)
+    m, n, k = features, shape.images * shape.places, channels * shape.taps
+    if not (m and n):
+        return NOTHING
+    tile = tile_for(m, n, groups, itemsize(accumulator(dtype)))
     flags = (ROW_BIAS if bias else 0) | (RECTIFIED if activation == "relu" else 0)
-    return _plan(dtype, shape, (features, shape.places, depth), shape.images * groups,
-                 (weight_row, image_under, feature_place, bias_of_group), (True, False), (1, 0, 3, 2), flags, device)
+    row, count = header(m, n, k, groups, tile, flags)
+    row += _row(shape, (k, 1, m * k), (shape.places, shape.features * shape.places))
+    row += _forward_entries(shape, channels, -k % tile.depth, axes)
+    a, b = Strided((A_ROW, A_DEEP, A_STEP), True), Seen(operands.under_window, SIZE, axes)
+    elements = Elements(a, b, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
+    return _ordered(prepare(tile_kernel(dtype, tile, elements), row, count, device), (1, 0, 3, 2))
 
 
 def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, *, channels_last=False,
@@ -148,16 +121,40 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     """Gradient for the input, or with a bias of shape (C,) a transposed convolution. Run with (grad_out, weight, bias or 0, grad_x,
     workspace)."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
-    inside = shape.size[0] * shape.size[1] * shape.size[2]
-    return _plan(dtype, shape, (shape.channels // groups, inside, shape.features // groups * shape.taps), shape.images * groups,
-                 (weight_column, slope_through, feature_place, bias_of_group), (True, False), (1, 0, 3, 2), ROW_BIAS if bias else 0,
-                 device)
+    features, channels, inside, axes = shape.features // groups, shape.channels // groups, math.prod(shape.size), _axes(shape)
+    m, n, k = channels, shape.images * inside, features * shape.taps
+    if not (m and n):
+        return NOTHING
+    tile = tile_for(m, n, groups, itemsize(accumulator(dtype)))
+    row, count = header(m, n, k, groups, tile, ROW_BIAS if bias else 0)
+    missing = -k % tile.depth
+    row += _row(shape, result=(inside, shape.channels * inside), phases=(math.prod(shape.stride), (k + missing) * 2 * (axes - 1)))
+    row += _gradient_entries(shape, features, missing, axes)
+    elements = Elements(Listed(), Seen(operands.through_windows, OUT, axes), operands.column_of_images, operands.row_of_images,
+                        operands.bias_of_group)
+    return _ordered(prepare(tile_kernel(dtype, tile, elements), row, count, device), (1, 0, 3, 2))
 
 
 def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, *, channels_last=False,
                                  device=0) -> Prepared:
     """Gradient for the weight. Run with (grad_out, x, grad_weight, workspace)."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
-    sizes = shape.features // groups, shape.channels // groups * shape.taps, shape.images * shape.places
-    return _plan(dtype, shape, sizes, groups,
-                 (slope_at, image_at, feature_place), (True, True), (0, 1, 2, -1), 0, device)
+    m, n, k = shape.features // groups, shape.channels // groups * shape.taps, shape.images * shape.places
+    if not (m and n):
+        return NOTHING
+    work = accumulator(dtype)
+    tile = tile_for(m, n, max(groups, depth.WANTED), itemsize(work))
+    span, pieces = depth.spans(-(-m // tile.tall) * -(-n // tile.wide) * groups, k, tile.depth, work)
+    row, count = header(m, n, k, groups * pieces, tile)
+    row += _row(shape, pieces=(pieces, span, k))
+    elements = Elements(Slopes(), Under(_axes(shape)), operands.column_of_weight, bias_row=operands.bias_of_group,
+                        depth_of=operands.depth_of_piece)
+    index = int64 if shape.places > FURTHEST else int32
+    first = prepare(tile_kernel(dtype, tile, elements, work if pieces > 1 else dtype, index), row, count, device)
+    if pieces == 1:
+        return _ordered(first, (0, 1, 2, -1))
+    total = shape.features * n
+    row, _ = header(shape.features, n, k, 1, tile)
+    last = launch(depth.adding_kernel(dtype, tiles.place_c), row + [0] * 9 + [pieces], total, device)
+    made = Prepared(depth.InPieces(first, last, pieces * total * itemsize(work), device), last.descriptor, 0, (first, last))
+    return _ordered(made, (0, 1, 2, -1))

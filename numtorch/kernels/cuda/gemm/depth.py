@@ -30,6 +30,13 @@ def pieces_of(problem, dtype, tile, chunk) -> int:
     return next((pieces for pieces in range(most, 1, -1) if problem.k % (pieces * chunk) == 0), 1)
 
 
+def spans(count, k, chunk, work):
+    """The depth of a piece, in whole chunks, and how many there are, the last of which may be shorter: for `count` tiles."""
+    most = min(WANTED // count, k // SHORTEST) if work in ("float32", "float64") else 1
+    span = -(-k // max(most, 1) // chunk) * chunk
+    return span, -(-k // span) if span else 1
+
+
 def add_pieces(partial, c, bias, descriptor):
     """A thread an element of C."""
     m, n = descriptor[SIZE_M], descriptor[SIZE_N]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from numpy import int32, int64
+
 from ...cpu.gemm.product import Problem
 from ...elementtypes import itemsize
 from ...threads import NOTHING, Prepared
@@ -11,18 +13,22 @@ from ..compiler import prepare
 from ..shared.elements import launch
 from . import depth, tensorcores, tiles
 from .choice import Choice
-from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, load, tile_for, tile_kernel
+from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, tile_for, tile_kernel
 
 # What the elements' functions read: strides of A, B and C, along rows, columns and the batch.
 A_ROW, A_COLUMN, A_STEP, B_ROW, B_COLUMN, B_STEP, C_ROW, C_COLUMN, C_STEP = range(ELEMENTS, ELEMENTS + 9)
+A_PLACES, B_PLACES = (A_ROW, A_COLUMN, A_STEP), (B_COLUMN, B_ROW, B_STEP)
 
 
-def strided_a(a, image, i, k, descriptor):
-    return load(a[image * descriptor[A_STEP] + i * descriptor[A_ROW] + k * descriptor[A_COLUMN]])
+FURTHEST = 1 << 22                                       # a stride of whose multiples within a tile 32 bits hold
 
 
-def strided_b(b, image, k, j, descriptor):
-    return load(b[image * descriptor[B_STEP] + k * descriptor[B_ROW] + j * descriptor[B_COLUMN]])
+def strided_column(image, j, descriptor):
+    return image * descriptor[C_STEP] + j * descriptor[C_COLUMN]
+
+
+def strided_row(descriptor):
+    return descriptor[C_ROW]
 
 
 def strided_c(image, i, j, descriptor):
@@ -48,7 +54,7 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     flags = ((SCALED if alpha != 1 else 0) | (ADDED if beta != 0 else 0) | (RECTIFIED if activation == "relu" else 0)
              | {"column": COLUMN_BIAS, "row": ROW_BIAS}.get(problem.bias, 0))
     epilogue = flags, alpha, beta
-    made = _shared_or_whole(problem, dtype, epilogue, _in_tiles, tiles.TILES_OF[0], 1, device)
+    made = _shared_or_whole(problem, dtype, epilogue, _in_tiles, tiles.LARGE, 1, device)
     if tensorcores.takes(dtype, problem):
         chunk = 16 // itemsize(dtype)
         by_warps = lambda: _shared_or_whole(problem, dtype, epilogue, _by_warps, tensorcores.LARGEST, chunk, device)
@@ -70,7 +76,7 @@ def _shared_or_whole(problem, dtype, epilogue, plan, tile, chunk, device):
     part = SimpleNamespace(m=m, n=n, k=span, batch=pieces, a=problem.a, b=problem.b, c=(n, 1), bias_stride=0,
                            batch_strides=(span * problem.a[1], span * problem.b[0], m * n))
     first = plan(part, dtype, work, (0, 1.0, 0.0), device)
-    row, _ = header(m, n, problem.k, 1, tiles.TILES_OF[0], *_epilogue(epilogue, work), problem.bias_stride)
+    row, _ = header(m, n, problem.k, 1, tiles.LARGE, *_epilogue(epilogue, work), problem.bias_stride)
     last = launch(depth.adding_kernel(dtype, strided_c), row + [*_strides(problem), pieces], m * n, device)
     return Prepared(depth.InPieces(first, last, pieces * m * n * itemsize(work), device), last.descriptor, 0, (first, last))
 
@@ -81,12 +87,32 @@ def _epilogue(epilogue, work):
 
 
 def _in_tiles(problem, dtype, out, epilogue, device):
-    """The product of tiles that threads divide; `out` is the dtype of C, which here is that of A and B."""
-    tile = tile_for(problem.m, problem.n, problem.batch)
-    row, count = header(problem.m, problem.n, problem.k, problem.batch, tile, *_epilogue(epilogue, accumulator(dtype)),
-                        problem.bias_stride)
+    """The product of tiles that threads divide; `out` is the dtype of C, which here is that of A and B. Where operands lie so that 16 bytes can
+    be brought at once, they are where their addresses are multiples of 16 too."""
+    work = accumulator(dtype)
+    tile = tile_for(problem.m, problem.n, problem.batch, itemsize(work))
+    row, count = header(problem.m, problem.n, problem.k, problem.batch, tile, *_epilogue(epilogue, work), problem.bias_stride)
+    far = max(map(abs, (*problem.a, *problem.b))) > FURTHEST
     along = abs(problem.a[1]) <= abs(problem.a[0]), abs(problem.b[0]) < abs(problem.b[1])
-    return prepare(tile_kernel(dtype, tile, (strided_a, strided_b, strided_c), along), row + _strides(problem), count, device)
+
+    def plan(width):
+        a, b = (tiles.Strided(places, each, width) for places, each in zip((A_PLACES, B_PLACES), along))
+        elements = tiles.Elements(a, b, strided_column, strided_row)
+        kernel = tile_kernel(dtype, tile, elements, index=int64 if far else int32)
+        return prepare(kernel, row + _strides(problem), count, device)
+
+    width = tiles.width_of(dtype)
+    if width == 1 or not all(_in_sixteens(problem, along, width)):
+        return plan(1)
+    return Choice(plan(1), lambda: plan(width), False, (0, 1)).prepared()
+
+
+def _in_sixteens(problem, along, width):
+    """Of each operand whether its lines are whole 16 bytes, and as far apart."""
+    for (outer, deep), step, size, each in ((problem.a, problem.batch_strides[0], problem.m, along[0]),
+                                            (problem.b[::-1], problem.batch_strides[1], problem.n, along[1])):
+        near, far, count = (deep, outer, problem.k) if each else (outer, deep, size)
+        yield near == 1 and not any(number % width for number in (far, step, count))
 
 
 def _by_warps(problem, dtype, out, epilogue, device):
@@ -95,7 +121,7 @@ def _by_warps(problem, dtype, out, epilogue, device):
     row, count = tensorcores.describe(problem.m, problem.n, problem.k, problem.batch, warps, *_epilogue(epilogue, "float32"),
                                       problem.bias_stride)
     along = problem.a[1] == 1, problem.b[0] == 1
-    places = A_ROW if along[0] else A_COLUMN, A_STEP, B_COLUMN if along[1] else B_ROW, B_STEP
+    places = (A_ROW if along[0] else A_COLUMN, A_STEP, B_COLUMN if along[1] else B_ROW, B_STEP, C_ROW, C_COLUMN, C_STEP)
     return prepare(tensorcores.warp_kernel(dtype, out, warps, along, strided_c, places), row + _strides(problem), count, device)
 
 

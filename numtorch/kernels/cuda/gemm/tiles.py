@@ -1,40 +1,42 @@
 """Tiles of a product on a GPU, for products and for convolutions, which differ in where elements are.
 
-A block makes a tile of C: for each slice of the depth it brings a tile of A and one of B to shared memory, and each thread adds
-`ROWS * COLUMNS` products a step in registers. A thread's rows and columns are `ROW_THREADS` and `COLUMN_THREADS` apart, so that
-the threads of a warp read neighbouring words of shared memory (no bank twice) and write neighbouring elements of C. Where they
-bring neighbours along the depth, what they write lies in as many rows of shared memory; these are so much longer than the tile that
-it is in different banks. The next slice is loaded to registers while this one is multiplied, and the two slices of shared memory
-take turns: one barrier a slice.
+A block makes a tile of C: for each slice of the depth it brings a tile of A and one of B to shared memory, where a step of the depth is
+a line, and each thread adds `rows * columns` products a step in registers. The lanes of a warp are eight by four; of its rows, and of
+its columns, a thread has neighbours for 16 bytes, which it loads at once, and then those of the next lanes' like places. Lanes are
+numbered so that both loads of a warp take two passes of shared memory, the fewest (`lane >> 1` down, the others across: each half of a
+warp then asks for what is 128 bytes or less). What a step multiplies is loaded while the step before is multiplied.
 
-Kernels are compiled for a `Tile`, and bind `element_a`, `element_b` and `place_c`: what A[i, k] and B[k, j] are for a batch's
-number, and where C[i, j] is.
+The next slice is loaded to registers while this one is multiplied, and the two slices of shared memory take turns: one barrier a slice.
+The first slice is the one that may have too few steps, so that the others look at no ends; rows and columns outside of C are those of its
+last, and not written.
+
+Kernels are compiled for a `Tile` and for what brings slices of A and of B: `Strided`, or others that conv/ has. Sums go to C through shared
+memory, a row of each thread's at a time, so that neighbouring threads write neighbouring columns.
 """
 from __future__ import annotations
 
 import functools
+import sys
 from typing import NamedTuple
 
 import numpy as np
-from numpy import float32, int32, int64, uint64
+from numpy import float32, int32, int64, uint32, uint64
 
-from ...elementtypes import bindings, compute_type, is_small_integer, same
-from ...intrinsics import float_of
+from ...elementtypes import bindings, compute_type, is_small_integer, itemsize, same
+from ...intrinsics import divide, float_of, offset
 from ..compiler import compile_kernel, cuda
-from ..environment import SMALL, THREADS
+from ..environment import SMALL
+from ..warps import barrier, neighbours, put_neighbours
 
-# The descriptor: sizes, tiles along rows and columns and in all; the epilogue; and then what the elements' functions read.
+# The descriptor: sizes, tiles along rows and columns and in all; the epilogue; and then what the operands read.
 SIZE_M, SIZE_N, SIZE_K, TILES_N, TILES, ALL_TILES, EPILOGUE, ALPHA, BETA, BIAS_STEP, ELEMENTS = 0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 12
 SCALED, ADDED, COLUMN_BIAS, ROW_BIAS, RECTIFIED = 1, 2, 4, 8, 16
 
 W = T = float32
-INT = int32
-load = store = same
-ROWS, COLUMNS, DEPTH, ROW_THREADS, COLUMN_THREADS = 8, 8, 8, 16, 16
-TILE_M, TILE_N = ROWS * ROW_THREADS, COLUMNS * COLUMN_THREADS
-PITCH_A, PITCH_B = TILE_M + 4, TILE_N + 4                # elements of shared memory from step to step of the depth
-A_WORDS, B_WORDS = 2 * DEPTH * PITCH_A, 2 * DEPTH * PITCH_B
-A_ALONG = B_ALONG = True
+INT = INDEX = int32
+read = load = store = same
+THREADS, TILE_M, TILE_N, DEPTH = 256, 128, 128, 8
+SLOTS, SUMS_PITCH, GROUP, WARP_ROWS = 16, 136, 4, 64
 
 
 def float_scalar(descriptor, at):
@@ -66,16 +68,26 @@ def above_zero(x):
 scalar, rectify = float_scalar, above_zero
 
 
-BANKED = 128                                             # bytes of shared memory that a warp reads or writes at once
+# ---------------------------------------------------------------- how a block divides its tile
+BYTES = 16                                               # that a thread loads or writes at once
+LANES_DOWN, LANES_ACROSS = (2, 2) if SMALL else (8, 4)   # of a warp
 
 
 class Tile(NamedTuple):
-    """How a block divides its tile: elements of C a thread has, threads along rows and columns, and the depth of a slice."""
+    """Elements of C that a thread has down and across, warps down and across, and the depth of a slice."""
     rows: int
     columns: int
-    row_threads: int
-    column_threads: int
+    warps_down: int
+    warps_across: int
     depth: int
+
+    @property
+    def row_threads(self):
+        return LANES_DOWN * self.warps_down
+
+    @property
+    def column_threads(self):
+        return LANES_ACROSS * self.warps_across
 
     @property
     def tall(self):
@@ -85,77 +97,162 @@ class Tile(NamedTuple):
     def wide(self):
         return self.columns * self.column_threads
 
-    def names(self, itemsize):
-        """What the kernel's constants are, for sums of so many bytes."""
-        m, n = self.tall, self.wide
-        apart = max(1, BANKED // itemsize // self.depth)
-        a, b = 2 * self.depth * (m + apart), 2 * self.depth * (n + apart)
-        return dict(ROWS=self.rows, COLUMNS=self.columns, ROW_THREADS=self.row_threads, COLUMN_THREADS=self.column_threads,
-                    DEPTH=self.depth, TILE_M=m, TILE_N=n, PITCH_A=m + apart, PITCH_B=n + apart, A_WORDS=a, B_WORDS=b,
-                    A_SHARED=a + 1, B_SHARED=b + 1)
+    @property
+    def threads(self):
+        return self.row_threads * self.column_threads
+
+    def resident(self, nbytes, addresses):
+        """How many blocks a multiprocessor is to have room for, whose 65536 registers they share: of threads with sums of so many bytes, what a
+        step multiplies twice, and addresses."""
+        registers = (self.rows * self.columns + 2 * (self.rows + self.columns)) * nbytes // 4 + addresses
+        warps = self.threads // (LANES_DOWN * LANES_ACROSS)
+        return max(1, min(65536 // (registers * self.threads), 2 * WARPS // warps))
+
+    def share(self, nbytes, cost):
+        """Of the arithmetic that it asks for what a tile reaches: by instructions that a thread has for a step, or by passes of shared memory
+        for all four warps that multiply at a time, of which three of four are as many as go by without waiting."""
+        work, loads = self.rows * self.columns, (self.tall + self.wide) / self.threads
+        read = (self.rows + self.columns) * nbytes / BYTES
+        return work / max(work + read + cost * loads, (8 * read + 4 * loads) / 0.75)
 
 
-# By the tile's size, the largest first. In the simulator the same with the few threads that it has.
-TILES_OF = [Tile(2, 2, 2, 2, 2), Tile(1, 1, 2, 2, 4)] if SMALL else [Tile(8, 8, 16, 16, 8), Tile(4, 4, 16, 16, 16),
-                                                                        Tile(2, 2, 16, 16, 16)]
-TOGETHER = 4                                             # steps of the depth that are written out
-FILLED = 1 if SMALL else 132                             # tiles that keep every multiprocessor of a large GPU at work
+# In the simulator with the few threads that it has.
+LARGE, SMALLEST = (Tile(8, 4, 1, 1, 4), Tile(4, 4, 1, 1, 4)) if SMALL else (Tile(8, 8, 2, 4, 8), Tile(4, 4, 1, 2, 16))
+TILES_OF = [LARGE, SMALLEST] if SMALL else [Tile(16, 8, 2, 4, 8), LARGE, Tile(8, 8, 1, 4, 8), Tile(4, 8, 2, 2, 8), SMALLEST]
+PROCESSORS, WARPS = (1, 1) if SMALL else (132, 8)        # of a large GPU; warps that keep one of them at work
+SUMS_BYTES = 512                                         # of a thread's registers, at most
+LOAD = 2                                                 # instructions for an element that a thread brings
 
 
-def tile_for(m, n, batch):
-    """The largest tile of which there are enough, and that is not mostly beyond C."""
-    for tile in TILES_OF:
-        if -(-m // tile.tall) * -(-n // tile.wide) * batch >= FILLED and 2 * m > tile.tall and 2 * n > tile.wide:
-            return tile
-    return TILES_OF[-1]
+def tile_for(m, n, batch, nbytes=4, cost=LOAD):
+    """The tile that takes least time: elements that the busiest multiprocessor makes, by what the tile reaches.
+
+    Args:
+        nbytes: of a sum.
+        cost: instructions for an element that a thread brings.
+    """
+    def time(tile):
+        blocks = -(-(-(-m // tile.tall) * -(-n // tile.wide) * batch) // PROCESSORS)
+        busy = min(1.0, (blocks * tile.threads // (LANES_DOWN * LANES_ACROSS) + WARPS) / (2 * WARPS))
+        return blocks * tile.tall * tile.wide / tile.share(nbytes, cost) / busy
+    return min((tile for tile in TILES_OF if tile.rows * tile.columns * nbytes <= SUMS_BYTES), key=time)
 
 
-def element_a(a, image, i, k, descriptor):
-    return load(a[i * descriptor[ELEMENTS] + k])
+class Side(NamedTuple):
+    """A or B in a tile: its name, rows or columns of the tile, the depth of a slice and the threads that bring it; whether neighbouring
+    threads bring neighbours along the depth; elements that each brings at once; and bytes of an element in shared memory."""
+    name: str
+    extent: int
+    depth: int
+    threads: int
+    along: bool
+    width: int
+    nbytes: int
+
+    @property
+    def pitch(self):
+        """Elements of shared memory from step to step: lines are at multiples of 16 bytes, and steps that neighbouring threads write in
+        other banks."""
+        return self.extent + max(1, BYTES // self.nbytes)
+
+    @property
+    def words(self):
+        """Of a slice."""
+        return self.depth * self.pitch
+
+    @property
+    def line(self):
+        """How many neighbouring threads bring a line."""
+        return (self.depth if self.along else self.extent) // self.width
+
+    @property
+    def loads(self):
+        """What a thread brings of a slice."""
+        return range(self.extent * self.depth // self.width // self.threads)
+
+    def apart(self, e):
+        """How many rows or columns, and steps, its load number `e` is from its first."""
+        lines, within = divmod(e * self.threads, self.line)
+        return (lines, within * self.width) if self.along else (within * self.width, lines)
+
+    def begin(self, edge, size):
+        """Statements: `_row` and `_step` are a thread's first row or column in the tile and its step, `_edge` the last that it
+        may bring."""
+        first, other = f"me % {self.line} * {self.width}", f"me // {self.line}"
+        row, step = (other, first) if self.along else (first, other)
+        last = 1 if self.along else self.width           # elements that are brought at once are all inside or all outside
+        return [f"{self.name}_row, {self.name}_step = int32({row}), int32({step})",
+                f"{self.name}_edge = int32(min(descriptor[{size}] - int64({last}) - {edge}, int64({self.extent - last})))"]
+
+    def stage(self, turn):
+        """Statements that write what was loaded to shared memory."""
+        lines = [f"{self.name}_put = int32({turn} * {self.words} + {self.name}_step * {self.pitch} + {self.name}_row)"]
+        for e in self.loads:
+            rows, steps = self.apart(e)
+            place = f"{self.name}_put + {steps * self.pitch + rows}"
+            if self.width == 1:
+                lines.append(f"{self.name}_tile[uint64({place})] = {self.name}{e}")
+            elif self.along:
+                lines += [f"{self.name}_tile[uint64({place} + {q * self.pitch})] = {self.name}{e}[{q}]" for q in range(self.width)]
+            else:
+                lines.append(f"put_neighbours({self.name}_tile, {place}, {self.name}{e})")
+        return lines
 
 
-def element_b(b, image, k, j, descriptor):
-    return load(b[k * descriptor[ELEMENTS] + j])
+# ---------------------------------------------------------------- operands
+class Strided(NamedTuple):
+    """Brings slices of a matrix by its strides, which are at these places of the descriptor: of its rows or columns, along the depth and of
+    the batch. With `width` beyond 1, elements that are neighbours and whole 16 bytes."""
+    places: tuple
+    along: bool
+    width: int = 1
+
+    registers = 0                                        # for addresses, beyond the fewest
+
+    def names(self):
+        return {}
+
+    def begin(self, side, edge):
+        n, outer, deep, step = side.name, *(f"descriptor[{place}]" for place in self.places)
+        lines = [f"{n}_from = offset({n}, image * {step} + {edge} * {outer} - missing * {deep})", f"{n}_next = {side.depth} * {deep}"]
+        for e in side.loads:
+            rows, steps = side.apart(e)
+            lines.append(f"{n}_at{e} = INDEX(INDEX(min(int32({n}_row + {rows}), {n}_edge)) * INDEX({outer}) + "
+                         f"INDEX({n}_step + {steps}) * INDEX({deep}))")
+        return lines
+
+    def fetch(self, side, first):
+        """Statements that load a slice, the first of which has no steps before number `missing`."""
+        n, lines = side.name, []
+        for e in side.loads:
+            value = f"neighbours({n}_from, {n}_at{e})" if self.width > 1 else f"W(read({n}_from[{n}_at{e}]))"
+            if first:
+                zero = f"({'W(0), ' * self.width})" if self.width > 1 else "W(0)"
+                value += f" if {n}_step + {side.apart(e)[1]} >= missing else {zero}"
+            lines.append(f"{n}{e} = {value}")
+        return lines
+
+    def advance(self, side):
+        return [f"{side.name}_from = offset({side.name}_from, {side.name}_next)"]
+
+
+def depth_of(image, descriptor):
+    """The depth of a batch's number."""
+    return descriptor[SIZE_K]
+
+
+def column_of(image, j, descriptor):
+    """Where column j of C begins."""
+    return j
+
+
+def row_of(descriptor):
+    """How far rows of C are apart."""
+    return descriptor[SIZE_N]
 
 
 def place_c(image, i, j, descriptor):
-    return i * descriptor[SIZE_N] + j
-
-
-def row_and_step(e, tall, along):
-    """Of a tile of `tall` rows, which row and which step of the depth a thread loads as its element number `e`."""
-    if along:
-        row = e // DEPTH
-        return row, e - row * DEPTH
-    step = e // tall
-    return e - step * tall, step
-
-
-def fetch_a(a, e, image, top, first, descriptor):
-    """Element number `e` of A's slice that begins at depth `first`; 0 outside of A."""
-    row, step = row_and_step(e, TILE_M, A_ALONG)
-    i, k = top + row, first + step
-    inside = i < descriptor[SIZE_M] and k < descriptor[SIZE_K] and step < DEPTH and row < TILE_M
-    return W(element_a(a, image, i, k, descriptor)) if inside else W(0)
-
-
-def fetch_b(b, e, image, left, first, descriptor):
-    """The same of B's."""
-    column, step = row_and_step(e, TILE_N, B_ALONG)
-    j, k = left + column, first + step
-    inside = j < descriptor[SIZE_N] and k < descriptor[SIZE_K] and step < DEPTH and column < TILE_N
-    return W(element_b(b, image, k, j, descriptor)) if inside else W(0)
-
-
-def place_a(e, turn):
-    """Where that element is in shared memory; behind what is read for one that is none."""
-    row, step = row_and_step(e, TILE_M, A_ALONG)
-    return (turn * DEPTH + step) * PITCH_A + row if step < DEPTH and row < TILE_M else A_WORDS
-
-
-def place_b(e, turn):
-    column, step = row_and_step(e, TILE_N, B_ALONG)
-    return (turn * DEPTH + step) * PITCH_B + column if step < DEPTH and column < TILE_N else B_WORDS
+    return column_of(image, j, descriptor) + i * row_of(descriptor)
 
 
 def bias_row(image, i, descriptor):
@@ -187,58 +284,118 @@ def put(total, c, bias, image, i, j, descriptor):
         c[at] = store(T(finish(total, c, at, bias, image, i, j, descriptor)))
 
 
-def _source(tile):
+def put_rows(sums, c, bias, image, top, left, row, me, descriptor):
+    """Write the rows of a tile whose sums are in shared memory, of which each thread had one: of those lanes' rows it is number `row`."""
+    barrier()
+    j = left + me % min(THREADS, TILE_N)
+    while j < min(left + TILE_N, descriptor[SIZE_N]):
+        column, apart = column_of(image, j, descriptor), row_of(descriptor)
+        slot = me // min(THREADS, TILE_N)
+        while slot < SLOTS:
+            i = top + slot // LANES_DOWN * WARP_ROWS + slot % LANES_DOWN * GROUP + row
+            if i < descriptor[SIZE_M]:
+                at = column + i * apart
+                total = sums[uint64(slot * SUMS_PITCH + j - left)]
+                c[at] = store(T(finish(total, c, at, bias, image, i, j, descriptor)))
+            slot += max(THREADS // TILE_N, 1)
+        j += THREADS
+    barrier()                                            # before the next rows are where these are
+
+
+class Elements(NamedTuple):
+    """What brings slices of A and of B, and where C is."""
+    a: Strided
+    b: Strided
+    column_of: object = column_of
+    row_of: object = row_of
+    bias_row: object = bias_row
+    depth_of: object = depth_of
+
+
+def _source(tile, a, b, elements, group):
     """The kernel of a tile. Its sums are variables, and what is done for each of them is written out: an array would be indexed in
     a loop, which the compiler leaves rolled from some size on, and lie in memory. Places in shared memory are unsigned: signed ones
-    may count from the end, and would be compared with 0 before each load."""
-    loads_a, loads_b = (range(-(-tile.depth * lines // THREADS)) for lines in (tile.tall, tile.wide))
-    sums = [(r, s) for r in range(tile.rows) for s in range(tile.columns)]
+    may count from the end, and would be compared with 0 before each load.
 
-    def fetched(depth):
-        a = [f"            a{e} = fetch_a(a, me + {e} * THREADS, image, top, {depth}, descriptor)" for e in loads_a]
-        return a + [f"            b{e} = fetch_b(b, me + {e} * THREADS, image, left, {depth}, descriptor)" for e in loads_b]
+    Args:
+        a, b: a `Side` each.
+        group: neighbours among a thread's rows, and among its columns.
+    """
+    rows, columns = range(tile.rows), range(tile.columns)
+    down = [r // group * group * LANES_DOWN + r % group for r in rows]
+    across = [s // group * group * LANES_ACROSS + s % group for s in columns]
 
-    def multiplied(ahead):
-        return [f"                a_at = (turn * DEPTH + step + {ahead}) * PITCH_A + down",
-                f"                b_at = (turn * DEPTH + step + {ahead}) * PITCH_B + across",
-                *[f"                r{r} = a_tile[uint64(a_at + {r} * ROW_THREADS)]" for r in range(tile.rows)],
-                *[f"                c{s} = b_tile[uint64(b_at + {s} * COLUMN_THREADS)]" for s in range(tile.columns)],
-                *[f"                s{r}_{s} = W(s{r}_{s} + r{r} * c{s})" for r, s in sums]]
+    def fetched(first):
+        return elements.a.fetch(a, first) + elements.b.fetch(b, first)
 
-    together = min(TOGETHER, tile.depth)
-    lines = ["def product_tiles(a, b, c, bias, descriptor):",
-             "    a_tile = cuda.shared.array(A_SHARED, W)",
-             "    b_tile = cuda.shared.array(B_SHARED, W)",
-             "    me = int64(cuda.threadIdx.x)",
-             "    down = me // COLUMN_THREADS",
-             "    across = me - down * COLUMN_THREADS",
-             "    tile = int64(cuda.blockIdx.x)",
-             "    while tile < descriptor[ALL_TILES]:",
-             "        image = tile // descriptor[TILES]",
-             "        place = tile - image * descriptor[TILES]",
-             "        top = place // descriptor[TILES_N] * TILE_M",
-             "        left = place % descriptor[TILES_N] * TILE_N",
-             *[f"        s{r}_{s} = W(0)" for r, s in sums],
-             "        first = int64(0)",
-             "        if first < descriptor[SIZE_K]:",
-             *fetched("first"),
-             "        turn = int64(0)",
-             "        while first < descriptor[SIZE_K]:",
-             *[f"            a_tile[uint64(place_a(me + {e} * THREADS, turn))] = a{e}" for e in loads_a],
-             *[f"            b_tile[uint64(place_b(me + {e} * THREADS, turn))] = b{e}" for e in loads_b],
-             "            cuda.syncthreads()",
-             "            first += DEPTH",
-             "            if first < descriptor[SIZE_K]:",
-             *["    " + line for line in fetched("first")],
-             f"            for step in range(0, DEPTH, {together}):",
-             *[line for ahead in range(together) for line in multiplied(ahead)],
-             "            turn = 1 - turn",
-             "        cuda.syncthreads()",                # before the next tile's slices go where this one's were
-             *[f"        put(s{r}_{s}, c, bias, image, top + down + {r} * ROW_THREADS, left + across + {s} * COLUMN_THREADS, "
-               "descriptor)"
-               for r, s in sums],
-             "        tile += cuda.gridDim.x"]
-    return "\n".join(lines) + "\n"
+    def taken(step, turn):
+        """A step's rows and columns from shared memory, to variables that two steps take turns with."""
+        for side, at, places, name in ((a, "down", down, "r"), (b, "across", across, "c")):
+            for k in range(0, len(places), group):
+                place = f"{side.name}_get + {step * side.pitch + places[k]}"
+                names = [f"{name}{step % 2}_{k + q}" for q in range(group)]
+                if group == 1:
+                    yield f"{names[0]} = {side.name}_tile[uint64({place})]"
+                else:
+                    yield f"{', '.join(names)} = neighbours({side.name}_tile, {place})"
+
+    def reading(turn):
+        return [f"a_get, b_get = int32({turn} * {a.words} + down), int32({turn} * {b.words} + across)"]
+
+    def multiplied(step):
+        return [f"s{r}_{s} = W(s{r}_{s} + r{step % 2}_{r} * c{step % 2}_{s})" for r in rows for s in columns]
+
+    def kept(r):
+        for s in range(0, tile.columns, group):
+            place = f"slot * SUMS_PITCH + across + {across[s]}"
+            if group == 1:
+                yield f"a_tile[uint64({place})] = s{r}_{s}"
+            else:
+                yield f"put_neighbours(a_tile, {place}, ({', '.join(f's{r}_{s + q}' for q in range(group))}))"
+        yield f"put_rows(a_tile, c, bias, image, top, left, {down[r]}, me, descriptor)"
+
+    indented = lambda lines, by: [" " * by + line for line in lines]
+    last = tile.depth - 1
+    return "\n".join([
+        "def product_tiles(a, b, c, bias, descriptor):",
+        "    a_tile = cuda.shared.array(A_WORDS, W, 16)",
+        "    b_tile = cuda.shared.array(B_WORDS, W, 16)",
+        "    me = int32(cuda.threadIdx.x)",
+        f"    lane, warp = int32(me % {LANES_DOWN * LANES_ACROSS}), int32(me // {LANES_DOWN * LANES_ACROSS})",
+        f"    slot = int32(warp // {tile.warps_across} * {LANES_DOWN} + (lane >> 1) % {LANES_DOWN})",
+        f"    down = int32(slot // {LANES_DOWN} * WARP_ROWS + slot % {LANES_DOWN} * {group})",
+        f"    across = int32(warp % {tile.warps_across} * {tile.columns * LANES_ACROSS} + "
+        f"((lane & 1) + lane // {2 * LANES_DOWN} * 2) * {group})",
+        "    tile = int64(cuda.blockIdx.x)",
+        "    while tile < descriptor[ALL_TILES]:",
+        "        number = divide(uint32(tile), uint32(descriptor[TILES]))",
+        "        place = uint32(tile - number * descriptor[TILES])",
+        "        line = divide(place, uint32(descriptor[TILES_N]))",
+        "        image, top = int64(number), int64(line) * TILE_M",
+        "        left = (place - int64(line) * descriptor[TILES_N]) * TILE_N",
+        *[f"        s{r}_{s} = W(0)" for r in rows for s in columns],
+        "        depth = depth_of(image, descriptor)",
+        f"        slices = int32((depth + {last}) // {tile.depth})",
+        f"        missing = int32(int64(slices) * {tile.depth} - depth)",
+        "        if slices > 0:",
+        *indented(a.begin("top", "SIZE_M") + b.begin("left", "SIZE_N"), 12),
+        *indented(elements.a.begin(a, "top") + elements.b.begin(b, "left"), 12),
+        *indented(fetched(True) + a.stage("0") + b.stage("0"), 12),
+        "            cuda.syncthreads()",
+        *indented([*reading("0"), *taken(0, 0)], 12),
+        "            turn = int32(0)",
+        "            while slices > 0:",
+        "                slices = int32(slices - 1)",
+        "                if slices > 0:",
+        *indented(elements.a.advance(a) + elements.b.advance(b) + fetched(False), 20),
+        *[line for step in range(last) for line in indented([*taken(step + 1, 0), *multiplied(step)], 16)],
+        "                turn = int32(1 - turn)",
+        "                if slices > 0:",
+        *indented(a.stage("turn") + b.stage("turn"), 20),
+        "                cuda.syncthreads()",
+        *indented([*reading("turn"), *taken(0, 0), *multiplied(last)], 16),     # of the last slice what is not read
+        *[line for r in rows for line in indented(kept(r), 8)],
+        "        tile += cuda.gridDim.x"]) + "\n"
 
 
 INTEGERS = {"float32": np.int32, "complex64": np.int32}     # of the size of the parts
@@ -254,19 +411,45 @@ def integer_of(work):
     return INTEGERS.get(work, np.int64)
 
 
+def neighbours_of(work):
+    """How many elements of a dtype of sums are loaded from shared memory at once."""
+    return 1 if np.dtype(work).kind == "c" else BYTES // itemsize(work)
+
+
+def width_of(dtype):
+    """How many elements of a dtype can be brought at once: where they are not converted."""
+    return neighbours_of(dtype) if accumulator(dtype) == dtype else 1
+
+
 @functools.cache
-def tile_kernel(dtype, tile, elements, along=(True, True)):
-    """The kernel of a dtype, a tile and the functions (element_a, element_b, place_c, bias_row), the last where it is not the row's
-    number; `along`: whether neighbouring threads load neighbours along the depth of A and of B."""
+def tile_kernel(dtype, tile, elements, out=None, index=int32):
+    """The kernel of a dtype, a tile and an `Elements`.
+
+    Args:
+        out: the dtype of C, where it is another.
+        index: of places within a tile.
+    """
     work = np.dtype(accumulator(dtype))
-    forms = dict(zip(("element_a", "element_b", "place_c", "bias_row"), elements))
-    names = dict(tile.names(work.itemsize), **bindings(dtype), W=work.type, INT=integer_of(work.name), A_ALONG=along[0],
-                 B_ALONG=along[1], scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), **forms)
+    group = neighbours_of(work.name)
+    a, b = (Side(name, extent, tile.depth, tile.threads, operand.along, operand.width, work.itemsize)
+            for name, extent, operand in (("a", tile.tall, elements.a), ("b", tile.wide, elements.b)))
+    pitch, slots = tile.wide + 2 * max(1, BYTES // work.itemsize), tile.row_threads
+    names = dict(bindings(out or dtype), read=bindings(dtype)["load"], W=work.type, INT=integer_of(work.name), INDEX=index, THREADS=tile.threads, TILE_M=tile.tall,
+                 TILE_N=tile.wide, A_WORDS=max(2 * a.words, slots * pitch), B_WORDS=2 * b.words, SLOTS=slots, SUMS_PITCH=pitch,
+                 GROUP=group, WARP_ROWS=tile.rows * LANES_DOWN,
+                 scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), column_of=elements.column_of,
+                 row_of=elements.row_of, bias_row=elements.bias_row, depth_of=elements.depth_of, **elements.a.names(),
+                 **elements.b.names())
     if work.kind == "c":
         names["rectify"] = same
-    scope = dict(globals(), int64=int64, uint64=uint64, cuda=cuda)
-    exec(compile(_source(tile), f"<product in tiles of {tile}>", "exec"), scope)
-    return compile_kernel(scope["product_tiles"], (dtype + "*",) * 4 + ("int64*",), names, work.name)
+    scope = {}
+    for operand in (elements.a, elements.b):
+        scope.update(vars(sys.modules[type(operand).__module__]))        # what its statements name
+    scope.update(globals())
+    exec(compile(_source(tile, a, b, elements, group), f"<product in tiles of {tile}>", "exec"), scope)
+    kinds = (dtype + "*",) * 2 + ((out or dtype) + "*",) * 2 + ("int64*",)
+    return compile_kernel(scope["product_tiles"], kinds, names, work.name, threads=tile.threads,
+                          resident=tile.resident(work.itemsize, 30 + elements.a.registers + elements.b.registers))
 
 
 def header(m, n, k, batch, tile, epilogue=0, alpha=(0, 0), beta=(0, 0), bias_step=1):

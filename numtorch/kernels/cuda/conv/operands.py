@@ -1,0 +1,274 @@
+"""The operands of a convolution as a product in tiles (gemm/tiles.py): what brings slices of them, and where results are.
+
+No element asks for a division. Forward and for the input, a thread has one place, and the descriptor has an entry for each step of the depth
+(`Seen`): how far the element is from the first, and how far along axes, so that what is outside of the image is known. For the weight, a
+thread has some channels and taps, and goes on from place to place (`Under`).
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numpy import int32, int64, uint32
+
+from ...intrinsics import divide, offset
+from ..gemm.tiles import ELEMENTS, INDEX, SIZE_K, SIZE_M, SIZE_N, W, read
+from ..warps import neighbours
+
+# What the operands read: counts, then sizes of the image, the kernel and the result along three axes, and the window.
+IMAGES, CHANNELS, FEATURES, TAPS, INSIDE, PLACES, SIZE, KERNEL, OUT, STRIDE, PADDING, DILATION = (
+    ELEMENTS, ELEMENTS + 1, ELEMENTS + 2, ELEMENTS + 3, ELEMENTS + 4, ELEMENTS + 5, ELEMENTS + 6, ELEMENTS + 9, ELEMENTS + 12,
+    ELEMENTS + 15, ELEMENTS + 18, ELEMENTS + 21)
+# Strides of the weight as A, of rows, the depth and groups, and of the result, of rows and images; pieces of the depth, the depth of one and
+# of all; phases, words of each, and then the entries, at an even place: two of them are loaded at once.
+A_ROW, A_DEEP, A_STEP, C_ROW, C_IMAGE, PIECES, SPAN, WHOLE, PHASES, PHASE = range(ELEMENTS + 24, ELEMENTS + 34)
+ENTRIES = ELEMENTS + 36
+NOWHERE = -(1 << 30)                                     # a coordinate that is outside of any image
+AXES = 2                                                 # of images
+
+
+def place_of(number, extents, descriptor):
+    """The image of a place of all, and its three coordinates there; the sizes of axes are at `extents`."""
+    deep, high, wide = uint32(descriptor[extents]), uint32(descriptor[extents + 1]), uint32(descriptor[extents + 2])
+    lines = divide(uint32(number), wide)
+    layers = divide(lines, high)
+    image = divide(layers, deep)
+    return (int64(image), int32(int64(layers) - int64(image) * deep), int32(int64(lines) - int64(layers) * high),
+            int32(int64(uint32(number)) - int64(lines) * wide))
+
+
+def place_at(z, y, x, extents, descriptor):
+    return (z * descriptor[extents + 1] + y) * descriptor[extents + 2] + x
+
+
+# ---------------------------------------------------------------- forward, and for the input: places and entries
+def under_window(images, group, j, descriptor):
+    """Where the first tap of place j of the result is: an address, which may lie before the image, and coordinates; there is one phase."""
+    number, z, y, x = place_of(j, OUT, descriptor)
+    z = int32(z * descriptor[STRIDE] - descriptor[PADDING])
+    y = int32(y * descriptor[STRIDE + 1] - descriptor[PADDING + 1])
+    x = int32(x * descriptor[STRIDE + 2] - descriptor[PADDING + 2])
+    channels = divide(descriptor[SIZE_K], descriptor[TAPS])
+    first = (number * descriptor[CHANNELS] + group * channels) * descriptor[INSIDE]
+    return offset(images, first + place_at(z, y, x, SIZE, descriptor)), z, y, x, int64(0)
+
+
+def through_windows(slopes, group, j, descriptor):
+    """Where the window is whose first tap is over place j of the image, and the place's phase: what is left of it by the stride."""
+    number, z, y, x = place_of(j, SIZE, descriptor)
+    z = int32(z + descriptor[PADDING])
+    y = int32(y + descriptor[PADDING + 1])
+    x = int32(x + descriptor[PADDING + 2])
+    above = divide(z, int32(descriptor[STRIDE]))
+    down = divide(y, int32(descriptor[STRIDE + 1]))
+    across = divide(x, int32(descriptor[STRIDE + 2]))
+    phase = place_at(z - above * descriptor[STRIDE], y - down * descriptor[STRIDE + 1], x - across * descriptor[STRIDE + 2], STRIDE,
+                     descriptor)
+    features = divide(descriptor[SIZE_K], descriptor[TAPS])
+    first = (number * descriptor[FEATURES] + group * features) * descriptor[PLACES]
+    return offset(slopes, first + place_at(above, down, across, OUT, descriptor)), above, down, across, phase
+
+
+def seen(elements, entries, place, z, y, x, deep, high, wide):
+    """The element that an entry says; 0 outside of these sizes."""
+    distance, axes = neighbours(entries, place)
+    inside = (uint32(int32(y + int32(axes))) < high) & (uint32(int32(x + int32(axes >> 32))) < wide)
+    if AXES == 3:
+        inside &= uint32(int32(z + int32(neighbours(entries, place + 2)[0]))) < deep
+    return W(read(elements[distance])) if inside else W(0)
+
+
+class Seen(NamedTuple):
+    """Brings slices of what is under windows, or of the windows over what is: `begin_at` says where a column's are."""
+    begin_at: object
+    extents: int
+    axes: int
+    along: bool = False
+    width: int = 1
+
+    registers = 40
+
+    def names(self):
+        return dict(begin_at=self.begin_at, AXES=self.axes)
+
+    @property
+    def words(self):
+        """Of an entry."""
+        return 2 * (self.axes - 1)
+
+    def _columns(self, side):
+        return sorted({side.apart(e)[0] for e in side.loads})
+
+    def begin(self, side, edge):
+        sizes = ", ".join(f"uint32(descriptor[{self.extents + axis}])" for axis in range(3))
+        lines = [f"deep, high, wide = {sizes}"]
+        for u, columns in enumerate(self._columns(side)):
+            column = f"{edge} + min(int32(b_row + {columns}), b_edge)"
+            lines += [f"b_from{u}, z{u}, y{u}, x{u}, phase = begin_at(b, image, {column}, descriptor)",
+                      f"entries{u} = offset(descriptor, ENTRIES + phase * descriptor[PHASE] + b_step * {self.words})"]
+        return lines
+
+    def fetch(self, side, first):
+        lines = []
+        for e in side.loads:
+            columns, steps = side.apart(e)
+            u = self._columns(side).index(columns)
+            lines.append(f"b{e} = seen(b_from{u}, entries{u}, {steps * self.words}, z{u}, y{u}, x{u}, deep, high, wide)")
+        return lines
+
+    def advance(self, side):
+        return [f"entries{u} = offset(entries{u}, {side.depth * self.words})" for u, _ in enumerate(self._columns(side))]
+
+
+class Listed(NamedTuple):
+    """Brings slices of the weight for the input, whose steps of the depth are features and taps; behind the phases the descriptor has how far
+    each is."""
+    along: bool = True
+    width: int = 1
+
+    registers = 8
+
+    def names(self):
+        return {}
+
+    def begin(self, side, edge):
+        return ["features = divide(descriptor[SIZE_K], descriptor[TAPS])",
+                "listed = offset(descriptor, ENTRIES + descriptor[PHASES] * descriptor[PHASE] + a_step)",
+                f"a_from = offset(a, (image * features * descriptor[SIZE_M] + {edge}) * descriptor[TAPS])",
+                *[f"a_at{e} = min(int32(a_row + {side.apart(e)[0]}), a_edge) * descriptor[TAPS]" for e in side.loads]]
+
+    def fetch(self, side, first):
+        lines = []
+        for e in side.loads:
+            steps = side.apart(e)[1]
+            value = f"W(read(a_from[a_at{e} + listed[{steps}]]))"
+            lines.append(f"a{e} = {value}" + (f" if a_step + {steps} >= missing else W(0)" if first else ""))
+        return lines
+
+    def advance(self, side):
+        return [f"listed = offset(listed, {side.depth})"]
+
+
+# ---------------------------------------------------------------- for the weight: steps of the depth are places of all images
+def group_of(image, descriptor):
+    """A batch's number is a group's and a piece's of the depth."""
+    return divide(image, descriptor[PIECES])
+
+
+def depth_of_piece(image, descriptor):
+    piece = image - group_of(image, descriptor) * descriptor[PIECES]
+    return min(descriptor[SPAN], descriptor[WHOLE] - piece * descriptor[SPAN])
+
+
+def first_place(image, step, missing, descriptor):
+    """The image and the place of a step of a piece's first slice, which may be before the first image."""
+    piece = image - group_of(image, descriptor) * descriptor[PIECES]
+    whole = piece * descriptor[SPAN] + step + missing * (descriptor[PLACES] - 1)
+    number = divide(whole, descriptor[PLACES])
+    return number - missing, whole - number * descriptor[PLACES]
+
+
+class Slopes(NamedTuple):
+    """Brings slices of the result's gradient: a row is a feature."""
+    along: bool = True
+    width: int = 1
+
+    registers = 8
+
+    def names(self):
+        return {}
+
+    def begin(self, side, edge):
+        return ["places, turn_a = descriptor[PLACES], (descriptor[FEATURES] - 1) * descriptor[PLACES]",
+                "number, a_place = first_place(image, a_step, missing, descriptor)",
+                "feature = number * descriptor[FEATURES] + group_of(image, descriptor) * descriptor[SIZE_M]",
+                f"a_from = offset(a, (feature + {edge}) * places + a_place)",
+                *[f"a_at{e} = INDEX(INDEX(min(int32(a_row + {side.apart(e)[0]}), a_edge)) * INDEX(places))" for e in side.loads]]
+
+    def fetch(self, side, first):
+        inside = " if a_step >= missing else W(0)" if first else ""
+        return [f"a{e} = W(read(a_from[a_at{e}])){inside}" for e in side.loads]
+
+    def advance(self, side):
+        return [f"a_place, a_from = a_place + {side.depth}, offset(a_from, {side.depth})",
+                "while a_place >= places:",
+                "    a_place, a_from = a_place - places, offset(a_from, turn_a)"]
+
+
+def tap_of(j, descriptor):
+    """Where channel and tap number j are seen from a window's first tap: in elements, and along axes."""
+    channel, z, y, x = place_of(j, KERNEL, descriptor)
+    z = int32(z * descriptor[DILATION])
+    y = int32(y * descriptor[DILATION + 1])
+    x = int32(x * descriptor[DILATION + 2])
+    return channel * descriptor[INSIDE] + place_at(z, y, x, SIZE, descriptor), z, y, x
+
+
+def under(elements, place, z, y, x, deep, high, wide):
+    """The element at a place with these coordinates; 0 outside of these sizes."""
+    inside = (uint32(int32(y)) < high) & (uint32(int32(x)) < wide)
+    if AXES == 3:
+        inside &= uint32(int32(z)) < deep
+    return W(read(elements[place])) if inside else W(0)
+
+
+class Under(NamedTuple):
+    """Brings slices of the images for the weight: a column is a channel and a tap."""
+    axes: int
+    along: bool = True
+    width: int = 1
+
+    registers = 50
+
+    def names(self):
+        return dict(AXES=self.axes)
+
+    def begin(self, side, edge):
+        lines = ["deep, high, wide = uint32(descriptor[SIZE]), uint32(descriptor[SIZE + 1]), uint32(descriptor[SIZE + 2])",
+                 "turn_b = descriptor[CHANNELS] * descriptor[INSIDE]",
+                 "number, b_place = first_place(image, b_step, missing, descriptor)",
+                 "channels = divide(descriptor[SIZE_N], descriptor[TAPS])",
+                 "b_from = offset(b, number * turn_b + group_of(image, descriptor) * channels * descriptor[INSIDE])",
+                 "number, z, y, x = place_of(b_place, OUT, descriptor)"]
+        for axis, name in enumerate("zyx"):
+            lines += [f"{name}_step, {name}_first = int32(descriptor[STRIDE + {axis}]), int32(-descriptor[PADDING + {axis}])",
+                      f"{name}_span = int32(descriptor[OUT + {axis}] * descriptor[STRIDE + {axis}])",
+                      f"{name} = int32({name} * {name}_step + {name}_first)"]
+        return lines + [f"b_at{e}, z{e}, y{e}, x{e} = tap_of({edge} + min(int32(b_row + {side.apart(e)[0]}), b_edge), descriptor)"
+                        for e in side.loads]
+
+    def fetch(self, side, first):
+        inside = " if b_step >= missing else W(0)" if first else ""
+        return ["here = place_at(z, y, x, SIZE, descriptor)",
+                *[f"b{e} = under(b_from, here + b_at{e}, z + z{e}, y + y{e}, x + x{e}, deep, high, wide){inside}" for e in side.loads]]
+
+    def advance(self, side):
+        return [f"x = int32(x + {side.depth} * x_step)",
+                "while x >= x_first + x_span:",
+                "    x, y = int32(x - x_span), int32(y + y_step)",
+                "while y >= y_first + y_span:",
+                "    y, z = int32(y - y_span), int32(z + z_step)",
+                "while z >= z_first + z_span:",
+                "    z, b_from = int32(z - z_span), offset(b_from, turn_b)"]
+
+
+# ---------------------------------------------------------------- where results are
+def column_of_images(image, j, descriptor):
+    """Where the first row's column j is: a place of one of the images, in a group of its features or channels."""
+    places = descriptor[C_ROW]
+    number = int64(divide(uint32(j), uint32(places)))
+    return number * descriptor[C_IMAGE] + image * descriptor[SIZE_M] * places + j - number * places
+
+
+def row_of_images(descriptor):
+    return descriptor[C_ROW]
+
+
+def bias_of_group(image, i, descriptor):
+    return image * descriptor[SIZE_M] + i
+
+
+def column_of_weight(image, j, descriptor):
+    """Where the first row's column j is, of a piece's sums or of the weight."""
+    group = group_of(image, descriptor)
+    piece = image - group * descriptor[PIECES]
+    return (piece * descriptor[FEATURES] + group * descriptor[SIZE_M]) * descriptor[SIZE_N] + j
