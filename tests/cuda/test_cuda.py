@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from cudacases import CASES
 from cudachecks import CHECKS
+from hasgpu import need_gpu
 
 
 def outcome(value):
@@ -56,16 +57,11 @@ def script(code, **environment):
     return done.stdout
 
 
-def has_gpu():
-    code = ["-c", "import numtorch; print(numtorch.cuda.is_available())"]
-    return script(code, NUMBA_ENABLE_CUDASIM="0").strip() == "True"
-
-
 @pytest.fixture(scope="module", params=["simulator", "driver", "gpu"])
 def on_cuda(request):
     """In the simulator; the same kernels through the code for GPUs and a driver that does everything late; on a GPU."""
-    if request.param == "gpu" and not has_gpu():
-        pytest.skip("no GPU here, or the cuda extra is not installed")
+    if request.param == "gpu":
+        need_gpu()
     return json.loads(script([__file__, request.param], NUMBA_ENABLE_CUDASIM="0" if request.param == "gpu" else "1"))
 
 
