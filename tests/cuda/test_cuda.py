@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from cudacases import CASES
 from cudachecks import CHECKS
-from hasgpu import need_gpu
+from hasgpu import has_gpu, need_gpu
 
 
 def outcome(value):
