@@ -64,12 +64,13 @@ def run(torch, function, shapes, order, dtype, device):
 
 
 # ---------------------------------------------------------------- products by tensor cores
-@rows_of(((24, 40), (40, 48)), ((16, 64), (64, 16)), dtypes=("bfloat16", "float16"), orders=ORDERS[:2])
+# tiles of 64 x 64, slices of 64 and of 32 of the depth, three of them in shared memory
+@rows_of(((24, 40), (40, 48)), ((16, 64), (64, 16)), ((72, 200), (200, 136)), dtypes=("bfloat16", "float16"), orders=ORDERS[:2])
 def product_by_warps(torch, device, a, b):
     return a @ b
 
 
-@rows_of(((24, 40), (40, 48)), ((16, 48), (48, 16)), dtypes=("float32",), orders=ORDERS[:2])
+@rows_of(((24, 40), (40, 48)), ((16, 48), (48, 16)), ((72, 100), (100, 72)), dtypes=("float32",), orders=ORDERS[:2])
 def product_rounded_to_tf32(torch, device, a, b):
     """Of numbers that have no more bits."""
     few = lambda x: (x.detach() * 64).round() / 64

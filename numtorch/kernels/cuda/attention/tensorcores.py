@@ -23,20 +23,24 @@ import numpy as np
 from numpy import float32, inf, int64, uint32, uint64
 
 from ...elementtypes import bindings, itemsize, same
-from ...intrinsics import bits_of, float_of, fmax
+from ...intrinsics import bits_of, float_of, fmax, offset
 from ...threads import Prepared
 from ...vectormath import log
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import SMALL
-from ..gemm.tensorcores import FORMS, STEP, copy_line, gathered
+from ..gemm.tensorcores import STEP, Form
 from ..runtime import runtime
 from ..warps import (
     await_groups_but_one,
     commit_copies,
+    copy_async,
     exponential2,
     lane_across,
     load_matrices,
     load_matrices_transposed,
+    multiply_bfloat16,
+    multiply_float16,
+    multiply_tf32,
     packed_bfloat16,
     packed_float16,
     rounded_to_tf32,
@@ -66,6 +70,7 @@ from .descriptor import (
     masked,
 )
 
+FORMS = dict(bfloat16=Form(2, multiply_bfloat16), float16=Form(2, multiply_float16), float32=Form(4, multiply_tf32, True))
 T = float32
 INT = np.int32
 load = store = same
@@ -114,6 +119,26 @@ def fragment(x, start, step, row, rows, word, count):
     return (word_at(x, at) if row < rows and near else uint32(0), word_at(x, below) if row + 8 < rows and near else uint32(0),
             word_at(x, at + 4 * PER_WORD) if row < rows and far else uint32(0),
             word_at(x, below + 4 * PER_WORD) if row + 8 < rows and far else uint32(0))
+
+
+CHUNK, ITEMSIZE = 8, 2                                   # elements that a copy of 16 bytes brings, and the bytes of each
+
+
+def copy_line(source, start, step, tile, place, e, outer, inner, outer_end, inner_end, line, pitch):
+    """Bring chunk number `e` of a slice: lines of `line` elements that are `step` apart in memory, the first of them number `outer`
+    from element `inner` on, of which there are `outer_end` of `inner_end` elements; in shared memory `pitch` words apart."""
+    number = e // (line // CHUNK)
+    at = e - number * (line // CHUNK)
+    there, inside = outer + number, inner + at * CHUNK
+    count = min(max(inner_end - inside, int64(0)), int64(CHUNK)) if there < outer_end else int64(0)
+    begin = start + there * step + inside if count > 0 else int64(0)
+    copy_async(shared_address(tile, place + number * pitch + at * 4), offset(source, begin), count * ITEMSIZE)
+
+
+def gathered(tile, place, first, second):
+    """Words at a place of shared memory, and so many and so many words further."""
+    return (uint32(tile[uint64(place)]), uint32(tile[uint64(place + first)]), uint32(tile[uint64(place + second)]),
+            uint32(tile[uint64(place + first + second)]))
 
 
 def shown(x, mask, q, descriptor, batch, head, query, key):

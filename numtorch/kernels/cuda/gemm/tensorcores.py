@@ -1,13 +1,19 @@
 """Products by tensor cores, of 16-bit floats and of float32 rounded to tf32: `mma.sync` on matrices that `ldmatrix` takes from
-shared memory, to where `cp.async` brings the next slice of the depth meanwhile.
+shared memory, to where `cp.async` brings slices of the depth that come later.
 
-A block makes a tile of C by warps, each a part of it in registers: up to 64 x 32 elements, as matrices of 16 x 8. Slices of A and B
-lie in shared memory as they lie in memory, along the depth or across it, with some words between lines, so that the eight lines
-of a matrix are in different banks; `ldmatrix` transposes what lies the other way, of 16 bits, and words of tf32 are gathered. The
-copy fills what is outside of A or B with zeros. A step of the depth is eight words of 32 bits in every dtype, so their places are
-the same ones.
+A block makes a tile of C by warps, each a part of it in registers: up to 64 x 64 elements, as matrices of 16 x 8. Its words of one
+step of the depth are loaded while those of the step before are multiplied, and `STAGES` slices of the depth take turns in shared
+memory, so that two are on their way while one is multiplied. Tiles that run at the same time are near each other in both
+directions, so that the second-level cache holds what they share.
 
-Sums go to C through shared memory, eight rows of a warp at a time, so that its lanes have neighbouring columns.
+In shared memory a slice of A or B is lines of 128 bytes, eight chunks of 16: where an operand lies along the depth, a line is a row
+(a column of B) and all of the slice's depth; else it is a step of the depth and 128 bytes of rows, a panel, and panels follow each
+other. Chunk c of line l is at the place c ^ (l & 7), so that neither the copies nor `ldmatrix`, which takes eight lines at a time,
+go to a bank twice; this is the swizzle of 128 bytes that Hopper's instructions have too (warpgroups.py). Words of tf32 that lie
+across the depth are gathered from four lines at once, and swizzled by 2 (l & 3). The copies fill what is outside of A or B with
+zeros. A step of the depth is eight words of 32 bits in every dtype, so their places are the same ones.
+
+Sums go to C through shared memory, 16 rows of a warp at a time, so that lanes write 16 bytes each of neighbouring columns.
 
 Strides across lines, and the addresses themselves, must be multiples of 16 bytes: `gemm.py` asks before it chooses this.
 """
@@ -17,31 +23,41 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import float32, int64, uint32, uint64
+from numpy import float32, int32, int64, uint32
 
-from ...elementtypes import bindings
-from ...intrinsics import bits_of, float_of, offset
+from ...elementtypes import bindings, itemsize, same
+from ...intrinsics import address_of, bits_of, float_of, offset
 from ..compiler import compile_kernel, cuda
 from ..environment import SMALL
 from ..warps import (
-    await_groups_but_one,
+    add_products_bfloat16,
+    add_products_float16,
+    add_products_tf32,
+    await_groups,
+    bytes_within,
     commit_copies,
     copy_async,
+    further,
     load_matrices,
     load_matrices_transposed,
-    multiply_bfloat16,
-    multiply_float16,
-    multiply_tf32,
+    packed_bfloat16,
+    packed_float16,
+    put_rows,
     rounded_to_tf32,
     shared_address,
+    shared_word,
+    shared_words,
+    store_words,
     warp_barrier,
 )
-from .tiles import ALL_TILES, SIZE_K, SIZE_M, SIZE_N, TILES, TILES_N, float_scalar, header, put
+from .tiles import ALL_TILES, EPILOGUE, SIZE_K, SIZE_M, SIZE_N, TILES, TILES_N, float_scalar, header, put
 
-STEP, SLICE = 8, 16                                      # words of the depth that an instruction multiplies, and of a slice
-CHUNK, ITEMSIZE = 8, 2                                   # elements that a copy of 16 bytes brings, and the bytes of each
-ROW = 40                                                 # words from row to row of the sums that go to C
-STAGED = 8 * ROW
+LINE, CHUNK = 128, 16                                    # bytes of a line in shared memory, and of what one copy brings
+STEPS, STEP = 4, 8                                       # steps of the depth in a slice, and words of 32 bits in a step
+STAGES = 3                                               # slices in shared memory
+GROUPED = 16                                             # rows of tiles that are gone through together, column by column
+ALIGNMENT = 1024                                         # bytes: eight lines, after which the swizzle repeats
+MOST = 1 << 30                                           # what counts of elements are clipped to, so that they have 32 bits
 
 
 class Form(NamedTuple):
@@ -51,14 +67,18 @@ class Form(NamedTuple):
     rounded: bool = False
 
 
-FORMS = dict(bfloat16=Form(2, multiply_bfloat16), float16=Form(2, multiply_float16), float32=Form(4, multiply_tf32, True))
+FORMS = dict(bfloat16=Form(2, add_products_bfloat16), float16=Form(2, add_products_float16),
+             float32=Form(4, add_products_tf32, True))
 
 
 class Warps(NamedTuple):
-    """How a block divides its tile: warps down and across, and matrices of 16 x 8 that each has down; across it has `COLUMNS`."""
+    """How a block divides its tile: warps down and across, and matrices of 16 x 8 that each has down and across. `cost`: how
+    much longer an element of its tile takes than of the largest."""
     down: int
     across: int
     rows: int
+    columns: int
+    cost: float = 1.0
 
     @property
     def tall(self):
@@ -66,178 +86,310 @@ class Warps(NamedTuple):
 
     @property
     def wide(self):
-        return self.across * COLUMNS * 8
+        return self.across * self.columns * 8
 
     @property
     def threads(self):
         return 32 * self.down * self.across
 
 
-COLUMNS = 4
-LARGEST, SMALLEST = (Warps(2, 1, 1),) * 2 if SMALL else (Warps(2, 4, 4), Warps(4, 2, 1))
+TILES_OF = [Warps(2, 1, 2, 8)] if SMALL else [Warps(2, 4, 4, 8), Warps(2, 2, 4, 8, 1.1), Warps(2, 2, 2, 4, 1.5)]
+LARGEST = TILES_OF[0]
+PROCESSORS = 132                                         # multiprocessors of a large GPU
 
 
 class Operand(NamedTuple):
-    """A or B in shared memory: its name, whether it lies along the depth, rows or columns of a tile, and bytes of an element."""
+    """A or B in shared memory: its name, whether it lies along the depth, rows or columns of a tile and of a warp, bytes of an
+    element, and where its slice begins in a stage."""
     name: str
     along: bool
     extent: int
+    part: int
     itemsize: int
+    start: int = 0
 
     @property
     def depth(self):
-        return SLICE * 4 // self.itemsize
+        """Elements of a line, and of a slice's depth."""
+        return LINE // self.itemsize
 
     @property
-    def lines(self):
-        return self.extent if self.along else self.depth
+    def nbytes(self):
+        return self.extent * LINE
 
     @property
-    def line(self):
-        return self.depth if self.along else self.extent
+    def end(self):
+        return "SIZE_M" if self.name == "a" else "SIZE_N"
 
     @property
-    def pitch(self):
-        """Words from line to line: multiples of 16 bytes, in banks of their own for eight lines, or four of gathered words."""
-        return self.line * self.itemsize // 4 + (8 if self.itemsize == 4 and not self.along else 4)
+    def gathered(self):
+        return self.itemsize == 4 and not self.along
+
+    def swizzle(self, line):
+        return f"(({line} & 3) << 1)" if self.gathered else f"({line} & 7)"
+
+    # ------------------------------------------------------------ copies
+    def first_copies(self):
+        """The statements by which a thread finds out what it copies of a tile: a chunk of every `apart`-th line."""
+        name, edge, step = self.name, "top" if self.name == "a" else "left", f"descriptor[{self.name.upper()}_STEP]"
+        size = f"descriptor[{self.end}] - {edge}"
+        outer, inner = (f"({edge} + line)", "chunk * PER_CHUNK") if self.along else ("line", f"({edge} + chunk * PER_CHUNK)")
+        yield f"{name}_step = {step}"
+        yield f"{name}_from = offset({name}, image * descriptor[{name.upper()}_BATCH] + {outer} * {name}_step + {inner})"
+        if self.along:
+            yield f"{name}_lines = int32(min({size}, MOST)) - line"
+        else:
+            yield f"{name}_bytes = int32(min({size}, MOST) - chunk * PER_CHUNK) * {self.itemsize}"
+
+    def copies(self, threads):
+        """The statements by which it copies its chunks of the next slice, of which `near` steps of the depth are inside."""
+        name, apart = self.name, threads // 8
+        yield f"into = further({name}_into, fill)"
+        if self.along:
+            yield f"some = bytes_within((near - chunk * PER_CHUNK) * {self.itemsize})"
+        for i in range(self.extent // apart):
+            panel, steps = divmod(i * apart, self.depth)
+            if self.along:
+                place, size = f"{i * apart} * a_step", f"some if {name}_lines > {i * apart} else int32(0)"
+                place = place.replace("a_step", f"{name}_step")
+            else:
+                place = f"{panel * self.depth} + {steps} * {name}_step"
+                size = f"bytes_within({name}_bytes - {panel * LINE}) if near > line + {steps} else int32(0)"
+            yield f"copy_async(further(into, {i * apart * LINE}), offset({name}_from, {place}), {size})"
+        yield f"{name}_from = offset({name}_from, {self.depth if self.along else f'{self.depth} * {name}_step'})"
+
+    # ------------------------------------------------------------ matrices
+    def places(self):
+        """The statements by which a lane finds the places of what it loads of a slice, one of those a fixed distance apart."""
+        first, edge = self.name == "a", "down" if self.name == "a" else "across"
+        outer, deep = ("(matrix & 1)", "(matrix >> 1)") if first else ("(matrix >> 1)", "(matrix & 1)")
+        for j in range(self.several):
+            if self.along:
+                place = f"({edge} + {outer} * 8 + eight) * {LINE} + (((2 * {j} + {deep}) ^ eight) << 4)"
+            elif self.gathered:
+                panel = f"({edge} // {self.depth}) * {self.depth * LINE}"
+                place = f"{panel} + word * {LINE} + (((2 * {j} + (group >> 2)) ^ (word << 1)) << 4) + (group & 3) * 4"
+            else:
+                chunk = f"(({edge} >> 3) + 2 * {j} + {outer})"
+                place = f"({chunk} >> 3) * {self.depth * LINE} + ({deep} * 8 + eight) * {LINE} + ((({chunk} & 7) ^ eight) << 4)"
+            yield f"{self.name}_place{j} = further(base, {self.start} + {place})"
 
     @property
-    def words(self):
-        return self.lines * self.pitch
+    def several(self):
+        return 4 if self.along or self.gathered else max(self.part // 16, 1)
 
-    def copies(self, first, turn, threads):
-        """The statements by which a thread brings its part of the slice that begins at `first`."""
-        edge, end = ("top", "SIZE_M") if self.name == "a" else ("left", "SIZE_N")
-        outer, inner = (edge, first) if self.along else (first, edge)
-        ends = (f"descriptor[{end}]", "descriptor[SIZE_K]") if self.along else ("descriptor[SIZE_K]", f"descriptor[{end}]")
-        line, chunks = self.line, self.lines * self.line * self.itemsize // 16
-        for e in range(0, chunks, threads):
-            guard = f"if me < {chunks - e}: " if chunks - e < threads else ""
-            yield (f"{guard}copy_line({self.name}, {self.name}_start, descriptor[{self.name.upper()}_STEP], {self.name}_tile, "
-                   f"{turn} * {self.words}, me + {e}, {outer}, {inner}, {', '.join(ends)}, {line}, {self.pitch})")
+    def moved(self):
+        """The same places in the stage that begins at `now`."""
+        yield from (f"{self.name}_now{j} = further({self.name}_place{j}, now)" for j in range(self.several))
 
     def matrices(self, at, step):
         """Four matrices of 8 x 8 words, of rows or columns `at` and 8 further, and of `step` and half a step further: of A those of
         one step come first, of B those of the same columns."""
-        edge, outer, deep = "across", "(matrix >> 1)", "(matrix & 1)"
-        if self.name == "a":
-            edge, outer, deep = "down", deep, outer
-        tile, turn = f"{self.name}_tile", f"turn * {self.words}"
         if self.along:
-            place = f"({edge} + {at} + {outer} * 8 + eight) * {self.pitch} + {step} + {deep} * 4"
-            return f"load_matrices(shared_address({tile}, {turn} + {place}))"
-        if self.itemsize == 2:
-            place = f"({2 * step} + {deep} * 8 + eight) * {self.pitch} + ({edge} + {at} + {outer} * 8 >> 1)"
-            return f"load_matrices_transposed(shared_address({tile}, {turn} + {place}))"
-        steps = (8, 4 * self.pitch) if self.name == "a" else (4 * self.pitch, 8)
-        return f"gathered({tile}, {turn} + ({step} + word) * {self.pitch} + {edge} + {at} + group, {steps[0]}, {steps[1]})"
+            return f"load_matrices(further({self.name}_now{step}, {at * LINE}))"
+        if not self.gathered:
+            return f"load_matrices_transposed(further({self.name}_now{at // 16}, {2 * STEP * LINE * step}))"
+        words = [f"shared_word(further({self.name}_now{q % 4}, {q // 4 * self.depth * LINE + (STEP * step + deep) * LINE}))"
+                 for q in (at // 8, at // 8 + 1) for deep in (0, 4)]
+        return "({})".format(", ".join(words[k] for k in ((0, 2, 1, 3) if self.name == "a" else range(4))))
 
 
-def copy_line(source, start, step, tile, place, e, outer, inner, outer_end, inner_end, line, pitch):
-    """Bring chunk number `e` of a slice: lines of `line` elements that are `step` apart in memory, the first of them number `outer`
-    from element `inner` on, of which there are `outer_end` of `inner_end` elements; in shared memory `pitch` words apart."""
-    number = e // (line // CHUNK)
-    at = e - number * (line // CHUNK)
-    there, inside = outer + number, inner + at * CHUNK
-    count = min(max(inner_end - inside, int64(0)), int64(CHUNK)) if there < outer_end else int64(0)
-    begin = start + there * step + inside if count > 0 else int64(0)
-    copy_async(shared_address(tile, place + number * pitch + at * 4), offset(source, begin), count * ITEMSIZE)
-
-
-def gathered(tile, place, first, second):
-    """Words at a place of shared memory, and so many and so many words further."""
-    return (uint32(tile[uint64(place)]), uint32(tile[uint64(place + first)]), uint32(tile[uint64(place + second)]),
-            uint32(tile[uint64(place + first + second)]))
-
-
-def _multiplied(a, b, rows, rounded):
-    """The statements of a slice's products, written out for each matrix (see tiles.py)."""
+# ---------------------------------------------------------------- the source
+def _loaded(warps, a, b, step, turn, rounded):
+    """The words of a step, into the registers that take turns."""
     load = "rounded_to_tf32({})" if rounded else "{}"
-    for step in range(0, SLICE, STEP):
-        for r in range(rows):
-            yield f"a{r} = " + load.format(a.matrices(16 * r, step))
-        for s in range(0, COLUMNS, 2):
-            yield f"b{s} = " + load.format(b.matrices(8 * s, step))
-        for r in range(rows):
-            for s in range(COLUMNS):
-                pair, half = s - s % 2, 2 * (s % 2)
-                yield f"s{r}_{s} = multiply(a{r}, (b{pair}[{half}], b{pair}[{half + 1}]), s{r}_{s})"
+    for r in range(warps.rows):
+        yield f"a{turn}_{r} = " + load.format(a.matrices(16 * r, step))
+    for s in range(0, warps.columns, 2):
+        yield f"b{turn}_{s} = " + load.format(b.matrices(8 * s, step))
 
 
-def _put(rows):
-    """The statements by which a warp writes its sums to C."""
-    for r in range(rows):
-        for half in range(2):
-            for s in range(COLUMNS):
-                for q in range(2):
-                    yield f"a_tile[uint64(mine + {8 * s + q})] = bits_of(s{r}_{s}[{2 * half + q}])"
-            yield from ("warp_barrier()", "for row in range(8):",
-                        f"    put(float_of(INT(a_tile[uint64(staged + row * {ROW} + (row >> 2) + lane)])), c, bias, image, "
-                        f"top + down + {16 * r + 8 * half} + row, left + across + lane, descriptor)",
-                        "warp_barrier()")
+def _multiplied(warps, turn):
+    """The products of a step."""
+    a = "".join(f"a{turn}_{r}, " for r in range(warps.rows))
+    b = "".join(f"b{turn}_{s}, " for s in range(0, warps.columns, 2))
+    yield f"sums = add_products(({a}), ({b}), sums)"
 
 
-def _source(warps, a, b, rounded):
-    """The kernel of two operands."""
-    indented = lambda lines, by: [" " * by + line for line in lines]
+def _slices(warps, a, b, rounded):
+    """All slices of a tile."""
+    copies = [line for each in (a, b) for line in each.copies(warps.threads)]
+    moved = [*a.moved(), *b.moved()]
+    yield "fill, ahead = int32(0), int32(0)"
+    yield f"for _ in range({STAGES - 1}):"
+    yield from indented(next_slice(copies), 4)
+    yield from ("now = int32(0)", f"await_groups({STAGES - 2})", "cuda.syncthreads()", *moved, *_loaded(warps, a, b, 0, 0, rounded))
+    yield "for _ in range(slices):"
+    yield from indented(next_slice(copies), 4)
+    for step in range(STEPS):
+        if step < STEPS - 1:
+            yield from indented(_loaded(warps, a, b, step + 1, (step + 1) % 2, rounded), 4)
+        else:                                            # of the next slice, which has to be there by then
+            yield from indented([f"await_groups({STAGES - 2})", "cuda.syncthreads()", *next_stage("now"), *moved,
+                                 *_loaded(warps, a, b, 0, 0, rounded)], 4)
+        yield from indented(_multiplied(warps, step % 2), 4)
+
+
+def next_slice(copies):
+    """The copies of slice number `ahead`, if there is one, to the stage that begins at `fill`."""
+    yield "if ahead < slices:"
+    yield from indented(["near = int32(DEPTH) if ahead < slices - 1 else rest", *copies], 4)
+    yield from ("commit_copies()", "ahead = int32(ahead + 1)", *next_stage("fill"))
+
+
+def next_stage(name):
+    yield f"{name} = int32({name} + STAGE) if {name} < LAST_STAGE else int32(0)"
+
+
+def indented(lines, by):
+    return [" " * by + line for line in lines]
+
+
+def pitch(columns):
+    """Words from row to row of a warp's sums on their way to C: eight lanes with two words each in banks of their own."""
+    return 8 * columns + 8
+
+
+def _put(warps, itemsize):
+    """The statements by which a warp writes its sums to C, 16 rows at a time."""
+    columns, row = 8 * warps.columns, pitch(warps.columns)
+    each = CHUNK // itemsize                             # elements that a lane writes at once
+    lanes = columns // each
+    together = max(32 // lanes, 1)
+    for r in range(warps.rows):
+        yield f"put_rows(mine, sums[{r * columns // 2}:{(r + 1) * columns // 2}], {row})"
+        yield f"edge = top + down + {16 * r}"
+        yield from ("warp_barrier()", "if lean:",
+                    f"    for row in range(lane // {lanes}, 16, {together}):",
+                    f"        put_chunk(c_from, further(theirs, row * {4 * row}), edge + row < descriptor[SIZE_M], c_left)",
+                    "        c_from = offset(c_from, c_step)",
+                    "else:",
+                    "    for row in range(16):",
+                    f"        for column in range(lane, {columns}, 32):",
+                    f"            word = shared_word(further(staged, (row * {row} + column) * 4))",
+                    "            put(float_of(INT(word)), c, bias, image, edge + row, left + across + column, descriptor)",
+                    "warp_barrier()")
+
+
+def put_chunk(c, address, inside, count):
+    """Write the 16 bytes of C that are at a place of a row, as far as they are inside: `count` elements are."""
+    if inside and count > 0:
+        words = shared_words(address)
+        if PER_STORE == 8:
+            more = shared_words(further(address, 16))
+            full = (packed(as_float(words[0]), as_float(words[1])), packed(as_float(words[2]), as_float(words[3])),
+                    packed(as_float(more[0]), as_float(more[1])), packed(as_float(more[2]), as_float(more[3])))
+        else:
+            full = words
+        if count >= PER_STORE:
+            store_words(c, full)
+        else:
+            for k in range(count):
+                c[k] = store(T(as_float(shared_word(further(address, 4 * k)))))
+
+
+def as_float(word):
+    return float_of(INT(word))
+
+
+INT, T, PER_STORE, packed, store = int32, float32, 8, packed_bfloat16, same
+
+
+def source(warps, a, b, itemsize, slices, name="product_warps"):
+    """The kernel of two operands, which `slices` multiply; sums are written in elements of `itemsize` bytes."""
+    columns = 8 * warps.columns
+    each = CHUNK // itemsize
+    lanes, row = columns // each, pitch(warps.columns)
+    together = max(32 // lanes, 1)
     return "\n".join([
-        "def product_warps(a, b, c, bias, descriptor):",
-        f"    a_tile = cuda.shared.array({max(2 * a.words, warps.threads // 32 * STAGED)}, uint32, 16)",
-        f"    b_tile = cuda.shared.array({2 * b.words}, uint32, 16)",
-        "    me = int64(cuda.threadIdx.x)",
-        "    lane, warp = me & 31, me >> 5",
-        f"    down, across = warp // {warps.across} * {16 * warps.rows}, warp % {warps.across} * {8 * COLUMNS}",
-        "    eight, matrix, group, word = lane & 7, lane >> 3, lane >> 2, lane & 3",
-        f"    staged = warp * {STAGED}",
-        # rows from the fifth on are a word further, in the banks between those of the first four
-        f"    mine = staged + group * {ROW} + (group >> 2) + 2 * word",
+        f"def {name}(a, b, c, bias, descriptor):",
+        f"    base = shared_address(cuda.shared.array(0, uint32, {ALIGNMENT}), 0)",
+        "    me = int32(cuda.threadIdx.x)",
+        "    lane, warp = int32(me & 31), int32(me >> 5)",
+        f"    down, across = int32(warp // {warps.across} * {16 * warps.rows}), int32(warp % {warps.across} * {columns})",
+        "    eight, matrix, group, word = int32(lane & 7), int32(lane >> 3), int32(lane >> 2), int32(lane & 3)",
+        "    line, chunk = int32(me >> 3), int32(me & 7)",
+        *indented((f"{each.name}_into = further(base, {each.start} + line * {LINE} + ((chunk ^ {each.swizzle('line')}) << 4))"
+                   for each in (a, b)), 4),
+        f"    staged = further(base, warp * {64 * row})",
+        f"    mine = further(staged, (group * {row} + 2 * word) * 4)",
+        f"    theirs = further(staged, lane % {lanes} * {4 * each})",
+        "    slices = int32((descriptor[SIZE_K] + (DEPTH - 1)) // DEPTH)",
+        "    rest = int32(descriptor[SIZE_K] - (int64(slices) - 1) * DEPTH)",        # steps of the last slice
+        *indented([*a.places(), *b.places()], 4),
         "    tile = int64(cuda.blockIdx.x)",
         "    while tile < descriptor[ALL_TILES]:",
-        "        image = tile // descriptor[TILES]",
-        "        place = tile - image * descriptor[TILES]",
-        f"        top, left = place // descriptor[TILES_N] * {warps.tall}, place % descriptor[TILES_N] * {warps.wide}",
-        "        a_start, b_start = image * descriptor[A_BATCH], image * descriptor[B_BATCH]",
-        *[f"        s{r}_{s} = ZEROS" for r in range(warps.rows) for s in range(COLUMNS)],
-        "        first, turn = int64(0), int64(0)",
-        *indented((line for each in (a, b) for line in each.copies("first", "turn", warps.threads)), 8),
-        "        commit_copies()",
-        "        while first < descriptor[SIZE_K]:",
-        f"            ahead = first + {a.depth}",
-        "            if ahead < descriptor[SIZE_K]:",
-        *indented((line for each in (a, b) for line in each.copies("ahead", "(1 - turn)", warps.threads)), 16),
-        "            commit_copies()",
-        "            await_groups_but_one()",
-        "            cuda.syncthreads()",
-        *indented(_multiplied(a, b, warps.rows, rounded), 12),
-        "            cuda.syncthreads()",
-        "            first, turn = ahead, 1 - turn",
-        *indented(_put(warps.rows), 8),
+        *indented(_place_of_tile(warps), 8),
+        *indented((text for each in (a, b) for text in each.first_copies()), 8),
+        "        sums = ZEROS",
+        *indented(slices, 8),
+        "        cuda.syncthreads()",                    # all have loaded what they multiply, and sums go there
+        *indented(_place_of_tile(warps), 8),             # again: it would take registers meanwhile
+        f"        lean = (descriptor[EPILOGUE] == 0 and descriptor[C_COLUMN] == 1 and descriptor[C_ROW] % {each} == 0 "
+        f"and descriptor[C_BATCH] % {each} == 0 and address_of(c) % {CHUNK} == 0)",
+        f"        c_step = {together} * descriptor[C_ROW]",
+        f"        c_from = offset(c, image * descriptor[C_BATCH] + (top + down + lane // {lanes}) * descriptor[C_ROW] "
+        f"+ (left + across + lane % {lanes} * {each}) * descriptor[C_COLUMN])",
+        f"        c_left = int32(min(descriptor[SIZE_N] - left, MOST)) - across - lane % {lanes} * {each}",
+        *indented(_put(warps, itemsize), 8),
         "        cuda.syncthreads()",                    # before the next tile's slices go where sums were
         "        tile += cuda.gridDim.x"]) + "\n"
+
+
+def _place_of_tile(warps):
+    yield from ("tiles, across_tiles = uint32(descriptor[TILES]), uint32(descriptor[TILES_N])",
+                "image = int64(uint32(tile) // tiles)",
+                "tile_row, tile_column = place_of_tile(uint32(uint32(tile) - uint32(image) * tiles), tiles, across_tiles)",
+                f"top, left = int64(tile_row) * {warps.tall}, int64(tile_column) * {warps.wide}")
+
+
+def place_of_tile(place, tiles, across):
+    """The row and the column of a tile among `tiles`, of which `across` are a row of tiles: column by column in groups of rows."""
+    group = uint32(place // uint32(GROUPED * across))
+    first, inside = uint32(group * GROUPED), uint32(place - group * GROUPED * across)
+    rows = uint32(min(uint32(tiles // across) - first, uint32(GROUPED)))
+    column = uint32(inside // rows)
+    return uint32(first + inside - column * rows), column
 
 
 @functools.cache
 def warp_kernel(dtype, out, warps, along, place_c, places):
     """The kernel of a dtype and a tile; `out`: the dtype of C; `along`: whether A and B lie along the depth. `places`: where in the
-    descriptor the strides between lines and matrices of A and B are."""
+    descriptor the strides between lines and matrices of A and B are, and those of C."""
     form = FORMS[dtype]
-    a, b = Operand("a", along[0], warps.tall, form.itemsize), Operand("b", along[1], warps.wide, form.itemsize)
-    names = dict(bindings(out), W=float32, INT=np.int32, scalar=float_scalar, place_c=place_c, multiply=form.multiply,
-                 CHUNK=16 // form.itemsize, ITEMSIZE=form.itemsize)
-    scope = dict(globals(), ALL_TILES=ALL_TILES, TILES=TILES, TILES_N=TILES_N, SIZE_K=SIZE_K, SIZE_M=SIZE_M, SIZE_N=SIZE_N,
-                 cuda=cuda, put=put, load_matrices=load_matrices, load_matrices_transposed=load_matrices_transposed,
-                 bits_of=bits_of, commit_copies=commit_copies, await_groups_but_one=await_groups_but_one, warp_barrier=warp_barrier,
-                 rounded_to_tf32=rounded_to_tf32, float_of=float_of)
-    scope.update(names, ZEROS=(float32(0),) * 4, **dict(zip(("A_STEP", "A_BATCH", "B_STEP", "B_BATCH"), places)))
-    exec(compile(_source(warps, a, b, form.rounded), f"<product by warps of {warps}>", "exec"), scope)
+    a = Operand("a", along[0], warps.tall, 16 * warps.rows, form.itemsize)
+    b = Operand("b", along[1], warps.wide, 8 * warps.columns, form.itemsize, a.nbytes)
+    text = source(warps, a, b, itemsize(out), list(_slices(warps, a, b, form.rounded)))
+    return assembled(text, "product_warps", warps, a, b, STAGES, dtype, out, place_c, places, add_products=form.multiply)
+
+
+def assembled(text, name, warps, a, b, stages, dtype, out, place_c, places, variant="", **more):
+    """A kernel of `source`, with the names that it takes."""
+    stage = a.nbytes + b.nbytes
+    names = dict(bindings(out), W=float32, INT=np.int32, scalar=float_scalar, place_c=place_c, PER_CHUNK=CHUNK // a.itemsize,
+                 DEPTH=a.depth, STAGE=stage, LAST_STAGE=stage * (stages - 1), PER_STORE=CHUNK // itemsize(out),
+                 packed=packed_float16 if out == "float16" else packed_bfloat16, **more)
+    scope = dict(globals(), ALL_TILES=ALL_TILES, EPILOGUE=EPILOGUE, TILES=TILES, TILES_N=TILES_N, SIZE_K=SIZE_K, SIZE_M=SIZE_M,
+                 SIZE_N=SIZE_N, cuda=cuda, put=put, int64=int64, load_matrices=load_matrices, await_groups=await_groups,
+                 load_matrices_transposed=load_matrices_transposed, bits_of=bits_of, commit_copies=commit_copies,
+                 bytes_within=bytes_within,
+                 copy_async=copy_async, put_rows=put_rows, warp_barrier=warp_barrier, address_of=address_of, offset=offset,
+                 rounded_to_tf32=rounded_to_tf32, shared_address=shared_address, shared_word=shared_word, store_words=store_words)
+    scope.update(names, ZEROS=(float32(0),) * (4 * warps.rows * warps.columns),
+                 **dict(zip(("A_STEP", "A_BATCH", "B_STEP", "B_BATCH", "C_ROW", "C_COLUMN", "C_BATCH"), places)))
+    exec(compile(text, f"<product by warps of {warps}>", "exec"), scope)
     kinds = dtype, dtype, out, out
-    return compile_kernel(scope["product_warps"], tuple(kind + "*" for kind in kinds) + ("int64*",), names, "float32",
-                          threads=warps.threads)
+    shared = max(stages * stage, warps.threads // 32 * 64 * pitch(warps.columns))
+    return compile_kernel(scope[name], tuple(kind + "*" for kind in kinds) + ("int64*",), names, "float32",
+                          threads=warps.threads, shared=shared, variant=variant)
 
 
 def warps_for(m, n, batch):
-    """The tile: the larger where there are enough of them."""
-    return LARGEST if -(-m // LARGEST.tall) * -(-n // LARGEST.wide) * batch >= 132 else SMALLEST
+    """The tile with which a large GPU is done first: rounds of its multiprocessors, each as long as a tile is large."""
+    def cost(tile):
+        count = -(-m // tile.tall) * -(-n // tile.wide) * batch
+        return -(-count // PROCESSORS) * tile.tall * tile.wide * tile.cost
+    return min(TILES_OF, key=cost)
 
 
 def describe(m, n, k, batch, warps, *epilogue):
