@@ -215,11 +215,15 @@ class Usage:
         self.current, self.peak, self.total = [0, 0], [0, 0], [0, 0]
 
     def add(self, nbytes):
-        for which, amount in enumerate((nbytes, 1)):
-            self.current[which] += amount
-            if amount > 0:
-                self.total[which] += amount
-                self.peak[which] = max(self.peak[which], self.current[which])
+        current, peak, total = self.current, self.peak, self.total
+        current[0] += nbytes
+        current[1] += 1
+        total[0] += nbytes
+        total[1] += 1
+        if current[0] > peak[0]:
+            peak[0] = current[0]
+        if current[1] > peak[1]:
+            peak[1] = current[1]
 
     def take(self, nbytes):
         self.current[0] -= nbytes
@@ -247,10 +251,10 @@ class _Allocator:
 
     @staticmethod
     def allocate(nbytes, device):
-        index, size = device.index, -(-max(nbytes, 1) // 512) * 512     # counted as PyTorch's allocator rounds
-        counted = usage.setdefault(index, Usage())
+        index, wanted = device.index, nbytes or 1                       # no runtime has blocks of nothing
+        counted = usage.get(index) or usage.setdefault(index, Usage())
         try:
-            owner, address = _allocated(max(nbytes, 1), index)              # no runtime has blocks of nothing
+            owner, address = _allocated(wanted, index)
         except MemoryError:
             (free, total), (held, blocks) = runtime().memory_info(index), counted.current
             unused = runtime().allocator(index).reserved[0] - held
@@ -259,6 +263,7 @@ class _Allocator:
                 f"{_mebibytes(total)} of which {_mebibytes(free)} is free. Of the allocated memory {_mebibytes(held)} is "
                 f"allocated by numtorch, in {blocks} blocks, and {_mebibytes(max(unused, 0))} is reserved but unallocated."
                 + holders(device)) from None
+        size = (wanted + 511) // 512 * 512                              # counted as PyTorch's allocator rounds
         return _storage.Storage(address, nbytes, _Block(owner, size, counted), device)
 
 

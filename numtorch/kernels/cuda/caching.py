@@ -2,7 +2,8 @@
 
 Memory comes from the driver in segments of whole megabytes, which are cut into blocks. A block that is freed belongs to its
 stream again at once: whatever that stream is told from then on comes after what it was told before. A block that other streams were
-told to use (`use_on`) waits until they have got there. The driver gets memory back only by `release`, or when it has no more: that
+told to use (`use_on`) waits until they have got there. What is freed is first kept by its size, since a program asks for the same
+sizes again and again, and joined with its neighbours when no block is large enough. The driver gets memory back only by `release`, or when it has no more: that
 waits for the device. Sizes are PyTorch's: blocks of whole 512 bytes, small ones in segments of 2 MiB, middling ones in segments of
 20 MiB, large ones in their own.
 """
@@ -47,12 +48,12 @@ class Held:
 
 
 class _Pool:
-    """The free blocks of a stream, small or large, by size and address."""
+    """The free blocks of a stream, small or large, by size and address; and by size those that have not been joined."""
 
-    __slots__ = ("stream", "small", "order", "blocks")
+    __slots__ = ("stream", "small", "order", "blocks", "kept")
 
     def __init__(self, stream, small):
-        self.stream, self.small, self.order, self.blocks = stream, small, [], {}
+        self.stream, self.small, self.order, self.blocks, self.kept = stream, small, [], {}, {}
 
     def add(self, block):
         block.free = True
@@ -88,17 +89,21 @@ class CachingAllocator:
 
     def allocate(self, nbytes, stream) -> Held:
         """A block for what a stream will be told to do. Raises MemoryError."""
-        size = max(-(-nbytes // UNIT) * UNIT, UNIT)
+        size = (nbytes + UNIT - 1) // UNIT * UNIT or UNIT
         with self._lock:
-            self._collect()
+            if self._returned or self._waiting:
+                self._collect()
             pool = self._pools.get((stream, size <= SMALL))
             if pool is None:
                 pool = self._pools[stream, size <= SMALL] = _Pool(stream, size <= SMALL)
-            at = bisect_left(pool.order, (size, 0))
-            if at < len(pool.order):
-                block = pool.blocks[pool.order[at][1]]
-                pool.take(block)
-            else:
+            kept = pool.kept.get(size)
+            if kept:
+                return Held(kept.pop(), self._returned)
+            block = self._fitting(size, pool)
+            if block is None and pool.kept:
+                self._join_kept(pool)
+                block = self._fitting(size, pool)
+            if block is None:
                 block = self._new_segment(size, pool)
             rest = block.size - size
             if rest >= UNIT if pool.small else rest > SMALL:
@@ -108,6 +113,15 @@ class CachingAllocator:
                 block.size, block.behind = size, behind
                 pool.add(behind)
             return Held(block, self._returned)
+
+    def _fitting(self, size, pool):
+        """The smallest free block that is large enough, or None."""
+        at = bisect_left(pool.order, (size, 0))
+        if at == len(pool.order):
+            return None
+        block = pool.blocks[pool.order[at][1]]
+        pool.take(block)
+        return block
 
     def _new_segment(self, size, pool):
         nbytes = SMALL_SEGMENT if pool.small else SEGMENT if size < MIDDLE else -(-size // WHOLE) * WHOLE
@@ -132,18 +146,30 @@ class CachingAllocator:
     def _collect(self):
         while self._returned:
             block = self._returned.popleft()
-            others = {s for s in block.streams or () if s != block.pool.stream}
+            others = block.streams and {s for s in block.streams if s != block.pool.stream}
             block.streams = None
             if others:
                 self._waiting.append(([self._record(stream) for stream in others], block))
             else:
-                self._join(block)
+                self._keep(block)
         for _ in range(len(self._waiting)):
             events, block = self._waiting.popleft()
             if all(self._reached(event) for event in events):
-                self._join(block)
+                self._keep(block)
             else:
                 self._waiting.append((events, block))
+
+    def _keep(self, block):
+        kept = block.pool.kept.get(block.size)
+        if kept is None:
+            kept = block.pool.kept[block.size] = []
+        kept.append(block)
+
+    def _join_kept(self, pool):
+        kept, pool.kept = pool.kept, {}
+        for blocks in kept.values():
+            for block in blocks:
+                self._join(block)
 
     def _join(self, block):
         """Put a block among the free ones, as one with free neighbours."""
@@ -165,6 +191,7 @@ class CachingAllocator:
     def _release(self):
         self._collect()
         for pool in self._pools.values():
+            self._join_kept(pool)
             for block in list(pool.blocks.values()):
                 if block.before is None and block.behind is None:
                     pool.take(block)

@@ -24,11 +24,11 @@ STREAMS = 32                                             # of a device and prior
 
 
 class _Here(threading.local):
-    """A thread's record for launches on a device (launching.py)."""
+    """A thread's record for launches on a device (launching.py), and its current stream there."""
 
-    def __init__(self, context):
+    def __init__(self, context, index):
         self.words = (ctypes.c_int64 * 3)(context, 0, 0)
-        self.address = ctypes.addressof(self.words)
+        self.address, self.stream = ctypes.addressof(self.words), Handle(index, 0)
 
 
 class _Device:
@@ -39,7 +39,7 @@ class _Device:
         self.context = driver.value(ctypes.c_void_p, "cuDevicePrimaryCtxRetain", self.handle)
         self.attribute = lambda which: driver.value(ctypes.c_int, "cuDeviceGetAttribute", which, self.handle)
         self.capability = self.attribute(codes.MAJOR), self.attribute(codes.MINOR)
-        self.here, self.memory = _Here(self.context), memory
+        self.here, self.memory = _Here(self.context, index), memory
         self.kernels, self.streams, self.recent = {}, {}, deque(maxlen=REMEMBERED)
 
 
@@ -211,9 +211,10 @@ class Gpu:
         return self.at(index).memory
 
     def allocate(self, nbytes, index):
-        device = self.at(index)
-        held = device.memory.allocate(nbytes, Handle(index, device.here.words[STREAM]))
-        keep(held)
+        device = self.devices.get(index) or self.at(index)
+        held = device.memory.allocate(nbytes, device.here.stream)
+        if watching or active[0] is not None:
+            keep(held)
         return held, held.address
 
     def host_memory(self, nbytes):
@@ -384,10 +385,11 @@ class Gpu:
         return Handle(index, 0)
 
     def current(self, index):
-        return Handle(index, self.at(index).here.words[STREAM])
+        return self.at(index).here.stream
 
     def use(self, index, stream):
-        self.at(index).here.words[STREAM] = stream.number
+        here = self.at(index).here
+        here.words[STREAM], here.stream = stream.number, stream
 
     def finish(self, stream):
         self.at(stream.device)
