@@ -2,10 +2,10 @@
 
 Memory comes from the driver in segments of whole megabytes, which are cut into blocks. A block that is freed belongs to its
 stream again at once: whatever that stream is told from then on comes after what it was told before. A block that other streams were
-told to use (`use_on`) waits until they have got there. What is freed is first kept by its size, since a program asks for the same
-sizes again and again, and joined with its neighbours when no block is large enough. The driver gets memory back only by `release`, or when it has no more: that
-waits for the device. Sizes are PyTorch's: blocks of whole 512 bytes, small ones in segments of 2 MiB, middling ones in segments of
-20 MiB, large ones in their own.
+told to use (`use_on`) waits until they have got there. Freed blocks are kept by their size, since a program asks for the same sizes
+again and again; they are joined with their neighbours when no block is large enough. The driver gets memory back only by `release`,
+or when it has no more: that waits for the device. Sizes are PyTorch's: blocks of whole 512 bytes, small ones in segments of 2 MiB,
+middling ones in segments of 20 MiB, large ones in their own.
 """
 from __future__ import annotations
 

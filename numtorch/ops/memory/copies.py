@@ -124,6 +124,11 @@ def _number_on(x, device):
     return copy
 
 
+def number_there(x: Tensor, device) -> Tensor | None:
+    """The copy of a number that a device has, or None."""
+    return x.__dict__.get("_copies", {}).get(device)
+
+
 def to_device(x: Tensor, device, wait: bool = True) -> Tensor:
     """x on another device; x itself when it is there. Without `wait` the host goes on where its memory is pinned."""
     if x.layout.device is device:

@@ -5,6 +5,7 @@ They are written as source for each op's number of arguments: a generic `op(*inp
 from __future__ import annotations
 
 import inspect
+from operator import is_
 from types import FunctionType
 
 import numpy as np
@@ -12,13 +13,14 @@ import numpy as np
 from ...autograd.graph import GraphNode
 from ...autograd.modes import PLAIN, modes
 from ...autograd.writes import mark_written
+from ...devices import cpu
 from ...exchange.scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import apply_formula, as_operand, common_device, is_formula
 from ..core.primitive import Plan, Primitive, class_of, handler_of, not_a_tensor
 from ..memory.assign import copy_, filled
-from ..memory.copies import clone, to_device
+from ..memory.copies import clone, number_there, to_device
 from ..memory.resize import fit_out
 from ..memory.writing import check_inplace_allowed, check_out_dtype, check_writable, overlap_partly, rebase_history, share_memory
 from .divisor import check_numbers
@@ -85,7 +87,30 @@ def _made(source, scope, name, op, **keywords):
     return make(source, scope, name, defaults or None, keywords or None)
 
 
+def _with_numbers_there(op, args):
+    """The operands with the copies of their numbers that a device has, or None where it lacks one or needs none: a call that finds
+    its plan by these is a third of one that looks at all operands."""
+    device, placed = None, []
+    for a in args:
+        if not isinstance(a, Tensor):
+            return None
+        if a.layout.device is not cpu:
+            device = a.layout.device
+    if device is None or op.numbers_must_fit:
+        return None
+    for a in args:
+        if a.layout.device is cpu:
+            a = number_there(a, device)
+            if a is None:
+                return None
+        placed.append(a)
+    return None if all(map(is_, placed, args)) else placed
+
+
 def _operands(op, args):
+    placed = _with_numbers_there(op, args)
+    if placed is not None:
+        return tuple(placed)
     tensors = tuple([as_operand(op.name, a) for a in args])
     device = common_device(op.name, [t.layout for t in tensors])
     if device.type != "cpu":
@@ -97,6 +122,9 @@ def _operands(op, args):
 
 def _first_call(op, args, out):
     """A call whose plan is not known yet, or that has numbers or symbols among its arguments."""
+    placed = _with_numbers_there(op, args)
+    if placed is not None:
+        return op.function(*placed, out=out)
     if is_formula(args):
         return apply_formula(op, tuple(a.item() if isinstance(a, Tensor) and a.layout.weak else a for a in args))
     handler = handler_of(args)
@@ -137,6 +165,9 @@ def _are_operands(args):
 
 def first_operation(op, args, out):
     """An operator's call whose plan is not known yet."""
+    placed = _with_numbers_there(op, args)
+    if placed is not None:
+        return op.function(*placed, out=out)
     if number(args[0]) is not None:                      # only by its name: Python never calls it with a number first
         raise TypeError(f"descriptor of {op.name} for 'Tensor' objects doesn't apply to a '{type(args[0]).__name__}' object")
     return _first_call(op, args, out) if _are_operands(args) else NotImplemented
