@@ -1,10 +1,10 @@
-"""Places of extremes on a GPU: lines of threads, each of which has every so many of an output's elements.
+"""Places of extremes on a GPU, gone through as sums are (reduce.py): an output has lines of threads, or neighbouring outputs columns.
 
-An output has a block, or a thread where its elements are few or where neighbouring outputs lie side by side. Where outputs are too
-few to fill the device, each has several lines: the number of the extreme of each goes to scratch memory, and a second launch
-compares these. What goes first is a NaN, then the extreme, then the first of equals, so it does not matter who compares whom.
+What goes first is a NaN, then the extreme, then the first of equals, so it does not matter who compares whom. Where several blocks have
+an output, the number of the extreme of each goes to scratch memory, and a second launch compares these.
 
-The descriptor is the CPU's, with the lines of an output in the place of `fold`, and then how many candidates an output has.
+The descriptor is that of reduce.py, whose reduced dimensions keep their order; of the second launch the CPU's, and then how many
+candidates an output has.
 """
 from __future__ import annotations
 
@@ -16,38 +16,40 @@ from numpy import float32, int64
 
 from ...cpu.reduce import argreduce as host
 from ...cpu.reduce.argreduce import above, below, nest_in_order
-from ...cpu.reduce.traversal import HEADER, Nest, position
-from ...elementtypes import CONVERSIONS, same, scalar_type
-from ...intrinsics import offset
+from ...cpu.reduce.reduce import _identity
+from ...cpu.reduce.traversal import HEADER
+from ...elementtypes import CONVERSIONS, itemsize, same, scalar_type
+from ...intrinsics import address_of, local_array, local_like, offset, select
 from ...threads import Prepared
 from ..compiler import compile_kernel, cuda, prepare
-from ..environment import MAX_BLOCKS, SMALL, THREADS
+from ..environment import THREADS
 from ..runtime import runtime
 from ..serial import on_device
-from ..shared.lines import WIDE
-from ..warps import barrier
-from .reduce import PARTS
+from ..shared.lines import WARP
+from ..shared.vectors import vectors_of
+from ..warps import barrier, lane_across
+from .reduce import CELLS, LOADS, PARTS, SIZE, WIDTH, WORDS, Walk, fetch, fetch_columns, place, run_of, tail_of, whole_part
 
 T = float32
 load, beats = same, above
-LANES, VALUES = 1, False
-CANDIDATES = 10                                          # where the descriptor says how many there are
-GRAIN = 4 if SMALL else 64                               # elements that make another line worth its launch
-SHORT = 64                                               # elements that one thread takes by itself
+LANES, VALUES, LAST = THREADS, False, 0                  # threads of an output; what is before nothing
+BESIDE, CANDIDATES, APART = 9, 10, 11                    # of the second launch: how far outputs are apart, candidates of each, and these
+SHORT = 64                                               # candidates that one thread compares by itself
+WIDEST = 4                                               # elements that are loaded at once
 
 
 def first_of(o, descriptor):
     """Where output `o` starts in the input."""
     columns = descriptor[2]
-    k = o // columns
-    return position(k, descriptor, HEADER, descriptor[6], 3, 2) + (o - k * columns) * descriptor[3]
+    k = whole_part(o, columns)
+    return place(k, descriptor, HEADER, descriptor[6], 3, 2) + (o - k * columns) * descriptor[3]
 
 
 def target_of(o, descriptor):
     """Where output `o` goes."""
     columns = descriptor[2]
-    k = o // columns
-    return position(k, descriptor, HEADER, descriptor[6], 3, 1) + (o - k * columns) * descriptor[4]
+    k = whole_part(o, columns)
+    return place(k, descriptor, HEADER, descriptor[6], 3, 1) + (o - k * columns) * descriptor[4]
 
 
 def wins(v, at, best, index):
@@ -60,121 +62,239 @@ def wins(v, at, best, index):
 def place_of(q, descriptor):
     """Where element number q of an output is."""
     n = descriptor[0]
-    r = q // n
-    return position(r, descriptor, HEADER + 3 * descriptor[6], descriptor[8], 2, 1) + (q - r * n) * descriptor[1]
+    r = whole_part(q, n)
+    return run_of(r, descriptor) + (q - r * n) * descriptor[1]
 
 
-def every_element(picks, o, q, outputs):
-    return q
+def first_of_two(best, index, other, at):
+    """Which of two elements goes before the other; one whose number is below 0 is none."""
+    if at >= 0 and (index < 0 or wins(other, at, best, index)):
+        return other, at
+    return best, index
 
 
-def picked_before(picks, o, q, outputs):
-    return picks[q * outputs + o]
+def first_of_line(best_of, index_of, best, index, me, lane):
+    """What the threads of an output have found, compared."""
+    mask = min(LANES, WARP) // 2
+    while mask > 0:
+        best, index = first_of_two(best, index, lane_across(best, mask), lane_across(index, mask))
+        mask //= 2
+    if LANES > WARP:
+        if me % WARP == 0:
+            best_of[me // WARP], index_of[me // WARP] = best, index
+        barrier()
+        first = (me - lane) // WARP
+        best, index = best_of[first], index_of[first]
+        for warp in range(1, LANES // WARP):
+            best, index = first_of_two(best, index, best_of[first + warp], index_of[first + warp])
+        barrier()
+    return best, index
 
 
-def picked_target(o, part, outputs, descriptor):
-    """Partial results stand by lines, so that neighbouring outputs are neighbours."""
-    return part * outputs + o
+def before_all_but(v, best):
+    """Whether an element goes before all until now, which are before it in number."""
+    return best == best and not (v == best or beats(best, v))
 
 
-def final_target(o, part, outputs, descriptor):
-    return target_of(o, descriptor)
+def first_of_run(x, base, start, apart, n, step, best, index):
+    """The first of what a thread has of a run of n elements, the first of which has number `base`, and of what it had before."""
+    head = int64(0)
+    if WIDTH > 1:
+        head = min((WIDTH - (address_of(x) // SIZE) % WIDTH) % WIDTH, n)
+    vectors = (n - head) // WIDTH
+    body, spacing = offset(x, head), WIDTH * step
+    words, v = local_like(x, WORDS), start
+    if index < 0 and v < vectors:
+        best, index = T(LAST), base + head + v * WIDTH
+    while v < vectors:
+        for k in range(LOADS):
+            fetch(words, k * WIDTH, offset(body, min(v + k * apart, vectors - 1) * spacing))
+        for k in range(LOADS):
+            at = base + head + min(v, vectors - 1) * WIDTH           # the last one again is not before itself
+            for i in range(WIDTH):
+                value = T(load(words[k * WIDTH + i]))
+                sooner = before_all_but(value, best)
+                best, index = select(sooner, value, best), select(sooner, at + i, index)
+            v += apart
+    if WIDTH > 1:
+        e = start
+        while e < n - vectors * WIDTH:
+            i = e if e < head else e + vectors * WIDTH
+            best, index = first_of_two(best, index, T(load(x[i])), base + i)
+            e += apart
+    return best, index
 
 
-candidate, target = every_element, final_target
-
-
-def extreme_lines(x, picks, values, indices, descriptor):
+def extreme_lines(x, values, indices, descriptor):
     best_of = cuda.shared.array(THREADS, T)
     index_of = cuda.shared.array(THREADS, int64)
-    outputs, parts, count = descriptor[5] * descriptor[2], descriptor[PARTS], descriptor[CANDIDATES]
+    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    runs, parts, tail = descriptor[7], descriptor[PARTS], tail_of(descriptor)
+    part_step, span, along = descriptor[tail], descriptor[tail + 1], descriptor[tail + 2]
+    tasks = descriptor[5] * columns * parts
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    run = whole_part(lane, span)
+    start, abreast = lane - run * span, whole_part(LANES, span)
+    first = int64(cuda.blockIdx.x) * (THREADS // LANES)
+    while first < tasks:
+        task = first + me // LANES
+        output = whole_part(min(task, tasks - 1), parts)
+        part, k = min(task, tasks - 1) - output * parts, whole_part(output, columns)
+        o = output - k * columns
+        best, index = T(LAST), int64(-1)
+        a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + o * x_step)
+        if task < tasks:
+            group = whole_part(part, along)
+            r = group * abreast + run
+            while r < runs:
+                best, index = first_of_run(offset(a, run_of(r, descriptor)), r * n, (part - group * along) * span + start, along * span, n,
+                                           step, best, index)
+                r += whole_part(parts, along) * abreast
+        best, index = first_of_line(best_of, index_of, best, index, me, lane)
+        if task < tasks and lane == 0:
+            to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + o * out_step + part * part_step
+            indices[to] = index
+            if VALUES:
+                values[to] = a[place_of(index, descriptor)]
+        first += int64(cuda.gridDim.x) * (THREADS // LANES)
+
+
+def extreme_columns(x, values, indices, descriptor):
+    best_of = cuda.shared.array(CELLS, T)
+    index_of = cuda.shared.array(CELLS, int64)
+    n, step, columns, out_step, runs = descriptor[0], descriptor[1], descriptor[2], descriptor[4], descriptor[7]
+    parts, tail = descriptor[PARTS], tail_of(descriptor)
+    part_step, span, along, across, even = (descriptor[tail], descriptor[tail + 1], descriptor[tail + 2], descriptor[tail + 3],
+                                            descriptor[tail + 4])
+    groups = whole_part(columns + across * WIDTH - 1, across * WIDTH)
+    me = int64(cuda.threadIdx.x)
+    row = whole_part(me, across)
+    run = whole_part(row, span)
+    abreast = whole_part(THREADS, across * span)
+    words, best, index = local_like(x, WORDS), local_array(T, WIDTH), local_array(int64, WIDTH)
+    task = int64(cuda.blockIdx.x)
+    while task < descriptor[5] * groups * parts:
+        group = whole_part(task, parts)
+        part, k = task - group * parts, whole_part(group, groups)
+        column = ((group - k * groups) * across + me - row * across) * WIDTH
+        width = min(columns - column, int64(WIDTH))
+        a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + column)
+        aligned = even != 0 and width == WIDTH and address_of(a) % (WIDTH * SIZE) == 0
+        band = whole_part(part, along)
+        r = band * abreast + run
+        q = (part - band * along) * span + row - run * span
+        for i in range(WIDTH):
+            best[i], index[i] = T(LAST), r * n + q if r < runs and q < n else int64(-1)
+        while r < runs and width > 0:
+            b, q = offset(a, run_of(r, descriptor)), (part - band * along) * span + row - run * span
+            while q < n:
+                for j in range(LOADS):
+                    fetch_columns(words, j * WIDTH, offset(b, min(q + j * along * span, n - 1) * step), width, aligned)
+                for j in range(LOADS):
+                    for i in range(WIDTH):
+                        value = T(load(words[j * WIDTH + i]))
+                        sooner = q < n and before_all_but(value, best[i])
+                        best[i], index[i] = select(sooner, value, best[i]), select(sooner, r * n + q, index[i])
+                    q += along * span
+            r += whole_part(parts, along) * abreast
+        for i in range(WIDTH):
+            best_of[i * THREADS + me], index_of[i * THREADS + me] = best[i], index[i]
+        half = THREADS // 2
+        while half >= across:
+            barrier()
+            if me < half:
+                for i in range(WIDTH):
+                    here = i * THREADS + me
+                    best_of[here], index_of[here] = first_of_two(best_of[here], index_of[here], best_of[here + half], index_of[here + half])
+            half //= 2
+        if row == 0:
+            to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + column * out_step + part * part_step
+            for i in range(WIDTH):
+                if i < width:
+                    at = index_of[i * THREADS + me]
+                    indices[to + i * out_step] = at
+                    if VALUES:
+                        values[to + i * out_step] = a[place_of(at, descriptor) + i]
+        barrier()
+        task += cuda.gridDim.x
+
+
+def compare_picks(x, picks, values, indices, descriptor):
+    """The first of the candidates of each output, which stand beside one another's or one after another."""
+    best_of = cuda.shared.array(THREADS, T)
+    index_of = cuda.shared.array(THREADS, int64)
+    outputs, count, apart, beside = descriptor[5] * descriptor[2], descriptor[CANDIDATES], descriptor[APART], descriptor[BESIDE]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
-    while first < outputs * parts:
-        b = first + me // LANES
-        part = b // outputs
-        o = b - part * outputs
-        best, index = T(0), int64(-1)
-        if part < parts:
-            a = offset(x, first_of(o, descriptor))
-            q = part * LANES + lane
-            while q < count:
-                at = candidate(picks, o, q, outputs)
-                v = T(load(a[place_of(at, descriptor)]))
-                if index < 0 or wins(v, at, best, index):
-                    best, index = v, at
-                q += parts * LANES
-        best_of[me], index_of[me] = best, index
-        half = LANES // 2
-        while half > 0:
-            barrier()
-            other = me + half
-            if lane < half and index_of[other] >= 0 and wins(best_of[other], index_of[other], best_of[me], index_of[me]):
-                best_of[me], index_of[me] = best_of[other], index_of[other]
-            half //= 2
-        if lane == 0 and part < parts:
-            to = target(o, part, outputs, descriptor)
-            indices[to] = index_of[me]
+    while first < outputs:
+        o = first + me // LANES
+        best, index = T(LAST), int64(-1)
+        a = offset(x, first_of(min(o, outputs - 1), descriptor))
+        q = lane
+        while o < outputs and q < count:
+            at = picks[q * apart + o * beside]
+            best, index = first_of_two(best, index, T(load(a[place_of(at, descriptor)])), at)
+            q += LANES
+        best, index = first_of_line(best_of, index_of, best, index, me, lane)
+        if o < outputs and lane == 0:
+            indices[target_of(o, descriptor)] = index
             if VALUES:
-                values[to] = x[first_of(o, descriptor) + place_of(index_of[me], descriptor)]
-        if LANES > 1:
-            barrier()
+                values[target_of(o, descriptor)] = a[place_of(index, descriptor)]
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
 # ---------------------------------------------------------------- planners
 @functools.cache
-def _kernel(kind, dtype, lanes, with_values, **names):
+def _kernel(function, kind, dtype, with_values, **names):
     compute = np.dtype(scalar_type(dtype))
-    names = dict(names, T=compute.type, load=CONVERSIONS[dtype][0], LANES=lanes, VALUES=with_values,
-                 beats=above if kind in ("argmax", "max") else below)
-    return compile_kernel(extreme_lines, (dtype + "*", "int64*", dtype + "*", "int64*", "int64*"), names, compute.name)
+    largest = kind in ("argmax", "max")
+    names = dict(names, T=compute.type, load=CONVERSIONS[dtype][0], VALUES=with_values, beats=above if largest else below,
+                 LAST=_identity("lowest" if largest else "highest", compute.name))
+    arrays = ("int64*", dtype + "*", "int64*") if function is compare_picks else (dtype + "*", "int64*")
+    return compile_kernel(function, (dtype + "*", *arrays, "int64*"), names, compute.name)
 
 
-def _lines(descriptor: Nest):
-    """How many threads a line has, and how many lines an output should."""
-    outputs, count = max(descriptor.outputs, 1), descriptor.reduction
-    side_by_side = bool(descriptor.kept) and descriptor.kept[-1][2] == 1 and 2 * descriptor.kept[-1][0] > WIDE
-    if count <= SHORT or (side_by_side and descriptor.reduced[-1][1] != 1):
-        return 1, min(MAX_BLOCKS * THREADS // outputs, count // GRAIN)
-    return THREADS, min(MAX_BLOCKS // outputs, count // (THREADS * GRAIN))
-
-
-class _Lines:
-    """One launch, or one for lines and one that compares what they found, by way of scratch memory of this call's own. Called with
-    input, values where they are wanted, and indices."""
+class _Found:
+    """One launch, or one for the parts of outputs and one that compares what they found, by way of scratch memory of this call's own.
+    Called with input, values where they are wanted, and indices."""
 
     __slots__ = ("device", "first", "last", "nbytes")
 
-    def __init__(self, last, first=None, nbytes=0, device=0):
-        self.last, self.first, self.nbytes, self.device = last, first, nbytes, device
+    def __init__(self, first, last=None, nbytes=0, device=0):
+        self.first, self.last, self.nbytes, self.device = first, last, nbytes, device
 
     def __call__(self, x, *results):
         values, indices, _ = results if len(results) == 3 else (0, *results)
-        if self.first is None:
-            self.last.call(x, 0, values, indices, self.last.descriptor)
+        if self.last is None:
+            self.first.call(x, values, indices, self.first.descriptor)
             return
         owner, scratch = runtime().allocate(self.nbytes, self.device)
-        self.first.call(x, 0, 0, scratch, self.first.descriptor)
+        self.first.call(x, 0, scratch, self.first.descriptor)
         self.last.call(x, scratch, values, indices, self.last.descriptor)      # the owner gives it back after this in stream order
 
 
 def _plan(kind, dtype, shape, strides, axes, out_strides, with_values, device):
     descriptor = nest_in_order(shape, strides, axes, out_strides)
+    walk = Walk(descriptor, 1 if dtype == "bool" else min(vectors_of(itemsize(dtype)), WIDEST))
+    function = extreme_columns if walk.columns else extreme_lines
 
-    def launched(lanes, parts, candidates, values, **names):
-        row = descriptor.descriptor()
-        row[PARTS], row[CANDIDATES] = parts, candidates
-        return prepare(_kernel(kind, dtype, lanes, values, **names), row, -(-descriptor.outputs * parts * lanes // THREADS), device)
+    def launched(descriptor, part_step, with_values):
+        row = walk.row(descriptor, (0.0, 0.0), part_step)
+        return prepare(_kernel(function, kind, dtype, with_values, **walk.names(itemsize(dtype))), row, walk.work, device)
 
-    lanes, parts = _lines(descriptor)
-    if parts < 2:
-        only = launched(lanes, 1, descriptor.reduction, with_values)
-        return Prepared(_Lines(only), only.descriptor, 0, only)
-    first = launched(lanes, parts, descriptor.reduction, False, target=picked_target)
-    last = launched(1 if parts <= SHORT else THREADS, 1, parts, with_values, candidate=picked_before)
-    return Prepared(_Lines(last, first, 8 * descriptor.outputs * parts, device), last.descriptor, 0, (first, last))
+    if walk.parts < 2:
+        only = launched(descriptor, 0, with_values)
+        return Prepared(_Found(only), only.descriptor, 0, only)
+    partial, part_step, _ = walk.partial()
+    first = launched(partial, part_step, False)
+    row = descriptor.descriptor()
+    row[BESIDE], row[CANDIDATES], row[APART] = (1, walk.parts, part_step) if walk.columns else (walk.parts, walk.parts, 1)
+    lanes = 1 if walk.parts <= SHORT else THREADS
+    kernel = _kernel(compare_picks, kind, dtype, with_values, LANES=lanes, whole_part=walk.dividing())
+    last = prepare(kernel, row, -(-descriptor.outputs * lanes // THREADS), device)
+    return Prepared(_Found(first, last, 8 * descriptor.outputs * walk.parts, device), first.descriptor, 0, (first, last))
 
 
 def plan_argreduce(kind: str, dtype: str, shape: tuple, strides: tuple, axis: int | None, out_strides: tuple,

@@ -276,15 +276,14 @@ def reduce_columns(x, out, descriptor):
 class _Walked:
     """Kernels of one reduction of one dtype, by how they walk."""
 
-    def __call__(self, stage, function, width, lanes=THREADS, narrow=True):
-        key = stage, function, width, lanes, narrow
+    def __call__(self, stage, walk):
+        bound = walk.names(itemsize(self.wide if stage == "last" else self.dtype))
+        key = stage, walk.columns, *bound.values()
         kernel = self.compiled.get(key)
         if kernel is None:
             names, compute, signature = self.meaning(stage)
-            size = itemsize(self.wide if stage == "last" else self.dtype)
-            names.update(WIDTH=width, SIZE=size, WORDS=LOADS * width, CELLS=THREADS * width, LANES=lanes,
-                         fetch=fetch_vector if width > 1 else fetch_one, whole_part=whole_part32 if narrow else whole_part64)
-            kernel = self.compiled[key] = compile_kernel(function, signature, names, compute)
+            function = reduce_columns if walk.columns else reduce_lines
+            kernel = self.compiled[key] = compile_kernel(function, signature, {**names, **bound}, compute)
         return kernel
 
     def vector(self, stage):
@@ -311,7 +310,7 @@ def power_from(n: int) -> int:
 
 
 class Walk:
-    """How a reduction goes through its elements: the kernel's function, constants and words, and the blocks that work.
+    """How a reduction goes through its elements: what its kernel binds, its words, and the blocks that work.
 
     Args:
         descriptor: the nest.
@@ -335,7 +334,7 @@ class Walk:
             self._by_lines(n, rows, vector if step == 1 and n >= 2 * vector else 1)
 
     def _by_columns(self, columns, n, rows, width):
-        self.function, self.lanes, self.width = reduce_columns, THREADS, width
+        self.lanes, self.width = THREADS, width
         across = min(power_from(-(-columns // width)), WIDE)
         while across < THREADS and across * width < columns and THREADS // across * LOADS > rows:
             across *= 2
@@ -345,7 +344,7 @@ class Walk:
         self.words += [across, int(all(each % width == 0 for each in steps))]
 
     def _by_lines(self, n, rows, width):
-        self.function, self.width, outputs = reduce_lines, width, self.nest.outputs
+        self.width, outputs = width, self.nest.outputs
         few = THREADS // WARP                            # threads of a short line
         self.lanes = (1 if rows <= 2 * few else few if rows <= 16 * few else
                       WARP if rows <= 64 * WARP or (outputs >= MANY and rows <= 512 * WARP) else THREADS)
@@ -363,14 +362,32 @@ class Walk:
                 self.parts = along * max(1, min(self.parts // along, -(-runs // (lanes // span))))
         self.work, self.words = blocks * self.parts, [span, along]
 
-    def prepare(self, kernels, stage, descriptor, parameters, part_step, device):
-        """The launch for a nest that is walked like this, with its own outputs."""
+    def dividing(self):
+        """How numbers of outputs and elements are divided."""
+        numbers = self.nest.outputs * self.parts, self.nest.reduction
+        return whole_part32 if max(numbers) + THREADS * LOADS * self.width < 1 << 31 else whole_part64
+
+    def names(self, size: int) -> dict:
+        """What kernels bind, for elements of so many bytes."""
+        return dict(WIDTH=self.width, SIZE=size, WORDS=LOADS * self.width, CELLS=THREADS * self.width, LANES=self.lanes,
+                    fetch=fetch_vector if self.width > 1 else fetch_one, whole_part=self.dividing())
+
+    def row(self, descriptor, parameters, part_step):
+        """The descriptor for a nest that is walked like this, with its own outputs."""
         row = descriptor.descriptor(parameters)
         row[PARTS] = self.parts
-        numbers = self.nest.outputs * self.parts, self.nest.reduction, *[k[0] for k in self.nest.kept]
-        narrow = max(numbers) + THREADS * WORDS < 1 << 31
-        row += [part_step, *self.words]
-        return prepare(kernels(stage, self.function, self.width, self.lanes, narrow), row, self.work, device)
+        return [*row, part_step, *self.words]
+
+    def partial(self):
+        """The nest with room for what each block of an output finds, how far apart these are, and how far the outputs of one block."""
+        kept, outputs = self.nest.kept, self.nest.outputs
+        part_step, out_step = (outputs, 1) if self.columns else (1, self.parts)
+        dense = [out_step * math.prod(k[0] for k in kept[i + 1:]) for i in range(len(kept))]
+        return Nest([(n, s, x) for (n, _, x), s in zip(kept, dense)], self.nest.reduced), part_step, dense
+
+    def prepare(self, kernels, stage, descriptor, parameters, part_step, device):
+        """The launch of a stage."""
+        return prepare(kernels(stage, self), self.row(descriptor, parameters, part_step), self.work, device)
 
 
 class TwoStages:
@@ -393,9 +410,7 @@ def plan_stages(kernels, descriptor, parameters, device):
     parts, outputs = walk.parts, descriptor.outputs
     if parts < 2:
         return walk.prepare(kernels, "whole", descriptor, parameters, 0, device)
-    part_step, out_step = (outputs, 1) if walk.columns else (1, parts)
-    dense = [out_step * math.prod(k[0] for k in descriptor.kept[i + 1:]) for i in range(len(descriptor.kept))]
-    partial = Nest([(n, s, x) for (n, _, x), s in zip(descriptor.kept, dense)], descriptor.reduced)
+    partial, part_step, dense = walk.partial()
     first = walk.prepare(kernels, "first", partial, parameters, part_step, device)
     rest = Nest([(n, out, s) for (n, out, _), s in zip(descriptor.kept, dense)], [(parts, part_step)])
     last = Walk(rest, kernels.vector("last"), most=1).prepare(kernels, "last", rest, parameters, 0, device)
