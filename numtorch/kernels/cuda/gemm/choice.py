@@ -1,4 +1,4 @@
-"""Tensor cores where they can be used, else what computes without them: products and attention."""
+"""What copies 16 bytes at once where addresses allow it, among it tensor cores, else what does without: products and attention."""
 from __future__ import annotations
 
 from ...precision import tf32_allowed
@@ -7,13 +7,32 @@ from ...threads import Prepared
 ALIGNMENT = 16                                           # bytes that copies to shared memory bring at once
 
 
+class _Later:
+    """A call that is planned, and its kernels compiled, when it is first made."""
+
+    __slots__ = ("plan", "made")
+
+    def __init__(self, plan):
+        self.plan, self.made = plan, None
+
+    def __call__(self, *words):
+        if self.made is None:
+            self.made = self.plan()
+        self.made.call(*words[:-1], self.made.descriptor)
+
+
+def later(plan) -> Prepared:
+    """What `plan` makes, when it is needed."""
+    return Prepared(_Later(plan), 0, 0, None)
+
+
 class Choice:
-    """A call by tensor cores where its operands' addresses are multiples of 16 bytes. Of float32 only while it may be rounded to
-    tf32: what is rounded is planned when the first such call comes.
+    """A call that copies 16 bytes at once where its operands' addresses are multiples of 16. By tensor cores of float32 only while it may be
+    rounded to tf32: what is rounded is planned when the first such call comes.
 
     Args:
-        otherwise: the plan without tensor cores.
-        plan: makes the plan by tensor cores.
+        otherwise: the plan without.
+        plan: makes the plan with such copies.
         rounds: whether that rounds operands.
         operands: which of the call's addresses are copied.
     """

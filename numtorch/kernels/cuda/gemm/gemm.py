@@ -12,7 +12,7 @@ from ...threads import NOTHING, Prepared
 from ..compiler import prepare
 from ..shared.elements import launch
 from . import depth, tensorcores, tiles
-from .choice import Choice
+from .choice import Choice, later
 from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, tile_for, tile_kernel
 
 # What the elements' functions read: strides of A, B and C, along rows, columns and the batch.
@@ -104,7 +104,7 @@ def _in_tiles(problem, dtype, out, epilogue, device):
     width = tiles.width_of(dtype)
     if width == 1 or not all(_in_sixteens(problem, along, width)):
         return plan(1)
-    return Choice(plan(1), lambda: plan(width), False, (0, 1)).prepared()
+    return Choice(later(lambda: plan(1)), lambda: plan(width), False, (0, 1)).prepared()
 
 
 def _in_sixteens(problem, along, width):

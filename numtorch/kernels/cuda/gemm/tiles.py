@@ -328,7 +328,7 @@ def _source(tile, a, b, elements, group):
     def fetched(first):
         return elements.a.fetch(a, first) + elements.b.fetch(b, first)
 
-    def taken(step, turn):
+    def taken(step):
         """A step's rows and columns from shared memory, to variables that two steps take turns with."""
         for side, at, places, name in ((a, "down", down, "r"), (b, "across", across, "c")):
             for k in range(0, len(places), group):
@@ -382,18 +382,18 @@ def _source(tile, a, b, elements, group):
         *indented(elements.a.begin(a, "top") + elements.b.begin(b, "left"), 12),
         *indented(fetched(True) + a.stage("0") + b.stage("0"), 12),
         "            cuda.syncthreads()",
-        *indented([*reading("0"), *taken(0, 0)], 12),
+        *indented([*reading("0"), *taken(0)], 12),
         "            turn = int32(0)",
         "            while slices > 0:",
         "                slices = int32(slices - 1)",
         "                if slices > 0:",
         *indented(elements.a.advance(a) + elements.b.advance(b) + fetched(False), 20),
-        *[line for step in range(last) for line in indented([*taken(step + 1, 0), *multiplied(step)], 16)],
+        *[line for step in range(last) for line in indented([*taken(step + 1), *multiplied(step)], 16)],
         "                turn = int32(1 - turn)",
         "                if slices > 0:",
         *indented(a.stage("turn") + b.stage("turn"), 20),
         "                cuda.syncthreads()",
-        *indented([*reading("turn"), *taken(0, 0), *multiplied(last)], 16),     # of the last slice what is not read
+        *indented([*reading("turn"), *taken(0), *multiplied(last)], 16),     # of the last slice what is not read
         *[line for r in rows for line in indented(kept(r), 8)],
         "        tile += cuda.gridDim.x"]) + "\n"
 
