@@ -302,3 +302,76 @@ def put_neighbours(target, index, values):
     """Write as many."""
     for i, value in zip(_at_sixteen(target, index), values, strict=True):
         target[i] = value
+
+
+# ---------------------------------------------------------------- warp groups (Hopper)
+@_instruction
+def fence_async():
+    """What this thread wrote to shared memory is seen by the instructions below, once all have passed a barrier."""
+
+
+def _without_swizzle(address, count):
+    """Lines of 128 bytes, as (count, 64 elements of 16 bits), whose chunk c of 16 bytes is at the place c ^ (line & 7)."""
+    array, at = address
+    if (array.ctypes.data + 4 * at) % 1024:
+        raise ValueError(f"word {at} of shared memory is not at a multiple of 1024 bytes")
+    chunks = np.array(array[at:at + 32 * count], np.uint32).reshape(count, 8, 4)
+    lines = np.arange(count)
+    return chunks[lines[:, None], np.arange(8) ^ (lines[:, None] & 7)].reshape(count, 32).view(np.uint16)
+
+
+def _operand(address, extent, panel):
+    """Rows of A or columns of B, as (extent, 64 of the depth), in lines along the depth, or across it in panels so many bytes apart."""
+    if not panel:
+        return _without_swizzle(address, extent)
+    array, at = address
+    return np.concatenate([_without_swizzle((array, at + p * panel // 4), 64).T for p in range(-(-extent // 64))])[:extent]
+
+
+def _group_products(read):
+    def add_group_products(sums, a, b, a_panel, b_panel):
+        """A (64 x 64) @ B (64 x N) + C of four warps, of 16 rows each, with sums as `add_products...` has them: a slice of 64 of the
+        depth in shared memory. They are not there until `await_sums` says so. `a_panel` and `b_panel`, literals: 0 where the
+        operand lies in lines along the depth, else the bytes between its panels."""
+        first = running().current.number // WARP % 4 * 16
+
+        def answers(values):
+            columns = len(sums) // 4 * 8
+            left, right = (read(np.ascontiguousarray(x)) for x in (_operand(a, 64, a_panel)[first:first + 16], _operand(b, columns, b_panel)))
+            products = left @ right.T
+            rows, across = np.arange(WARP) // 4, np.arange(WARP) % 4 * 2
+            places = [(rows + 8 * (q // 2), across + q % 2) for q in range(4)]
+            added = np.stack([products[row[:, None], column[:, None] + np.arange(0, columns, 8)] for row, column in places], -1)
+            return [tuple(np.float32(x) for x in np.array(total, np.float32) + more)
+                    for total, more in zip(values, added.reshape(WARP, -1))]
+        return _together(sums, answers)
+    return add_group_products
+
+
+def _of_groups(name, read):
+    function = _group_products(read)
+    function.__name__ = name
+    return _instruction(function)
+
+
+add_group_products_bfloat16 = _of_groups("add_group_products_bfloat16", lambda x: (x.astype(np.uint32) << 16).view(np.float32))
+add_group_products_float16 = _of_groups("add_group_products_float16", lambda x: x.view(np.float16).astype(np.float32))
+
+
+@_instruction
+def await_products(left):
+    """Wait for all slices that this thread's group multiplies but the last `left`, a literal."""
+
+
+@_instruction
+def await_sums(sums):
+    """The sums, once all that was to be added has been."""
+    return sums
+
+
+# ---------------------------------------------------------------- sums of a thread
+@_instruction
+def add_outer_product(sums, left, right):
+    """Each of `left` times each of `right` added to sums, which lie in lines of as many as `right` has."""
+    products = (x * y for x in left for y in right)
+    return tuple(type(total)(total + product) for total, product in zip(sums, products, strict=True))

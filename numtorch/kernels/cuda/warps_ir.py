@@ -302,3 +302,92 @@ def put_neighbours(typing_context, target, index, values):
         builder.store(vector, pointer, align=16)
         return context.get_dummy_value()
     return types.void(target, index, values), codegen
+
+
+# ---------------------------------------------------------------- warp groups (Hopper)
+fence_async = _plain("fence_async", "fence.proxy.async.shared::cta;")
+SWIZZLED = 1 << 62                                       # a matrix descriptor's mode: 128 bytes
+
+
+def _descriptor(panel):
+    """What a matrix descriptor says but for the address: in bits 16 to 29 and 32 to 45 distances in units of 16 bytes. Along the
+    depth the second is that from eight lines to the next eight, and the first has no meaning; across it the first is that from panel
+    to panel, and the second that from eight steps of the depth to the next (PTX ISA, "Shared Memory Matrix Layout")."""
+    return SWIZZLED | (1024 >> 4) << 32 | (panel >> 4 if panel else 1) << 16
+
+
+def _add_group_products(name, kind):
+    def form(typing_context, sums, a, b, a_panel, b_panel):
+        if not all(isinstance(panel, types.IntegerLiteral) for panel in (a_panel, b_panel)):
+            return None
+        count, panels = len(sums), (a_panel.literal_value, b_panel.literal_value)
+
+        def codegen(context, builder, signature, values):
+            given = []
+            for address, panel in zip(values[1:3], panels):
+                start = builder.zext(builder.and_(builder.lshr(address, I32(4)), I32(0x3FFF)), I64)
+                given.append(builder.or_(start, I64(_descriptor(panel))))
+            given += [builder.extract_value(values[0], i) for i in range(count)]
+            totals = "{" + ",".join(f"${i}" for i in range(count)) + "}"
+            # a step of 16 of the depth is 32 bytes of a line, or 16 lines
+            ahead = [2048 >> 4 if panel else 32 >> 4 for panel in panels]
+            transposed = ", ".join(str(int(panel > 0)) for panel in panels)
+            text = ("{ .reg .b64 a, b; .reg .pred p; setp.ne.b32 p, 1, 0; "
+                    f"mov.b64 a, ${count}; mov.b64 b, ${count + 1}; wgmma.fence.sync.aligned; ")
+            product = f"wgmma.mma_async.sync.aligned.m64n{count * 2}k16.f32.{kind}.{kind} {totals}, a, b, p, 1, 1, {transposed}; "
+            text += f"add.s64 a, a, {ahead[0]}; add.s64 b, b, {ahead[1]}; ".join([product] * 4) + "wgmma.commit_group.sync.aligned; }"
+            constraints = ",".join(["=f"] * count + ["l", "l", *map(str, range(count)), "~{memory}"])
+            return _assembly(builder, [FLOAT] * count, given, text, constraints)
+        return sums(sums, a, b, a_panel, b_panel), codegen
+    form.__name__ = name
+    return intrinsic(form)
+
+
+add_group_products_bfloat16 = _add_group_products("add_group_products_bfloat16", "bf16")
+add_group_products_float16 = _add_group_products("add_group_products_float16", "f16")
+
+
+@intrinsic
+def await_products(typing_context, left):
+    if not isinstance(left, types.IntegerLiteral):
+        return None
+
+    def codegen(context, builder, signature, values):
+        _statement(builder, [], f"wgmma.wait_group.sync.aligned {left.literal_value};", "~{memory}")
+        return context.get_dummy_value()
+    return types.void(left), codegen
+
+
+@intrinsic
+def await_sums(typing_context, sums):
+    def codegen(context, builder, signature, values):
+        given = [builder.extract_value(values[0], i) for i in range(len(sums))]
+        constraints = ",".join(["=f"] * len(given) + [*map(str, range(len(given))), "~{memory}"])
+        return _assembly(builder, [FLOAT] * len(given), given, "wgmma.wait_group.sync.aligned 0;", constraints)
+    return sums(sums), codegen
+
+
+# ---------------------------------------------------------------- sums of a thread
+def _multiply_add(builder, kind, x, y, total):
+    """x * y + total: one instruction of floats, four of complex numbers."""
+    if isinstance(kind, types.Complex):
+        (a, b), (c, d), (real, imag) = ([builder.extract_value(value, part) for part in range(2)] for value in (x, y, total))
+        real = builder.fma(builder.fneg(b), d, builder.fma(a, c, real))
+        imag = builder.fma(b, c, builder.fma(a, d, imag))
+        return builder.insert_value(builder.insert_value(total, real, 0), imag, 1)
+    if isinstance(kind, types.Float):
+        return builder.fma(x, y, total)
+    return builder.add(builder.mul(x, y), total)
+
+
+@intrinsic
+def add_outer_product(typing_context, sums, left, right):
+    def codegen(context, builder, signature, values):
+        rows, columns, total = ([builder.extract_value(value, i) for i in range(kind.count)]
+                                for value, kind in zip((*values[1:], values[0]), (left, right, sums)))
+        for r, x in enumerate(rows):
+            for s in range(len(columns)) if r % 2 == 0 else reversed(range(len(columns))):      # neighbours share an operand
+                at = r * len(columns) + s
+                total[at] = _multiply_add(builder, sums.dtype, x, columns[s], total[at])
+        return cgutils.pack_array(builder, total)
+    return sums(sums, left, right), codegen

@@ -26,7 +26,7 @@ from ...elementtypes import bindings, compute_type, is_small_integer, itemsize, 
 from ...intrinsics import divide, float_of, offset
 from ..compiler import compile_kernel, cuda
 from ..environment import SMALL
-from ..warps import barrier, neighbours, put_neighbours
+from ..warps import add_outer_product, barrier, neighbours, put_neighbours
 
 # The descriptor: sizes, tiles along rows and columns and in all; the epilogue; and then what the operands read.
 SIZE_M, SIZE_N, SIZE_K, TILES_N, TILES, ALL_TILES, EPILOGUE, ALPHA, BETA, BIAS_STEP, ELEMENTS = 0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 12
@@ -284,7 +284,7 @@ def put(total, c, bias, image, i, j, descriptor):
         c[at] = store(T(finish(total, c, at, bias, image, i, j, descriptor)))
 
 
-def put_rows(sums, c, bias, image, top, left, row, me, descriptor):
+def write_rows(sums, c, bias, image, top, left, row, me, descriptor):
     """Write the rows of a tile whose sums are in shared memory, of which each thread had one: of those lanes' rows it is number `row`."""
     barrier()
     j = left + me % min(THREADS, TILE_N)
@@ -330,29 +330,28 @@ def _source(tile, a, b, elements, group):
 
     def taken(step):
         """A step's rows and columns from shared memory, to variables that two steps take turns with."""
-        for side, at, places, name in ((a, "down", down, "r"), (b, "across", across, "c")):
+        for side, places, name in ((a, down, "rows"), (b, across, "columns")):
             for k in range(0, len(places), group):
                 place = f"{side.name}_get + {step * side.pitch + places[k]}"
-                names = [f"{name}{step % 2}_{k + q}" for q in range(group)]
-                if group == 1:
-                    yield f"{names[0]} = {side.name}_tile[uint64({place})]"
-                else:
-                    yield f"{', '.join(names)} = neighbours({side.name}_tile, {place})"
+                source = f"({side.name}_tile[uint64({place})],)" if group == 1 else f"neighbours({side.name}_tile, {place})"
+                yield f"{name}{step % 2}_{k // group} = {source}"
 
     def reading(turn):
         return [f"a_get, b_get = int32({turn} * {a.words} + down), int32({turn} * {b.words} + across)"]
 
     def multiplied(step):
-        return [f"s{r}_{s} = W(s{r}_{s} + r{step % 2}_{r} * c{step % 2}_{s})" for r in rows for s in columns]
+        taken = (" + ".join(f"{name}{step % 2}_{k}" for k in range(count // group))
+                 for name, count in (("rows", tile.rows), ("columns", tile.columns)))
+        return [f"sums = add_outer_product(sums, {', '.join(taken)})"]
 
     def kept(r):
         for s in range(0, tile.columns, group):
-            place = f"slot * SUMS_PITCH + across + {across[s]}"
+            place, at = f"slot * SUMS_PITCH + across + {across[s]}", r * tile.columns + s
             if group == 1:
-                yield f"a_tile[uint64({place})] = s{r}_{s}"
+                yield f"a_tile[uint64({place})] = sums[{at}]"
             else:
-                yield f"put_neighbours(a_tile, {place}, ({', '.join(f's{r}_{s + q}' for q in range(group))}))"
-        yield f"put_rows(a_tile, c, bias, image, top, left, {down[r]}, me, descriptor)"
+                yield f"put_neighbours(a_tile, {place}, ({', '.join(f'sums[{at + q}]' for q in range(group))}))"
+        yield f"write_rows(a_tile, c, bias, image, top, left, {down[r]}, me, descriptor)"
 
     indented = lambda lines, by: [" " * by + line for line in lines]
     last = tile.depth - 1
@@ -373,7 +372,7 @@ def _source(tile, a, b, elements, group):
         "        line = divide(place, uint32(descriptor[TILES_N]))",
         "        image, top = int64(number), int64(line) * TILE_M",
         "        left = (place - int64(line) * descriptor[TILES_N]) * TILE_N",
-        *[f"        s{r}_{s} = W(0)" for r in rows for s in columns],
+        "        sums = ZEROS",
         "        depth = depth_of(image, descriptor)",
         f"        slices = int32((depth + {last}) // {tile.depth})",
         f"        missing = int32(int64(slices) * {tile.depth} - depth)",
@@ -445,7 +444,7 @@ def tile_kernel(dtype, tile, elements, out=None, index=int32):
     scope = {}
     for operand in (elements.a, elements.b):
         scope.update(vars(sys.modules[type(operand).__module__]))        # what its statements name
-    scope.update(globals())
+    scope.update(globals(), ZEROS=(work.type(0),) * (tile.rows * tile.columns))
     exec(compile(_source(tile, a, b, elements, group), f"<product in tiles of {tile}>", "exec"), scope)
     kinds = (dtype + "*",) * 2 + ((out or dtype) + "*",) * 2 + ("int64*",)
     return compile_kernel(scope["product_tiles"], kinds, names, work.name, threads=tile.threads,
