@@ -64,8 +64,8 @@ def run(torch, function, shapes, order, dtype, device):
 
 
 # ---------------------------------------------------------------- products by tensor cores
-# tiles of 64 x 64, slices of 64 and of 32 of the depth, three of them in shared memory
-@rows_of(((24, 40), (40, 48)), ((16, 64), (64, 16)), ((72, 200), (200, 136)), dtypes=("bfloat16", "float16"), orders=ORDERS[:2])
+# tiles of 64 x 64, and of 128 x 64 by warp groups; slices of 64 and of 32 of the depth, three and four of them in shared memory
+@rows_of(((24, 40), (40, 48)), ((16, 64), (64, 16)), ((72, 200), (200, 136)), ((136, 328), (328, 72)), dtypes=("bfloat16", "float16"), orders=ORDERS[:2])
 def product_by_warps(torch, device, a, b):
     return a @ b
 

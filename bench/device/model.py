@@ -102,6 +102,9 @@ class Recorder:
     def copy(self, target, source, nbytes, index, wait=True):
         pass
 
+    def describe(self, index):
+        return "any", (8, 0)                             # what every machine of the table runs
+
     def launcher(self, kernel, index, grid):
         self.kernels.append(kernel)
 

@@ -19,6 +19,7 @@ from bench.device.code import busiest
 CAPABILITIES = [(8, 0), (9, 0)]
 PARTS = 16                                               # of the planners' table, of which one is compiled each day; all with NUMTORCH_TEST_ALL=1
 LOCAL_BYTES = 48 << 10                                   # a thread's memory of its own that no kernel exceeds
+KEPT = 96                                                # the same of products by tensor cores, on sm_80
 STACK_BYTES = 32                                         # the same of kernels written for GPUs: libdevice's sine of huge angles takes 28
 READ_OR_HUGE = r"\.reg|ld\.|cvt\.rn\.f32\.f64|cvt\.rn\.f64\.s64|0d3BF921FB54442D19"        # or libdevice's, of huge angles
 OWN = ("softmax.softmax", "softmax.cross_entropy", "norm.norm", "norm.channel_norm", "norm.unit_norm", "norm.response_norm", "linalg.distances", "sparse", "optim", "index.gather", "index.equal", "index.bags", "pool",
@@ -92,7 +93,7 @@ def test_reductions_compile(kind, dtype, out, capability, compiler):
 class Machine:
     """Takes the place of a GPU while kernels are planned: they are kept and not run."""
 
-    count = 1
+    count, capability = 1, (8, 0)
 
     def __init__(self):
         self.kernels = []
@@ -102,6 +103,9 @@ class Machine:
 
     def copy(self, target, source, nbytes, index):
         pass
+
+    def describe(self, index):
+        return "any", self.capability
 
     def launcher(self, kernel, index, grid):
         self.kernels.append(kernel)
@@ -181,27 +185,28 @@ def test_long_depths_are_cut(planned):
             assert stack_bytes(kernel.cubin(capability, variant)) == 0
 
 
-def assert_in_registers(*kernels):
-    """Nothing in memory of a thread's own, in the code of any architecture, and no float64."""
+def assert_in_registers(*kernels, kept=0):
+    """Nothing in memory of a thread's own, in the code of any architecture, and no float64. `kept`: bytes that sm_80 may keep there,
+    of what is used once a tile."""
     for kernel in kernels:
         text = kernel.ptx((9, 0))
         assert not local_bytes(text) and ".f64" not in text
         for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
-            assert stack_bytes(kernel.cubin(capability, variant)) == 0
+            assert stack_bytes(kernel.cubin(capability, variant)) <= (kept if capability == (8, 0) else 0)
 
 
 @pytest.mark.parametrize("b_strides", [(1, 64), (640, 1)])
 def test_products_in_tf32_round_both_operands(b_strides, compiler):
     from numtorch.kernels.cuda.gemm import gemm, tensorcores
     along = True, b_strides[0] == 1
-    places = gemm.A_ROW, gemm.A_STEP, gemm.B_COLUMN if along[1] else gemm.B_ROW, gemm.B_STEP
+    places = (gemm.A_ROW, gemm.A_STEP, gemm.B_COLUMN if along[1] else gemm.B_ROW, gemm.B_STEP, gemm.C_ROW, gemm.C_COLUMN, gemm.C_STEP)
     kernel = tensorcores.warp_kernel("float32", "float32", tensorcores.LARGEST, along, gemm.strided_c, places)
     loop = busiest(kernel.ptx((9, 0)))
     products = [line for line in loop if line.startswith("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")]
     words = {word for line in products for operand in line.split("{")[2:4] for word in re.findall(r"%r\d+", operand)}
     rounded = {word for line in loop for word in re.findall(r"cvt\.rna\.tf32\.f32 (%r\d+)", line)}
-    assert len(products) == 32 and words and words <= rounded
-    assert_in_registers(kernel)
+    assert len(products) == 128 and words and words <= rounded
+    assert_in_registers(kernel, kept=KEPT)
 
 
 ATTENTION = [(name, dtype, size) for name in ("forward", "grad_q", "grad_k", "grad_v")
@@ -236,7 +241,7 @@ def test_long_depths_of_16_bit_floats_are_cut(planned):
     _, pieces, total = planned("gemm.gemm", "plan_gemm", 64, 64, 65536, "bfloat16", (65536, 1), (64, 1), (64, 1), bias="column", beta=0.5)
     assert (pieces.name, total.name, pieces.signature[2], total.signature[:2]) == (
         "product_warps", "add_pieces", "float32*", ("float32*", "bfloat16*"))
-    assert_in_registers(pieces, total)
+    assert_in_registers(pieces, total, kept=KEPT)
 
 
 @pytest.mark.parametrize("dtype, b_strides", [("bfloat16", (1, 64)), ("float16", (640, 1))])
@@ -246,8 +251,18 @@ def test_products_of_16_bit_floats_are_by_tensor_cores(dtype, b_strides, planned
     text = kernel.ptx((9, 0))
     assert f"m16n8k16.row.col.f32.{'bf16' if dtype == 'bfloat16' else 'f16'}" in text
     assert "ldmatrix.sync" in text and "cp.async.cg" in text
-    assert_in_registers(kernel)
+    assert_in_registers(kernel, kept=KEPT)
 
+
+@pytest.mark.parametrize("dtype, b_strides", [("bfloat16", (1, 64)), ("float16", (640, 1))])
+def test_products_of_16_bit_floats_are_by_warp_groups_on_hopper(dtype, b_strides, planned, monkeypatch):
+    """Their sums stay in registers, and the code is that architecture's alone."""
+    monkeypatch.setattr(Machine, "capability", (9, 0))
+    _, kernel = planned("gemm.gemm", "plan_gemm", 640, 640, 64, dtype, (64, 1), b_strides, (640, 1))
+    text = kernel.ptx((9, 0))
+    assert (kernel.name, kernel.variant) == ("product_groups", "a") and kernel.shared > 48 << 10
+    assert text.count("wgmma.mma_async") == 4 and ".local" not in text and ".f64" not in text
+    assert stack_bytes(kernel.cubin((9, 0))) == 0
 
 
 @pytest.mark.parametrize("kind", ["total", "rnn_tanh", "rnn_relu_grad", "lstm", "lstm_grad", "gru", "gru_grad"])

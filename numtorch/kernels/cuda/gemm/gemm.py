@@ -11,7 +11,7 @@ from ...elementtypes import itemsize
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
 from ..shared.elements import launch
-from . import depth, tensorcores, tiles
+from . import depth, tensorcores, tiles, warpgroups
 from .choice import Choice, later
 from .tiles import ADDED, COLUMN_BIAS, ELEMENTS, RECTIFIED, ROW_BIAS, SCALED, accumulator, bits, header, tile_for, tile_kernel
 
@@ -117,12 +117,12 @@ def _in_sixteens(problem, along, width):
 
 def _by_warps(problem, dtype, out, epilogue, device):
     """The product by tensor cores."""
-    warps = tensorcores.warps_for(problem.m, problem.n, problem.batch)
+    warps = warpgroups.warps_for(dtype, problem.m, problem.n, problem.batch, device)
     row, count = tensorcores.describe(problem.m, problem.n, problem.k, problem.batch, warps, *_epilogue(epilogue, "float32"),
                                       problem.bias_stride)
     along = problem.a[1] == 1, problem.b[0] == 1
     places = (A_ROW if along[0] else A_COLUMN, A_STEP, B_COLUMN if along[1] else B_ROW, B_STEP, C_ROW, C_COLUMN, C_STEP)
-    return prepare(tensorcores.warp_kernel(dtype, out, warps, along, strided_c, places), row + _strides(problem), count, device)
+    return prepare(warpgroups.kernel_for(dtype, out, warps, along, strided_c, places), row + _strides(problem), count, device)
 
 
 class _Direct:

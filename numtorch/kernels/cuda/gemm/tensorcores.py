@@ -73,12 +73,13 @@ FORMS = dict(bfloat16=Form(2, add_products_bfloat16), float16=Form(2, add_produc
 
 class Warps(NamedTuple):
     """How a block divides its tile: warps down and across, and matrices of 16 x 8 that each has down and across. `cost`: how
-    much longer an element of its tile takes than of the largest."""
+    much longer an element of its tile takes than of the largest. `grouped`: whether four warps multiply together (warpgroups.py)."""
     down: int
     across: int
     rows: int
     columns: int
     cost: float = 1.0
+    grouped: bool = False
 
     @property
     def tall(self):
@@ -295,8 +296,8 @@ def as_float(word):
 INT, T, PER_STORE, packed, store = int32, float32, 8, packed_bfloat16, same
 
 
-def source(warps, a, b, itemsize, slices, name="product_warps"):
-    """The kernel of two operands, which `slices` multiply; sums are written in elements of `itemsize` bytes."""
+def source(warps, a, b, itemsize, places, slices, name="product_warps"):
+    """The kernel of two operands, which `slices` multiply by `places`; sums are written in elements of `itemsize` bytes."""
     columns = 8 * warps.columns
     each = CHUNK // itemsize
     lanes, row = columns // each, pitch(warps.columns)
@@ -316,7 +317,7 @@ def source(warps, a, b, itemsize, slices, name="product_warps"):
         f"    theirs = further(staged, lane % {lanes} * {4 * each})",
         "    slices = int32((descriptor[SIZE_K] + (DEPTH - 1)) // DEPTH)",
         "    rest = int32(descriptor[SIZE_K] - (int64(slices) - 1) * DEPTH)",        # steps of the last slice
-        *indented([*a.places(), *b.places()], 4),
+        *indented(places, 4),
         "    tile = int64(cuda.blockIdx.x)",
         "    while tile < descriptor[ALL_TILES]:",
         *indented(_place_of_tile(warps), 8),
@@ -359,7 +360,7 @@ def warp_kernel(dtype, out, warps, along, place_c, places):
     form = FORMS[dtype]
     a = Operand("a", along[0], warps.tall, 16 * warps.rows, form.itemsize)
     b = Operand("b", along[1], warps.wide, 8 * warps.columns, form.itemsize, a.nbytes)
-    text = source(warps, a, b, itemsize(out), list(_slices(warps, a, b, form.rounded)))
+    text = source(warps, a, b, itemsize(out), [*a.places(), *b.places()], list(_slices(warps, a, b, form.rounded)))
     return assembled(text, "product_warps", warps, a, b, STAGES, dtype, out, place_c, places, add_products=form.multiply)
 
 
@@ -384,12 +385,12 @@ def assembled(text, name, warps, a, b, stages, dtype, out, place_c, places, vari
                           threads=warps.threads, shared=shared, variant=variant)
 
 
-def warps_for(m, n, batch):
+def tile_of(tiles, m, n, batch):
     """The tile with which a large GPU is done first: rounds of its multiprocessors, each as long as a tile is large."""
     def cost(tile):
         count = -(-m // tile.tall) * -(-n // tile.wide) * batch
         return -(-count // PROCESSORS) * tile.tall * tile.wide * tile.cost
-    return min(TILES_OF, key=cost)
+    return min(tiles, key=cost)
 
 
 def describe(m, n, k, batch, warps, *epilogue):
