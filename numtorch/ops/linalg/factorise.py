@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-import numpy as np
-
 from ...autograd.graph import recording
 from ...dtypes import int32
-from ...exchange.construction import make
 from ...layout import Layout
 from ...tensor import Tensor
 from ..core.arguments import check_truths
@@ -20,7 +17,6 @@ from ..core.operands import method
 from ..core.primitive import Primitive
 from ..creation.fill import eye, zeros
 from ..index.triangles import diag_embed
-from ..memory.copies import to_device
 from ..memory.resize import into, into_all, into_all_exactly, into_exactly
 from ..pointwise.complexparts import real
 from ..pointwise.functions import where
@@ -41,14 +37,6 @@ OldQR = namedtuple("qr", ["Q", "R"])
 
 
 # ---------------------------------------------------------------- Cholesky
-def _cholesky(array):
-    """NumPy's factor, which it gives of NaN too."""
-    factor = np.linalg.cholesky(array)
-    if np.isnan(np.diagonal(factor, 0, -2, -1)).any():
-        raise np.linalg.LinAlgError("Matrix is not positive definite")
-    return factor
-
-
 def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
     """The lower triangular L with A = L L^H, of Hermitian positive-definite matrices.
 
@@ -79,9 +67,7 @@ def _plan_cholesky(layout, upper):
 @CHOLESKY.run
 def _lower(plan, A: Tensor, upper: bool):
     """The lower factor; `upper` says which triangle is read."""
-    def factor(array):
-        return _cholesky(np.conj(np.swapaxes(array, -1, -2)) if upper else array)
-    return lapack.record(CHOLESKY, A, lapack.compute("cholesky", plan, factor, A))[0]
+    return lapack.record(CHOLESKY, A, lapack.compute("cholesky", plan, "cholesky", A, upper=upper))[0]
 
 
 def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None) -> CholeskyEx:
@@ -112,28 +98,10 @@ def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None)
     except lapack.LinAlgError:
         if check_errors:
             raise
-    each = lapack.array(lapack.on_host("linalg.cholesky_ex", A.mH if upper else A)).reshape(-1, n, n)
-    info = to_device(make([_first_minor(matrix) for matrix in each], int32).reshape(batch), A.layout.device)
+    info, = lapack.compute("cholesky_ex", (lapack.each(A.layout, dtype=int32),), "minors", A, upper=upper)
     wrong = (info > 0).reshape(*batch, 1, 1)
     result = cholesky(where(wrong, eye(n, dtype=A.layout.dtype, device=A.layout.device), A), upper=upper)
     return into_all_exactly("cholesky_ex", out, CholeskyEx(where(wrong, float("nan"), result), info))
-
-
-def _first_minor(matrix):
-    """The order of the first leading minor that is not positive definite, by halving; 0 where all are."""
-    def factorises(order):
-        try:
-            _cholesky(matrix[:order, :order])
-        except np.linalg.LinAlgError:
-            return False
-        return True
-    if factorises(len(matrix)):
-        return 0
-    good, bad = 0, len(matrix)
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        good, bad = (middle, bad) if factorises(middle) else (good, middle)
-    return bad
 
 
 @CHOLESKY.derivative
@@ -181,9 +149,7 @@ def _plan_qr(layout, mode):
 
 @LINALG_QR.run
 def _qr(plan, A: Tensor, mode):
-    def factors(array):
-        return (np.empty(0), np.linalg.qr(array, mode)) if mode == "r" else np.linalg.qr(array, mode)
-    return lapack.record(LINALG_QR, A, lapack.compute("qr", plan, factors, A), (mode, *A.layout.shape[-2:]))
+    return lapack.record(LINALG_QR, A, lapack.compute("qr", plan, "qr", A, mode=mode), (mode, *A.layout.shape[-2:]))
 
 
 @LINALG_QR.derivative
@@ -252,8 +218,7 @@ def _plan_eigh(layout, UPLO):
 
 @EIGH.run
 def _eigh(plan, A: Tensor, UPLO: str):
-    results = lapack.compute("eigh", plan, lambda array: np.linalg.eigh(array, "U" if UPLO in "Uu" else "L"), A)
-    return lapack.record(EIGH, A, results)
+    return lapack.record(EIGH, A, lapack.compute("eigh", plan, "eigh", A, upper=UPLO in "Uu"))
 
 
 @EIGH.derivative
@@ -296,7 +261,7 @@ def _plan_eigvalsh(layout, UPLO):
 
 @EIGVALSH.run
 def _eigvalsh(plan, A: Tensor, UPLO: str):
-    return lapack.compute("eigh", plan, lambda array: np.linalg.eigvalsh(array, "U" if UPLO in "Uu" else "L"), A)[0]
+    return lapack.compute("eigh", plan, "eigvalsh", A, upper=UPLO in "Uu")[0]
 
 
 def eig(A, *, out=None) -> Eig:
@@ -326,7 +291,7 @@ def _plan_eig(layout):
 
 @EIG.run
 def _eig(plan, A: Tensor):
-    return lapack.record(EIG, A, lapack.compute("eig", plan, np.linalg.eig, A), A.layout.dtype)
+    return lapack.record(EIG, A, lapack.compute("eig", plan, "eig", A), A.layout.dtype)
 
 
 @EIG.derivative
@@ -369,7 +334,7 @@ def _plan_eigvals(layout):
 
 @EIGVALS.run
 def _eigvals(plan, A: Tensor):
-    return lapack.compute("eig", plan, np.linalg.eigvals, A)[0]
+    return lapack.compute("eig", plan, "eigvals", A)[0]
 
 
 # ---------------------------------------------------------------- PyTorch's older names

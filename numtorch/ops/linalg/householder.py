@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-import numpy as np
-
 from ...autograd.graph import recording
 from ...tensor import Tensor
 from ..core.arguments import check_truths
@@ -95,11 +93,7 @@ def _plan_geqrf(layout):
 def _geqrf(plan, input: Tensor):
     if recording(input):
         raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
-
-    def factors(array):
-        columns, tau = np.linalg.qr(array, "raw")
-        return np.swapaxes(columns, -1, -2), tau
-    return lapack.compute("qr", plan, factors, input)
+    return lapack.compute("qr", plan, "geqrf", input)
 
 
 def householder_product(A, tau, *, out=None) -> Tensor:

@@ -1,4 +1,24 @@
-"""How factorisations reach LAPACK: through NumPy, on the tensor's own memory, with PyTorch's checks and errors."""
+"""How factorisations reach LAPACK, with PyTorch's checks and errors.
+
+One interface, two ways: `columns.py` has its functions for tensors of a device that has LAPACK's routines (the family
+`linalg.lapack`, on CUDA by cuSOLVER), `host.py` has them for arrays, by NumPy, on the tensor's own memory or a copy. `compute` asks
+the device. Each takes matrices (*, m, n), or (*, n, n), of one dtype and gives new ones:
+
+    cholesky(A, upper)      L (*, n, n), of the triangle that is named; not positive definite: raises
+    minors(A, upper)        (*) int32, the order of the first leading minor that is not positive definite, or 0
+    qr(A, mode)             Q, R, as `torch.linalg.qr` has its modes
+    geqrf(A)                R with the reflections below it (*, m, n), and their factors (*, min(m, n))
+    eigh(A, upper)          values (*, n), real and rising, and vectors (*, n, n), of the triangle that is named
+    eigvalsh(A, upper)      values
+    eig(A)                  values (*, n) and vectors (*, n, n); on the host real where all are
+    eigvals(A)              values
+    svd(A, full)            U, S, Vh
+    svdvals(A)              S (*, min(m, n)), real and falling
+    solve(A, B, batch)      X (*batch, n, k) with A X = B (*, n, k); singular: raises
+    inv(A)                  (*, n, n); singular: raises
+    det(A)                  (*)
+    slogdet(A)              (*), and (*) real; 0 and -inf where A is singular
+"""
 from __future__ import annotations
 
 import warnings
@@ -11,9 +31,11 @@ from ...exchange.arrays import host_array
 from ...exchange.construction import copy_of, from_numpy
 from ...layout import Layout
 from ...tensor import Tensor, empty
+from ..core.backends import has_kernels
 from ..core.primitive import not_a_tensor
 from ..core.status import has_values
 from ..memory.copies import contiguous, to_device
+from . import columns, host
 
 
 class LinAlgError(RuntimeError):
@@ -97,17 +119,24 @@ def _tensor(array, dtype):
     return from_numpy(array) if array.nbytes >= SHARED or not array.nbytes else copy_of(array)
 
 
-def compute(name, layouts, function, *tensors):
-    """What a function of arrays gives of tensors, as new tensors of these layouts; of tensors without elements, these laid out.
+def compute(name, layouts, function, *tensors, **options):
+    """What a function of the interface gives of tensors, as new tensors of these layouts; without elements, these laid out.
 
     Raises:
-        LinAlgError: what NumPy refuses.
+        LinAlgError: factors that do not exist, or that were not found.
     """
     if not has_values(tensors[0]):
         return [empty(layout) for layout in layouts]
     device = layouts[0].device
+    if has_kernels(device, "linalg.lapack") and all(x.layout.numel for x in tensors):
+        try:
+            return getattr(columns, function)(*[x.detach() for x in tensors], **options)
+        except columns.Failed as error:
+            raise LinAlgError(f"linalg.{name}: {error}") from None
+        except (columns.Undecided, NotImplementedError):
+            pass                                         # the host looks at it, and says so
     try:
-        results = function(*[array(on_host(f"linalg.{name}", x)) for x in tensors])
+        results = getattr(host, function)(*[array(on_host(f"linalg.{name}", x)) for x in tensors], **options)
     except np.linalg.LinAlgError as error:
         what = str(error)
         if "Singular" in what:

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-import numpy as np
-
 from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...dtypes import bool_, finfo
 from ...exchange.scalars import number
@@ -83,7 +81,7 @@ def _plan_solve(a, b):
 
 @SOLVE.run
 def _solve(plan, A: Tensor, B: Tensor):
-    result, = lapack.compute("solve", plan, np.linalg.solve, A, B)
+    result, = lapack.compute("solve", plan, "solve", A, B, batch=plan[0].shape[:-2])
     if recording(A, B):
         node = result.node = GraphNode(SOLVE, (A.node, B.node), (A,), (A.layout.shape, B.layout.shape))
         node.save_results([result])
@@ -125,7 +123,7 @@ def _plan_inv(layout):
 
 @INV.run
 def _inv(plan, A: Tensor):
-    return lapack.record(INV, A, lapack.compute("inv", plan, np.linalg.inv, A))[0]
+    return lapack.record(INV, A, lapack.compute("inv", plan, "inv", A))[0]
 
 
 @INV.derivative
@@ -161,7 +159,7 @@ def _plan_det(layout):
 
 @DET.run
 def _det(plan, A: Tensor):
-    result, = lapack.compute("det", plan, np.linalg.det, A)
+    result, = lapack.compute("det", plan, "det", A)
     if recording(A):
         node = result.node = GraphNode(DET, (A.node,), (A,))
         node.save_results([result])
@@ -239,7 +237,7 @@ def _plan_slogdet(layout):
 
 @SLOGDET.run
 def _slogdet(plan, A: Tensor):
-    results = lapack.compute("slogdet", plan, np.linalg.slogdet, A)
+    results = lapack.compute("slogdet", plan, "slogdet", A)
     if recording(A):
         node = GraphNode(SLOGDET, (A.node,), (A,), outputs=2)
         node.save_results(results)

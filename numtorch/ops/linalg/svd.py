@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-import numpy as np
-
 from ...autograd.graph import recording
 from ...tensor import Tensor
 from ..core.arguments import check_truths, text
@@ -66,7 +64,7 @@ def _plan_svd(layout, full):
 
 @LINALG_SVD.run
 def _svd(plan, A: Tensor, full: bool):
-    results = lapack.compute("svd", plan, lambda array: np.linalg.svd(array, full), A)
+    results = lapack.compute("svd", plan, "svd", A, full=full)
     return lapack.record(LINALG_SVD, A, results, min(A.layout.shape[-2:]))
 
 
@@ -128,7 +126,7 @@ def _plan_svdvals(layout):
 
 @SVDVALS.run
 def _svdvals(plan, A: Tensor):
-    return lapack.compute("svd", plan, lambda array: np.linalg.svd(array, compute_uv=False), A)[0]
+    return lapack.compute("svd", plan, "svdvals", A)[0]
 
 
 def _skew(x):

@@ -25,7 +25,6 @@ from .solve import fitting
 SOLVE_TRIANGULAR, SUBSTITUTE = Primitive("linalg_solve_triangular"), Primitive("linalg_substitute_")
 
 TriangularSolve = namedtuple("triangular_solve", "solution cloned_coefficient")
-HALVED = 96                                              # extent from which products do most of the work
 
 
 def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: bool = False, out=None) -> Tensor:
@@ -84,7 +83,7 @@ def _solved(batch, A: Tensor, B: Tensor, upper, unit):
 def _by_halves(a, x, batch, upper, unit):
     """x becomes the solution: by substitution, or of one half of the rows and then of the other."""
     n = x.layout.shape[-2]
-    if n > HALVED and x.layout.shape[-1] > 1:
+    if n > kernels(a.layout.device, "linalg.triangular").HALVED and x.layout.shape[-1] > 1:
         half = n // 2
         first, then = (slice(half, None), slice(half)) if upper else (slice(half), slice(half, None))
         _by_halves(a[..., first, first], x[..., first, :], batch, upper, unit)

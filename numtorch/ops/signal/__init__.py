@@ -1,1 +1,1 @@
-"""Signals: fft (by NumPy's pocketfft), stft, windows."""
+"""Signals: fft (its transforms, by NumPy's pocketfft or a device), stft, windows."""

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms, by NumPy's pocketfft.
+"""Discrete Fourier transforms; how they are computed is in `transforms.py`.
 
 Three transforms are ops: complex to complex, real to half of a complex spectrum, and back. The adjoint of each is the transform the
 other way with the norm the other way, so derivatives of any order are transforms again.
@@ -7,24 +7,20 @@ from __future__ import annotations
 
 import functools
 
-import numpy as np
-
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import as_dtype, complex128, float64, get_default_dtype
-from ...exchange.arrays import host_array
+from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, as_shape, plain_dims, wrap_dim
-from ...tensor import Tensor, empty
+from ...tensor import Tensor
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of
-from ..core.status import has_values
 from ..creation.asked import check_strided
 from ..creation.ranges import arange
 from ..index.rearrange import roll
-from ..linalg import lapack
-from ..memory.copies import to_device, to_dtype
+from ..memory.copies import to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import real
 from ..shape.pad import pad
+from . import transforms
 
 FFT_C2C, FFT_R2C, FFT_C2R = Primitive("fft_c2c"), Primitive("fft_r2c"), Primitive("fft_c2r")
 
@@ -32,58 +28,15 @@ _OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}       
 
 
 # ---------------------------------------------------------------- the three transforms
-class _Transform:
-    """How a transform's results lie, and where it is better computed.
-
-    Attributes:
-        out: the result's layout.
-        precise: the dtype that the input is converted to first, and `computed` the layout of what comes of that.
-    """
-
-    __slots__ = ("out", "precise", "computed")
-
-    def __init__(self, layout, dim, shape, dtype):
-        double = complex128 if layout.dtype.is_complex else float64
-        self.precise = double if layout.numel >= ROWS * layout.shape[dim] else layout.dtype
-        self.out = Layout.of(dtype, shape, None, layout.device)
-        where = lapack.computed_on(layout.device)
-        self.computed = self.out if self.precise is layout.dtype and where is layout.device else Layout.of(
-            dtype if self.precise is layout.dtype else complex128 if dtype.is_complex else float64, shape, None, where)
-
-    def run(self, compute, x):
-        """The result of `compute(source, result)`, which fills one array from another; without elements it is laid out alone."""
-        if not has_values(x):
-            return empty(self.out)
-        out, source = empty(self.computed), x if x.layout.dtype is self.precise else to_dtype(x.detach(), self.precise)
-        compute(lapack.array(lapack.on_host("a Fourier transform", source)), host_array(out))
-        return to_device(to_dtype(out, self.out.dtype), self.out.device)
-
-
-# Rows from which double precision is faster. NumPy gives its ufunc a scale in double precision, so that single precision goes
-# through its casting row by row, with a plan made for each: five times as long for 512 rows of 300. Converting few costs more.
-ROWS = 8
-
-
-def _along(function, array, dims, norm):
-    """Complex numbers transformed in place, dimension by dimension."""
-    for d in dims:
-        function(array, None, d, norm, array)
-
-
 @FFT_C2C.planned
 def _plan_complex(layout, dims, norm, inverse):
-    return _Transform(layout, dims[-1], layout.shape, layout.dtype)
+    return transforms.plan(layout, dims, norm, inverse, Layout.of(layout.dtype, layout.shape, None, layout.device))
 
 
 @FFT_C2C.run
 def transform_complex(plan, input: Tensor, dims, norm, inverse):
     """Complex numbers to complex numbers over dimensions."""
-    function = np.fft.ifft if inverse else np.fft.fft
-
-    def compute(source, result):
-        function(source, None, dims[-1], norm, result)
-        _along(function, result, dims[-2::-1], norm)
-    out = plan.run(compute, input)
+    out = plan.run(input)
     if recording(input):
         out.node = GraphNode(FFT_C2C, (input.node,), (), (dims, norm, inverse))
     return out
@@ -98,16 +51,14 @@ def _complex_vjp(node, grad):
 @FFT_R2C.planned
 def _plan_real(layout, dims, norm):
     shape, dim = layout.shape, dims[-1]
-    return _Transform(layout, dim, (*shape[:dim], shape[dim] // 2 + 1, *shape[dim + 1:]), layout.dtype.to_complex())
+    out = Layout.of(layout.dtype.to_complex(), (*shape[:dim], shape[dim] // 2 + 1, *shape[dim + 1:]), None, layout.device)
+    return transforms.plan(layout, dims, norm, False, out)
 
 
 @FFT_R2C.run
 def transform_real(plan, input: Tensor, dims, norm):
     """Real numbers to complex ones, of which the last of the dimensions holds the half that is not the other's conjugate."""
-    def compute(source, result):
-        np.fft.rfft(source, None, dims[-1], norm, result)
-        _along(np.fft.fft, result, dims[-2::-1], norm)
-    out = plan.run(compute, input)
+    out = plan.run(input)
     if recording(input):
         out.node = GraphNode(FFT_R2C, (input.node,), (), (dims, norm, input.layout.shape[dims[-1]]))
     return out
@@ -122,18 +73,14 @@ def _halved_vjp(node, grad):
 @FFT_C2R.planned
 def _plan_restore(layout, dims, norm, extent):
     shape, dim = layout.shape, dims[-1]
-    return _Transform(layout, dim, (*shape[:dim], extent, *shape[dim + 1:]), layout.dtype.to_real())
+    out = Layout.of(layout.dtype.to_real(), (*shape[:dim], extent, *shape[dim + 1:]), None, layout.device)
+    return transforms.plan(layout, dims, norm, True, out)
 
 
 @FFT_C2R.run
 def restore_real(plan, input: Tensor, dims, norm, extent):
     """The inverse of `transform_real`: real numbers, `extent` of them in the last of the dimensions."""
-    def compute(source, result):
-        if len(dims) > 1:
-            source = np.fft.ifft(source, None, dims[0], norm)
-            _along(np.fft.ifft, source, dims[1:-1], norm)
-        np.fft.irfft(source, extent, dims[-1], norm, result)
-    out = plan.run(compute, input)
+    out = plan.run(input)
     if recording(input):
         out.node = GraphNode(FFT_C2R, (input.node,), (), (dims, norm, extent, input.layout.shape[dims[-1]]))
     return out

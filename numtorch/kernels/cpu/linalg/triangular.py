@@ -14,6 +14,7 @@ from ..shared.elements import prepare_parts, shares, typed
 from .lu import GRAIN, subtract
 
 T = float64
+HALVED = 96                      # extent from which systems are halved, and products do most of the work
 
 
 def subtract_solved(row, x, a, n, stride, column):
