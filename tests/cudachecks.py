@@ -513,10 +513,13 @@ def captured(torch, x):
 
 @check
 def bad_indices_leave_everything(torch):
-    """They are looked at before anything is written, and said as on the CPU."""
+    """They are looked at before anything is written, and said as on the CPU, by what waits for the device next."""
     x, values = torch.zeros(4, 3, device="cuda"), torch.ones(2, 3, device="cuda")
     bad = torch.tensor([1, 7], device="cuda")
-    raises(IndexError, "index 7 is out of bounds", lambda: x.index_put_((bad,), values, accumulate=True))
-    raises(RuntimeError, "out of bounds", lambda: x.scatter_add_(0, bad.reshape(2, 1), values))
-    raises(IndexError, "out of range", lambda: torch.nn.functional.embedding(bad, x))
+    calls = [(IndexError, "index 7 is out of bounds", lambda: x.index_put_((bad,), values, accumulate=True)),
+             (RuntimeError, "out of bounds", lambda: x.scatter_add_(0, bad.reshape(2, 1), values)),
+             (IndexError, "out of range", lambda: torch.nn.functional.embedding(bad, x))]
+    for error, text, call in calls:
+        for wait in (torch.cuda.synchronize, torch.cuda.current_stream().synchronize, values.tolist):
+            raises(error, text, lambda call=call, wait=wait: (call(), wait()))
     assert not x.any().item()

@@ -323,6 +323,12 @@ def transfer_cuda(source, target, wait=True) -> None:
 
 
 @provide
+def explain_cuda(device, function) -> None:
+    """Say what exception stands for what the kernels of the last call find wrong: it may be found later."""
+    runtime().explain(device.index, function)
+
+
+@provide
 def read_status_cuda(tensor) -> int:
     """The first word of a tensor on a CUDA device."""
     refuse("reading a status")

@@ -18,6 +18,7 @@ from .driver import Driver, DriverError
 from .environment import BLOCKING, Unavailable
 from .handles import Handle
 from .launching import BLOCK, FUNCTION, GRID, LAUNCH, SET_CONTEXT, SHARED, STATUS, STREAM, launcher
+from .reports import Reports
 
 REMEMBERED = 8                                           # launches that an error names
 STREAMS = 32                                             # of a device and priority; more share these, as PyTorch's do
@@ -34,12 +35,12 @@ class _Here(threading.local):
 class _Device:
     """One GPU: its context, its memory, and the kernels loaded for it."""
 
-    def __init__(self, driver, index, memory):
+    def __init__(self, driver, index, memory, reports):
         self.handle = driver.value(ctypes.c_int, "cuDeviceGet", index)
         self.context = driver.value(ctypes.c_void_p, "cuDevicePrimaryCtxRetain", self.handle)
         self.attribute = lambda which: driver.value(ctypes.c_int, "cuDeviceGetAttribute", which, self.handle)
         self.capability = self.attribute(codes.MAJOR), self.attribute(codes.MINOR)
-        self.here, self.memory = _Here(self.context, index), memory
+        self.here, self.memory, self.reports = _Here(self.context, index), memory, reports
         self.kernels, self.streams, self.recent = {}, {}, deque(maxlen=REMEMBERED)
 
 
@@ -162,7 +163,7 @@ class Gpu:
                 if device is None:
                     memory = CachingAllocator(lambda nbytes: self._obtain(index, nbytes), lambda a: self._give_back(index, a),
                                               self._mark, self.reached)
-                    device = self.devices[index] = _Device(self.driver, index, memory)
+                    device = self.devices[index] = _Device(self.driver, index, memory, Reports(self, index))
         self.driver.cuCtxSetCurrent(device.context)
         return device
 
@@ -189,7 +190,8 @@ class Gpu:
             raise MemoryError(str(error)) from None
 
     def _give_back(self, index, address):
-        self.synchronize(index)
+        self.at(index)
+        self._telling(index, self.driver.cuCtxSynchronize)
         self.driver.cuMemFree_v2(address)
 
     def _pin(self, nbytes):
@@ -280,7 +282,26 @@ class Gpu:
         self.at(index)
         self._telling(index, self.driver.cuMemcpyAsync, target, source, nbytes, stream)
         if wait:
-            self._telling(index, self.driver.cuStreamSynchronize, stream)
+            self._await(index, stream)
+
+    def _await(self, index, stream):
+        """Wait for one of the driver's streams, and raise what its kernels report."""
+        reports = self.devices[index].reports
+        told = reports.calls and active[0] is None
+        if told:
+            reports.fetch(stream)
+        self._telling(index, self.driver.cuStreamSynchronize, stream)
+        if told:
+            reports.look(stream)
+
+    def report(self, index, kernel):
+        if BLOCKING or watching or active[0] is not None:
+            return 0
+        device = self.devices.get(index) or self.at(index)
+        return device.reports.word(device.here.words[STREAM], kernel)
+
+    def explain(self, index, function):
+        self.devices[index].reports.explain(function)
 
     def copy_between(self, target, source, nbytes, index, origin):
         """From one device to another, in the order of both of their current streams; nobody waits."""
@@ -343,8 +364,12 @@ class Gpu:
             raise self.driver.error(error.code, *lines) from None
 
     def synchronize(self, index):
-        self.at(index)
+        reports = self.at(index).reports
         self._telling(index, self.driver.cuCtxSynchronize)
+        if reports.calls and active[0] is None:
+            reports.fetch(0)
+            self.driver.cuStreamSynchronize(0)
+            reports.look()
 
     def begin_capture(self, index):
         graph = _Graph(self, index)
@@ -393,7 +418,7 @@ class Gpu:
 
     def finish(self, stream):
         self.at(stream.device)
-        self._telling(stream.device, self.driver.cuStreamSynchronize, stream.number)
+        self._await(stream.device, stream.number)
 
     def record(self, stream, timing, blocking):
         self.at(stream.device)

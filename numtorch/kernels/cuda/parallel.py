@@ -17,7 +17,7 @@ from ..planning import Elsewhere, planning_for
 from ..threads import NOTHING
 from .compiler import compile_kernel, prepare
 from .environment import MOST_BLOCKS, THREADS
-from .serial import given, staged
+from .serial import given, reporting, staged
 from .shared.coordinates import NARROW, divisor, numbers
 from .shared.elements import in_turn, integer_of, launch, scalar_bits
 
@@ -59,10 +59,11 @@ class Parallel(Elsewhere):
         device: its index.
         forms: by the host's function.
         host, read: the bytes of each address that is of the host's memory, by place: written too, or read alone.
+        report: the place of a status that only says what is wrong, or None.
     """
 
-    def __init__(self, device, forms, host, read):
-        self.device, self.forms, self.host, self.read = device, forms, host, read
+    def __init__(self, device, forms, host, read, report):
+        self.device, self.forms, self.host, self.read, self.report = device, forms, host, read, report
 
     def prepare(self, kernel, descriptors, offsets, workspace):
         function, bound, compute, meant = kernel.recipe
@@ -76,6 +77,7 @@ class Parallel(Elsewhere):
         places = tuple(range(len(kernel.signature) - 1))
         plan = plans[0] if len(plans) == 1 else in_turn(*[(each, places) for each in plans])
         plan = staged(plan, self.host, self.device) if self.host else plan
+        plan = plan if self.report is None else reporting(plan, form.function.__name__, self.report, self.device)
         return given(plan, self.read, self.device) if self.read else plan
 
     def _planned(self, form, kernel, row, names, compute, meant):
@@ -89,18 +91,19 @@ class Parallel(Elsewhere):
         return prepare(made, row, -(-threads // THREADS), self.device, MOST_BLOCKS) if threads else NOTHING
 
 
-def in_parallel(planner, forms, host=None, read=None):
+def in_parallel(planner, forms, host=None, read=None, report=None):
     """A planner of the host as one of a device, which takes the device's index as `device`, with kernels of its own.
 
     Args:
         forms: the `Form` for each kernel that the planner may choose.
         host: the bytes of each address that is of the host's memory, by place; or a function of the planner's arguments that says.
         read: the same of addresses that are only read.
+        report: the place of a status that only says what is wrong, which the machine may raise later.
     """
     @functools.wraps(planner)
     def plan(*arguments, device=0, **options):
         written = host(*arguments) if callable(host) else host
         only = read(*arguments) if callable(read) else read
-        with planning_for(Parallel(device, forms, written, only)):
+        with planning_for(Parallel(device, forms, written, only, report)):
             return planner(*arguments, **options)
     return plan

@@ -14,6 +14,9 @@ All offer the same few things, and everything above uses only these; `index` is 
     synchronize(index)                          wait for what the device was told to do
     memory_info(index), processors(index)       (free, all) bytes; (multiprocessors, threads of a warp)
     reaches(index, other)                       whether a device reads another's memory
+    report(index, kernel)                       the address of a word of the device's that is 0, for what a call finds wrong, which
+                                                is raised by what waits for the device next; or 0, where the host reads it at once
+    explain(index, function)                    `function()` is the exception for what the call before finds (reports.py)
     begin_capture(index), end_capture(capture)  between them launches are noted and not made (capture.py)
 
     program(index, launches)                    (launch, words) pairs, which `run()` makes in the current stream, and of which

@@ -76,6 +76,33 @@ class _Staged:
             machine.copy(addresses[place], given[place], self.host[place], self.device)
 
 
+class _Reporting(_Staged):
+    """A call that leaves in one of its words what is wrong, and nothing else: the machine may say it later.
+
+    Args:
+        name: of the kernel.
+        place: where the word is among the addresses.
+    """
+
+    __slots__ = ("name", "place")
+
+    def __init__(self, call, device, name, place):
+        super().__init__(call, device, {place: STATUS})
+        self.name, self.place = name, place
+
+    def __call__(self, *addresses):
+        word = runtime().report(self.device, self.name)
+        if word:
+            self.call(*addresses[:self.place], word, *addresses[self.place + 1:])
+        else:
+            super().__call__(*addresses)
+
+
+def reporting(prepared, name, place, device) -> Prepared:
+    """A prepared kernel that may report later what is wrong; arguments as for `_Reporting`."""
+    return Prepared(_Reporting(prepared.call, device, name, place), prepared.descriptor, prepared.workspace, prepared)
+
+
 def _uploaded(addresses, host, device) -> dict:
     """The words of the host's memory that a call has among its addresses, in the device's: owner and address by place."""
     watch, machine, held = watcher(), runtime(), {}
@@ -111,6 +138,9 @@ class _Given:
         self.call, self.device, self.host = call, device, host
 
     def __call__(self, *addresses):
+        if not any(addresses[place] for place in self.host):
+            self.call(*addresses)
+            return
         held, words = _uploaded(addresses, self.host, self.device), list(addresses)
         for place, (_, address) in held.items():
             words[place] = address

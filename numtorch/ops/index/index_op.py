@@ -12,6 +12,7 @@ from ...dtypes import int32, int64
 from ...exchange.scalars import check_fits
 from ...tensor import Tensor
 from ..core.backends import kernels
+from ..core.late import later
 from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, class_of
 from ..core.status import call_words, run_finding
@@ -77,12 +78,14 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
     if words[0]:
         words[0] = 0
         raise complaint(*_first_bad(indices, bounds))
+    if x.layout.device.type == "cuda":
+        later["explain_cuda"](x.layout.device, lambda: complaint(*_first_bad(indices, bounds)))
 
 
 def look_first(x, indices, bounds, written, complaint=out_of_bounds):
     """Raise for a bad index before anything is written to a tensor that others have: kernels, which look as they go, so that large
-    indices are read once, would leave half a write behind. `written`: how many elements are."""
-    if written <= LOOKED_AT or (made.target is not None and made.target.memory is x.memory):
+    indices are read once, would leave half a write behind. Those of CUDA devices look first. `written`: how many elements are."""
+    if written <= LOOKED_AT or x.layout.device.type == "cuda" or (made.target is not None and made.target.memory is x.memory):
         return
     for index, (_, size, least) in zip(indices, bounds):
         layout = index.layout

@@ -20,7 +20,7 @@ from ...intrinsics import address_of, as_pointer, offset
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
-from ..serial import STATUS, TABLE
+from ..serial import TABLE
 from ..shared.atomics import NATIVE, add_at, replaced
 from ..shared.coordinates import quotient31 as quotient
 from ..shared.vectors import VECTOR, load_vector, store_vector, vectors_of
@@ -154,7 +154,7 @@ def _form(function, threads, names=lambda row, bound: {}, more=lambda row, bound
 _take = _form(take_elements, lambda row: row[1] * row[4] // row[-1], lambda row, bound: dict(WIDTH=row[-1]), _width)
 _put = _form(put_elements, lambda row: row[1] * row[4], _way_to_put, first=_form(check_positions, lambda row: row[1]))
 _forms = {**dict.fromkeys(host.READERS.values(), _take), **dict.fromkeys(host.WRITERS.values(), _put)}
-_device = functools.partial(in_parallel, forms=_forms, host={4: STATUS}, read={2: TABLE})
+_device = functools.partial(in_parallel, forms=_forms, read={2: TABLE}, report=4)
 
 
 plan_index = _device(host.plan_index)

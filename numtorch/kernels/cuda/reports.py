@@ -1,0 +1,74 @@
+"""What kernels find wrong while Python goes on: an index that is out of bounds is said by whatever waits for the device next, as in
+PyTorch, whose kernels assert it. To wait for each call that has indices would cost a training step more than its kernels do.
+
+A call takes a word of the device's memory that is 0, and its kernels leave there what they find. The words are read when the host
+waits for something else. Under `NUMTORCH_CUDA_LAUNCH_BLOCKING=1`, in the simulator, and where launches are captured the host reads
+a call's status after the call (serial.py).
+"""
+from __future__ import annotations
+
+import ctypes
+import threading
+
+WORDS = 256                                              # calls that may be out; then the host waits for all
+
+
+class Reports:
+    """The words of one device.
+
+    Args:
+        machine, index: the machine and the device.
+    """
+
+    __slots__ = ("machine", "index", "calls", "_lock", "_owner", "_address", "_read", "_count")
+
+    def __init__(self, machine, index):
+        self.machine, self.index = machine, index
+        self.calls: list = []                            # of each that is out: its stream, its kernel, what it is about
+        self._lock, self._owner, self._address, self._count = threading.Lock(), None, 0, 0
+        self._read = (ctypes.c_int64 * WORDS)()
+
+    def word(self, stream, kernel) -> int:
+        """The address of a word for a call of a kernel, on a stream of the driver's."""
+        if len(self.calls) == WORDS:
+            self.machine.synchronize(self.index)
+        with self._lock:
+            if not self._address:
+                self._owner, self._address = self.machine.allocate(8 * WORDS, self.index)
+                self._clear()
+            self.calls.append([stream, kernel, None])
+            return self._address + 8 * (len(self.calls) - 1)
+
+    def explain(self, function) -> None:
+        """Say what the last call is about: `function()` gives the exception for what its kernels find."""
+        if self.calls and self.calls[-1][2] is None:
+            self.calls[-1][2] = function
+
+    def fetch(self, stream) -> None:
+        """Tell a stream to bring the words, before the host waits for it."""
+        with self._lock:
+            self._count = len(self.calls)
+            self.machine.driver.cuMemcpyAsync(ctypes.addressof(self._read), self._address, 8 * self._count, stream)
+
+    def look(self, stream=None) -> None:
+        """Raise what the words say: of calls on a stream that the host has waited for, or on all."""
+        with self._lock:
+            wrong = next((place for place in range(self._count) if self._read[place]), None)
+            if wrong is None:
+                if self._count == len(self.calls) and (stream is None or all(call[0] == stream for call in self.calls)):
+                    self.calls = []
+                return
+            (_, kernel, function), position = self.calls[wrong], self._read[wrong] - 1
+            self.calls = []
+            self.machine.driver.cuCtxSynchronize()       # the words of all calls are used again
+            self._clear()
+        try:
+            error = None if function is None else function()
+        except AssertionError:                           # other indices are there by now
+            error = None
+        raise error or IndexError(f"an index is out of bounds: number {position} of a call of {kernel} on cuda:{self.index}")
+
+    def _clear(self):
+        ctypes.memset(self._read, 0, 8 * WORDS)
+        self.machine.driver.cuMemcpyAsync(self._address, ctypes.addressof(self._read), 8 * WORDS, 0)
+        self.machine.driver.cuStreamSynchronize(0)
