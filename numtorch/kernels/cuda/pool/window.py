@@ -123,34 +123,36 @@ put_at = add_at
 
 
 def max_pool_grad_windows(grad_out, indices, grad_x, descriptor):
-    inputs, outputs = descriptor[1], descriptor[2]
-    o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while o < descriptor[0] * outputs:
+    """descriptor: planes, elements of one of x and of the result; the latter's divisor."""
+    o = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    plane = int64(quotient(o, descriptor[3]))
+    if plane < descriptor[0]:
         at = indices[o]
-        if 0 <= at < inputs:                             # NOWHERE has no gradient
-            put_at(offset(grad_x, o // outputs * inputs + at), grad_out[o])
-        o += int64(cuda.gridDim.x) * THREADS
+        if 0 <= at < descriptor[1]:                      # NOWHERE has no gradient
+            put_at(offset(grad_x, plane * descriptor[1] + at), grad_out[o])
 
 
 def avg_pool_grad_elements(grad_out, grad_x, descriptor):
+    """descriptor: as on the host; the divisors of a line, of a plane's lines, and of both strides."""
     height, width, rows, columns = descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
     pad_h, pad_w, include_padding, override = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
-    i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] * height * width:
-        line = i // width
-        plane = line // height
-        y, column = line - plane * height + pad_h, i - line * width + pad_w
-        total = T(0)
-        for row in range(max(y - kernel_h + stride_h, int64(0)) // stride_h, min(y // stride_h + 1, rows)):
+    words = offset(descriptor, 13)
+    i = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    line = quotient(i, words[0])
+    plane = quotient(line, words[1])
+    if plane < descriptor[0]:
+        y, column = int64(N(line - N(plane * N(height)))) + pad_h, int64(N(i - N(line * N(width)))) + pad_w
+        grads, total = offset(grad_out, int64(plane) * rows * columns), T(0)
+        for row in range(quotient(max(y - kernel_h + stride_h, int64(0)), words[2]), min(int64(quotient(y, words[2])) + 1, rows)):
             covered = span_covered(row, kernel_h, stride_h, pad_h, height, include_padding)
-            for at in range(max(column - kernel_w + stride_w, int64(0)) // stride_w, min(column // stride_w + 1, columns)):
+            for at in range(quotient(max(column - kernel_w + stride_w, int64(0)), words[3]),
+                            min(int64(quotient(column, words[3])) + 1, columns)):
                 share = override
                 if override == 0:
                     share = covered * span_covered(at, kernel_w, stride_w, pad_w, width, include_padding)
-                total += load(grad_out[(plane * rows + row) * columns + at]) / T(share)
+                total += load(grads[row * columns + at]) / T(share)
         grad_x[i] = store(total)
-        i += int64(cuda.gridDim.x) * THREADS
 
 
 # ---------------------------------------------------------------- planners
@@ -164,7 +166,8 @@ plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool: _windows(max
 _reduced = {host.reduce_windows: _windows(reduced_windows)}
 plan_max_pool2d_values = in_parallel(host.plan_max_pool2d_values, _reduced)
 plan_max_pool_grad = in_parallel(host.plan_max_pool_grad, {host.max_pool_grad: Form(
-    max_pool_grad_windows, lambda row: row[0] * row[2], way_to_add, first=Form(clear_planes, lambda row: row[0] * row[1]))})
+    max_pool_grad_windows, lambda row: row[0] * row[2], way_to_add, first=Form(clear_planes, lambda row: row[0] * row[1]),
+    divisors=lambda row: (row[2],))})
 plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, _reduced)
 plan_avg_pool2d_grad = in_parallel(host.plan_avg_pool2d_grad, {host.avg_pool_grad: Form(
-    avg_pool_grad_elements, lambda row: row[0] * row[1] * row[2])})
+    avg_pool_grad_elements, lambda row: row[0] * row[1] * row[2], divisors=lambda row: (row[2], row[1], row[7], row[8]))})

@@ -4,17 +4,19 @@ Names, arrays and their order are the host's (kernels/cpu/rnn/gates.py). Between
 """
 from __future__ import annotations
 
-from numpy import float32, int64
+from numpy import float32, int64, uint32
 
 from ...elementtypes import same
 from ...intrinsics import address_of, fmax
 from ...threads import Prepared
 from ...vectormath import sigmoid, tanh
-from ..compiler import cuda
-from ..environment import THREADS
-from ..shared.elements import launch, typed
+from ..compiler import cuda, prepare
+from ..environment import MOST_BLOCKS, THREADS
+from ..shared.coordinates import NARROW, divisor, numbers
+from ..shared.coordinates import quotient31 as quotient
+from ..shared.elements import typed
 
-T = float32
+T, N = float32, uint32
 load = store = same
 
 
@@ -51,33 +53,34 @@ def biased(products, bias, at, column):
     return total
 
 
-# ---------------------------------------------------------------- a thread a unit; descriptor: rows, hidden units
+# ---------------------------------------------------------------- a thread a unit; descriptor: all units, those of a row, a divisor
 def total_gradient(later, grad_out, total, descriptor):
-    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while at < descriptor[0] * descriptor[1]:
+    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    at = int64(number)
+    if at < descriptor[0]:
         total[at] = store(gradient_at(later, grad_out, at))
-        at += int64(cuda.gridDim.x) * THREADS
 
 
 def rnn(hidden, descriptor):
-    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while at < descriptor[0] * descriptor[1]:
+    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    at = int64(number)
+    if at < descriptor[0]:
         hidden[at] = store(squash(load(hidden[at])))
-        at += int64(cuda.gridDim.x) * THREADS
 
 
 def rnn_grad(later, grad_out, hidden, grad_sums, descriptor):
-    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while at < descriptor[0] * descriptor[1]:
+    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    at = int64(number)
+    if at < descriptor[0]:
         grad_sums[at] = store(gradient_at(later, grad_out, at) * slope(load(hidden[at])))
-        at += int64(cuda.gridDim.x) * THREADS
 
 
 def lstm(gates, before, cell, hidden, descriptor):
     n = descriptor[1]
-    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while at < descriptor[0] * n:
-        first = at // n * 3 * n + at                     # of its row's first gate
+    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    at = int64(number)
+    if at < descriptor[0]:
+        first = int64(quotient(number, descriptor[2])) * 3 * n + at                     # of its row's first gate
         enter, forget = sigmoid(load(gates[first])), sigmoid(load(gates[first + n]))
         candidate, show = tanh(load(gates[first + 2 * n])), sigmoid(load(gates[first + 3 * n]))
         fresh = forget * load(before[at]) + enter * candidate
@@ -87,14 +90,14 @@ def lstm(gates, before, cell, hidden, descriptor):
         gates[first + 3 * n] = store(show)
         cell[at] = store(fresh)
         hidden[at] = store(show * tanh(fresh))
-        at += int64(cuda.gridDim.x) * THREADS
 
 
 def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, descriptor):
     n = descriptor[1]
-    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while at < descriptor[0] * n:
-        first = at // n * 3 * n + at
+    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    at = int64(number)
+    if at < descriptor[0]:
+        first = int64(quotient(number, descriptor[2])) * 3 * n + at
         enter, forget = load(gates[first]), load(gates[first + n])
         candidate, show = load(gates[first + 2 * n]), load(gates[first + 3 * n])
         shown, total = tanh(load(cell[at])), gradient_at(later, grad_out, at)
@@ -107,14 +110,14 @@ def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad
         grad_gates[first + 2 * n] = store(total * enter * (T(1) - candidate * candidate))
         if address_of(grad_before) != 0:
             grad_before[at] = store(total * forget)
-        at += int64(cuda.gridDim.x) * THREADS
 
 
 def gru(gates, products, bias, before, hidden, kept, descriptor):
     n = descriptor[1]
-    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while at < descriptor[0] * n:
-        row = at // n
+    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    at = int64(number)
+    if at < descriptor[0]:
+        row = int64(quotient(number, descriptor[2]))
         unit, first = at - row * n, row * 2 * n + at
         reset = sigmoid(load(gates[first]) + biased(products, bias, first, unit))
         update = sigmoid(load(gates[first + n]) + biased(products, bias, first + n, unit + n))
@@ -126,14 +129,14 @@ def gru(gates, products, bias, before, hidden, kept, descriptor):
         if address_of(kept) != 0:
             kept[at] = store(inner)
         hidden[at] = store(candidate + update * (load(before[at]) - candidate))
-        at += int64(cuda.gridDim.x) * THREADS
 
 
 def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, grad_before, descriptor):
     n = descriptor[1]
-    at = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while at < descriptor[0] * n:
-        first = at // n * 2 * n + at
+    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    at = int64(number)
+    if at < descriptor[0]:
+        first = int64(quotient(number, descriptor[2])) * 2 * n + at
         reset, update, candidate = load(gates[first]), load(gates[first + n]), load(gates[first + 2 * n])
         total = gradient_at(later, grad_out, at)
         inside = total * (T(1) - update) * (T(1) - candidate * candidate)
@@ -147,7 +150,6 @@ def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, gr
         grad_products[first + 2 * n] = store(inside * reset)
         if address_of(grad_before) != 0:
             grad_before[at] = store(total * update)
-        at += int64(cuda.gridDim.x) * THREADS
 
 
 # By the host's names: the kernel, how many arrays it has, and names bound in it.
@@ -162,5 +164,7 @@ KINDS: dict[str, tuple] = {
 def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, device: int = 0) -> Prepared:
     """Plan the elementwise part of a step on `rows` sequences; `kind` and the addresses are those of the CPU's `plan_gates`."""
     function, arrays, names = KINDS[kind]
-    kernel = typed(function, dtype, ("element*",) * arrays + ("int64*",), **names)
-    return launch(kernel, [rows, hidden_size], rows * hidden_size, device)
+    units = rows * hidden_size
+    kernel = typed(function, dtype, ("element*",) * arrays + ("int64*",), **names, **numbers(units < NARROW))
+    row = [units, hidden_size, divisor(max(hidden_size, 1), units < NARROW)]
+    return prepare(kernel, row, -(-units // THREADS), device, MOST_BLOCKS)
