@@ -191,7 +191,8 @@ def offset(typing_context, pointer, elements):
 @intrinsic
 def moved(typing_context, pointer, nbytes):
     def codegen(context, builder, signature, values):
-        return builder.inttoptr(builder.add(builder.ptrtoint(values[0], I64), values[1]), values[0].type)
+        start = builder.bitcast(values[0], ir.IntType(8).as_pointer())           # which memory it is in stays known
+        return builder.bitcast(builder.gep(start, [values[1]]), values[0].type)
     return pointer(pointer, types.int64), codegen
 
 

@@ -50,12 +50,12 @@ def _flat(axes, size):
     return (z * size[1] + y) * size[2] + x
 
 
-def _forward_entries(shape, channels, missing, axes):
+def _forward_entries(shape, channels, missing, axes, nbytes):
     plane, corner = _corners(channels, shape.kernel, shape.dilation)
-    return _entries(plane * math.prod(shape.size) + _flat(corner, shape.size), corner, missing, axes)
+    return _entries((plane * math.prod(shape.size) + _flat(corner, shape.size)) * nbytes, corner, missing, axes)
 
 
-def _gradient_entries(shape, features, missing, axes):
+def _gradient_entries(shape, features, missing, axes, nbytes):
     """Of each phase: which windows have a place under a tap, if the stride leads to one; then how far features and taps of the weight are."""
     plane, corner = _corners(features, shape.kernel, shape.dilation)
     words = []
@@ -63,7 +63,7 @@ def _gradient_entries(shape, features, missing, axes):
         met = np.logical_and.reduce([(p - t) % s == 0 for p, t, s in zip(phase, corner, shape.stride)])
         z, y, x = ((p - t) // s for p, t, s in zip(phase, corner, shape.stride))
         distance = np.where(met, plane * shape.places + _flat((z, y, x), shape.out), 0)
-        words += _entries(distance, (z, np.where(met, y, NOWHERE), x), missing, axes)
+        words += _entries(distance * nbytes, (z, np.where(met, y, NOWHERE), x), missing, axes)
     tap = np.arange(features * shape.taps) % shape.taps
     return words + [0] * missing + (plane * (shape.channels // shape.groups) * shape.taps + tap).tolist()
 
@@ -90,11 +90,11 @@ def _axes(shape):
     return 2 if shape.size[0] == shape.kernel[0] == shape.out[0] == 1 and shape.padding[0] == 0 else 3
 
 
-def _row(shape, weight=(0, 0, 0), result=(0, 0), pieces=(1, 0, 0), phases=(1, 0)):
+def _row(shape, dtype, weight=(0, 0, 0), result=(0, 0), pieces=(1, 0, 0), phases=(1, 0)):
     """What operands read: see there."""
     inside = math.prod(shape.size)
     row = [shape.images, shape.channels, shape.features, shape.taps, inside, shape.places, *shape.size, *shape.kernel, *shape.out, *shape.stride,
-           *shape.padding, *shape.dilation, *weight, *result, *pieces, *phases]
+           *shape.padding, *shape.dilation, *weight, *result, *pieces, *phases, itemsize(dtype)]
     return row + [0] * (operands.ENTRIES - tiles.ELEMENTS - len(row))
 
 
@@ -109,9 +109,9 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     tile = tile_for(m, n, groups, itemsize(accumulator(dtype)))
     flags = (ROW_BIAS if bias else 0) | (RECTIFIED if activation == "relu" else 0)
     row, count = header(m, n, k, groups, tile, flags)
-    row += _row(shape, (k, 1, m * k), (shape.places, shape.features * shape.places))
-    row += _forward_entries(shape, channels, -k % tile.depth, axes)
-    a, b = Strided((A_ROW, A_DEEP, A_STEP), True), Seen(operands.under_window, SIZE, axes)
+    row += _row(shape, dtype, (k, 1, m * k), (shape.places, shape.features * shape.places))
+    row += _forward_entries(shape, channels, -k % tile.depth, axes, itemsize(dtype))
+    a, b = Strided((A_ROW, A_DEEP, A_STEP), True), Seen(operands.under_window, SIZE, axes, False)
     elements = Elements(a, b, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
     return _ordered(prepare(tile_kernel(dtype, tile, elements), row, count, device), (1, 0, 3, 2))
 
@@ -128,9 +128,10 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     tile = tile_for(m, n, groups, itemsize(accumulator(dtype)))
     row, count = header(m, n, k, groups, tile, ROW_BIAS if bias else 0)
     missing = -k % tile.depth
-    row += _row(shape, result=(inside, shape.channels * inside), phases=(math.prod(shape.stride), (k + missing) * 2 * (axes - 1)))
-    row += _gradient_entries(shape, features, missing, axes)
-    elements = Elements(Listed(), Seen(operands.through_windows, OUT, axes), operands.column_of_images, operands.row_of_images,
+    row += _row(shape, dtype, result=(inside, shape.channels * inside), phases=(math.prod(shape.stride), (k + missing) * 2 * (axes - 1)))
+    row += _gradient_entries(shape, features, missing, axes, itemsize(dtype))
+    seen = Seen(operands.through_windows, OUT, axes, math.prod(shape.stride) > 1)
+    elements = Elements(Listed(), seen, operands.column_of_images, operands.row_of_images,
                         operands.bias_of_group)
     return _ordered(prepare(tile_kernel(dtype, tile, elements), row, count, device), (1, 0, 3, 2))
 
@@ -146,7 +147,7 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     tile = tile_for(m, n, max(groups, depth.WANTED), itemsize(work))
     span, pieces = depth.spans(-(-m // tile.tall) * -(-n // tile.wide) * groups, k, tile.depth, work)
     row, count = header(m, n, k, groups * pieces, tile)
-    row += _row(shape, pieces=(pieces, span, k))
+    row += _row(shape, dtype, pieces=(pieces, span, k))
     elements = Elements(Slopes(), Under(_axes(shape)), operands.column_of_weight, bias_row=operands.bias_of_group,
                         depth_of=operands.depth_of_piece)
     index = int64 if shape.places > FURTHEST else int32

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from numpy import int32, int64, uint32
 
 from ...intrinsics import divide, offset
+from ..environment import SMALL
 from ..gemm.tiles import ELEMENTS, INDEX, SIZE_K, SIZE_M, SIZE_N, W, read
+from ..serial import moved
 from ..warps import neighbours
 
 # What the operands read: counts, then sizes of the image, the kernel and the result along three axes, and the window.
@@ -19,8 +21,8 @@ IMAGES, CHANNELS, FEATURES, TAPS, INSIDE, PLACES, SIZE, KERNEL, OUT, STRIDE, PAD
     ELEMENTS, ELEMENTS + 1, ELEMENTS + 2, ELEMENTS + 3, ELEMENTS + 4, ELEMENTS + 5, ELEMENTS + 6, ELEMENTS + 9, ELEMENTS + 12,
     ELEMENTS + 15, ELEMENTS + 18, ELEMENTS + 21)
 # Strides of the weight as A, of rows, the depth and groups, and of the result, of rows and images; pieces of the depth, the depth of one and
-# of all; phases, words of each, and then the entries, at an even place: two of them are loaded at once.
-A_ROW, A_DEEP, A_STEP, C_ROW, C_IMAGE, PIECES, SPAN, WHOLE, PHASES, PHASE = range(ELEMENTS + 24, ELEMENTS + 34)
+# of all; phases, words of each; bytes of an element; and then the entries, at an even place: two of them are loaded at once.
+A_ROW, A_DEEP, A_STEP, C_ROW, C_IMAGE, PIECES, SPAN, WHOLE, PHASES, PHASE, NBYTES = range(ELEMENTS + 24, ELEMENTS + 35)
 ENTRIES = ELEMENTS + 36
 NOWHERE = -(1 << 30)                                     # a coordinate that is outside of any image
 AXES = 2                                                 # of images
@@ -68,24 +70,26 @@ def through_windows(slopes, group, j, descriptor):
     return offset(slopes, first + place_at(above, down, across, OUT, descriptor)), above, down, across, phase
 
 
-def seen(elements, entries, place, z, y, x, deep, high, wide):
-    """The element that an entry says; 0 outside of these sizes."""
-    distance, axes = neighbours(entries, place)
+def seen(elements, entry, third, z, y, x, deep, high, wide):
+    """The element so many bytes on as an entry says; 0 outside of these sizes."""
+    nbytes, axes = entry
     inside = (uint32(int32(y + int32(axes))) < high) & (uint32(int32(x + int32(axes >> 32))) < wide)
     if AXES == 3:
-        inside &= uint32(int32(z + int32(neighbours(entries, place + 2)[0]))) < deep
-    return W(read(elements[distance])) if inside else W(0)
+        inside &= uint32(int32(z + int32(third[0]))) < deep
+    return W(read(moved(elements, nbytes)[0])) if inside else W(0)
 
 
 class Seen(NamedTuple):
-    """Brings slices of what is under windows, or of the windows over what is: `begin_at` says where a column's are."""
+    """Brings slices of what is under windows, or of the windows over what is: `begin_at` says where a column's are. Where there is one phase, a
+    thread's columns have the same entries, so it has a few of them and fewer steps."""
     begin_at: object
     extents: int
     axes: int
+    phases: bool
     along: bool = False
     width: int = 1
 
-    registers = 40
+    registers, parts = 40, 1 if SMALL else 4
 
     def names(self):
         return dict(begin_at=self.begin_at, AXES=self.axes)
@@ -98,25 +102,32 @@ class Seen(NamedTuple):
     def _columns(self, side):
         return sorted({side.apart(e)[0] for e in side.loads})
 
+    def _lists(self, side):
+        return range(len(self._columns(side)) if self.phases else 1)
+
     def begin(self, side, edge):
         sizes = ", ".join(f"uint32(descriptor[{self.extents + axis}])" for axis in range(3))
         lines = [f"deep, high, wide = {sizes}"]
         for u, columns in enumerate(self._columns(side)):
             column = f"{edge} + min(int32(b_row + {columns}), b_edge)"
-            lines += [f"b_from{u}, z{u}, y{u}, x{u}, phase = begin_at(b, image, {column}, descriptor)",
-                      f"entries{u} = offset(descriptor, ENTRIES + phase * descriptor[PHASE] + b_step * {self.words})"]
-        return lines
+            lines.append(f"b_from{u}, z{u}, y{u}, x{u}, phase{u} = begin_at(b, image, {column}, descriptor)")
+        return lines + [f"entries{u} = offset(descriptor, ENTRIES + phase{u} * descriptor[PHASE] + b_step * {self.words})"
+                        for u in self._lists(side)]
 
     def fetch(self, side, first):
         lines = []
         for e in side.loads:
             columns, steps = side.apart(e)
             u = self._columns(side).index(columns)
-            lines.append(f"b{e} = seen(b_from{u}, entries{u}, {steps * self.words}, z{u}, y{u}, x{u}, deep, high, wide)")
+            entry, third = f"entry{u if self.phases else 0}_{steps}", f"third{u if self.phases else 0}_{steps}"
+            if self.phases or u == 0:
+                for k, name in enumerate((entry, third)[:self.axes - 1]):
+                    lines.append(f"{name} = neighbours(entries{u}, {steps * self.words + 2 * k})")
+            lines.append(f"b{e} = seen(b_from{u}, {entry}, {third if self.axes == 3 else entry}, z{u}, y{u}, x{u}, deep, high, wide)")
         return lines
 
     def advance(self, side):
-        return [f"entries{u} = offset(entries{u}, {side.depth * self.words})" for u, _ in enumerate(self._columns(side))]
+        return [f"entries{u} = offset(entries{u}, {side.depth * self.words})" for u in self._lists(side)]
 
 
 class Listed(NamedTuple):
@@ -125,7 +136,7 @@ class Listed(NamedTuple):
     along: bool = True
     width: int = 1
 
-    registers = 8
+    registers, parts = 8, 1
 
     def names(self):
         return {}
@@ -172,7 +183,7 @@ class Slopes(NamedTuple):
     along: bool = True
     width: int = 1
 
-    registers = 8
+    registers, parts = 8, 1
 
     def names(self):
         return {}
@@ -200,15 +211,15 @@ def tap_of(j, descriptor):
     z = int32(z * descriptor[DILATION])
     y = int32(y * descriptor[DILATION + 1])
     x = int32(x * descriptor[DILATION + 2])
-    return channel * descriptor[INSIDE] + place_at(z, y, x, SIZE, descriptor), z, y, x
+    return (channel * descriptor[INSIDE] + place_at(z, y, x, SIZE, descriptor)) * descriptor[NBYTES], z, y, x
 
 
-def under(elements, place, z, y, x, deep, high, wide):
-    """The element at a place with these coordinates; 0 outside of these sizes."""
+def under(elements, nbytes, z, y, x, deep, high, wide):
+    """The element so many bytes on, with these coordinates; 0 outside of these sizes."""
     inside = (uint32(int32(y)) < high) & (uint32(int32(x)) < wide)
     if AXES == 3:
         inside &= uint32(int32(z)) < deep
-    return W(read(elements[place])) if inside else W(0)
+    return W(read(moved(elements, nbytes)[0])) if inside else W(0)
 
 
 class Under(NamedTuple):
@@ -217,7 +228,7 @@ class Under(NamedTuple):
     along: bool = True
     width: int = 1
 
-    registers = 50
+    registers, parts = 50, 1
 
     def names(self):
         return dict(AXES=self.axes)
@@ -238,17 +249,17 @@ class Under(NamedTuple):
 
     def fetch(self, side, first):
         inside = " if b_step >= missing else W(0)" if first else ""
-        return ["here = place_at(z, y, x, SIZE, descriptor)",
-                *[f"b{e} = under(b_from, here + b_at{e}, z + z{e}, y + y{e}, x + x{e}, deep, high, wide){inside}" for e in side.loads]]
+        return ["here = offset(b_from, place_at(z, y, x, SIZE, descriptor))",
+                *[f"b{e} = under(here, b_at{e}, z + z{e}, y + y{e}, x + x{e}, deep, high, wide){inside}" for e in side.loads]]
 
     def advance(self, side):
         return [f"x = int32(x + {side.depth} * x_step)",
                 "while x >= x_first + x_span:",
                 "    x, y = int32(x - x_span), int32(y + y_step)",
-                "while y >= y_first + y_span:",
-                "    y, z = int32(y - y_span), int32(z + z_step)",
-                "while z >= z_first + z_span:",
-                "    z, b_from = int32(z - z_span), offset(b_from, turn_b)"]
+                "    if y >= y_first + y_span:",
+                "        y, z = int32(y - y_span), int32(z + z_step)",
+                "        if z >= z_first + z_span:",
+                "            z, b_from = int32(z - z_span), offset(b_from, turn_b)"]
 
 
 # ---------------------------------------------------------------- where results are

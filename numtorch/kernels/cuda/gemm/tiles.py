@@ -140,13 +140,15 @@ def tile_for(m, n, batch, nbytes=4, cost=LOAD):
 
 class Side(NamedTuple):
     """A or B in a tile: its name, rows or columns of the tile, the depth of a slice and the threads that bring it; whether neighbouring
-    threads bring neighbours along the depth; elements that each brings at once; and bytes of an element in shared memory."""
+    threads bring neighbours along the depth; elements that each brings at once; the fewest parts of a line that a thread has; and bytes of an
+    element in shared memory."""
     name: str
     extent: int
     depth: int
     threads: int
     along: bool
     width: int
+    parts: int
     nbytes: int
 
     @property
@@ -162,8 +164,9 @@ class Side(NamedTuple):
 
     @property
     def line(self):
-        """How many neighbouring threads bring a line."""
-        return (self.depth if self.along else self.extent) // self.width
+        """How many neighbouring threads bring a line, or a part of it."""
+        length = (self.depth if self.along else self.extent) // self.width
+        return length // max(self.parts, length // self.threads)
 
     @property
     def loads(self):
@@ -172,8 +175,9 @@ class Side(NamedTuple):
 
     def apart(self, e):
         """How many rows or columns, and steps, its load number `e` is from its first."""
-        lines, within = divmod(e * self.threads, self.line)
-        return (lines, within * self.width) if self.along else (within * self.width, lines)
+        parts = (self.depth if self.along else self.extent) // self.width // self.line
+        lines, within = e // parts * (self.threads // self.line), e % parts * self.line * self.width
+        return (lines, within) if self.along else (within, lines)
 
     def begin(self, edge, size):
         """Statements: `_row` and `_step` are a thread's first row or column in the tile and its step, `_edge` the last that it
@@ -207,7 +211,7 @@ class Strided(NamedTuple):
     along: bool
     width: int = 1
 
-    registers = 0                                        # for addresses, beyond the fewest
+    registers, parts = 0, 1                              # for addresses, beyond the fewest; see Side
 
     def names(self):
         return {}
@@ -430,7 +434,7 @@ def tile_kernel(dtype, tile, elements, out=None, index=int32):
     """
     work = np.dtype(accumulator(dtype))
     group = neighbours_of(work.name)
-    a, b = (Side(name, extent, tile.depth, tile.threads, operand.along, operand.width, work.itemsize)
+    a, b = (Side(name, extent, tile.depth, tile.threads, operand.along, operand.width, operand.parts, work.itemsize)
             for name, extent, operand in (("a", tile.tall, elements.a), ("b", tile.wide, elements.b)))
     pitch, slots = tile.wide + 2 * max(1, BYTES // work.itemsize), tile.row_threads
     names = dict(bindings(out or dtype), read=bindings(dtype)["load"], W=work.type, INT=integer_of(work.name), INDEX=index, THREADS=tile.threads, TILE_M=tile.tall,
