@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from numpy import float32, inf, int64
+from numpy import float32, inf, int64, uint32
 
 from ...cpu.pool import channels_last as host
 from ...cpu.pool.channels_last import divisor_of
@@ -18,23 +18,32 @@ from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
 from ..shared.atomics import add_at, way_to_add
+from ..shared.coordinates import quotient31 as quotient
 
-T = float32
+T, N = float32, uint32
 load = store = same
 put_at = add_at
+DIVISORS = 16                                            # where they stand behind the host's descriptor
+
+
+def places_of(o, channels, columns, rows, words):
+    """Of an element of an image with channels last, its plane, row, column and channel. words: the divisors of these three."""
+    number = quotient(o, words[0])
+    line = quotient(number, words[1])
+    plane = quotient(line, words[2])
+    return (int64(plane), int64(N(line - N(plane * N(rows)))), int64(N(number - N(line * N(columns)))),
+            int64(N(o - N(number * N(channels)))))
 
 
 def max_pool_windows(x, out, indices, descriptor):
+    """descriptor: as on the host; the divisors of channels, columns and rows of the result."""
     height, width, channels, rows, columns = descriptor[1], descriptor[2], descriptor[3], descriptor[6], descriptor[7]
     dilation_h, dilation_w = descriptor[14], descriptor[15]
-    o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while o < descriptor[0] * rows * columns * channels:
-        number = o // channels
-        line = number // columns
-        plane = line // rows
-        row, column = line - plane * rows, number - line * columns
+    o = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    plane, row, column, channel = places_of(o, channels, columns, rows, offset(descriptor, DIVISORS))
+    if plane < descriptor[0]:
         top, left = row * descriptor[10] - descriptor[12], column * descriptor[11] - descriptor[13]
-        image = offset(x, plane * height * width * channels + o - number * channels)
+        image = offset(x, plane * height * width * channels + channel)
         best, at = T(-inf), NOWHERE
         for i in range(first_inside(top, dilation_h), end_inside(top, dilation_h, height, descriptor[8])):
             for j in range(first_inside(left, dilation_w), end_inside(left, dilation_w, width, descriptor[9])):
@@ -44,7 +53,6 @@ def max_pool_windows(x, out, indices, descriptor):
                     best, at = value, place
         out[o] = store(best)
         indices[o] = at
-        o += int64(cuda.gridDim.x) * THREADS
 
 
 def clear_images(grad_out, indices, grad_x, descriptor):
@@ -55,59 +63,58 @@ def clear_images(grad_out, indices, grad_x, descriptor):
 
 
 def max_pool_grad_windows(grad_out, indices, grad_x, descriptor):
+    """descriptor: as on the host; the divisors of channels, of places of the result, and of 1."""
     inputs, outputs, channels = descriptor[1], descriptor[2], descriptor[3]
-    o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while o < descriptor[0] * outputs * channels:
-        place, at = o // channels, indices[o]
+    o = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    plane, _, _, channel = places_of(o, channels, outputs, 1, offset(descriptor, 6))
+    if plane < descriptor[0]:
+        at = indices[o]
         if 0 <= at < inputs:                             # NOWHERE has no gradient
-            put_at(offset(grad_x, (place // outputs * inputs + at) * channels + o - place * channels), grad_out[o])
-        o += int64(cuda.gridDim.x) * THREADS
+            put_at(offset(grad_x, (plane * inputs + at) * channels + channel), grad_out[o])
 
 
 def mean_windows(x, out, descriptor):
     height, width, channels, rows, columns = descriptor[1], descriptor[2], descriptor[3], descriptor[6], descriptor[7]
-    o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while o < descriptor[0] * rows * columns * channels:
-        number = o // channels
-        line = number // columns
-        plane = line // rows
-        row, column = line - plane * rows, number - line * columns
+    o = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    plane, row, column, channel = places_of(o, channels, columns, rows, offset(descriptor, DIVISORS))
+    if plane < descriptor[0]:
         top, left = row * descriptor[10] - descriptor[12], column * descriptor[11] - descriptor[13]
-        image = offset(x, plane * height * width * channels + o - number * channels)
+        image = offset(x, plane * height * width * channels + channel)
         total, share = T(0), T(1) / T(divisor_of(row, column, descriptor))
         for y in range(max(top, int64(0)), min(top + descriptor[8], height)):
             for at in range(max(left, int64(0)), min(left + descriptor[9], width)):
                 total += load(image[(y * width + at) * channels]) * share
         out[o] = store(total)
-        o += int64(cuda.gridDim.x) * THREADS
 
 
 def mean_grad_elements(grad_out, grad_x, descriptor):
+    """descriptor: as on the host; the divisors of channels, columns and rows of x, and of both strides."""
     height, width, channels, rows, columns = descriptor[1], descriptor[2], descriptor[3], descriptor[6], descriptor[7]
-    i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] * height * width * channels:
-        number = i // channels
-        line = number // width
-        plane = line // height
-        y, at = line - plane * height + descriptor[12], number - line * width + descriptor[13]
-        grads = offset(grad_out, plane * rows * columns * channels + i - number * channels)
+    words = offset(descriptor, DIVISORS)
+    i = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
+    plane, y, at, channel = places_of(i, channels, width, height, words)
+    if plane < descriptor[0]:
+        y, at = y + descriptor[12], at + descriptor[13]
+        grads = offset(grad_out, plane * rows * columns * channels + channel)
         total = T(0)
-        for row in range(max((y - descriptor[8]) // descriptor[10] + 1, int64(0)), min(y // descriptor[10] + 1, rows)):
-            for column in range(max((at - descriptor[9]) // descriptor[11] + 1, int64(0)), min(at // descriptor[11] + 1, columns)):
+        for row in range(quotient(max(y - descriptor[8] + descriptor[10], int64(0)), words[3]),
+                         min(int64(quotient(y, words[3])) + 1, rows)):
+            for column in range(quotient(max(at - descriptor[9] + descriptor[11], int64(0)), words[4]),
+                                min(int64(quotient(at, words[4])) + 1, columns)):
                 total += load(grads[(row * columns + column) * channels]) * (T(1) / T(divisor_of(row, column, descriptor)))
         grad_x[i] = store(total)
-        i += int64(cuda.gridDim.x) * THREADS
 
 
 # ---------------------------------------------------------------- planners
-def _windows(row):
-    return row[0] * row[3] * row[6] * row[7]
+def _windows(function):
+    return Form(function, lambda row: row[0] * row[3] * row[6] * row[7], divisors=lambda row: (row[3], row[7], row[6]))
 
 
-plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool_last: Form(max_pool_windows, _windows)})
+plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool_last: _windows(max_pool_windows)})
 plan_max_pool_grad = in_parallel(host.plan_max_pool_grad, {host.max_pool_grad_last: Form(
     max_pool_grad_windows, lambda row: row[0] * row[2] * row[3], way_to_add,
-    first=Form(clear_images, lambda row: row[0] * row[1] * row[3]))})
-plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, {host.avg_pool_last: Form(mean_windows, _windows)})
+    first=Form(clear_images, lambda row: row[0] * row[1] * row[3]), divisors=lambda row: (row[3], row[2], 1))})
+plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, {host.avg_pool_last: _windows(mean_windows)})
 plan_avg_pool2d_grad = in_parallel(host.plan_avg_pool2d_grad, {host.avg_pool_grad_last: Form(
-    mean_grad_elements, lambda row: row[0] * row[1] * row[2] * row[3])})
+    mean_grad_elements, lambda row: row[0] * row[1] * row[2] * row[3],
+    divisors=lambda row: (row[3], row[2], row[1], row[10], row[11]))})
