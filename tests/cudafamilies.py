@@ -169,6 +169,37 @@ def batch_norm_in_evaluation(torch, device, x, weight, bias):
     return batch_norm_of(torch, device, x, weight, bias, False)
 
 
+# ---------------------------------------------------------------- elementwise: vectors of 16 bytes, 4 elements a thread, places of 6 bits
+@rows_of(((7,),), ((1,),), ((15,),), ((16,),), ((17,),), ((33,),), ((150,),), dtypes=(*DTYPES, "float16", "uint8", "int16", "complex128"))
+def side_by_side(torch, device, x):
+    """Also of addresses that are no multiples of 16 bytes, and of several sizes of elements at once."""
+    y, last = x.detach() * 1, x[1:]
+    real = torch.view_as_real(y) if y.is_complex() else y
+    y.add_(y)
+    first = x[:-1] * 1
+    first[1:].sub_(3)
+    return *(torch.view_as_real(z) if z.is_complex() else z for z in (x * x + 1, last + x[:-1], last.clone(), y, first)), real > 0, \
+        torch.where(real > 0, real, 2), real.to(torch.float64), real.to(torch.uint8).to(torch.float32), torch.full_like(real, 3)
+
+
+@rows_of(((2, 3, 8), (8,), (3, 1), (2, 1, 1)), ((3, 5, 16), (16,), (5, 1), (3, 1, 1)), ((2, 3, 7), (7,), (3, 1), (2, 1, 1)),
+         ((1, 1, 4), (4,), (1, 1), (1, 1, 1)), ((3, 2, 2), (2,), (2, 1), (3, 1, 1)))
+def by_rows(torch, device, x, row, column, image):
+    wide = torch.cat([x, x], -1)
+    half = wide[..., :x.shape[-1]]
+    written = x.detach() * 1
+    written.mul_(row).add_(column)
+    written[..., 1:].sub_(row[1:])
+    return x + row, column * x, x - image, half * row, half.clone(), wide[..., 1:-1] * 2, (x > image).to(x.dtype), written
+
+
+@rows_of(((3, 4, 5),), ((2, 2, 2, 3, 2),), ((9,),), ((5, 30),))
+def in_strides(torch, device, x):
+    dims = tuple(range(x.ndim))
+    turned = x.permute(dims[::-1])
+    return turned + turned.contiguous(), x[..., ::2] * 2, x.flip(dims) - 1, x[..., ::3].clone(), turned[1:, ...] * turned[:-1, ...]
+
+
 # ---------------------------------------------------------------- indices
 def places(torch, device, high, *shape):
     return torch.tensor(np.random.default_rng(2).integers(0, high, shape), device=device)
@@ -178,6 +209,15 @@ def places(torch, device, high, *shape):
 def embedding(torch, device, weight):
     index = places(torch, device, weight.shape[0], 2, 3)
     return torch.nn.functional.embedding(index, weight), torch.nn.functional.embedding(index, weight, padding_idx=1)
+
+
+@rows_of(((5, 8),), ((3, 16),), ((2, 24),), ((4, 12),), dtypes=("float32", "float64", "bfloat16", "uint8", "complex128"))
+def rows_of_whole_vectors(torch, device, x):
+    """16 bytes a thread, where addresses are multiples of that; more elements than places of 6 bits say."""
+    index = places(torch, device, x.shape[0], 6)
+    apart = torch.cat([x.reshape(-1)[:1], x.reshape(-1)])[1:].reshape(x.shape)
+    found = torch.nn.functional.embedding(index, x), x.index_select(0, index), x[index - x.shape[0]], apart[index], x[:, 4:][index]
+    return tuple(torch.view_as_real(each) if each.is_complex() else each for each in found)
 
 
 @rows_of(((5, 3),), ((3, 4, 2),))
@@ -305,6 +345,31 @@ def distances(torch, device, x, y):
 def local_response(torch, device, x):
     norm = torch.nn.functional.local_response_norm
     return norm(x, 2, 0.1), norm(x, 3, 0.5, 0.6, 2.0), norm(x, 9)
+
+
+# ---------------------------------------------------------------- products: tiles of 8 x 8 and 16 x 8 by slices of 4, 16 bytes at once
+@rows_of(((17, 6), (6, 9)), ((16, 8), (8, 8)), ((8, 4), (4, 12)), ((4, 13), (13, 4)), ((3, 1), (1, 5)),
+         dtypes=("float32", "float64", "bfloat16", "int32", "int64", "uint8", "complex64", "complex128"))
+def products_in_tiles(torch, device, a, b):
+    parts = lambda x: torch.view_as_real(x) if x.is_complex() else x
+    odd = torch.zeros(b.numel() + 1, dtype=b.dtype, device=device)[1:].reshape(b.shape)         # not at a multiple of 16 bytes
+    odd.copy_(b.detach())
+    many = torch.stack([a.detach(), a.detach() * 2, a.detach()])
+    return tuple(map(parts, (a @ b, a.detach() @ odd, many @ odd, many[::2] @ many[1:].mT)))
+
+
+@rows_of(((2, 3, 5, 6), (4, 3, 3, 3), (4,)), ((1, 2, 7, 4), (9, 2, 2, 3), (9,)), ((3, 1, 2, 3), (2, 1, 1, 2), (2,)),
+         dtypes=("float32", "float64", "bfloat16"))
+def convolved(torch, device, x, weight, bias):
+    conv = torch.nn.functional.conv2d
+    return (conv(x, weight, bias, padding=1), conv(x, weight, stride=(1, 2)), conv(x, weight, padding=2, dilation=(2, 1), stride=3),
+            torch.nn.functional.conv_transpose2d(x, weight.transpose(0, 1), bias, stride=2, padding=(1, 0)))
+
+
+@rows_of(((2, 4, 3, 4, 3), (6, 2, 2, 3, 2)), ((1, 2, 1, 3, 3), (2, 1, 1, 1, 1)), dtypes=("float32",), orders=PLAIN)
+def convolved_in_groups(torch, device, x, weight):
+    return (torch.nn.functional.conv3d(x, weight, padding=1, groups=2, stride=(1, 2, 1)),
+            torch.nn.functional.conv1d(x[:, :, 0, 0], weight[:, :, 0, 0], groups=2, padding=2))
 
 
 # ---------------------------------------------------------------- products: depths of 4 and more are cut
