@@ -352,6 +352,7 @@ def local_response(torch, device, x):
          dtypes=("float32", "float64", "bfloat16", "int32", "int64", "uint8", "complex64", "complex128"))
 def products_in_tiles(torch, device, a, b):
     parts = lambda x: torch.view_as_real(x) if x.is_complex() else x
+    a, b = (x * (2 - 1j) if x.is_complex() else x for x in (a, b))
     odd = torch.zeros(b.numel() + 1, dtype=b.dtype, device=device)[1:].reshape(b.shape)         # not at a multiple of 16 bytes
     odd.copy_(b.detach())
     many = torch.stack([a.detach(), a.detach() * 2, a.detach()])
