@@ -363,7 +363,7 @@ class Libraries:
             x, sides = self.matrix(a, KINDS[kind], n, n, lda), self.matrix(b, KINDS[kind], n, k, ldb)
             routine, = linalg.get_lapack_funcs(("sytrs",), dtype=KINDS[kind])
             exchanged = self.memory(pivots, np.int64, n).astype(np.int32)
-            sides[...], code = routine(np.array(x), np.where(exchanged > 0, exchanged - 1, exchanged), np.array(sides), lower=1)
+            sides[...], code = routine(np.array(x), exchanged, np.array(sides), lower=1)
             self.memory(info, np.int32, 1)[0] = code
         self.later(handle, action)
 
@@ -421,7 +421,7 @@ class Libraries:
             found, exchanged, code = routine(np.array(x), lower=1)
             half = np.tril(np.ones((n, n), bool))
             x[half] = found[half]
-            self.memory(pivots, np.int32, n)[:] = np.where(exchanged >= 0, exchanged + 1, exchanged)
+            self.memory(pivots, np.int32, n)[:] = exchanged
             self.memory(info, np.int32, 1)[0] = code
         self.later(handle, action)
 

@@ -26,7 +26,7 @@ from ..shape.views import expand
 
 
 class Failed(Exception):
-    """A factorisation that does not exist; the message is PyTorch's."""
+    """A factorisation that does not exist, in PyTorch's words."""
 
 
 class Undecided(Exception):
@@ -74,8 +74,8 @@ def cholesky(A, upper):
     factor, info = _lower(A, upper)
     found = _first(info)
     if found is not None:
-        raise Failed(f"{found[0]}The factorization could not be completed because the input is not positive-definite (the leading "
-                     f"minor of order {found[1]} is not positive-definite).")
+        raise Failed(f"linalg.cholesky: {found[0]}The factorization could not be completed because the input is not "
+                     f"positive-definite (the leading minor of order {found[1]} is not positive-definite).")
     return [factor]
 
 
@@ -190,7 +190,7 @@ def solve(A, B, batch):
     lu, pivots, info = _factors(A)
     found = _first(info)
     if found is not None:
-        raise Failed(f"{found[0]}The solver failed because the input matrix is singular.")
+        raise Failed(f"torch.linalg.solve: {found[0]}The solver failed because the input matrix is singular.")
     n, k = B.layout.shape[-2:]
     return [contiguous(_solved(lu, pivots, _copy(expand(B.mT, (*batch, k, n))), True).mT)]
 
@@ -199,8 +199,8 @@ def inv(A):
     lu, pivots, info = _factors(A)
     found = _first(info)
     if found is not None:
-        raise Failed(f"{found[0]}The diagonal element {found[1]} is zero, the inversion could not be completed because the input "
-                     f"matrix is singular.")
+        raise Failed(f"linalg.inv: {found[0]}The diagonal element {found[1]} is zero, the inversion could not be completed because "
+                     f"the input matrix is singular.")
     one = eye(A.layout.shape[-1], dtype=A.layout.dtype, device=A.layout.device)
     return [_solved(lu, pivots, _copy(expand(one, A.layout.shape)), False)]
 

@@ -132,7 +132,7 @@ def compute(name, layouts, function, *tensors, **options):
         try:
             return getattr(columns, function)(*[x.detach() for x in tensors], **options)
         except columns.Failed as error:
-            raise LinAlgError(f"linalg.{name}: {error}") from None
+            raise LinAlgError(str(error)) from None
         except (columns.Undecided, NotImplementedError):
             pass                                         # the host looks at it, and says so
     try:
