@@ -318,7 +318,7 @@ def test_extras_have_code():
     """Each library that an extra of the package installs is imported somewhere."""
     tomllib = pytest.importorskip("tomllib")
     extras = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    imported = {"numba-cuda": "numba.cuda", "cuda-core": "cuda.core", "cuda-toolkit": "cuda", "nvidia-nvjitlink": "cuda", "myst-parser": None,
+    imported = {"numba-cuda": "numba.cuda", "cuda-core": "cuda.core", "cuda-toolkit": "cuda", "nvidia-nvjitlink": "cuda", "nvmath-python": "nvmath", "myst-parser": None,
                 "sphinx": None, "furo": None, "pytest-xdist": None, "ruff": None, "mypy": None}      # what is run, or has other names
     source = "\n".join(path.read_text() for folder in ("numtorch", "bench", "examples", "tests") for path in (PACKAGE.parent / folder).rglob("*.py"))
     for requirement in {each for given in extras.values() for each in given}:

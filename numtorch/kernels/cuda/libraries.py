@@ -20,7 +20,7 @@ from .environment import BLOCKING
 from .runtime import runtime
 
 SOLVERS = "cusolverDn", "cublas"                         # what lapack.py needs
-INSTALL = "numtorch[cuda-libraries]"                     # what brings them
+INSTALL = "numtorch[nvmath]"                     # what brings them
 
 
 @functools.cache

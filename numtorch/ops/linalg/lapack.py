@@ -97,7 +97,8 @@ def on_host(name, x):
     if not _warned:
         _warned.append(name)
         warnings.warn(f"{name} is computed on the host for {x.layout.device}: its operands and results are copied. So are all "
-                      f"factorisations and Fourier transforms", stacklevel=2)
+                      f"factorisations and Fourier transforms that no library of the device's computes (numtorch[nvmath])",
+                      stacklevel=2)
     return to_device(x.detach(), cpu)
 
 
