@@ -18,11 +18,14 @@ from ...families.windows import geometry
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
 from ..gemm import depth, tiles
+from ..gemm.choice import Choice, later
 from ..gemm.gemm import FURTHEST
-from ..gemm.tiles import RECTIFIED, ROW_BIAS, Elements, Strided, accumulator, header, tile_for, tile_kernel
+from ..gemm.tiles import RECTIFIED, ROW_BIAS, Elements, Strided, accumulator, header, tile_for, tile_kernel, width_of
 from ..shared.elements import launch
 from . import operands
 from .operands import A_DEEP, A_ROW, A_STEP, NOWHERE, OUT, SIZE, Listed, Seen, Slopes, Under
+
+COST = 8                                                 # instructions for an element of an image that a thread brings
 
 
 def takes_channels_last(dtype, x_shape, w_shape, stride, padding, dilation, groups, gradient=None, device=0) -> bool:
@@ -106,14 +109,20 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     m, n, k = features, shape.images * shape.places, channels * shape.taps
     if not (m and n):
         return NOTHING
-    tile = tile_for(m, n, groups, itemsize(accumulator(dtype)))
+    tile = tile_for(m, n, groups, itemsize(accumulator(dtype)), COST)
     flags = (ROW_BIAS if bias else 0) | (RECTIFIED if activation == "relu" else 0)
     row, count = header(m, n, k, groups, tile, flags)
     row += _row(shape, dtype, (k, 1, m * k), (shape.places, shape.features * shape.places))
     row += _forward_entries(shape, channels, -k % tile.depth, axes, itemsize(dtype))
-    a, b = Strided((A_ROW, A_DEEP, A_STEP), True), Seen(operands.under_window, SIZE, axes, False)
-    elements = Elements(a, b, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
-    return _ordered(prepare(tile_kernel(dtype, tile, elements), row, count, device), (1, 0, 3, 2))
+
+    def plan(width):
+        a, b = Strided((A_ROW, A_DEEP, A_STEP), True, width), Seen(operands.under_window, SIZE, axes, False)
+        elements = Elements(a, b, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
+        return prepare(tile_kernel(dtype, tile, elements), row, count, device)
+
+    width = width_of(dtype)
+    made = Choice(later(lambda: plan(1)), lambda: plan(width), False, (0,)).prepared() if k % width == 0 < width - 1 else plan(1)
+    return _ordered(made, (1, 0, 3, 2))
 
 
 def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, *, channels_last=False,
@@ -125,7 +134,7 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     m, n, k = channels, shape.images * inside, features * shape.taps
     if not (m and n):
         return NOTHING
-    tile = tile_for(m, n, groups, itemsize(accumulator(dtype)))
+    tile = tile_for(m, n, groups, itemsize(accumulator(dtype)), COST)
     row, count = header(m, n, k, groups, tile, ROW_BIAS if bias else 0)
     missing = -k % tile.depth
     row += _row(shape, dtype, result=(inside, shape.channels * inside), phases=(math.prod(shape.stride), (k + missing) * 2 * (axes - 1)))
@@ -140,15 +149,18 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
                                  device=0) -> Prepared:
     """Gradient for the weight. Run with (grad_out, x, grad_weight, workspace)."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
-    m, n, k = shape.features // groups, shape.channels // groups * shape.taps, shape.images * shape.places
+    channels = shape.channels // groups
+    m, n, k = shape.features // groups, channels * shape.taps, shape.images * shape.places
     if not (m and n):
         return NOTHING
     work = accumulator(dtype)
-    tile = tile_for(m, n, max(groups, depth.WANTED), itemsize(work))
+    tile = tile_for(m, n, max(groups, depth.WANTED), itemsize(work), COST // 2 if channels % tiles.NARROW == 0 else COST)
+    one_tap = channels % tile.wide == 0
     span, pieces = depth.spans(-(-m // tile.tall) * -(-n // tile.wide) * groups, k, tile.depth, work)
     row, count = header(m, n, k, groups * pieces, tile)
     row += _row(shape, dtype, pieces=(pieces, span, k))
-    elements = Elements(Slopes(), Under(_axes(shape)), operands.column_of_weight, bias_row=operands.bias_of_group,
+    column = operands.column_under_tap if one_tap else operands.column_of_weight
+    elements = Elements(Slopes(), Under(_axes(shape), one_tap), column, bias_row=operands.bias_of_group,
                         depth_of=operands.depth_of_piece)
     index = int64 if shape.places > FURTHEST else int32
     first = prepare(tile_kernel(dtype, tile, elements, work if pieces > 1 else dtype, index), row, count, device)

@@ -205,26 +205,26 @@ class Slopes(NamedTuple):
                 "    a_place, a_from = a_place - places, offset(a_from, turn_a)"]
 
 
-def tap_of(j, descriptor):
-    """Where channel and tap number j are seen from a window's first tap: in elements, and along axes."""
-    channel, z, y, x = place_of(j, KERNEL, descriptor)
+def tap_of(channel, tap, descriptor):
+    """Where a channel under a tap is seen from a window's first tap: in bytes, and along axes."""
+    _, z, y, x = place_of(tap, KERNEL, descriptor)
     z = int32(z * descriptor[DILATION])
     y = int32(y * descriptor[DILATION + 1])
     x = int32(x * descriptor[DILATION + 2])
     return (channel * descriptor[INSIDE] + place_at(z, y, x, SIZE, descriptor)) * descriptor[NBYTES], z, y, x
 
 
-def under(elements, nbytes, z, y, x, deep, high, wide):
-    """The element so many bytes on, with these coordinates; 0 outside of these sizes."""
+def within(z, y, x, deep, high, wide):
+    """Whether coordinates are within these sizes."""
     inside = (uint32(int32(y)) < high) & (uint32(int32(x)) < wide)
-    if AXES == 3:
-        inside &= uint32(int32(z)) < deep
-    return W(read(moved(elements, nbytes)[0])) if inside else W(0)
+    return inside & (uint32(int32(z)) < deep) if AXES == 3 else inside
 
 
 class Under(NamedTuple):
-    """Brings slices of the images for the weight: a column is a channel and a tap."""
+    """Brings slices of the images for the weight: a column is a channel under a tap. Where a tile's columns are under one tap, which then go
+    through channels first, it is asked once for all whether that is outside of the image."""
     axes: int
+    one_tap: bool
     along: bool = True
     width: int = 1
 
@@ -244,13 +244,20 @@ class Under(NamedTuple):
             lines += [f"{name}_step, {name}_first = int32(descriptor[STRIDE + {axis}]), int32(-descriptor[PADDING + {axis}])",
                       f"{name}_span = int32(descriptor[OUT + {axis}] * descriptor[STRIDE + {axis}])",
                       f"{name} = int32({name} * {name}_step + {name}_first)"]
-        return lines + [f"b_at{e}, z{e}, y{e}, x{e} = tap_of({edge} + min(int32(b_row + {side.apart(e)[0]}), b_edge), descriptor)"
-                        for e in side.loads]
+        for e in side.loads:
+            lines += [f"column = {edge} + min(int32(b_row + {side.apart(e)[0]}), b_edge)",
+                      f"outer = divide(column, {'channels' if self.one_tap else 'descriptor[TAPS]'})",
+                      f"inner = column - outer * {'channels' if self.one_tap else 'descriptor[TAPS]'}",
+                      f"b_at{e}, z{e}, y{e}, x{e} = tap_of({'inner, outer' if self.one_tap else 'outer, inner'}, descriptor)"]
+        return lines
 
     def fetch(self, side, first):
-        inside = " if b_step >= missing else W(0)" if first else ""
-        return ["here = offset(b_from, place_at(z, y, x, SIZE, descriptor))",
-                *[f"b{e} = under(here, b_at{e}, z + z{e}, y + y{e}, x + x{e}, deep, high, wide){inside}" for e in side.loads]]
+        lines = ["here = offset(b_from, place_at(z, y, x, SIZE, descriptor))"]
+        for e in side.loads:
+            if e == 0 or not self.one_tap:
+                lines.append(f"inside = within(z + z{e}, y + y{e}, x + x{e}, deep, high, wide)" + (" and b_step >= missing" if first else ""))
+            lines.append(f"b{e} = W(read(moved(here, b_at{e})[0])) if inside else W(0)")
+        return lines
 
     def advance(self, side):
         return [f"x = int32(x + {side.depth} * x_step)",
@@ -283,3 +290,10 @@ def column_of_weight(image, j, descriptor):
     group = group_of(image, descriptor)
     piece = image - group * descriptor[PIECES]
     return (piece * descriptor[FEATURES] + group * descriptor[SIZE_M]) * descriptor[SIZE_N] + j
+
+
+def column_under_tap(image, j, descriptor):
+    """The same where columns go through channels first."""
+    channels = divide(descriptor[SIZE_N], descriptor[TAPS])
+    tap = divide(j, channels)
+    return column_of_weight(image, (j - tap * channels) * descriptor[TAPS] + tap, descriptor)

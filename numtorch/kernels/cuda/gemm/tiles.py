@@ -119,6 +119,7 @@ class Tile(NamedTuple):
 # In the simulator with the few threads that it has.
 LARGE, SMALLEST = (Tile(8, 4, 1, 1, 4), Tile(4, 4, 1, 1, 4)) if SMALL else (Tile(8, 8, 2, 4, 8), Tile(4, 4, 1, 2, 16))
 TILES_OF = [LARGE, SMALLEST] if SMALL else [Tile(16, 8, 2, 4, 8), LARGE, Tile(8, 8, 1, 4, 8), Tile(4, 8, 2, 2, 8), SMALLEST]
+NARROW = 8 if SMALL else 64                              # columns of tiles that are narrow and none the smallest
 PROCESSORS, WARPS = (1, 1) if SMALL else (132, 8)        # of a large GPU; warps that keep one of them at work
 SUMS_BYTES = 512                                         # of a thread's registers, at most
 LOAD = 2                                                 # instructions for an element that a thread brings
