@@ -1,51 +1,73 @@
-"""Sorting on a GPU: Batcher's bitonic network (Knuth, The Art of Computer Programming, 5.3.4) on words of a key and a position.
+"""Stable sort along the middle axis of (outer, R, inner) data on a GPU.
 
-The keys are the host's (kernels/cpu/sort/sort.py): unsigned numbers in the wanted order, NaN greatest. Equal keys are in order of
-position, so that the sort is stable. A line is filled up to a power of two with words that are after all others. Exchanges up to
-the size of a tile are made in shared memory, many in one launch; those over longer distances are a launch each.
+Each element becomes an unsigned key whose order is the wanted one, as on the CPU (kernels/cpu/sort/sort.py): NaN is the greatest. Lines of
+up to a tile go through a bitonic network of keys and positions in shared memory, a launch in all. Longer ones are sorted by a digit
+of the key at a time, the last one first (least significant digit): blocks count the digits of their tiles, counts are added up over
+the tiles before, and elements are moved to where those with a smaller digit, and those with the same one that came before, leave off.
+
+A warp numbers its elements of one digit by the lanes that have it (`lanes_alike`), one load at a time, so that equal ones stay in order.
 """
 from __future__ import annotations
 
-from numpy import float32, int64, uint64
+import functools
+import itertools
 
-from ...cpu.sort.sort import complement, key_float32, key_of
-from ...elementtypes import same
-from ...intrinsics import offset
+import numpy as np
+from numpy import float32, int32, int64, uint32, uint64
+
+from ...cpu.sort.sort import key_float32, key_float64, key_int64, key_uint64
+from ...elementtypes import bindings, compute_type, itemsize, same
+from ...intrinsics import local_array, offset
 from ...threads import NOTHING, Prepared
-from ..compiler import cuda
-from ..environment import SMALL, THREADS
-from ..shared.elements import launch, typed
+from ..compiler import compile_kernel, cuda, prepare
+from ..environment import MOST_BLOCKS, SMALL, THREADS
+from ..shared.atomics import add_to_shared
 from ..shared.lines import begin_of
+from ..warps import WARP as LANES_OF_WARP
+from ..warps import barrier, count_bits, lane_before, lanes_alike, shared_address, warp_barrier
 
-T = float32
+T, KEY = float32, uint32
 load = store = same
-key = key_float32
 TILE = 8 if SMALL else 1024                              # words that a block sorts in shared memory
-LAST = uint64(0xFFFFFFFFFFFFFFFF)
-MEDIAN, MEDIAN_OF_NUMBERS = -1, -2                       # in the place of the first element that is written
+BITS = 2 if SMALL else 8                                 # of a digit
+DIGITS = THREADS                                         # 2^BITS: a thread each
+ITEMS = 3 if SMALL else 12                               # elements of a tile of a longer line that a thread has
+WARP_SIZE = min(THREADS, LANES_OF_WARP)
+WARPS = THREADS // WARP_SIZE
+COUNTERS = WARPS * DIGITS
+LOWEST = 0
 
 
-def make_words(x, keys, positions, descriptor):
-    """descriptor: lines, n, inner, words of a line, mask that complements the keys."""
-    lines, n, inner, words, mask = descriptor[0], descriptor[1], descriptor[2], descriptor[3], uint64(descriptor[4])
-    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < lines * words:
-        line = e // words
-        r = e - line * words
-        word = LAST
-        if r < n:
-            word = key(load(x[begin_of(line, n, inner) + r * inner])) ^ mask
-        keys[e] = word
-        positions[e] = r
-        e += int64(cuda.gridDim.x) * THREADS
+# ---------------------------------------------------------------- keys
+def key_of_float32(x):
+    return uint32(key_float32(x))
 
 
-def first_of_pair(pair, distance):
-    """The lower place of pair number `pair` of those that are so far apart."""
-    block = pair // distance
-    return 2 * distance * block + (pair - block * distance)
+def key_of_integer(x):
+    """Of an integer of up to 32 bits, its distance from the least."""
+    return uint32(int64(x) - int64(LOWEST))
 
 
+def key_itself(x):
+    return x
+
+
+key = key_of_float32
+
+
+def keys_of(dtype: str):
+    """What kernels bind for keys of a dtype's elements; the type of the keys; and the first bit that they may differ in, and the last one."""
+    compute, size = np.dtype(compute_type(dtype)), itemsize(dtype)
+    if compute.kind == "f" and compute.itemsize < 8:
+        return dict(key=key_of_float32, KEY=uint32), "uint32", {"float16": 8, "bfloat16": 16}.get(dtype, 0), 32
+    if size == 8:
+        function = {"f": key_float64, "i": key_int64}.get(compute.kind, key_uint64)
+        return dict(key=function, KEY=uint64), "uint64", 0, 64
+    lowest = 0 if dtype == "bool" or compute.kind == "u" else int(np.iinfo(dtype).min)
+    return dict(key=key_of_integer, LOWEST=lowest, KEY=uint32), "uint32", 0, 8 * size
+
+
+# ---------------------------------------------------------------- lines of a tile
 def exchange(keys, positions, i, j, ascending):
     """Put the words at i and j in order."""
     before, behind = keys[i], keys[j]
@@ -58,121 +80,257 @@ def exchange(keys, positions, i, j, ascending):
         positions[j] = first
 
 
-def sort_tiles(keys, positions, descriptor):
-    """The stages from one length of sorted runs to another, as far as their exchanges stay in a tile. descriptor: all words, words
-    of a line, of a tile, first and last length."""
-    tile_keys = cuda.shared.array(TILE, uint64)
-    tile_positions = cuda.shared.array(TILE, int64)
-    words, size = descriptor[1], descriptor[2]
-    me = int64(cuda.threadIdx.x)
-    start = int64(cuda.blockIdx.x) * size
-    while start < descriptor[0]:
-        for i in range(me, size, THREADS):
-            tile_keys[i] = keys[start + i]
-            tile_positions[i] = positions[start + i]
-        length = descriptor[3]
-        while length <= descriptor[4]:
-            distance = min(length, size) // 2
+def sort_tiles(x, values, indices, descriptor):
+    """Whole lines, as many as a tile has room for. A line is filled up to a power of two with words that are after all others. descriptor:
+    lines, n, inner, words of a line, mask that complements the keys, how many elements are written, the last key of all, and which power of two
+    the words are."""
+    keys = cuda.shared.array(TILE, KEY)
+    positions = cuda.shared.array(TILE, int32)
+    lines, n, inner, words, count = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[5]
+    mask, me = KEY(descriptor[4]), int64(cuda.threadIdx.x)
+    together, bits = TILE >> descriptor[7], descriptor[7]
+    first = int64(cuda.blockIdx.x) * together
+    while first < lines:
+        for i in range(me, TILE, THREADS):
+            line = first + (i >> bits)
+            r = i & (words - 1)
+            positions[i] = r
+            keys[i] = KEY(descriptor[6])
+            if line < lines and r < n:
+                keys[i] = key(load(x[begin_of(line, n, inner) + r * inner])) ^ mask
+        length = int64(2)
+        while length <= words:
+            distance = length // 2
             while distance > 0:
-                cuda.syncthreads()
-                for pair in range(me, size // 2, THREADS):
-                    i = first_of_pair(pair, distance)
-                    exchange(tile_keys, tile_positions, i, i + distance, ((start + i) % words) & length == 0)
+                barrier()
+                for pair in range(me, TILE // 2, THREADS):
+                    i = 2 * pair - (pair & (distance - 1))
+                    exchange(keys, positions, i, i + distance, i & (words - 1) & length == 0)
                 distance //= 2
             length *= 2
-        cuda.syncthreads()
-        for i in range(me, size, THREADS):
-            keys[start + i] = tile_keys[i]
-            positions[start + i] = tile_positions[i]
-        start += int64(cuda.gridDim.x) * size
+        barrier()
+        for i in range(me, TILE, THREADS):
+            line, r = first + (i >> bits), i & (words - 1)
+            if line < lines and r < count:
+                a, to = offset(x, begin_of(line, n, inner)), begin_of(line, count, inner) + r * inner
+                values[to] = a[positions[i] * inner]
+                indices[to] = positions[i]
+        barrier()
+        first += int64(cuda.gridDim.x) * together
 
 
-def exchange_far(keys, positions, descriptor):
-    """descriptor: all words, words of a line, length of sorted runs, distance."""
-    pair = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while pair < descriptor[0] // 2:
-        i = first_of_pair(pair, descriptor[3])
-        exchange(keys, positions, i, i + descriptor[3], (i % descriptor[1]) & descriptor[2] == 0)
-        pair += int64(cuda.gridDim.x) * THREADS
+# ---------------------------------------------------------------- digits
+# descriptor: lines, n, inner, tiles of a line, shift, mask that complements the keys, how many elements are written, and their inner.
+def scanned(cells, value, me):
+    """The sum of a number over the threads before this one and itself, and over all."""
+    lane, distance = me % WARP_SIZE, 1
+    while distance < WARP_SIZE:
+        other = lane_before(value, distance)
+        if lane >= distance:
+            value += other
+        distance *= 2
+    if lane == WARP_SIZE - 1:
+        cells[me // WARP_SIZE] = value
+    barrier()
+    total = int64(0)
+    for warp in range(WARPS):
+        if warp == me // WARP_SIZE:
+            value += total
+        total += cells[warp]
+    barrier()
+    return value, total
 
 
-def nan_count(x, line_positions, n, inner):
-    """How many elements of a sorted line are NaN, which are last."""
-    nans = int64(0)
-    while nans < n:
-        value = load(x[line_positions[n - 1 - nans] * inner])
-        if value == value:
-            break
-        nans += 1
-    return nans
+def position_itself(positions, at, r):
+    return uint32(r)
 
 
-def write_sorted(x, positions, values, indices, descriptor):
-    """descriptor: lines, n, inner, words of a line, first element that is written, how many."""
-    n, inner, words, first, count = descriptor[1], descriptor[2], descriptor[3], descriptor[4], descriptor[5]
-    e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[0] * count:
-        row = e // inner
-        outer = row // count
-        line, r = outer * inner + (e - row * inner), row - outer * count
-        a, order = offset(x, begin_of(line, n, inner)), offset(positions, line * words)
-        if first < 0:
-            nans = nan_count(a, order, n, inner)
-            r = n - nans if nans > 0 and first == MEDIAN else max((n - nans - 1) // 2, int64(0))
-        else:
-            r += first
-        at = order[r]
-        values[e] = a[at * inner]
-        indices[e] = at
-        e += int64(cuda.gridDim.x) * THREADS
+def position_kept(positions, at, r):
+    return positions[at]
+
+
+position_of = position_itself
+
+
+def count_digits(x, counts, descriptor):
+    """How many elements of each tile have each digit, by line, digit and tile."""
+    table = cuda.shared.array(DIGITS, int32)
+    n, inner, tiles, shift, mask = descriptor[1], descriptor[2], descriptor[3], KEY(descriptor[4]), KEY(descriptor[5])
+    me = int64(cuda.threadIdx.x)
+    line = int64(cuda.blockIdx.x) // tiles
+    tile = int64(cuda.blockIdx.x) - line * tiles
+    table[me] = 0
+    barrier()
+    a = offset(x, begin_of(line, n, inner))
+    for i in range(ITEMS):
+        r = (tile * ITEMS + i) * THREADS + me
+        if r < n:
+            digit = ((key(load(a[r * inner])) ^ mask) >> shift) & KEY(DIGITS - 1)
+            add_to_shared(shared_address(table, int64(digit)), int32(1))
+    barrier()
+    counts[(line * DIGITS + me) * tiles + tile] = uint32(table[me])
+
+
+def add_up_counts(counts, totals, descriptor):
+    """A block a line and digit: its tiles' counts become how many are in the tiles before."""
+    cells = cuda.shared.array(WARPS, int64)
+    tiles, me = descriptor[3], int64(cuda.threadIdx.x)
+    row, before, first = offset(counts, int64(cuda.blockIdx.x) * tiles), int64(0), int64(0)
+    while first < tiles:
+        count = int64(0)
+        if first + me < tiles:
+            count = int64(row[first + me])
+        through, total = scanned(cells, count, me)
+        if first + me < tiles:
+            row[first + me] = uint32(before + through - count)
+        before += total
+        first += THREADS
+    if me == 0:
+        totals[int64(cuda.blockIdx.x)] = uint32(before)
+
+
+def put_word(source, keys, positions, values, indices, to, word, position, inner, count):
+    keys[to] = word
+    positions[to] = position
+
+
+def put_element(source, keys, positions, values, indices, to, word, position, inner, count):
+    """Of the last digit what is asked for: the first `count` elements of a line."""
+    if to < count:
+        values[to * inner] = source[int64(position) * inner]
+        indices[to * inner] = int64(position)
+
+
+put_sorted = put_word
+
+
+def move_by_digits(x, positions, counts, totals, source, keys_out, positions_out, values, indices, descriptor):
+    """Elements of a tile to where they belong by a digit."""
+    cells = cuda.shared.array(WARPS, int64)
+    starts = cuda.shared.array(DIGITS, int64)
+    counters = cuda.shared.array(COUNTERS, int32)
+    n, inner, tiles, shift, mask = descriptor[1], descriptor[2], descriptor[3], KEY(descriptor[4]), KEY(descriptor[5])
+    me = int64(cuda.threadIdx.x)
+    lane = me % WARP_SIZE
+    mine = me // WARP_SIZE * DIGITS
+    line = int64(cuda.blockIdx.x) // tiles
+    tile = int64(cuda.blockIdx.x) - line * tiles
+    words, ranks = local_array(KEY, ITEMS), local_array(int32, ITEMS)
+    a, first = offset(x, begin_of(line, n, inner)), tile * ITEMS * THREADS + me // WARP_SIZE * ITEMS * WARP_SIZE + lane
+    for i in range(ITEMS):
+        words[i] = key(load(a[min(first + i * WARP_SIZE, n - 1) * inner])) ^ mask
+    for i in range(WARPS):
+        counters[i * DIGITS + me] = 0
+    total = int64(totals[line * DIGITS + me])
+    through, _ = scanned(cells, total, me)               # with barriers
+    starts[me] = through - total + int64(counts[(line * DIGITS + me) * tiles + tile])
+    for i in range(ITEMS):
+        digit = uint32((words[i] >> shift) & KEY(DIGITS - 1))
+        there = first + i * WARP_SIZE < n
+        alike = lanes_alike(digit if there else uint32(DIGITS))
+        before = count_bits(uint32(alike & uint32((int64(1) << lane) - 1)))
+        at = mine + int64(digit)
+        known = counters[at]
+        ranks[i] = known + int32(before)
+        warp_barrier()
+        if there and before == 0:
+            counters[at] = known + int32(count_bits(alike))
+        warp_barrier()
+    barrier()
+    running = int32(0)
+    for warp in range(WARPS):
+        count = counters[warp * DIGITS + me]
+        counters[warp * DIGITS + me] = running
+        running += count
+    barrier()
+    inner, count = descriptor[7], descriptor[6]
+    b, c, to = offset(source, begin_of(line, n, inner)), line * n, begin_of(line, count, inner)
+    for i in range(ITEMS):
+        r = first + i * WARP_SIZE
+        if r < n:
+            digit = int64((words[i] >> shift) & KEY(DIGITS - 1))
+            put_sorted(b, offset(keys_out, c), offset(positions_out, c), offset(values, to), offset(indices, to),
+                       starts[digit] + counters[mine + digit] + ranks[i], words[i], position_of(positions, c + r, r), inner, count)
 
 
 # ---------------------------------------------------------------- planners
-class _Sorting:
-    """The launches of a sort, whose words are in the call's scratch memory."""
+@functools.cache
+def _kernel(function, dtype, signature, **names):
+    places = {"element*": dtype + "*"}
+    return compile_kernel(function, tuple(places.get(s, s) for s in signature), {**bindings(dtype), **names}, compute_type(dtype))
 
-    __slots__ = ("between", "first", "last", "nbytes")
 
-    def __init__(self, first, between, last, nbytes):
-        self.first, self.between, self.last, self.nbytes = first, between, last, nbytes
+class _ByDigits:
+    """The launches of a sort of long lines, whose keys, positions and counts are in the call's scratch memory."""
+
+    __slots__ = ("passes", "places")
+
+    def __init__(self, passes, places):
+        self.passes, self.places = passes, places
 
     def __call__(self, x, values, indices, workspace, descriptor):
-        keys, positions = workspace, workspace + self.nbytes
-        self.first.call(x, keys, positions, self.first.descriptor)
-        for each in self.between:
-            each.call(keys, positions, each.descriptor)
-        self.last.call(x, positions, values, indices, self.last.descriptor)
+        words, other_words, positions, other_positions, counts, totals = [workspace + place for place in self.places]
+        source = x
+        for count, add, move in self.passes:
+            count.call(source, counts, count.descriptor)
+            add.call(counts, totals, add.descriptor)
+            move.call(source, positions, counts, totals, x, words, other_positions, values, indices, move.descriptor)
+            source, words, other_words = words, other_words, words
+            positions, other_positions = other_positions, positions
 
 
-def plan_chosen(dtype, outer, R, inner, descending, first, count, device):
-    """Plan a sort of which elements first .. first + count - 1 are written, or the median of each line.
+def plan_by_digits(dtype, outer, R, inner, descending, count, device):
+    """Plan a sort of long lines, of which the first `count` elements are written."""
+    names, kind, low, high = keys_of(dtype)
+    lines, tiles = outer * inner, -(-R // (ITEMS * THREADS))
+    shifts, passes = range(low, high, BITS), []
+    sizes = [itemsize(kind) * lines * R] * 2 + [4 * lines * R] * 2 + [4 * lines * DIGITS * tiles, 4 * lines * DIGITS]
+    *places, nbytes = itertools.accumulate([-(-size // 16) * 16 for size in sizes], initial=0)
+
+    def launched(function, dtype, signature, row, blocks, **names):
+        return prepare(_kernel(function, dtype, signature, **names), row, blocks, device, most=MOST_BLOCKS)
+
+    for shift in shifts:
+        first, last = shift == shifts[0], shift == shifts[-1]
+        stored = dtype if first else kind
+        bound = names if first else dict(key=key_itself, KEY=names["KEY"])
+        row = [lines, R, inner if first else 1, tiles, shift, -1 if descending and first else 0, count, inner]
+        move = dict(bound, position_of=position_itself if first else position_kept, put_sorted=put_element if last else put_word)
+        passes.append((
+            launched(count_digits, stored, ("element*", "uint32*", "int64*"), row, lines * tiles, **bound),
+            launched(add_up_counts, "uint32", ("uint32*", "uint32*", "int64*"), row, lines * DIGITS),
+            launched(move_by_digits, stored, ("element*", "uint32*", "uint32*", "uint32*", dtype + "*", kind + "*", "uint32*", dtype + "*",
+                                              "int64*", "int64*"), row, lines * tiles, **move)))
+    return Prepared(_ByDigits(passes, places), 0, nbytes, passes)
+
+
+def plan_first_in_order(dtype, outer, R, inner, descending, count, device):
+    """Plan a sort of which the first `count` elements of each line are written.
 
     Addresses: x (outer, R, inner), values and indices (outer, count, inner), workspace.
     """
     lines = outer * inner
     if not lines * R:
         return NOTHING
-    function, digits = key_of(dtype)
+    if R > TILE:
+        return plan_by_digits(dtype, outer, R, inner, descending, count, device)
+    names, kind, _, high = keys_of(dtype)
     words = max(2, 1 << (R - 1).bit_length())
-    size, total = min(words, TILE), lines * words
-    make = typed(make_words, dtype, ("element*", "uint64*", "int64*", "int64*"), key=function)
-    tiles, far = (typed(kernel, "int64", ("uint64*", "int64*", "int64*")) for kernel in (sort_tiles, exchange_far))
-    write = typed(write_sorted, dtype, ("element*", "int64*", "element*", "int64*", "int64*"))
+    kernel = _kernel(sort_tiles, dtype, ("element*", "element*", "int64*", "int64*"), **names)
+    made = prepare(kernel, [lines, R, inner, words, -1 if descending else 0, count, -1, words.bit_length() - 1], -(-lines // (TILE // words)), device)
+    return Prepared(_Unused(made), 0, 0, made)
 
-    def in_tiles(shortest, longest):
-        return launch(tiles, [total, words, size, shortest, longest], total // size * THREADS, device)
 
-    between, length = [in_tiles(2, size)], 2 * size
-    while length <= words:
-        distance = length // 2
-        while distance >= size:
-            between.append(launch(far, [total, words, length, distance], total // 2, device))
-            distance //= 2
-        between.append(in_tiles(length, length))
-        length *= 2
-    begin = launch(make, [lines, R, inner, words, complement(digits, descending)], total, device)
-    end = launch(write, [lines, R, inner, words, first, count], lines * count, device)
-    return Prepared(_Sorting(begin, between, end, 8 * total), 0, 16 * total, (begin, between, end))
+class _Unused:
+    """A call that is given scratch memory which it does not need."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, made):
+        self.made = made
+
+    def __call__(self, x, values, indices, workspace, descriptor):
+        self.made.call(x, values, indices, self.made.descriptor)
 
 
 def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = False, device: int = 0):
@@ -184,4 +342,4 @@ def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = Fal
     """
     if R >= 2**32:
         raise RuntimeError(f"sort: expected fewer than 2**32 elements along the dimension, got {R}")
-    return plan_chosen(dtype, outer, R, inner, descending, 0, R, device)
+    return plan_first_in_order(dtype, outer, R, inner, descending, R, device)
