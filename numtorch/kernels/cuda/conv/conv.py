@@ -160,7 +160,8 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     row, count = header(m, n, k, groups * pieces, tile)
     row += _row(shape, dtype, pieces=(pieces, span, k))
     column = operands.column_under_tap if one_tap else operands.column_of_weight
-    elements = Elements(Slopes(), Under(_axes(shape), one_tap), column, bias_row=operands.bias_of_group,
+    turns = "if" if shape.out[2] >= tile.depth else "while"
+    elements = Elements(Slopes(turns), Under(_axes(shape), one_tap, turns), column, bias_row=operands.bias_of_group,
                         depth_of=operands.depth_of_piece)
     index = int64 if shape.places > FURTHEST else int32
     first = prepare(tile_kernel(dtype, tile, elements, work if pieces > 1 else dtype, index), row, count, device)

@@ -179,7 +179,8 @@ def first_place(image, step, missing, descriptor):
 
 
 class Slopes(NamedTuple):
-    """Brings slices of the result's gradient: a row is a feature."""
+    """Brings slices of the result's gradient: a row is a feature. `turns`: "if" where a slice meets one end of an image at most, else "while"."""
+    turns: str
     along: bool = True
     width: int = 1
 
@@ -201,7 +202,7 @@ class Slopes(NamedTuple):
 
     def advance(self, side):
         return [f"a_place, a_from = a_place + {side.depth}, offset(a_from, {side.depth})",
-                "while a_place >= places:",
+                f"{self.turns} a_place >= places:",
                 "    a_place, a_from = a_place - places, offset(a_from, turn_a)"]
 
 
@@ -222,9 +223,11 @@ def within(z, y, x, deep, high, wide):
 
 class Under(NamedTuple):
     """Brings slices of the images for the weight: a column is a channel under a tap. Where a tile's columns are under one tap, which then go
-    through channels first, it is asked once for all whether that is outside of the image."""
+    through channels first, it is asked once for all whether that is outside of the image. `turns`: "if" where a slice meets one end of a line at
+    most, else "while"."""
     axes: int
     one_tap: bool
+    turns: str
     along: bool = True
     width: int = 1
 
@@ -235,15 +238,18 @@ class Under(NamedTuple):
 
     def begin(self, side, edge):
         lines = ["deep, high, wide = uint32(descriptor[SIZE]), uint32(descriptor[SIZE + 1]), uint32(descriptor[SIZE + 2])",
-                 "turn_b = descriptor[CHANNELS] * descriptor[INSIDE]",
                  "number, b_place = first_place(image, b_step, missing, descriptor)",
                  "channels = divide(descriptor[SIZE_N], descriptor[TAPS])",
-                 "b_from = offset(b, number * turn_b + group_of(image, descriptor) * channels * descriptor[INSIDE])",
-                 "number, z, y, x = place_of(b_place, OUT, descriptor)"]
-        for axis, name in enumerate("zyx"):
+                 "number = number * descriptor[CHANNELS] + group_of(image, descriptor) * channels",
+                 "here = offset(b, number * descriptor[INSIDE])",
+                 "number, z, y, x = place_of(b_place, OUT, descriptor)",
+                 "to_image, size = descriptor[CHANNELS] * descriptor[INSIDE], int64(1)"]
+        for axis, name in reversed(list(enumerate("zyx"))):
             lines += [f"{name}_step, {name}_first = int32(descriptor[STRIDE + {axis}]), int32(-descriptor[PADDING + {axis}])",
-                      f"{name}_span = int32(descriptor[OUT + {axis}] * descriptor[STRIDE + {axis}])",
-                      f"{name} = int32({name} * {name}_step + {name}_first)"]
+                      f"{name}_end, {name} = int32({name}_first + descriptor[OUT + {axis}] * {name}_step), int32({name} * {name}_step + {name}_first)",
+                      # from place to place, and from behind an axis' last back to its first
+                      f"{name}_next, {name}_back = {name}_step * size, ({name}_first - {name}_end) * size",
+                      f"here, size = offset(here, {name} * size), size * descriptor[SIZE + {axis}]"]
         for e in side.loads:
             lines += [f"column = {edge} + min(int32(b_row + {side.apart(e)[0]}), b_edge)",
                       f"outer = divide(column, {'channels' if self.one_tap else 'descriptor[TAPS]'})",
@@ -252,7 +258,7 @@ class Under(NamedTuple):
         return lines
 
     def fetch(self, side, first):
-        lines = ["here = offset(b_from, place_at(z, y, x, SIZE, descriptor))"]
+        lines = []
         for e in side.loads:
             if e == 0 or not self.one_tap:
                 lines.append(f"inside = within(z + z{e}, y + y{e}, x + x{e}, deep, high, wide)" + (" and b_step >= missing" if first else ""))
@@ -260,13 +266,13 @@ class Under(NamedTuple):
         return lines
 
     def advance(self, side):
-        return [f"x = int32(x + {side.depth} * x_step)",
-                "while x >= x_first + x_span:",
-                "    x, y = int32(x - x_span), int32(y + y_step)",
-                "    if y >= y_first + y_span:",
-                "        y, z = int32(y - y_span), int32(z + z_step)",
-                "        if z >= z_first + z_span:",
-                "            z, b_from = int32(z - z_span), offset(b_from, turn_b)"]
+        return [f"x, here = int32(x + {side.depth} * x_step), offset(here, {side.depth} * x_next)",
+                f"{self.turns} x >= x_end:",
+                "    x, y, here = int32(x + x_first - x_end), int32(y + y_step), offset(here, y_next + x_back)",
+                "    if y >= y_end:",
+                "        y, z, here = int32(y + y_first - y_end), int32(z + z_step), offset(here, z_next + y_back)",
+                "        if z >= z_end:",
+                "            z, here = int32(z + z_first - z_end), offset(here, to_image + z_back)"]
 
 
 # ---------------------------------------------------------------- where results are
