@@ -84,6 +84,7 @@ def begin_of(line, n, inner):
 
 # ---------------------------------------------------------------- lines in registers
 WIDTH, SIZE, HELD = 4, 4, 16                             # neighbouring elements that a thread loads at once, bytes of one, all that it has
+LOADS, WORDS = 4, 16                                     # vectors of a line that is not held which are loaded together; elements of these
 MOST_HELD = 8 if SMALL else 32
 
 
@@ -164,14 +165,20 @@ def width_of(dtype: str, n: int) -> int:
     return width
 
 
+def streamed(dtype: str, n: int, inner: int = 1) -> dict:
+    """What kernels bind for lines that are not held."""
+    width = width_of(dtype, n) if inner == 1 and n and compute_type(dtype)[:5] == "float" else 1
+    return dict(LANES=lanes_for(n, inner), WIDTH=width, SIZE=itemsize(dtype), HELD=0, WORDS=LOADS * width, packed=PACKED[width])
+
+
 def shape_of(dtype: str, n: int, inner: int = 1) -> dict:
     """What kernels bind for lines: how many threads a line has, and how much of it each; HELD is 0 where it is too long to be held."""
-    width = width_of(dtype, n) if inner == 1 and n else 1
+    shape = streamed(dtype, n, inner)
     lanes = FEW if n <= 4 * FEW else WARP if n <= MOST_HELD * WARP else THREADS
-    held = max(width, 1 << (-(-n // lanes) - 1).bit_length())
+    held = max(shape["WIDTH"], 1 << (-(-n // lanes) - 1).bit_length())
     if inner > 1 or not n or held > MOST_HELD * (2 if itemsize(dtype) == 2 else 1) or compute_type(dtype)[:5] != "float":
-        lanes, held = lanes_for(n, inner), 0
-    return dict(LANES=lanes, WIDTH=width, SIZE=itemsize(dtype), HELD=held, packed=PACKED[width])
+        return shape
+    return dict(shape, LANES=lanes, HELD=held)
 
 
 # ---------------------------------------------------------------- columns

@@ -6,19 +6,21 @@ may be the one that is reported.
 """
 from __future__ import annotations
 
+import functools
+
 from numpy import float32, int32, int64
 
 from ...cpu.softmax import cross_entropy as host
 from ...cpu.softmax.cross_entropy import class_weight
 from ...cpu.softmax.softmax import log_probability
 from ...elementtypes import same
-from ...intrinsics import offset
+from ...intrinsics import local_like, offset
 from ...vectormath import exp, log
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
-from ..shared.lines import begin_of, joined, lanes_for, scalar
-from .softmax import shift_and_total
+from ..shared.lines import LOADS, WIDTH, WORDS, aligned, begin_of, joined, lanes_for, put, scalar, streamed
+from .softmax import fetch_some, shift_and_total
 
 T, INT = float32, int32
 load = store = same
@@ -104,6 +106,46 @@ def class_loss_grad_elements(logits, saved, target, weight, grad, divisor, grad_
                 result -= own
         grad_logits[e] = store(result)
         e += int64(cuda.gridDim.x) * THREADS
+
+
+def class_loss_grad_lines(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
+    """The same of classes that are side by side: a line has some threads, who find out once what it is multiplied by."""
+    cells = cuda.shared.array(THREADS, T)
+    lines, n, weighted, smoothing = descriptor[0], descriptor[1], descriptor[5], scalar(descriptor, 6)
+    spread = smoothing / T(n)
+    me = int64(cuda.threadIdx.x)
+    lane = me % LANES
+    everything = T(n)
+    if smoothing != T(0) and weighted != 0:
+        everything = joined(cells, weights_of_share(weight, n, weighted, lane), me, lane)
+    words, results = local_like(logits, WORDS), local_like(grad_logits, WIDTH)
+    line = int64(cuda.blockIdx.x) * (THREADS // LANES) + me // LANES
+    while line < lines:
+        a, b, t = offset(logits, line * n), offset(grad_logits, line * n), target[line]
+        incoming, scale, own, shift = T(0), T(0), T(0), T(0)
+        if t != descriptor[3]:
+            incoming = load(grad[line * descriptor[7]])
+            if descriptor[8] != 0:
+                incoming = incoming / divisor[0]
+            own = incoming * class_weight(weight, t, weighted) * (T(1) - smoothing)
+            shift, scale = saved[2 * line], saved[2 * line + 1] * (own + incoming * spread * everything)
+        v, vectors, whole = lane, n // WIDTH, aligned(a) and aligned(b)
+        while v < vectors:
+            fetch_some(words, a, v, vectors, 1, whole)
+            for k in range(LOADS):
+                if v < vectors:
+                    for j in range(WIDTH):
+                        c, result = v * WIDTH + j, T(0)
+                        if t != descriptor[3]:
+                            result = exp(load(words[k * WIDTH + j]) - shift) * scale
+                            if smoothing != T(0):
+                                result -= incoming * spread * class_weight(weight, c, weighted)
+                            if c == t:
+                                result -= own
+                        results[j] = store(result)
+                    put(results, offset(b, v * WIDTH), whole)
+                v += LANES
+        line += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
 # ---------------------------------------------------------------- probabilities
@@ -202,16 +244,8 @@ def loss_total_block(losses, weights, total, divisor, descriptor):
 
 
 # ---------------------------------------------------------------- planners
-def _lanes(row, bound):
-    return dict(LANES=lanes_for(row[1], row[2]))
-
-
 def _whole_block(row, bound):
     return dict(LANES=THREADS)
-
-
-def _row_lanes(row, bound):
-    return dict(LANES=lanes_for(row[1], 1))
 
 
 def _line_threads(row):
@@ -222,14 +256,31 @@ def _elements(row):
     return row[0] * row[1] * row[2]
 
 
-_losses = Form(class_loss_lines, _line_threads, _lanes, (6,))
-_slopes = Form(class_loss_grad_elements, _elements, _whole_block, (6,))
+@functools.cache
+def _class_forms(dtype):
+    lines = lambda row, bound: streamed(dtype, row[1], row[2])
+    losses = Form(class_loss_lines, _line_threads, lines, (6,))
+    return ({host.class_loss_rows: losses, host.class_loss_columns: losses},
+            {host.class_loss_grad_rows: Form(class_loss_grad_lines, _line_threads, lines, (6,)),
+             host.class_loss_grad_columns: Form(class_loss_grad_elements, _elements, _whole_block, (6,))})
 
-plan_class_loss = in_parallel(host.plan_class_loss, {host.class_loss_rows: _losses, host.class_loss_columns: _losses})
-plan_class_loss_grad = in_parallel(host.plan_class_loss_grad, {host.class_loss_grad_rows: _slopes,
-                                                               host.class_loss_grad_columns: _slopes})
-plan_probability_loss = in_parallel(host.plan_probability_loss, {host.probability_loss_rows: Form(
-    probability_loss_lines, lambda row: row[0] * lanes_for(row[1], 1), _row_lanes, (3,))})
+
+def plan_class_loss(dtype: str, *arguments, device: int = 0):
+    """As the host's."""
+    return in_parallel(host.plan_class_loss, _class_forms(dtype)[0])(dtype, *arguments, device=device)
+
+
+def plan_class_loss_grad(dtype: str, *arguments, device: int = 0):
+    """As the host's."""
+    return in_parallel(host.plan_class_loss_grad, _class_forms(dtype)[1])(dtype, *arguments, device=device)
+
+
+def plan_probability_loss(dtype: str, *arguments, device: int = 0):
+    """As the host's."""
+    form = Form(probability_loss_lines, lambda row: row[0] * lanes_for(row[1], 1), lambda row, bound: streamed(dtype, row[1]), (3,))
+    return in_parallel(host.plan_probability_loss, {host.probability_loss_rows: form})(dtype, *arguments, device=device)
+
+
 plan_probability_loss_grad = in_parallel(host.plan_probability_loss_grad, {host.probability_loss_grad_rows: Form(
     probability_loss_grad_elements, lambda row: row[0] * row[1], scalars=(3, 5))})
 plan_likelihood_loss = in_parallel(host.plan_likelihood_loss, {host.likelihood_losses: Form(

@@ -15,12 +15,27 @@ from numpy import float32, inf, int64
 
 from ...cpu.softmax.softmax import finite, grad_alone, log_probability, product, reciprocal, share, slope_of_log, slope_of_share
 from ...elementtypes import bindings, compute_type, same
-from ...intrinsics import fmax, local_array, offset, select
+from ...intrinsics import local_array, local_like, offset, select
 from ...threads import NOTHING
 from ...vectormath import exp, log
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import THREADS
-from ..shared.lines import HELD, begin_of, hold, joined, joined_highest, lanes_for, release, shape_of
+from ..shared.lines import (
+    HELD,
+    LOADS,
+    WIDTH,
+    WORDS,
+    aligned,
+    begin_of,
+    fetch,
+    hold,
+    joined,
+    joined_highest,
+    put,
+    release,
+    shape_of,
+    streamed,
+)
 
 T = float32
 load = store = same
@@ -35,18 +50,36 @@ def whole(value):
 shift_of = whole
 
 
+def fetch_some(words, x, v, vectors, step, whole):
+    """Vectors number v, v + LANES and so on of a line; the last one in the place of those behind the end."""
+    for k in range(LOADS):
+        fetch(words, k * WIDTH, offset(x, min(v + k * LANES, vectors - 1) * WIDTH * step), whole)
+
+
+def rescaled(total, highest, shift):
+    """A sum of exponentials below `highest`, below `shift`. Nothing was summed but exp(-inf) where that is the highest."""
+    return total * select(highest == T(-inf), T(1), exp(finite(highest) - shift))
+
+
 def shift_and_total(x, cells, present, n, step, me, lane):
-    """A line's maximum and the sum of exponentials below it."""
-    highest = T(-inf)
-    if present:
-        for r in range(lane, n, LANES):
-            highest = fmax(highest, load(x[r * step]))
+    """A line's maximum and the sum of exponentials below it, by one look: a greater maximum makes the sum until then smaller (Milakov and
+    Gimelshein, Online normalizer calculation for softmax, 2018)."""
+    words, values, whole = local_like(x, WORDS), local_array(T, WORDS), aligned(x)
+    highest, total, v, vectors = T(-inf), T(0), lane, n // WIDTH if present else int64(0)
+    while v < vectors:
+        fetch_some(words, x, v, vectors, step, whole)
+        most = highest
+        for k in range(LOADS):
+            for j in range(WIDTH):
+                value = select(v < vectors, load(words[k * WIDTH + j]), T(-inf))
+                values[k * WIDTH + j], most = value, select(value > most, value, most)
+            v += LANES
+        total = rescaled(total, highest, finite(most))
+        highest = most
+        for i in range(WORDS):
+            total += exp(values[i] - finite(highest))
     shift = shift_of(joined_highest(cells, highest, me, lane))
-    total = T(0)
-    if present:
-        for r in range(lane, n, LANES):
-            total += exp(load(x[r * step]) - shift)
-    return shift, joined(cells, total, me, lane)
+    return shift, joined(cells, rescaled(total, highest, shift), me, lane)
 
 
 def softmax_lines(x, out, descriptor):
@@ -54,6 +87,7 @@ def softmax_lines(x, out, descriptor):
     lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
+    words, results = local_like(x, WORDS), local_like(out, WIDTH)
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
     while first < lines:
         line = first + me // LANES
@@ -61,9 +95,15 @@ def softmax_lines(x, out, descriptor):
         a, b = offset(x, begin), offset(out, begin)
         shift, total = shift_and_total(a, cells, line < lines, n, inner, me, lane)
         total = closed(total)
-        if line < lines:
-            for r in range(lane, n, LANES):
-                b[r * inner] = store(result_of(load(a[r * inner]), shift, total))
+        v, vectors, whole = lane, n // WIDTH if line < lines else int64(0), aligned(a) and aligned(b)
+        while v < vectors:
+            fetch_some(words, a, v, vectors, inner, whole)
+            for k in range(LOADS):
+                if v < vectors:
+                    for j in range(WIDTH):
+                        results[j] = store(result_of(load(words[k * WIDTH + j]), shift, total))
+                    put(results, offset(b, v * WIDTH * inner), whole)
+                v += LANES
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
@@ -167,15 +207,15 @@ def _plan(function, arrays, dtype, outer, R, inner, device, **names):
     lines = outer * inner
     if not lines * R:
         return NOTHING
-    lanes = lanes_for(R, inner)
-    kernel = _kernel(function, arrays, dtype, LANES=lanes, **names)
-    return prepare(kernel, [lines, R, inner], -(-lines // (THREADS // lanes)), device)
+    shape = streamed(dtype, R, inner)
+    kernel = _kernel(function, arrays, dtype, **shape, **names)
+    return prepare(kernel, [lines, R, inner], -(-lines // (THREADS // shape["LANES"])), device)
 
 
-def _plan_forward(dtype, outer, R, inner, device, streamed, kept):
+def _plan_forward(dtype, outer, R, inner, device, result, kept):
     shape = shape_of(dtype, R, inner)
     if not outer * R * inner or not shape["HELD"]:
-        return _plan(softmax_lines, 2, dtype, outer, R, inner, device, **streamed)
+        return _plan(softmax_lines, 2, dtype, outer, R, inner, device, **result)
     kernel = _kernel(softmax_held, 2, dtype, **shape, **kept)
     return prepare(kernel, [outer, R, 1], -(-outer // (THREADS // shape["LANES"])), device)
 
