@@ -505,7 +505,9 @@ class FunctionNotFoundError(RuntimeError):
 
 
 def install(fake) -> Libraries:
-    """Have this process find the bindings."""
+    """Have this process find the bindings, for its driver."""
+    from numtorch.kernels.cuda import libraries as used
+    used.SIMULATED = False
     libraries = Libraries(fake)
     package, bindings = ModuleType("nvmath"), ModuleType("nvmath.bindings")
     package.__path__, bindings.__path__, package.bindings = [], [], bindings

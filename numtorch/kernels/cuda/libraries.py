@@ -14,9 +14,10 @@ import importlib
 import threading
 from collections import deque
 
+from .. import architectures
 from ..threads import Prepared
 from .capture import active, refuse, watcher
-from .environment import BLOCKING
+from .environment import BLOCKING, SIMULATED
 from .runtime import runtime
 
 SOLVERS = "cusolverDn", "cublas"                         # what lapack.py needs
@@ -26,7 +27,7 @@ INSTALL = "numtorch[nvmath]"                     # what brings them
 @functools.cache
 def bindings(name):
     """A module of nvmath's bindings, such as `"cufft"`. Raises NotImplementedError where it, or what it binds, is not there."""
-    if type(runtime()).__name__ != "Gpu":
+    if SIMULATED or architectures.chosen() is not None:
         raise NotImplementedError(f"{name} needs a GPU")
     try:
         module = importlib.import_module(f"nvmath.bindings.{name}")

@@ -39,7 +39,7 @@ class _Transform:
         self.arguments, self.index = (sizes, count, of_source, of_result), index
         routine, self.kind = TYPES[kinds]
         self.routine, self.direction = f"exec_{routine}", () if kinds[0] != kinds[1] else (INVERSE if inverse else FORWARD,)
-        self.lock, self.handle, self.nbytes = threading.Lock(), None, 0
+        self.lock, self.handle, self.nbytes, self.given = threading.Lock(), None, 0, None
 
     def __call__(self, source, result, descriptor):
         note("a Fourier transform by cuFFT")
@@ -51,8 +51,11 @@ class _Transform:
                     refuse("a Fourier transform that has not run before: its first call makes cuFFT's plan")
                 self.handle, self.nbytes = self._made(module)
             owner, room = scratch(self.nbytes, self.index)
-            told(module, "set_stream", self.handle, stream.number)
-            told(module, "set_work_area", self.handle, room)
+            if self.given != (stream, room):
+                self.given = None
+                told(module, "set_stream", self.handle, stream.number)
+                told(module, "set_work_area", self.handle, room)
+                self.given = stream, room
             told(module, self.routine, self.handle, source, result, *self.direction)
             del owner
         finished(self.index)
