@@ -63,11 +63,10 @@ def shared_words(typing_context, address):
 
 
 @intrinsic
-def put_words(typing_context, address, low, high):
+def shared_pair(typing_context, address):
     def codegen(context, builder, signature, values):
-        _statement(builder, values, "st.shared.v2.b32 [$0], {$1, $2};", "r,r,r,~{memory}")
-        return context.get_dummy_value()
-    return types.void(types.uint32, types.uint32, types.uint32), codegen
+        return _assembly(builder, [FLOAT] * 2, values, "ld.shared.v2.f32 {$0,$1}, [$2];", "=f,=f,r,~{memory}")
+    return types.UniTuple(types.float32, 2)(types.uint32), codegen
 
 
 @intrinsic
@@ -99,6 +98,15 @@ def copy_async(typing_context, target, source, nbytes):
     def codegen(context, builder, signature, values):
         address, size = builder.ptrtoint(values[1], I64), context.cast(builder, values[2], signature.args[2], types.int32)
         _statement(builder, [values[0], address, size], "cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;", "r,l,r,~{memory}")
+        return context.get_dummy_value()
+    return types.void(types.uint32, source, nbytes), codegen
+
+
+@intrinsic
+def copy_word_async(typing_context, target, source, nbytes):
+    def codegen(context, builder, signature, values):
+        address, size = builder.ptrtoint(values[1], I64), context.cast(builder, values[2], signature.args[2], types.int32)
+        _statement(builder, [values[0], address, size], "cp.async.ca.shared.global [$0], [$1], 4, $2;", "r,l,r,~{memory}")
         return context.get_dummy_value()
     return types.void(types.uint32, source, nbytes), codegen
 
@@ -372,7 +380,7 @@ def _multiply_add(builder, kind, x, y, total):
     """x * y + total: one instruction of floats, four of complex numbers."""
     if isinstance(kind, types.Complex):
         (a, b), (c, d), (real, imag) = ([builder.extract_value(value, part) for part in range(2)] for value in (x, y, total))
-        real = builder.fma(builder.fneg(b), d, builder.fma(a, c, real))
+        real = builder.fma(builder.fsub(a.type(-0.0), b), d, builder.fma(a, c, real))
         imag = builder.fma(b, c, builder.fma(a, d, imag))
         return builder.insert_value(builder.insert_value(total, real, 0), imag, 1)
     if isinstance(kind, types.Float):
