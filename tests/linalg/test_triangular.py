@@ -5,7 +5,7 @@ from test_linalg import matrices, near
 
 import numtorch as torch
 from numtorch import linalg
-from numtorch.ops.linalg import triangular
+from numtorch.kernels.cpu.linalg import triangular
 
 
 def triangle(a, upper, unit):

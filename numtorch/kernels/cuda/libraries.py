@@ -47,6 +47,7 @@ def require(*names) -> None:
         bindings(name)
 
 
+@functools.cache
 def installed(*names) -> bool:
     """Whether these libraries can be used."""
     try:
