@@ -12,6 +12,7 @@ import ctypes
 import functools
 import importlib
 import threading
+import warnings
 from collections import deque
 
 from .. import architectures
@@ -21,12 +22,13 @@ from .environment import BLOCKING, SIMULATED
 from .runtime import runtime
 
 SOLVERS = "cusolverDn", "cublas"                         # what lapack.py needs
-INSTALL = "numtorch[nvmath]"                     # what brings them
+INSTALL = "numtorch[nvmath]"                             # what brings them
 
 
 @functools.cache
 def bindings(name):
-    """A module of nvmath's bindings, such as `"cufft"`. Raises NotImplementedError where it, or what it binds, is not there."""
+    """A module of nvmath's bindings, such as `"cufft"`. Raises NotImplementedError where it, or what it binds, is not there, and warns
+    of what is there and cannot be used."""
     if SIMULATED or architectures.chosen() is not None:
         raise NotImplementedError(f"{name} needs a GPU")
     try:
@@ -36,7 +38,9 @@ def bindings(name):
             module.destroy(module.create())
         else:
             module.get_version()
-    except (ImportError, RuntimeError, OSError) as error:
+    except Exception as error:                           # those of the bindings are of no kind that could be named here
+        if not (isinstance(error, ImportError) and (error.name or "nvmath").partition(".")[0] == "nvmath"):
+            warnings.warn(f"NVIDIA's {name} is not used: {error}", stacklevel=2)
         raise NotImplementedError(f"{name} cannot be used: {error}; install {INSTALL}") from error
     return module
 
