@@ -95,7 +95,7 @@ def aligned(x):
 
 def fetch(words, at, x, whole):
     """Neighbours from x on to `words` from place `at` on."""
-    if whole:
+    if WIDTH > 1 and whole:
         loaded = load_vector(x, WIDTH)
         for j in range(WIDTH):
             words[at + j] = loaded[j]
@@ -125,7 +125,7 @@ packed, PACKED = four, {1: one, 2: two, 4: four, 8: eight}
 
 def put(words, x, whole):
     """A vector of neighbours to x."""
-    if whole:
+    if WIDTH > 1 and whole:
         store_vector(x, packed(words))
     else:
         for j in range(WIDTH):

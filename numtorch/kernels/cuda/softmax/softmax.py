@@ -71,9 +71,9 @@ def shift_and_total(x, cells, present, n, step, me, lane):
         most = highest
         for k in range(LOADS):
             for j in range(WIDTH):
-                value = select(v < vectors, load(words[k * WIDTH + j]), T(-inf))
+                value = select(v + k * LANES < vectors, load(words[k * WIDTH + j]), T(-inf))
                 values[k * WIDTH + j], most = value, select(value > most, value, most)
-            v += LANES
+        v += LOADS * LANES
         total = rescaled(total, highest, finite(most))
         highest = most
         for i in range(WORDS):
@@ -99,11 +99,11 @@ def softmax_lines(x, out, descriptor):
         while v < vectors:
             fetch_some(words, a, v, vectors, inner, whole)
             for k in range(LOADS):
-                if v < vectors:
+                if v + k * LANES < vectors:
                     for j in range(WIDTH):
                         results[j] = store(result_of(load(words[k * WIDTH + j]), shift, total))
-                    put(results, offset(b, v * WIDTH * inner), whole)
-                v += LANES
+                    put(results, offset(b, (v + k * LANES) * WIDTH * inner), whole)
+            v += LOADS * LANES
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
