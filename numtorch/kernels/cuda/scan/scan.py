@@ -1,7 +1,7 @@
 """Running sums, products, log-sums and extremes on a GPU.
 
-A line is gone through in tiles: each thread joins its few elements, the threads' totals are joined in shared memory by doubling
-distances (Hillis and Steele 1986), and each thread goes through its elements again with what is before them. Few long lines are cut
+A line is gone through in tiles: each thread joins its few elements, which stay in registers, the threads' totals are joined by doubling
+distances in warps (Hillis and Steele 1986) and then over warps, and each thread goes through its elements again with what is before them. Few long lines are cut
 into chunks that blocks share: one launch leaves the chunks' totals, one makes running totals of these, and one scans the chunks.
 Where lines are side by side in memory, each has a thread.
 
@@ -17,8 +17,8 @@ from numpy import float32, int64
 
 from ...cpu.scan import scan as host
 from ...cpu.scan.scan import log_of_sum, not_above, not_below
-from ...elementtypes import compute_type, same
-from ...intrinsics import fmax, fmin, offset
+from ...elementtypes import compute_type, itemsize, same
+from ...intrinsics import fmax, fmin, local_array, local_like, offset
 from ...threads import NOTHING, Prepared
 from ...vectormath import exp, log1p
 from ..compiler import cuda
@@ -26,11 +26,14 @@ from ..environment import SMALL, THREADS
 from ..runtime import runtime
 from ..serial import on_device
 from ..shared.elements import launch, typed
-from ..warps import barrier
+from ..shared.lines import PACKED, WARP, WIDTH, aligned
+from ..shared.vectors import load_vector, store_vector, vectors_of
+from ..warps import barrier, lane_before
 
 T = A = float32
 load = store = same
-ITEMS = 2 if SMALL else 4                                # elements of a tile that a thread has
+packed, BY_VECTORS = PACKED[WIDTH], False                # whether elements of lines are what is joined
+ITEMS = 2 if SMALL else 8                                # elements of a tile that a thread has
 TILES = 2 if SMALL else 8                                # least tiles of a chunk
 FILLED = 3 if SMALL else 512                             # blocks beyond which lines are not cut
 
@@ -95,34 +98,63 @@ def place_of(r, n, reverse):
 
 def before_and_total(x, cells, value, me):
     """What the threads before this one have, joined, and what all have."""
-    cells[me] = value
-    gap = int64(1)
-    while gap < THREADS:
-        barrier()
-        joined = cells[me]
-        if me >= gap:
-            joined = step(x, int64(1), cells[me - gap], joined)
-        barrier()
-        cells[me] = joined
-        gap *= 2
+    through, distance, lane = value, 1, me % WARP
+    while distance < WARP:
+        other = lane_before(through, distance)
+        if lane >= distance:
+            through = step(x, int64(1), other, through)
+        distance *= 2
+    if lane == WARP - 1:
+        cells[me // WARP] = through
     barrier()
-    before, total = A(START), cells[THREADS - 1]
-    if me > 0:
-        before = cells[me - 1]
+    before, total = A(START), A(START)
+    for warp in range(THREADS // WARP):
+        if warp == me // WARP:
+            before = total
+        total = step(x, int64(1), total, cells[warp])
     barrier()
+    other = lane_before(through, 1)
+    if lane > 0:
+        before = step(x, int64(1), before, other)
     return before, total
 
 
-def own_of_tile(x, first, stop, n, reverse, me):
-    """What a thread has of a tile, joined."""
-    mine = A(START)
-    for r in range(first + me * ITEMS, min(first + me * ITEMS + ITEMS, stop)):
-        mine = step(x, int64(1), mine, element(x, int64(1), place_of(r, n, reverse)))
-    return mine
+def take_items(items, x, first, stop, n, reverse, whole):
+    """A thread's elements of a tile; behind its end what changes nothing."""
+    if BY_VECTORS and whole and reverse == 0 and first + ITEMS <= stop:
+        for k in range(ITEMS // WIDTH):
+            loaded = load_vector(offset(x, first + k * WIDTH), WIDTH)
+            for j in range(WIDTH):
+                items[k * WIDTH + j] = A(load(loaded[j]))
+    else:
+        for i in range(ITEMS):
+            items[i] = element(x, int64(1), place_of(min(first + i, n - 1), n, reverse)) if first + i < stop else A(START)
+
+
+def put_items(items, x, out, places, first, stop, n, reverse, whole):
+    """The results of a thread's elements."""
+    if BY_VECTORS and whole and reverse == 0 and first + ITEMS <= stop:
+        words = local_like(out, WIDTH)
+        for k in range(ITEMS // WIDTH):
+            for j in range(WIDTH):
+                words[j] = store(T(items[k * WIDTH + j]))
+            store_vector(offset(out, first + k * WIDTH), packed(words))
+    else:
+        for i in range(ITEMS):
+            if first + i < stop:
+                put(x, out, places, int64(1), place_of(first + i, n, reverse), items[i])
+
+
+def joined_items(items, x):
+    total = items[0]
+    for i in range(1, ITEMS):
+        total = step(x, int64(1), total, items[i])
+    return total
 
 
 def chunk_totals(x, totals, descriptor):
     cells = cuda.shared.array(THREADS, A)
+    items = local_array(A, ITEMS)
     n, chunks, span = descriptor[1], descriptor[3], descriptor[4]
     me = int64(cuda.threadIdx.x)
     task = int64(cuda.blockIdx.x)
@@ -131,7 +163,8 @@ def chunk_totals(x, totals, descriptor):
         first = (task - line * chunks) * span
         stop, a, running = min(first + span, n), offset(x, line * n), A(START)
         while first < stop:
-            _, total = before_and_total(a, cells, own_of_tile(a, first, stop, n, descriptor[5], me), me)
+            take_items(items, a, first + me * ITEMS, stop, n, descriptor[5], aligned(a))
+            _, total = before_and_total(a, cells, joined_items(items, a), me)
             running = step(a, int64(1), running, total)
             first += THREADS * ITEMS
         if me == 0:
@@ -161,6 +194,7 @@ def running_totals(x, totals, descriptor):
 
 def scan_chunks(x, out, places, totals, descriptor):
     cells = cuda.shared.array(THREADS, A)
+    items = local_array(A, ITEMS)
     n, chunks, span, reverse = descriptor[1], descriptor[3], descriptor[4], descriptor[5]
     me = int64(cuda.threadIdx.x)
     task = int64(cuda.blockIdx.x)
@@ -168,15 +202,17 @@ def scan_chunks(x, out, places, totals, descriptor):
         line = task // chunks
         first = (task - line * chunks) * span
         stop, a, running = min(first + span, n), offset(x, line * n), A(START)
+        b, c = offset(out, line * n), offset(places, line * n)
         if first > 0:
             running = totals[task - 1]
         while first < stop:
-            before, total = before_and_total(a, cells, own_of_tile(a, first, stop, n, reverse, me), me)
+            take_items(items, a, first + me * ITEMS, stop, n, reverse, aligned(a))
+            before, total = before_and_total(a, cells, joined_items(items, a), me)
             mine = step(a, int64(1), running, before)
-            for r in range(first + me * ITEMS, min(first + me * ITEMS + ITEMS, stop)):
-                at = place_of(r, n, reverse)
-                mine = step(a, int64(1), mine, element(a, int64(1), at))
-                put(a, offset(out, line * n), offset(places, line * n), int64(1), at, mine)
+            for i in range(ITEMS):
+                mine = step(a, int64(1), mine, items[i])
+                items[i] = mine
+            put_items(items, a, b, c, first + me * ITEMS, stop, n, reverse, aligned(b))
             running = step(a, int64(1), running, total)
             first += THREADS * ITEMS
         task += cuda.gridDim.x
@@ -244,8 +280,11 @@ def plan_scan(dtype, outer, n, inner, reverse, device, places, total, out="eleme
     """
     if not outer * n * inner:
         return NOTHING
-    kept = total + "*"
-    names = dict(names, A=np.dtype(total).type, ITEMS=items)
+    kept, width = total + "*", min(vectors_of(itemsize(dtype)), items)
+    by_vectors = names.get("element") is None and out == "element*" and width > 1 and n % width == 0 and not dtype.startswith("complex")
+    width = width if by_vectors and dtype != "bool" else 1
+    names = dict(names, A=np.dtype(total).type, ITEMS=items, WIDTH=width, SIZE=itemsize(dtype), packed=PACKED[width],
+                 BY_VECTORS=width > 1)
     if inner > 1:
         kernel = typed(scan_columns, dtype, ("element*", out, places, "int64*"), **names)
         return launch(kernel, [outer, n, inner, 1, n, int(reverse)], outer * inner, device)
