@@ -27,8 +27,8 @@ INSTALL = "numtorch[nvmath]"                             # what brings them
 
 @functools.cache
 def bindings(name):
-    """A module of nvmath's bindings, such as `"cufft"`. Raises NotImplementedError where it, or what it binds, is not there; warns of
-    what is there and cannot be used."""
+    """A module of nvmath's bindings, such as `"cufft"`. Raises NotImplementedError where it, or what it binds, is not there; warns
+    of what is there and cannot be used."""
     if SIMULATED or architectures.chosen() is not None:
         raise NotImplementedError(f"{name} needs a GPU")
     try:
