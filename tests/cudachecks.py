@@ -518,7 +518,8 @@ def bad_indices_leave_everything(torch):
     bad = torch.tensor([1, 7], device="cuda")
     calls = [(IndexError, "index 7 is out of bounds", lambda: x.index_put_((bad,), values, accumulate=True)),
              (RuntimeError, "out of bounds", lambda: x.scatter_add_(0, bad.reshape(2, 1), values)),
-             (IndexError, "out of range", lambda: torch.nn.functional.embedding(bad, x))]
+             (IndexError, "out of range", lambda: torch.nn.functional.embedding(bad, x)),
+             (IndexError, "Target 7 is out of bounds", lambda: torch.nn.functional.cross_entropy(values, bad))]
     for error, text, call in calls:
         for wait in (torch.cuda.synchronize, torch.cuda.current_stream().synchronize, values.tolist):
             raises(error, text, lambda call=call, wait=wait: (call(), wait()))

@@ -329,6 +329,13 @@ def explain_cuda(device, function) -> None:
 
 
 @provide
+def expect_cuda(tensor, complaint) -> bool:
+    """Have what waits for the device next raise `complaint(status)` for a status at the start of a tensor that is not 0. Whether it
+    will: else it is to be read."""
+    return runtime().expect(tensor.layout.device.index, tensor, complaint)
+
+
+@provide
 def read_status_cuda(tensor) -> int:
     """The first word of a tensor on a CUDA device."""
     refuse("reading a status")
@@ -342,7 +349,7 @@ def clear_status_cuda(tensor) -> None:
     """Write 0 there."""
     note("a kernel's status is read")
     word = ctypes.c_int64()
-    runtime().copy(tensor.address, ctypes.addressof(word), 8, tensor.layout.device.index)
+    runtime().copy(tensor.address, ctypes.addressof(word), 8, tensor.layout.device.index, False)      # it is read when this returns
 
 
 _storage.register_allocator("cuda", _Allocator())

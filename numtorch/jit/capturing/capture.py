@@ -59,7 +59,7 @@ APART: set = set()                                     # functions that calls ru
 # this package's functions that do something beside launches, and what notes it
 _OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__code__: "_on_step",
              rule.Batch.run.__code__: "_on_batch", rule._Prepared.__init__.__code__: "_on_first_step",
-             status.clear_status.__code__: "_on_clear", status.read_status.__code__: "_on_read",
+             status.clear_status.__code__: "_on_clear", status.expect_status.__code__: "_on_read",
              run_backward.__code__: "_on_backward",
              **{getattr(Generator, name).__code__: "_on_seed"
                 for name in ("manual_seed", "set_state", "get_state", "initial_seed")}}

@@ -303,6 +303,13 @@ class Gpu:
     def explain(self, index, function):
         self.devices[index].reports.explain(function)
 
+    def expect(self, index, tensor, function):
+        later = not (BLOCKING or watching or active[0] is not None)
+        if later:
+            device = self.devices[index]
+            device.reports.expect(device.here.words[STREAM], tensor, function)
+        return later
+
     def copy_between(self, target, source, nbytes, index, origin):
         """From one device to another, in the order of both of their current streams; nobody waits."""
         there, here = self.current(index), self.current(origin)

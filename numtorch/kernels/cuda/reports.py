@@ -1,9 +1,9 @@
 """What kernels find wrong while Python goes on: an index that is out of bounds is said by whatever waits for the device next, as in
 PyTorch, whose kernels assert it. To wait for each call that has indices would cost a training step more than its kernels do.
 
-A call takes a word of the device's memory that is 0, and its kernels leave there what they find. The words are read when the host
-waits for something else. Under `NUMTORCH_CUDA_LAUNCH_BLOCKING=1`, in the simulator, and where launches are captured the host reads
-a call's status after the call (serial.py).
+A call takes a word of the device's memory that is 0, or has one of its own, and its kernels leave there what they find. The words
+are read when the host waits for something else. Under `NUMTORCH_CUDA_LAUNCH_BLOCKING=1`, in the simulator, and where launches are
+captured the host reads a call's status after the call (serial.py).
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reports:
 
     def __init__(self, machine, index):
         self.machine, self.index = machine, index
-        self.calls: list = []                            # of each that is out: its stream, its kernel, what it is about
+        self.calls: list = []                            # of each that is out: stream, kernel, what it is about, its own word
         self._lock, self._owner, self._address, self._count = threading.Lock(), None, 0, 0
         self._read = (ctypes.c_int64 * WORDS)()
 
@@ -36,19 +36,30 @@ class Reports:
             if not self._address:
                 self._owner, self._address = self.machine.allocate(8 * WORDS, self.index)
                 self._clear()
-            self.calls.append([stream, kernel, None])
+            self.calls.append([stream, kernel, None, None])
             return self._address + 8 * (len(self.calls) - 1)
 
+    def expect(self, stream, tensor, function) -> None:
+        """Read the word at the start of a tensor later, too: `function(word)` gives the exception where it is not 0."""
+        if len(self.calls) == WORDS:
+            self.machine.synchronize(self.index)
+        with self._lock:
+            self.calls.append([stream, "", function, tensor])
+
     def explain(self, function) -> None:
-        """Say what the last call is about: `function()` gives the exception for what its kernels find."""
+        """Say what the last call is about: `function(word)` gives the exception for what its kernels find."""
         if self.calls and self.calls[-1][2] is None:
             self.calls[-1][2] = function
 
     def fetch(self, stream) -> None:
         """Tell a stream to bring the words, before the host waits for it."""
         with self._lock:
-            self._count = len(self.calls)
-            self.machine.driver.cuMemcpyAsync(ctypes.addressof(self._read), self._address, 8 * self._count, stream)
+            self._count, read, copy = len(self.calls), ctypes.addressof(self._read), self.machine.driver.cuMemcpyAsync
+            if self._address:
+                copy(read, self._address, 8 * self._count, stream)
+            for place, (*_, tensor) in enumerate(self.calls):
+                if tensor is not None:
+                    copy(read + 8 * place, tensor.address, 8, stream)
 
     def look(self, stream=None) -> None:
         """Raise what the words say: of calls on a stream that the host has waited for, or on all."""
@@ -58,15 +69,16 @@ class Reports:
                 if self._count == len(self.calls) and (stream is None or all(call[0] == stream for call in self.calls)):
                     self.calls = []
                 return
-            (_, kernel, function), position = self.calls[wrong], self._read[wrong] - 1
+            (_, kernel, function, _), word = self.calls[wrong], self._read[wrong]
             self.calls = []
             self.machine.driver.cuCtxSynchronize()       # the words of all calls are used again
-            self._clear()
+            if self._address:
+                self._clear()
         try:
-            error = None if function is None else function()
+            error = None if function is None else function(word)
         except AssertionError:                           # other indices are there by now
             error = None
-        raise error or IndexError(f"an index is out of bounds: number {position} of a call of {kernel} on cuda:{self.index}")
+        raise error or IndexError(f"an index is out of bounds: number {word - 1} of a call of {kernel} on cuda:{self.index}")
 
     def _clear(self):
         ctypes.memset(self._read, 0, 8 * WORDS)

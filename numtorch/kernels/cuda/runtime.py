@@ -16,7 +16,8 @@ All offer the same few things, and everything above uses only these; `index` is 
     reaches(index, other)                       whether a device reads another's memory
     report(index, kernel)                       the address of a word of the device's that is 0, for what a call finds wrong, which
                                                 is raised by what waits for the device next; or 0, where the host reads it at once
-    explain(index, function)                    `function()` is the exception for what the call before finds (reports.py)
+    explain(index, function)                    `function(word)` is the exception for what the call before finds (reports.py)
+    expect(index, tensor, function)             the same for a word at the start of a tensor; whether it is raised later
     begin_capture(index), end_capture(capture)  between them launches are noted and not made (capture.py)
 
     program(index, launches)                    (launch, words) pairs, which `run()` makes in the current stream, and of which

@@ -24,7 +24,7 @@ import inspect
 import weakref
 
 from ...autograd.graph import Recorded
-from ...devices import on_default_device_change
+from ...devices import default, on_default_device_change
 from ...dtypes import on_default_dtype_change
 from ...kernels import ahead
 from ...kernels.planning import planning
@@ -101,6 +101,8 @@ class PlanTable(dict):
         if len(self) >= PLAN_LIMIT:
             self.empty()
         self[key] = plan
+        if not _names_tensors(key):
+            _by_default_device[0].append((self, key))
         return plan
 
     def empty(self):
@@ -138,10 +140,36 @@ def forget_plans() -> None:
     _kept[0] = 0
     for table in _tables:
         table.empty()
+    for dropped in _dropped:
+        dropped.append(list(_elsewhere.values()))
+    _elsewhere.clear()
+    _by_default_device[0] = []
 
 
 on_thread_count_change(forget_plans)
-on_default_device_change(forget_plans)
+
+
+# ---------------------------------------------------------------- calls without tensors, whose plans hold the default device
+_by_default_device: list = [[], default[0]]              # where such plans are, as (table, key), and for which device
+_elsewhere: dict = {}                                    # those of other default devices, as (table, key, plan)
+
+
+def _names_tensors(key):
+    """Whether a plan's key has a layout in it."""
+    return isinstance(key, Layout) or (isinstance(key, tuple) and any(map(_names_tensors, key)))
+
+
+def _exchange_plans():
+    """Put aside what was planned without tensors for one default device, and bring back what was for the other."""
+    places, device = _by_default_device
+    _elsewhere[device] = [(table, key, table.pop(key)) for table, key in places if key in table]
+    _by_default_device[:] = [], default[0]
+    for table, key, plan in _elsewhere.pop(default[0], ()):
+        table[key] = plan
+        _by_default_device[0].append((table, key))
+
+
+on_default_device_change(_exchange_plans)
 on_default_dtype_change(forget_plans)                    # integers become the default dtype in many ops
 
 

@@ -41,6 +41,16 @@ def read_status(tensor) -> int:
     return later[f"read_status_{tensor.layout.device.type}"](tensor)
 
 
+def expect_status(tensor, complaint) -> None:
+    """Raise `complaint(status)` where a kernel leaves something else than 0 at the start of a tensor; of a CUDA device, where the
+    host waits for it next."""
+    if tensor.layout.device.type == "cuda" and later["expect_cuda"](tensor, complaint):
+        return
+    status = read_status(tensor)
+    if status:
+        raise complaint(status)
+
+
 def clear_status(tensor) -> None:
     """Write 0 where `read_status` reads."""
     if tensor.layout.device is cpu:

@@ -79,7 +79,7 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
         words[0] = 0
         raise complaint(*_first_bad(indices, bounds))
     if x.layout.device.type == "cuda":
-        later["explain_cuda"](x.layout.device, lambda: complaint(*_first_bad(indices, bounds)))
+        later["explain_cuda"](x.layout.device, lambda word: complaint(*_first_bad(indices, bounds)))
 
 
 def look_first(x, indices, bounds, written, complaint=out_of_bounds):

@@ -14,7 +14,7 @@ from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, derivative_of
-from ..core.status import clear_status, read_status
+from ..core.status import clear_status, expect_status
 from ..creation import ranges
 from ..memory.copies import contiguous, to_dtype
 from ..nn.softmax import log_softmax, softmax
@@ -153,9 +153,8 @@ def _loss(primitive):
                              forward.descriptor)
             else:
                 forward.call(scores.address, given.address, weights, losses, address + plan.weights, address, forward.descriptor)
-            status = read_status(scratch)
-            if status:
-                raise IndexError(f"Target {reshape(target, -1)[status - 1].item()} is out of bounds.")
+            expect_status(scratch, lambda status: IndexError(
+                f"Target {reshape(given, -1)[status - 1].item()} is out of bounds."))
         if total is not None:
             total.call(losses, address + plan.weights, out.address, address + 64, total.descriptor)
         if recording(input, target):

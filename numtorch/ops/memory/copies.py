@@ -1,6 +1,8 @@
 """Copies and casts: what moves elements without computing with them. Writing into tensors that exist is in `assign.py`."""
 from __future__ import annotations
 
+from operator import is_
+
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes
 from ...devices import cpu
@@ -124,9 +126,18 @@ def _number_on(x, device):
     return copy
 
 
-def number_there(x: Tensor, device) -> Tensor | None:
-    """The copy of a number that a device has, or None."""
-    return x.__dict__.get("_copies", {}).get(device)
+def numbers_there(operands) -> list | None:
+    """Tensors of a device and numbers, with the copies of the numbers that it has; None where it lacks one or needs none."""
+    there = None
+    for x in operands:
+        if not isinstance(x, Tensor):
+            return None
+        if x.layout.device is not cpu:
+            there = x.layout.device
+    if there is None:
+        return None
+    placed = [x.__dict__.get("_copies", {}).get(there) if x.layout.device is cpu else x for x in operands]
+    return None if any(x is None for x in placed) or all(map(is_, placed, operands)) else placed
 
 
 def to_device(x: Tensor, device, wait: bool = True) -> Tensor:

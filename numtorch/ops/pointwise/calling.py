@@ -5,7 +5,6 @@ They are written as source for each op's number of arguments: a generic `op(*inp
 from __future__ import annotations
 
 import inspect
-from operator import is_
 from types import FunctionType
 
 import numpy as np
@@ -13,14 +12,13 @@ import numpy as np
 from ...autograd.graph import GraphNode
 from ...autograd.modes import PLAIN, modes
 from ...autograd.writes import mark_written
-from ...devices import cpu
 from ...exchange.scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import apply_formula, as_operand, common_device, is_formula
 from ..core.primitive import Plan, Primitive, class_of, handler_of, not_a_tensor
 from ..memory.assign import copy_, filled
-from ..memory.copies import clone, number_there, to_device
+from ..memory.copies import clone, numbers_there, to_device
 from ..memory.resize import fit_out
 from ..memory.writing import check_inplace_allowed, check_out_dtype, check_writable, overlap_partly, rebase_history, share_memory
 from .divisor import check_numbers
@@ -90,21 +88,7 @@ def _made(source, scope, name, op, **keywords):
 def _with_numbers_there(op, args):
     """The operands with the copies of their numbers that a device has, or None where it lacks one or needs none: a call that finds
     its plan by these is a third of one that looks at all operands."""
-    device, placed = None, []
-    for a in args:
-        if not isinstance(a, Tensor):
-            return None
-        if a.layout.device is not cpu:
-            device = a.layout.device
-    if device is None or op.numbers_must_fit:
-        return None
-    for a in args:
-        if a.layout.device is cpu:
-            a = number_there(a, device)
-            if a is None:
-                return None
-        placed.append(a)
-    return None if all(map(is_, placed, args)) else placed
+    return None if op.numbers_must_fit else numbers_there(args)
 
 
 def _operands(op, args):
