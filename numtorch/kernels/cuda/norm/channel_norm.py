@@ -1,7 +1,7 @@
 """Batch and group norm on a GPU.
 
-Batch norm's channel is its planes, which several blocks share where channels are few: one launch leaves each block's sums, and the next
-adds up a channel's before it goes through its elements. Of data without planes (N, C) a block has `WIDE` channels, so that
+Batch norm's channel is its planes, which several blocks share where channels are few: one launch leaves each block's sums, and the
+next adds up a channel's before it goes through its elements. Of data without planes (N, C) a block has `WIDE` channels, so that
 neighbouring threads read neighbours. A group of group norm is a line (norm.py).
 
 Formulas and descriptors are the host's (kernels/cpu/norm/channel_norm.py).
@@ -123,7 +123,7 @@ def blend(running, index, value, share):
 
 
 # ---------------------------------------------------------------- batch norm of planes: several blocks a channel
-# Descriptor: batch, channels, S, blocks of a channel, threads that go along a plane together, blocks that do; then what a kernel says.
+# Descriptor: batch, channels, S, blocks of a channel, threads that go along a plane together, blocks that do; then kernels' own.
 def center_of(x, cells, size, me):
     """The mean of a channel's first numbers, from which deviations are taken."""
     count, value = min(size, int64(THREADS)), T(0)
@@ -139,8 +139,8 @@ def fetch_four(words, x, v, apart, vectors, whole):
 
 
 def plane_share(descriptor, block, me):
-    """Of a block's number and a thread's: the channel, the block's number among the channel's, the first image and how far apart they are, the
-    first vector and how far apart they are."""
+    """Of a block's number and a thread's: the channel, the block's number among the channel's, the first image and how far apart
+    they are, the first vector and how far apart they are."""
     parts, span, along = descriptor[3], descriptor[4], descriptor[5]
     c = block // parts
     part = block - c * parts
@@ -189,7 +189,8 @@ def channel_total(sums, cells, parts, me, which):
 
 
 def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, sums, descriptor):
-    """descriptor: behind what planes have, whether in training, eps, share, whether there is a weight, a bias, running statistics."""
+    """descriptor: behind what planes have, whether in training, eps, share, whether there is a weight, a bias, running
+    statistics."""
     cells = cuda.shared.array(THREADS, T)
     batch, channels, size, eps, share = descriptor[0], descriptor[1], descriptor[2], scalar(descriptor, 7), scalar(descriptor, 8)
     me = int64(cuda.threadIdx.x)
@@ -260,7 +261,8 @@ def batch_norm_grad_sums(grad, x, stats, sums, descriptor):
 
 
 def batch_norm_grad_planes(grad, x, stats, weight, grad_x, grad_weight, grad_bias, sums, descriptor):
-    """descriptor: behind what planes have, whether in training, there is a weight, and the gradients of x, weight and bias are wanted."""
+    """descriptor: behind what planes have, whether in training, there is a weight, and the gradients of x, weight and bias are
+    wanted."""
     cells = cuda.shared.array(THREADS, T)
     batch, channels, size = descriptor[0], descriptor[1], descriptor[2]
     me = int64(cuda.threadIdx.x)
@@ -419,8 +421,10 @@ def _columns(row, bound=()):
     return dict(COLUMNS=1 if row[2] > 1 else WIDE)
 
 
-_columns_alone = in_parallel(host.plan_batch_norm, {host.batch_norm_columns: Form(batch_norm_blocks, _channel_threads, _columns, (5, 6))})
-_columns_grad = in_parallel(host.plan_batch_norm_grad, {host.batch_norm_grad_columns: Form(batch_norm_grad_blocks, _channel_threads, _columns)})
+_columns_alone = in_parallel(host.plan_batch_norm, {host.batch_norm_columns: Form(
+    batch_norm_blocks, _channel_threads, _columns, (5, 6))})
+_columns_grad = in_parallel(host.plan_batch_norm_grad, {host.batch_norm_grad_columns: Form(
+    batch_norm_grad_blocks, _channel_threads, _columns)})
 
 
 class _Planes:
@@ -438,8 +442,9 @@ class _Planes:
         self.last.call(*words[:-1], scratch, self.last.descriptor)     # the owner gives the memory back after this in stream order
 
 
-def _plan_planes(dtype, batch, channels, size, first, last, signature, reads, tail, summed, device):
+def _plan_planes(dtype, sizes, first, last, signature, reads, tail, summed, device):
     """Launches for planes (batch, channels, size): a block has a channel's, or every so many of them, or of their elements."""
+    batch, channels, size = sizes
     width = width_of(dtype, size)
     vectors = size // width
     span = min(THREADS, 1 << (-(-vectors // LOADS) - 1).bit_length())
@@ -464,8 +469,8 @@ def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float
         return _columns_alone(dtype, batch, channels, size, eps, share, training, weighted, biased, running, device=device)
     kind = compute_type(dtype)
     tail = [int(training), scalar_bits(eps, kind), scalar_bits(share, kind), int(weighted), int(biased), int(running)]
-    return _plan_planes(dtype, batch, channels, size, batch_norm_sums, batch_norm_planes, ("element*",) * 6 + ("compute*",), 1, tail,
-                        training, device)
+    signature = ("element*",) * 6 + ("compute*",)
+    return _plan_planes(dtype, (batch, channels, size), batch_norm_sums, batch_norm_planes, signature, 1, tail, training, device)
 
 
 def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, training: bool, weighted: bool, wants_x: bool,
@@ -475,4 +480,5 @@ def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, train
         return _columns_grad(dtype, batch, channels, size, training, weighted, wants_x, wants_weight, wants_bias, device=device)
     signature = ("element*", "element*", "compute*", "element*", "element*", "element*", "element*")
     tail = [int(training), int(weighted), int(wants_x), int(wants_weight), int(wants_bias)]
-    return _plan_planes(dtype, batch, channels, size, batch_norm_grad_sums, batch_norm_grad_planes, signature, 3, tail, True, device)
+    return _plan_planes(dtype, (batch, channels, size), batch_norm_grad_sums, batch_norm_grad_planes, signature, 3, tail, True,
+                        device)

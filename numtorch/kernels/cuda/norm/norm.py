@@ -1,8 +1,8 @@
 """Norms of rows on a GPU: lines, each with a block's threads or a part of them.
 
 A line is read for its mean, for the deviations from it, whose sum corrects what rounding left in the mean, and for the result;
-of up to some thousands of elements it stays in registers. The gradients of weight and bias are sums down the columns: a block has `WIDE` columns
-of a range of rows, and `merge_sums` adds the ranges up, in the type that is computed in.
+of up to some thousands of elements it stays in registers. The gradients of weight and bias are sums down the columns: a block has
+`WIDE` columns of a range of rows, and `merge_sums` adds the ranges up, in the type that is computed in.
 
 Formulas are the host's (kernels/cpu/norm/norm.py).
 """
@@ -17,7 +17,21 @@ from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
 from ..shared.elements import in_turn, launch, typed
-from ..shared.lines import HELD, WIDE, WIDTH, aligned, column_total, fetch, hold, joined, lanes_for, place_held, release, scalar, shape_of
+from ..shared.lines import (
+    HELD,
+    WIDE,
+    WIDTH,
+    aligned,
+    column_total,
+    fetch,
+    hold,
+    joined,
+    lanes_for,
+    place_held,
+    release,
+    scalar,
+    shape_of,
+)
 
 T, INT = float32, int32
 load = store = same

@@ -1,7 +1,8 @@
-"""Places of extremes on a GPU, gone through as sums are (reduce.py): an output has lines of threads, or neighbouring outputs columns.
+"""Places of extremes on a GPU, gone through as sums are (reduce.py): an output has lines of threads, or neighbouring outputs
+columns.
 
-What goes first is a NaN, then the extreme, then the first of equals, so it does not matter who compares whom. Where several blocks have
-an output, the number of the extreme of each goes to scratch memory, and a second launch compares these.
+What goes first is a NaN, then the extreme, then the first of equals, so it does not matter who compares whom. Where several blocks
+have an output, the number of the extreme of each goes to scratch memory, and a second launch compares these.
 
 The descriptor is that of reduce.py, whose reduced dimensions keep their order; of the second launch the CPU's, and then how many
 candidates an output has.
@@ -33,7 +34,7 @@ from .reduce import CELLS, LOADS, PARTS, SIZE, WIDTH, WORDS, Walk, fetch, fetch_
 T = float32
 load, beats = same, above
 LANES, VALUES, LAST = THREADS, False, 0                  # threads of an output; what is before nothing
-BESIDE, CANDIDATES, APART = 9, 10, 11                    # of the second launch: how far outputs are apart, candidates of each, and these
+BESIDE, CANDIDATES, APART = 9, 10, 11                    # of the second launch: how far outputs are apart, candidates, these apart
 SHORT = 64                                               # candidates that one thread compares by itself
 WIDEST = 4                                               # elements that are loaded at once
 
@@ -146,10 +147,9 @@ def extreme_lines(x, values, indices, descriptor):
         a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + o * x_step)
         if task < tasks:
             group = whole_part(part, along)
-            r = group * abreast + run
+            r, begin = group * abreast + run, (part - group * along) * span + start
             while r < runs:
-                best, index = first_of_run(offset(a, run_of(r, descriptor)), r * n, (part - group * along) * span + start, along * span, n,
-                                           step, best, index)
+                best, index = first_of_run(offset(a, run_of(r, descriptor)), r * n, begin, along * span, n, step, best, index)
                 r += whole_part(parts, along) * abreast
         best, index = first_of_line(best_of, index_of, best, index, me, lane)
         if task < tasks and lane == 0:
@@ -206,7 +206,8 @@ def extreme_columns(x, values, indices, descriptor):
             if me < half:
                 for i in range(WIDTH):
                     here = i * THREADS + me
-                    best_of[here], index_of[here] = first_of_two(best_of[here], index_of[here], best_of[here + half], index_of[here + half])
+                    there = here + half
+                    best_of[here], index_of[here] = first_of_two(best_of[here], index_of[here], best_of[there], index_of[there])
             half //= 2
         if row == 0:
             to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + column * out_step + part * part_step
@@ -257,8 +258,8 @@ def _kernel(function, kind, dtype, with_values, **names):
 
 
 class _Found:
-    """One launch, or one for the parts of outputs and one that compares what they found, by way of scratch memory of this call's own.
-    Called with input, values where they are wanted, and indices."""
+    """One launch, or one for the parts of outputs and one that compares what they found, by way of scratch memory of this call's
+    own. Called with input, values where they are wanted, and indices."""
 
     __slots__ = ("device", "first", "last", "nbytes")
 

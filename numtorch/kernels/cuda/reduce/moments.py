@@ -1,8 +1,8 @@
 """What a variance or deviation means to the kernels of reductions (reduce.py).
 
-Of the elements' deviations from the output's first element, the sum and the sum of squares are accumulated in float64, as the two parts of
-a complex number, so that they are two sums as any. Far from zero little cancels: the first element is one of those that vary, so the
-squares are at most as many times too large as there are elements, of 2^53.
+Of the elements' deviations from the output's first element, the sum and the sum of squares are accumulated in float64, as the two
+parts of a complex number, so that they are two sums as any. Far from zero little cancels: the first element is one of those that
+vary, so the squares are at most as many times too large as there are elements, of 2^53.
 """
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class MomentKernels:
     def meaning(self, stage):
         last, first = stage == "last", stage == "first"
         out_dtype = self.wide if first else self.out_dtype
-        names = dict(T=complex128, W=complex128, OUT=complex128 if first else np.dtype(compute_type(out_dtype)).type, IDENTITY=0, combine=add,
+        out = complex128 if first else np.dtype(compute_type(out_dtype)).type
+        names = dict(T=complex128, W=complex128, OUT=out, IDENTITY=0, combine=add,
                      load=same if last else CONVERSIONS[self.dtype][0], lift=unchanged_pair if last else deviation_and_square,
                      shift_of=first_element, finish=both_sums if first else FINISHES[self.kind], store=CONVERSIONS[out_dtype][1])
         return names, None, ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")

@@ -2,8 +2,8 @@
 
 Two kernels. *Lines* gives an output some threads, from one to a block or several: they go along its runs of evenly spaced elements,
 neighbours by 16 bytes a load. *Columns* is for outputs that lie side by side where what is reduced does not: a thread has a few
-neighbouring ones, of every so many rows. Threads load from four places before they combine what they loaded, so that enough bytes are
-under way. Several blocks an output leave partial results in scratch memory, which a second launch reduces. As on the CPU,
+neighbouring ones, of every so many rows. Threads load from four places before they combine what they loaded, so that enough bytes
+are under way. Several blocks an output leave partial results in scratch memory, which a second launch reduces. As on the CPU,
 accumulation is in `T` over 2048 elements and in `W` across. Variance is in moments.py.
 
 The descriptor is the CPU's, with the number of blocks an output in the place of `fold`; and behind it where these put their results
@@ -24,7 +24,7 @@ from ...families.reductions import NORMS, total
 from ...intrinsics import address_of, divide, float_of, local_array, local_like, offset, select
 from ...threads import Prepared
 from ..compiler import compile_kernel, cuda, prepare
-from ..environment import MAX_BLOCKS, SMALL, THREADS
+from ..environment import SMALL, THREADS
 from ..runtime import runtime
 from ..shared.lines import WARP, WIDE
 from ..shared.vectors import load_vector, vectors_of
@@ -105,8 +105,8 @@ fetch = fetch_vector
 
 
 def reduce_run(x, start, apart, n, step, shift):
-    """What a thread has of a run of n elements: vectors number `start`, `start + apart` and so on, and as many of the elements before the
-    first whole vector and behind the last."""
+    """What a thread has of a run of n elements: vectors number `start`, `start + apart` and so on, and as many of the elements
+    before the first whole vector and behind the last."""
     wide, head = W(IDENTITY), int64(0)
     if WIDTH > 1:
         head = min((WIDTH - (address_of(x) // SIZE) % WIDTH) % WIDTH, n)
@@ -155,8 +155,8 @@ def combined(cells, result, me, lane):
 
 
 def reduce_lines(x, out, descriptor):
-    """LANES threads an output and block. The words behind the descriptor: how far apart the results of an output's blocks are, how many
-    threads go along a run together, and how many of the output's blocks do."""
+    """LANES threads an output and block. The words behind the descriptor: how far apart the results of an output's blocks are, how
+    many threads go along a run together, and how many of the output's blocks do."""
     cells = cuda.shared.array(THREADS, W)
     n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
     runs, parts, tail = descriptor[7], descriptor[PARTS], tail_of(descriptor)
@@ -178,9 +178,9 @@ def reduce_lines(x, out, descriptor):
             a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + o * x_step)
             shift = shift_of(a, exponent)
             group = whole_part(part, along)
-            r = group * abreast + run
+            r, begin = group * abreast + run, (part - group * along) * span + start
             while r < runs:
-                share = reduce_run(offset(a, run_of(r, descriptor)), (part - group * along) * span + start, along * span, n, step, shift)
+                share = reduce_run(offset(a, run_of(r, descriptor)), begin, along * span, n, step, shift)
                 result = W(combine(result, share))
                 r += whole_part(parts, along) * abreast
         result = combined(cells, result, me, lane)
@@ -221,9 +221,9 @@ def add_column_run(wide, x, start, apart, n, step, shifts, width, aligned):
 
 
 def reduce_columns(x, out, descriptor):
-    """A block has every so many of a range of rows of neighbouring columns. The words behind the descriptor: how far apart the results of an
-    output's blocks are, how many threads go along a run together, how many of the output's blocks do, how many threads lie side by side,
-    and whether all rows begin at vectors if the first one does."""
+    """A block has every so many of a range of rows of neighbouring columns. The words behind the descriptor: how far apart the
+    results of an output's blocks are, how many threads go along a run together, how many of the output's blocks do, how many
+    threads lie side by side, and whether all rows begin at vectors if the first one does."""
     cells = cuda.shared.array(CELLS, W)
     n, step, columns, out_step, runs = descriptor[0], descriptor[1], descriptor[2], descriptor[4], descriptor[7]
     parts, tail = descriptor[PARTS], tail_of(descriptor)
@@ -249,10 +249,9 @@ def reduce_columns(x, out, descriptor):
             if i < width:
                 shifts[i] = shift_of(offset(a, i), exponent)
         band = whole_part(part, along)
-        r = band * abreast + run
+        r, begin = band * abreast + run, (part - band * along) * span + row - run * span
         while r < runs and width > 0:
-            add_column_run(wide, offset(a, run_of(r, descriptor)), (part - band * along) * span + row - run * span, along * span, n, step,
-                           shifts, width, aligned)
+            add_column_run(wide, offset(a, run_of(r, descriptor)), begin, along * span, n, step, shifts, width, aligned)
             r += whole_part(parts, along) * abreast
         for i in range(WIDTH):
             cells[i * THREADS + me] = wide[i]
@@ -379,7 +378,8 @@ class Walk:
         return [*row, part_step, *self.words]
 
     def partial(self):
-        """The nest with room for what each block of an output finds, how far apart these are, and how far the outputs of one block."""
+        """The nest with room for what each block of an output finds, how far apart these are, and how far the outputs of one
+        block."""
         kept, outputs = self.nest.kept, self.nest.outputs
         part_step, out_step = (outputs, 1) if self.columns else (1, self.parts)
         dense = [out_step * math.prod(k[0] for k in kept[i + 1:]) for i in range(len(kept))]
@@ -424,8 +424,8 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if kind == "norm":
         kind = NORMS.get(float(exponent), kind)
     if kind in WRITES:
-        count = float(math.prod(shape[a] for a in axes))
-        return plan_stages(moment_kernels(kind, dtype, out_dtype), nest(shape, strides, axes, out_strides), (float(correction), count), device)
+        parameters = float(correction), float(math.prod(shape[a] for a in axes))
+        return plan_stages(moment_kernels(kind, dtype, out_dtype), nest(shape, strides, axes, out_strides), parameters, device)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
         part = real_type(dtype)                          # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,

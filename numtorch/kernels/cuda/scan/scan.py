@@ -1,9 +1,9 @@
 """Running sums, products, log-sums and extremes on a GPU.
 
-A line is gone through in tiles: each thread joins its few elements, which stay in registers, the threads' totals are joined by doubling
-distances in warps (Hillis and Steele 1986) and then over warps, and each thread goes through its elements again with what is before them. Few long lines are cut
-into chunks that blocks share: one launch leaves the chunks' totals, one makes running totals of these, and one scans the chunks.
-Where lines are side by side in memory, each has a thread.
+A line is gone through in tiles: each thread joins its few elements, which stay in registers, the threads' totals are joined by
+doubling distances in warps (Hillis and Steele 1986) and then over warps, and each thread goes through its elements again with what
+is before them. Few long lines are cut into chunks that blocks share: one launch leaves the chunks' totals, one makes running totals
+of these, and one scans the chunks. Where lines are side by side in memory, each has a thread.
 
 What is joined is a number of the compute type, or for extremes the place of the last largest, since the number is found there. The
 recurrence behind the gradient of running products is the host's kernel, a thread a part (../serial.py).
@@ -281,8 +281,8 @@ def plan_scan(dtype, outer, n, inner, reverse, device, places, total, out="eleme
     if not outer * n * inner:
         return NOTHING
     kept, width = total + "*", min(vectors_of(itemsize(dtype)), items)
-    by_vectors = names.get("element") is None and out == "element*" and width > 1 and n % width == 0 and not dtype.startswith("complex")
-    width = width if by_vectors and dtype != "bool" else 1
+    plain = names.get("element") is None and out == "element*" and dtype != "bool" and not dtype.startswith("complex")
+    width = width if plain and n % width == 0 else 1
     names = dict(names, A=np.dtype(total).type, ITEMS=items, WIDTH=width, SIZE=itemsize(dtype), packed=PACKED[width],
                  BY_VECTORS=width > 1)
     if inner > 1:

@@ -83,8 +83,8 @@ def begin_of(line, n, inner):
 
 
 # ---------------------------------------------------------------- lines in registers
-WIDTH, SIZE, HELD = 4, 4, 16                             # neighbouring elements that a thread loads at once, bytes of one, all that it has
-LOADS, WORDS = 4, 16                                     # vectors of a line that is not held which are loaded together; elements of these
+WIDTH, SIZE, HELD = 4, 4, 16                             # neighbours that a thread loads at once, bytes of one, all that it has
+LOADS, WORDS = 4, 16                                     # vectors that are loaded together of lines that are not held; elements
 MOST_HELD = 8 if SMALL else 32
 
 
@@ -172,7 +172,8 @@ def streamed(dtype: str, n: int, inner: int = 1) -> dict:
 
 
 def shape_of(dtype: str, n: int, inner: int = 1) -> dict:
-    """What kernels bind for lines: how many threads a line has, and how much of it each; HELD is 0 where it is too long to be held."""
+    """What kernels bind for lines: how many threads a line has, and how much of it each; HELD is 0 where it is too long to be
+    held."""
     shape = streamed(dtype, n, inner)
     lanes = FEW if n <= 4 * FEW else WARP if n <= MOST_HELD * WARP else THREADS
     held = max(shape["WIDTH"], 1 << (-(-n // lanes) - 1).bit_length())

@@ -1,9 +1,9 @@
 """Softmax, log-softmax and logsumexp on a GPU, of contiguous (outer, R, inner): lines along R, each with some threads.
 
 What an element's result is, the host says (kernels/cpu/softmax/softmax.py). A line's threads take every `LANES`-th element, for
-the maximum, the sum and the result, and join what they have by shuffles and in shared memory. Lines of up to some thousands are read once
-and stay in registers. Long lines have all threads of a block, short ones a part; where lines are side by side in memory (inner > 1)
-each has one thread, so that neighbours read neighbours.
+the maximum, the sum and the result, and join what they have by shuffles and in shared memory. Lines of up to some thousands are
+read once and stay in registers. Long lines have all threads of a block, short ones a part; where lines are side by side in memory
+(inner > 1) each has one thread, so that neighbours read neighbours.
 
 Descriptor: lines, R, inner.
 """
@@ -62,8 +62,8 @@ def rescaled(total, highest, shift):
 
 
 def shift_and_total(x, cells, present, n, step, me, lane):
-    """A line's maximum and the sum of exponentials below it, by one look: a greater maximum makes the sum until then smaller (Milakov and
-    Gimelshein, Online normalizer calculation for softmax, 2018)."""
+    """A line's maximum and the sum of exponentials below it, by one look: a greater maximum makes the sum until then smaller
+    (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018)."""
     words, values, whole = local_like(x, WORDS), local_array(T, WORDS), aligned(x)
     highest, total, v, vectors = T(-inf), T(0), lane, n // WIDTH if present else int64(0)
     while v < vectors:

@@ -1,11 +1,13 @@
 """Stable sort along the middle axis of (outer, R, inner) data on a GPU.
 
-Each element becomes an unsigned key whose order is the wanted one, as on the CPU (kernels/cpu/sort/sort.py): NaN is the greatest. Lines of
-up to a tile go through a bitonic network of keys and positions in shared memory, a launch in all. Longer ones are sorted by a digit
-of the key at a time, the last one first (least significant digit): blocks count the digits of their tiles, counts are added up over
-the tiles before, and elements are moved to where those with a smaller digit, and those with the same one that came before, leave off.
+Each element becomes an unsigned key whose order is the wanted one, as on the CPU (kernels/cpu/sort/sort.py): NaN is the greatest.
+Lines of up to a tile go through a bitonic network of keys and positions in shared memory, a launch in all. Longer ones are sorted
+by a digit of the key at a time, the last one first (least significant digit): blocks count the digits of their tiles, counts are
+added up over the tiles before, and elements are moved to where those with a smaller digit, and those with the same one that came
+before, leave off.
 
-A warp numbers its elements of one digit by the lanes that have it (`lanes_alike`), one load at a time, so that equal ones stay in order.
+A warp numbers its elements of one digit by the lanes that have it (`lanes_alike`), one load at a time, so that equal ones stay in
+order.
 """
 from __future__ import annotations
 
@@ -56,7 +58,8 @@ key = key_of_float32
 
 
 def keys_of(dtype: str):
-    """What kernels bind for keys of a dtype's elements; the type of the keys; and the first bit that they may differ in, and the last one."""
+    """What kernels bind for keys of a dtype's elements; the type of the keys; and the first bit that they may differ in, and the
+    last one."""
     compute, size = np.dtype(compute_type(dtype)), itemsize(dtype)
     if compute.kind == "f" and compute.itemsize < 8:
         return dict(key=key_of_float32, KEY=uint32), "uint32", {"float16": 8, "bfloat16": 16}.get(dtype, 0), 32
@@ -81,9 +84,9 @@ def exchange(keys, positions, i, j, ascending):
 
 
 def sort_tiles(x, values, indices, descriptor):
-    """Whole lines, as many as a tile has room for. A line is filled up to a power of two with words that are after all others. descriptor:
-    lines, n, inner, words of a line, mask that complements the keys, how many elements are written, the last key of all, and which power of two
-    the words are."""
+    """Whole lines, as many as a tile has room for. A line is filled up to a power of two with words that are after all others.
+    descriptor: lines, n, inner, words of a line, mask that complements the keys, how many elements are written, the last key of
+    all, and which power of two the words are."""
     keys = cuda.shared.array(TILE, KEY)
     positions = cuda.shared.array(TILE, int32)
     lines, n, inner, words, count = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[5]
@@ -120,7 +123,7 @@ def sort_tiles(x, values, indices, descriptor):
 
 
 # ---------------------------------------------------------------- digits
-# descriptor: lines, n, inner, tiles of a line, shift, mask that complements the keys, how many elements are written, and their inner.
+# descriptor: lines, n, inner, tiles of a line, shift, mask that complements the keys, how many elements are written, their inner.
 def scanned(cells, value, me):
     """The sum of a number over the threads before this one and itself, and over all."""
     lane, distance = me % WARP_SIZE, 1
@@ -284,6 +287,7 @@ def plan_by_digits(dtype, outer, R, inner, descending, count, device):
     names, kind, low, high = keys_of(dtype)
     lines, tiles = outer * inner, -(-R // (ITEMS * THREADS))
     shifts, passes = range(low, high, BITS), []
+    moved = "element*", "uint32*", "uint32*", "uint32*", dtype + "*", kind + "*", "uint32*", dtype + "*", "int64*", "int64*"
     sizes = [itemsize(kind) * lines * R] * 2 + [4 * lines * R] * 2 + [4 * lines * DIGITS * tiles, 4 * lines * DIGITS]
     *places, nbytes = itertools.accumulate([-(-size // 16) * 16 for size in sizes], initial=0)
 
@@ -299,8 +303,7 @@ def plan_by_digits(dtype, outer, R, inner, descending, count, device):
         passes.append((
             launched(count_digits, stored, ("element*", "uint32*", "int64*"), row, lines * tiles, **bound),
             launched(add_up_counts, "uint32", ("uint32*", "uint32*", "int64*"), row, lines * DIGITS),
-            launched(move_by_digits, stored, ("element*", "uint32*", "uint32*", "uint32*", dtype + "*", kind + "*", "uint32*", dtype + "*",
-                                              "int64*", "int64*"), row, lines * tiles, **move)))
+            launched(move_by_digits, stored, moved, row, lines * tiles, **move)))
     return Prepared(_ByDigits(passes, places), 0, nbytes, passes)
 
 
@@ -317,7 +320,8 @@ def plan_first_in_order(dtype, outer, R, inner, descending, count, device):
     names, kind, _, high = keys_of(dtype)
     words = max(2, 1 << (R - 1).bit_length())
     kernel = _kernel(sort_tiles, dtype, ("element*", "element*", "int64*", "int64*"), **names)
-    made = prepare(kernel, [lines, R, inner, words, -1 if descending else 0, count, -1, words.bit_length() - 1], -(-lines // (TILE // words)), device)
+    row = [lines, R, inner, words, -1 if descending else 0, count, -1, words.bit_length() - 1]
+    made = prepare(kernel, row, -(-lines // (TILE // words)), device)
     return Prepared(_Unused(made), 0, 0, made)
 
 

@@ -1,9 +1,9 @@
 """The largest k, the k-th and the median on a GPU.
 
-A block has a line, whose keys (sort.py) it looks at a digit at a time, from the first one on: how many have each digit says which digit the
-element with so many before it has, and the rest is looked for among those that have it. Equal keys are told apart by the digits of
-their positions. Of the largest k, all up to the k-th are then put in order by comparing each with all. A few very long lines, and many
-that are chosen, are sorted whole.
+A block has a line, whose keys (sort.py) it looks at a digit at a time, from the first one on: how many have each digit says which
+digit the element with so many before it has, and the rest is looked for among those that have it. Equal keys are told apart by the
+digits of their positions. Of the largest k, all up to the k-th are then put in order by comparing each with all. A few very long
+lines, and many that are chosen, are sorted whole.
 """
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def rank_wanted(x, cells, n, inner, wanted, me):
 
 
 def choose_in_lines(x, values, indices, descriptor):
-    """descriptor: lines, n, inner, mask that complements the keys, how many are before the last one that is written, how many are written,
-    the first bit of keys, and of the positions' last digit."""
+    """descriptor: lines, n, inner, mask that complements the keys, how many are before the last one that is written, how many are
+    written, the first bit of keys, and of the positions' last digit."""
     table = cuda.shared.array(DIGITS, int32)
     cells = cuda.shared.array(CELLS, int64)
     found = cuda.shared.array(3, int64)
