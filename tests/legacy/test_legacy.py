@@ -56,6 +56,20 @@ def test_default_device():
     assert torch.ones(2).device is torch.device("cpu")
 
 
+def test_plans_outlive_a_default_device():
+    """But for those of calls without tensors, which go where the default device says, and are found again."""
+    from numtorch.ops.core.primitive import registry
+    x = torch.ones(3)
+    (x + x).sum(), torch.arange(3)
+    kept, counted = dict(registry["add"].plans), torch.arange(3)
+    for _ in range(2):
+        with torch.device("meta"):
+            assert torch.arange(3).device.type == torch.zeros(2).device.type == "meta"
+            assert (x + x).tolist() == [2, 2, 2]
+        assert torch.arange(3).tolist() == counted.tolist() == [0, 1, 2] and torch.zeros(2).tolist() == [0, 0]
+    assert all(registry["add"].plans[key] is plan for key, plan in kept.items())
+
+
 def test_elements_through_python():
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert x.t().apply_(lambda v: v * v).tolist() == [[1, 9], [4, 16]] and x.tolist() == [[1, 4], [9, 16]]
