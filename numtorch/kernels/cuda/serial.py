@@ -10,6 +10,7 @@ before the launch and back after it: `on_device` is told which of its addresses 
 """
 from __future__ import annotations
 
+import ctypes
 import functools
 
 import numpy as np
@@ -106,8 +107,10 @@ def reporting(prepared, name, place, device) -> Prepared:
 def _uploaded(addresses, host, device) -> dict:
     """The words of the host's memory that a call has among its addresses, in the device's: owner and address by place."""
     watch, machine, held = watcher(), runtime(), {}
+    if watch is None and active[0] is None:
+        return _together(addresses, [(place, nbytes) for place, nbytes in host.items() if addresses[place]], device)
     for place, nbytes in host.items():
-        if addresses[place] and watch is None and active[0] is not None:
+        if addresses[place] and watch is None:
             fill = active[0].source(addresses[place])
             if fill is None:
                 refuse("a kernel that reads the host's memory")
@@ -122,6 +125,22 @@ def _uploaded(addresses, host, device) -> dict:
                 watch.upload(held[place][1], addresses, place, nbytes)
                 watch.resume()
     return held
+
+
+def _together(addresses, places, device) -> dict:
+    """The same of (place, bytes) pairs, in one copy."""
+    starts = [0]
+    for _, nbytes in places:
+        starts.append(starts[-1] + -(-nbytes // 8) * 8)
+    if not places:
+        return {}
+    machine, words = runtime(), (ctypes.c_int64 * (starts[-1] // 8))()
+    owner, address = machine.allocate(starts[-1], device)
+    source = ctypes.addressof(words)
+    for (place, nbytes), start in zip(places, starts):
+        ctypes.memmove(source + start, addresses[place], nbytes)
+    machine.copy(address, source, starts[-1], device, False)         # it is read when this returns
+    return {place: (owner, address + start) for (place, _), start in zip(places, starts)}
 
 
 def staged(prepared, host, device) -> Prepared:
