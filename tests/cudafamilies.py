@@ -113,7 +113,7 @@ def classes(torch, device, x, ignored=True):
     return torch.tensor(found, device=device)
 
 
-@rows_of(((5, 3),), ((3, 9),), ((2, 3, 5),), ((1, 4),))
+@rows_of(((5, 3),), ((3, 9),), ((2, 3, 5),), ((1, 4),), ((3, 72),), ((2, 65),))
 def cross_entropy(torch, device, x):
     return torch.nn.functional.cross_entropy(x, classes(torch, device, x))
 
@@ -125,7 +125,18 @@ def smoothed_and_weighted(torch, device, x, weight):
                  for reduction in ("none", "mean"))
 
 
-@rows_of(((5, 3),), ((2, 9),))
+# held by one warp, by a block, and not at all; whole vectors or not
+@rows_of(((5, 3),), ((3, 8),), ((2, 16),), ((3, 32),), ((2, 31),), ((2, 72),), ((2, 65),), ((2, 3, 5),))
+def of_softmax(torch, device, x):
+    spoilt = x.detach().clone()
+    spoilt[0, 0], spoilt[-1, 1] = float("inf"), float("nan")
+    low = torch.full_like(x.detach(), -float("inf"))
+    low[0, -1] = -500
+    return (x.softmax(1), x.log_softmax(1), x.logsumexp(1), x.softmax(0), *[function(each, 1) for each in (spoilt, low) for function in (
+        torch.softmax, torch.log_softmax, torch.logsumexp)])
+
+
+@rows_of(((5, 3),), ((2, 9),), ((2, 72),))
 def against_probabilities(torch, device, x):
     target = x.detach().contiguous().softmax(1).flip(0)
     return torch.nn.functional.cross_entropy(x, target, label_smoothing=0.2), torch.nn.functional.cross_entropy(x, target, reduction="sum")
@@ -138,12 +149,13 @@ def likelihood(torch, device, x, weight):
 
 
 # ---------------------------------------------------------------- norms
-@rows_of(((5, 3), (3,), (3,)), ((2, 4), (4,), (4,)), ((9, 9), (9,), (9,)), ((1, 1), (1,), (1,)))
+@rows_of(((5, 3), (3,), (3,)), ((2, 4), (4,), (4,)), ((9, 9), (9,), (9,)), ((1, 1), (1,), (1,)), ((3, 16), (16,), (16,)),
+         ((3, 32), (32,), (32,)), ((2, 40), (40,), (40,)))
 def layer_norm(torch, device, x, weight, bias):
     return torch.nn.functional.layer_norm(x, x.shape[1:], weight, bias)
 
 
-@rows_of(((3, 6), (6,)), ((9, 3), (3,)))
+@rows_of(((3, 6), (6,)), ((9, 3), (3,)), ((3, 16), (16,)), ((2, 40), (40,)))
 def rms_norm(torch, device, x, weight):
     return torch.nn.functional.rms_norm(x, x.shape[1:], weight)
 
@@ -159,7 +171,9 @@ def batch_norm_of(torch, device, x, weight, bias, training):
     return torch.nn.functional.batch_norm(x, mean, variance, weight, bias, training, 0.1), mean, variance
 
 
-@rows_of(((3, 5), (5,), (5,)), ((4, 3, 2), (3,), (3,)), ((2, 3, 3, 3), (3,), (3,)), ((3, 1, 7), (1,), (1,)))
+# a channel has one block or several, which share images or planes
+@rows_of(((3, 5), (5,), (5,)), ((4, 3, 2), (3,), (3,)), ((2, 3, 3, 3), (3,), (3,)), ((3, 1, 7), (1,), (1,)), ((9, 1, 2), (1,), (1,)),
+         ((1, 1, 64), (1,), (1,)), ((3, 5, 4), (5,), (5,)), ((1, 2, 65), (2,), (2,)))
 def batch_norm(torch, device, x, weight, bias):
     return batch_norm_of(torch, device, x, weight, bias, True)
 
@@ -542,8 +556,33 @@ def padded(torch, device, x):
             torch.view_as_real(pad(x.double() * (1 + 2j), ends, "replicate")), pad(x, (1, 1, 1, 1, 1, 1), "circular"))
 
 
+# ---------------------------------------------------------------- reductions: a thread, some, a warp or a block an output, or several
+@rows_of(((3, 5),), ((2, 12),), ((2, 24),), ((2, 150),), ((20, 33),), ((1, 300),), ((40, 3),), ((150, 6),), ((3, 4, 5),), ((2, 20, 2, 7),),
+         ((6, 2, 9),), dtypes=("float32", "float64", "bfloat16", "int32", "uint8"))
+def reduced(torch, device, x):
+    dims = [None, 0, -1, *([(0, -1), 1] if x.ndim > 2 else [])]
+    found = [function(*(() if dim is None else (dim,))) for dim in dims for function in (x.sum, x.amax, x.any)]
+    if not x.is_floating_point():
+        return tuple(found)
+    far = x.detach() + 8                                 # what a 16-bit float holds
+    shifted = x.detach()[..., 1:] if x.shape[-1] > 1 else x.detach()
+    more = [function(*(() if dim is None else (dim,))) for dim in dims for function in (x.mean, x.std, far.var, shifted.sum)]
+    return (*found, *more, x.prod(-1), x.norm(), x.norm(3.0, 0))
+
+
+@rows_of(((3, 5),), ((2, 12),), ((2, 150),), ((20, 33),), ((1, 300),), ((40, 3),), ((150, 6),), ((2, 20, 2, 7),),
+         dtypes=("float32", "float64", "bfloat16", "int32", "uint8"))
+def placed(torch, device, x):
+    ties = x.detach().round()
+    if x.is_floating_point() and x.numel() > 20:
+        ties[0, 1], ties[-1, -1] = float("nan"), -float("inf")
+    return (*[function(*(() if dim is None else (dim,))) for each in (x.detach(), ties) for dim in (None, *range(x.ndim))
+              for function in (each.argmax, each.argmin)],
+            *[part for dim in range(x.ndim) for function in (ties.max, ties.min) for part in function(dim)])
+
+
 # ---------------------------------------------------------------- scans: tiles of 8 elements, chunks of 16
-@rows_of(((3, 9),), ((1, 33),), ((2, 5, 3),), ((4, 1),), dtypes=("float32", "bfloat16", "int32"))
+@rows_of(((3, 9),), ((1, 33),), ((2, 5, 3),), ((4, 1),), ((2, 24),), dtypes=("float32", "bfloat16", "int32"))
 def running(torch, device, x):
     return x.cumsum(1), x.flip(1).cumsum(1), (x * 0.5).cumprod(1)
 
@@ -563,8 +602,8 @@ def running_extremes(torch, device, x):
     return tuple(found for each in (x.cummax(1), x.cummin(1), ties.cummax(1), ties.cummin(1)) for found in each)
 
 
-# ---------------------------------------------------------------- order: tiles of 8 words
-@rows_of(((2, 5, 3),), ((2, 8),), ((1, 17),), ((2, 1),), dtypes=("float32", "bfloat16", "int64"))
+# ---------------------------------------------------------------- order: tiles of 8 words, or of 12 elements by digits of two bits
+@rows_of(((2, 5, 3),), ((2, 8),), ((1, 25),), ((2, 1),), ((2, 9, 2),), dtypes=("float32", "bfloat16", "float16", "int64", "int8", "uint8"))
 def in_sorted_order(torch, device, x):
     ties = x.detach().round().contiguous()
     if x.is_floating_point():
@@ -572,13 +611,15 @@ def in_sorted_order(torch, device, x):
     return (*x.sort(1), *ties.sort(1, descending=True, stable=True), *ties.sort(1, stable=True))
 
 
-@rows_of(((2, 3, 2),), ((1, 9),), dtypes=("float32", "int32"))
+@rows_of(((2, 3, 2),), ((1, 9),), ((1, 17),), ((3, 30),), dtypes=("float32", "int32", "bfloat16", "float64", "int8"))
 def chosen(torch, device, x):
     wide = x.detach().clone()
     if x.is_floating_point():
         wide[0, 1] = float("nan")
     medians = (*wide.median(1), *wide.nanmedian(1)) if x.is_floating_point() else ()
-    return (*x.topk(2, 1), *x.topk(1, 1, largest=False), *x.kthvalue(2, 1), *x.median(1), *medians, x.detach().round().unique())
+    ties, most = x.detach().round().contiguous(), x.shape[1]
+    return (*x.topk(2, 1), *x.topk(1, 1, largest=False), *x.kthvalue(2, 1), *ties.topk(3, 1), *ties.topk(most, 1, largest=False),
+            *ties.kthvalue(most, 1), *x.median(1), *medians, x.detach().round().unique())
 
 
 # ---------------------------------------------------------------- runs and counts: tables of 4 bins, scans as above

@@ -18,8 +18,8 @@ import numpy as np
 from numpy import float32, int32, int64, uint32, uint64
 
 from ...cpu.sort.sort import key_float32, key_float64, key_int64, key_uint64
-from ...elementtypes import bindings, compute_type, itemsize, same
-from ...intrinsics import local_array, offset
+from ...elementtypes import CONVERSIONS, bindings, compute_type, itemsize, same
+from ...intrinsics import bfloat16_to_float, local_array, offset
 from ...threads import NOTHING, Prepared
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import MOST_BLOCKS, SMALL, THREADS
@@ -62,7 +62,8 @@ def keys_of(dtype: str):
     last one."""
     compute, size = np.dtype(compute_type(dtype)), itemsize(dtype)
     if compute.kind == "f" and compute.itemsize < 8:
-        return dict(key=key_of_float32, KEY=uint32), "uint32", {"float16": 8, "bfloat16": 16}.get(dtype, 0), 32
+        low = 0 if size == 4 else 16 if CONVERSIONS[dtype][0] is bfloat16_to_float else 8        # a half has 13 bits fewer than a float
+        return dict(key=key_of_float32, KEY=uint32), "uint32", low, 32
     if size == 8:
         function = {"f": key_float64, "i": key_int64}.get(compute.kind, key_uint64)
         return dict(key=function, KEY=uint64), "uint64", 0, 64
