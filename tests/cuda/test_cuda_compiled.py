@@ -72,10 +72,19 @@ def test_pointwise_compiles(name, dtype, capability, compiler):
     assert_cubin(operator_kernel(name, dtype), capability)
 
 
+def walks(kernels, stage):
+    """The kernels of a stage for whole lines, short ones, and columns."""
+    from numtorch.kernels.cpu.reduce.traversal import nest
+    from numtorch.kernels.cuda.reduce.reduce import Walk
+    nests = nest((8, 65536), (65536, 1), (1,), (1, 0)), nest((65536, 30), (30, 1), (1,), (1, 0)), nest((64, 30), (30, 1), (0,), (0, 1))
+    return [kernels(stage, Walk(each, kernels.vector(stage))) for each in nests]
+
+
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_variance_compiles(capability, compiler):
-    from numtorch.kernels.cuda.reduce.moments import moments_kernel
-    assert_cubin(moments_kernel("var", "float32", "float32"), capability)
+    from numtorch.kernels.cuda.reduce.reduce import moment_kernels
+    for walk in walks(moment_kernels("var", "float32", "float32"), "whole"):
+        assert_cubin(walk, capability)
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
@@ -83,11 +92,11 @@ def test_variance_compiles(capability, compiler):
                                               ("prod", "int32", "int64"), ("mean", "bfloat16", "bfloat16"),
                                               ("any", "float16", "bool")])
 def test_reductions_compile(kind, dtype, out, capability, compiler):
-    from numtorch.kernels.cuda.reduce.reduce import cuda_kernels, reduce_blocks, reduce_columns, reduce_rows
+    from numtorch.kernels.cuda.reduce.reduce import cuda_kernels
     kernels = cuda_kernels(kind, dtype, out)
-    more = [("whole", reduce_rows), ("whole", reduce_columns), ("first", reduce_columns), ("last", reduce_blocks)]
-    for stage, function in [("whole", reduce_blocks)] + more * (kind == "sum"):
-        assert_cubin(kernels(stage, function), capability)
+    for stage in ("whole", "first", "last") if kind == "sum" else ("whole",):
+        for kernel in walks(kernels, stage):
+            assert_cubin(kernel, capability)
 
 
 class Machine:
