@@ -63,8 +63,9 @@ class Accesses:
 
         def with_none_noted(function, *arguments):
             self.silent = True
-            function(*arguments)
+            found = function(*arguments)
             self.silent = False
+            return found
 
         def seen(pointer, index):
             if type(pointer) is simulator.DevicePointer and running() is not None and not self.silent:
@@ -99,6 +100,15 @@ class Accesses:
                 note("reads", source.address, 16, sys._getframe(1))
             with_none_noted(warps.copy_async.twin, (words.view(np.ndarray), at), source, nbytes)
 
+        def vector(what, twin):
+            """A tuple of neighbours, or how many of them there are: 16 bytes at once."""
+            def access(pointer, values):
+                nbytes = (values if isinstance(values, int) else len(values)) * pointer.dtype.itemsize
+                for start in range(0, nbytes, 16):
+                    note(what, pointer.address + start, min(nbytes, 16), sys._getframe(1))
+                return with_none_noted(twin, pointer, values)
+            return access
+
         def loading(twin):
             def load(address):
                 words, at = address
@@ -106,10 +116,23 @@ class Accesses:
                 return twin((words.view(np.ndarray), at))
             return load
 
+        def sixteen(what, twin):
+            def access(memory, index, *values):
+                if isinstance(memory, np.ndarray):
+                    note("shared", int(index) * memory.itemsize, 16, sys._getframe(1))
+                    return twin(memory.view(np.ndarray), index, *values)
+                note(what, memory.address + int(index) * memory.dtype.itemsize, 16, sys._getframe(1))
+                return with_none_noted(twin, memory, index, *values)
+            return access
+
         from numtorch.kernels.cuda import warps
+        from numtorch.kernels.cuda.shared import vectors
         simulator.DevicePointer._view, arrays.array = seen, array
+        simulator.TWINS.update(load_vector=vector("reads", vectors.load_vector.twin), store_vector=vector("writes", vectors.store_vector.twin))
         simulator.TWINS.update(copy_async=copy_async, load_matrices=loading(warps.load_matrices.twin),
-                               load_matrices_transposed=loading(warps.load_matrices_transposed.twin))
+                               load_matrices_transposed=loading(warps.load_matrices_transposed.twin),
+                               neighbours=sixteen("reads", warps.neighbours.twin),
+                               put_neighbours=sixteen("writes", warps.put_neighbours.twin))
 
     def _note(self, what, place, nbytes, frame):
         block, calls, line = self.running(), [], (frame.f_code.co_name, frame.f_lineno)

@@ -16,17 +16,20 @@ from numba import cuda
 # reads and writes touch for each that would hold what they ask for.
 BOUNDS = {
     "added": {"kernel": (1, 1, 1)},
+    "added_bfloat16": {"kernel": (1, 1, 1)},
+    "added_by_rows": {"kernel": (1, 1, 1)},
     "product_in_large_tiles": {"product_tiles": (1, 1, 1)},
     "product_of_transposed": {"product_tiles": (1, 1, 1)},
-    "product_in_small_tiles": {"product_tiles": (1, 1, 1)},
-    "product_of_float64": {"product_tiles": (1, 1, 1)},
+    "product_of_unaligned": {"product_tiles": (1, 1.1, 1)},
+    "product_in_small_tiles": {"product_tiles": (2, 1, 1)},      # sixteen steps are in eight banks of their own
+    "product_of_float64": {"product_tiles": (2, 1, 1)},
     # lines of 64 bytes that are 80 apart are written by eight lanes at once
     "product_by_tensor_cores": {"product_warps": (2, 1, 1)},
     "product_by_tensor_cores_across": {"product_warps": (1, 1, 1)},
     "product_in_tf32": {"product_warps": (2, 1, 1)},
     "product_in_tf32_across": {"product_warps": (1, 1, 1)},
     "product_with_shared_depth": {"product_warps": (2, 1, 1), "add_pieces": (1, 1, 1)},
-    "convolved": {"product_tiles": (1, 1.1, 1.5)},       # images of six columns: lines begin within sectors
+    "convolved": {"product_tiles": (2, 1.15, 1.1)},      # images of six columns: lines begin within sectors
     "softmax_of_long_lines": {"softmax_lines": (1, 1.15, 1.15)},
     "softmax_of_short_lines": {"softmax_lines": (1, 1, 1)},
     "layer_norm": {"norm_lines": (1, 1.15, 1.15)},
@@ -41,13 +44,15 @@ BOUNDS = {
     "running_sums": {"scan_chunks": (1, 4, 4.2)},        # a thread has four neighbours, which the first-level cache keeps for it
     "sorted": {"make_words": (1, 1.1, 1), "sort_tiles": (2, 1.1, 1), "write_sorted": (1, 2.5, 1)},
     "embedded": {"take_elements": (1, 1, 1)},
+    "pooled": {"reduced_windows": (1, 1.6, 1)},          # windows of two columns: a read has every second, the next the others
+    "dropped": {"dropout_counters": (1, 1, 1)},
     # the two lines of a warp are in the same banks: apart, they would take registers that a third block needs; lanes have a key each,
     # and read its elements one after another, which the first-level cache keeps for them
     "attended": {"attention": (2, 2.8, 1), "attention_grad_q": (2, 3.2, 1), "attention_grad_kv": (2, 4, 1)},
     # a warp's rows come straight from memory: eight rows of 16 bytes at a time, whose other halves the first-level cache keeps
     "attended_by_tensor_cores": {"attend": (1, 1.6, 1), "grad_dots": (1, 1, 1)},
     "attended_in_tf32": {"attend": (1, 1.2, 1)},
-    "convolution_gradients": {"product_tiles": (1, 1.1, 1.4)},
+    "convolution_gradients": {"product_tiles": (2, 1.2, 1.05)},
     "badly": {"badly": (32, 8, 8)},                      # as bad as it gets
 }
 
@@ -64,7 +69,7 @@ def badly(x, out, descriptor):
 def bodies(torch):
     from numtorch.kernels.cuda.gemm import tiles
     functional = torch.nn.functional
-    tiles.FILLED = 1                                     # large tiles for one block
+    tiles.PROCESSORS = 1                                 # large tiles for one block
     draw = lambda *shape: torch.rand(*shape).cuda()
     attend = functional.scaled_dot_product_attention
 
@@ -88,8 +93,11 @@ def bodies(torch):
 
     return {
         "added": lambda: draw(32, 32) + draw(32, 32),
+        "added_bfloat16": lambda: draw(64, 32).bfloat16() + draw(64, 32).bfloat16(),
+        "added_by_rows": lambda: draw(32, 64) + draw(64),
         "product_in_large_tiles": lambda: draw(128, 8) @ draw(8, 128),
         "product_of_transposed": lambda: draw(16, 64).t() @ draw(64, 16).t(),
+        "product_of_unaligned": lambda: draw(129, 9)[1:] @ draw(9, 128),
         "product_in_small_tiles": lambda: draw(32, 16) @ draw(16, 32),
         "product_of_float64": lambda: draw(32, 16).double() @ draw(32, 16).double().t(),
         "product_by_tensor_cores": lambda: draw(64, 32).bfloat16() @ draw(32, 64).bfloat16(),
@@ -112,6 +120,8 @@ def bodies(torch):
         "running_sums": lambda: draw(1, 1100).cumsum(1),
         "sorted": lambda: draw(1, 1024).sort(1),
         "embedded": lambda: functional.embedding(torch.tensor([3, 1, 2]).cuda(), draw(5, 64)),
+        "pooled": lambda: functional.max_pool2d(draw(1, 4, 32, 32), 2),
+        "dropped": lambda: functional.dropout(draw(4096)),
         "attended": lambda: slopes_of(attend, *[draw(1, 1, 32, 16) for _ in range(3)]),
         "attended_by_tensor_cores": lambda: slopes_of(attend, *[draw(1, 1, 32, 64).bfloat16() for _ in range(3)]),
         "attended_in_tf32": lambda: rounded(lambda: attend(*[draw(1, 1, 32, 32) for _ in range(3)])),

@@ -131,10 +131,10 @@ def shared_words(address):
 
 
 @_instruction
-def put_words(address, low, high):
-    """Write two words there."""
+def shared_pair(address):
+    """The two float32 there, whose first is at a multiple of 8 bytes."""
     array, at = address
-    array[at:at + 2] = low, high
+    return tuple(np.array(array[at:at + 2], np.uint32).view(np.float32))
 
 
 @_instruction
@@ -164,6 +164,13 @@ def copy_async(target, source, nbytes):
     size = source.dtype.itemsize
     values = [source[i] if size * i < nbytes else 0 for i in range(16 // size)]
     array[at:at + 4] = np.array(values, source.dtype).view(array.dtype)
+
+
+@_instruction
+def copy_word_async(target, source, nbytes):
+    """The same of one word: `nbytes` are 4, or 0 where it becomes 0."""
+    array, at = target
+    array[at] = np.array(source[0] if nbytes else 0, source.dtype).view(array.dtype)
 
 
 @_instruction
@@ -321,7 +328,7 @@ def _without_swizzle(address, count):
 
 
 def _operand(address, extent, panel):
-    """Rows of A or columns of B, as (extent, 64 of the depth), in lines along the depth, or across it in panels so many bytes apart."""
+    """Rows of A or columns of B, as (extent, 64 of the depth), in lines along the depth, or across it in panels, bytes apart."""
     if not panel:
         return _without_swizzle(address, extent)
     array, at = address
@@ -330,14 +337,15 @@ def _operand(address, extent, panel):
 
 def _group_products(read):
     def add_group_products(sums, a, b, a_panel, b_panel):
-        """A (64 x 64) @ B (64 x N) + C of four warps, of 16 rows each, with sums as `add_products...` has them: a slice of 64 of the
-        depth in shared memory. They are not there until `await_sums` says so. `a_panel` and `b_panel`, literals: 0 where the
+        """A (64 x 64) @ B (64 x N) + C of four warps, of 16 rows each, with sums as `add_products...` has them: a slice of 64 of
+        the depth in shared memory. They are not there until `await_sums` says so. `a_panel` and `b_panel`, literals: 0 where the
         operand lies in lines along the depth, else the bytes between its panels."""
         first = running().current.number // WARP % 4 * 16
 
         def answers(values):
             columns = len(sums) // 4 * 8
-            left, right = (read(np.ascontiguousarray(x)) for x in (_operand(a, 64, a_panel)[first:first + 16], _operand(b, columns, b_panel)))
+            operands = _operand(a, 64, a_panel)[first:first + 16], _operand(b, columns, b_panel)
+            left, right = (read(np.ascontiguousarray(x)) for x in operands)
             products = left @ right.T
             rows, across = np.arange(WARP) // 4, np.arange(WARP) % 4 * 2
             places = [(rows + 8 * (q // 2), across + q % 2) for q in range(4)]
@@ -375,3 +383,9 @@ def add_outer_product(sums, left, right):
     """Each of `left` times each of `right` added to sums, which lie in lines of as many as `right` has."""
     products = (x * y for x in left for y in right)
     return tuple(type(total)(total + product) for total, product in zip(sums, products, strict=True))
+
+
+@_instruction
+def rectified(sums):
+    """The sums, and 0 for those below."""
+    return tuple(type(total)(0) if total < 0 else total for total in sums)

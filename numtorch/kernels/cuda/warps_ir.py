@@ -319,8 +319,8 @@ SWIZZLED = 1 << 62                                       # a matrix descriptor's
 
 def _descriptor(panel):
     """What a matrix descriptor says but for the address: in bits 16 to 29 and 32 to 45 distances in units of 16 bytes. Along the
-    depth the second is that from eight lines to the next eight, and the first has no meaning; across it the first is that from panel
-    to panel, and the second that from eight steps of the depth to the next (PTX ISA, "Shared Memory Matrix Layout")."""
+    depth the second is that from eight lines to the next eight, and the first has no meaning; across it the first is that from
+    panel to panel, and the second that from eight steps of the depth to the next (PTX ISA, "Shared Memory Matrix Layout")."""
     return SWIZZLED | (1024 >> 4) << 32 | (panel >> 4 if panel else 1) << 16
 
 
@@ -343,7 +343,8 @@ def _add_group_products(name, kind):
             text = ("{ .reg .b64 a, b; .reg .pred p; setp.ne.b32 p, 1, 0; "
                     f"mov.b64 a, ${count}; mov.b64 b, ${count + 1}; wgmma.fence.sync.aligned; ")
             product = f"wgmma.mma_async.sync.aligned.m64n{count * 2}k16.f32.{kind}.{kind} {totals}, a, b, p, 1, 1, {transposed}; "
-            text += f"add.s64 a, a, {ahead[0]}; add.s64 b, b, {ahead[1]}; ".join([product] * 4) + "wgmma.commit_group.sync.aligned; }"
+            text += f"add.s64 a, a, {ahead[0]}; add.s64 b, b, {ahead[1]}; ".join([product] * 4)
+            text += "wgmma.commit_group.sync.aligned; }"
             constraints = ",".join(["=f"] * count + ["l", "l", *map(str, range(count)), "~{memory}"])
             return _assembly(builder, [FLOAT] * count, given, text, constraints)
         return sums(sums, a, b, a_panel, b_panel), codegen
@@ -399,3 +400,12 @@ def add_outer_product(typing_context, sums, left, right):
                 total[at] = _multiply_add(builder, sums.dtype, x, columns[s], total[at])
         return cgutils.pack_array(builder, total)
     return sums(sums, left, right), codegen
+
+
+@intrinsic
+def rectified(typing_context, sums):
+    def codegen(context, builder, signature, values):
+        total = [builder.extract_value(values[0], i) for i in range(sums.count)]
+        below = builder.fcmp_ordered if isinstance(sums.dtype, types.Float) else builder.icmp_signed
+        return cgutils.pack_array(builder, [builder.select(below("<", x, x.type(0)), x.type(0), x) for x in total])
+    return sums(sums), codegen

@@ -88,6 +88,15 @@ def _ordered(made, order):
     return Prepared(_Ordered(made.call, order), made.descriptor, 0, made)
 
 
+def _sixteen_at_once(plan, dtype, depth, places):
+    """`plan(width, wide)` for addresses that allow it: A's lines, which are so deep, and the result's, of so many places."""
+    width = width_of(dtype)
+    deep, wide = depth % width == 0, places % width == 0
+    if width == 1 or not (deep or wide):
+        return plan(1)
+    return Choice(later(lambda: plan(1)), lambda: plan(width if deep else 1, wide), False, (0,) * deep + (2,) * wide).prepared()
+
+
 def _axes(shape):
     """How many axes there are to look at: images have two, volumes three."""
     return 2 if shape.size[0] == shape.kernel[0] == shape.out[0] == 1 and shape.padding[0] == 0 else 3
@@ -115,13 +124,12 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     row += _row(shape, dtype, (k, 1, m * k), (shape.places, shape.features * shape.places))
     row += _forward_entries(shape, channels, -k % tile.depth, axes, itemsize(dtype))
 
-    def plan(width):
+    def plan(width, wide=False):
         a, b = Strided((A_ROW, A_DEEP, A_STEP), True, width), Seen(operands.under_window, SIZE, axes, False)
-        elements = Elements(a, b, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
+        elements = Elements(a, b, wide, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
         return prepare(tile_kernel(dtype, tile, elements), row, count, device)
 
-    width = width_of(dtype)
-    made = Choice(later(lambda: plan(1)), lambda: plan(width), False, (0,)).prepared() if k % width == 0 < width - 1 else plan(1)
+    made = _sixteen_at_once(plan, dtype, k, shape.places)
     return _ordered(made, (1, 0, 3, 2))
 
 
@@ -139,10 +147,13 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     missing = -k % tile.depth
     row += _row(shape, dtype, result=(inside, shape.channels * inside), phases=(math.prod(shape.stride), (k + missing) * 2 * (axes - 1)))
     row += _gradient_entries(shape, features, missing, axes, itemsize(dtype))
-    seen = Seen(operands.through_windows, OUT, axes, math.prod(shape.stride) > 1)
-    elements = Elements(Listed(), seen, operands.column_of_images, operands.row_of_images,
-                        operands.bias_of_group)
-    return _ordered(prepare(tile_kernel(dtype, tile, elements), row, count, device), (1, 0, 3, 2))
+
+    def plan(width, wide=False):
+        seen = Seen(operands.through_windows, OUT, axes, math.prod(shape.stride) > 1)
+        elements = Elements(Listed(), seen, wide, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
+        return prepare(tile_kernel(dtype, tile, elements), row, count, device)
+
+    return _ordered(_sixteen_at_once(plan, dtype, 1, inside), (1, 0, 3, 2))
 
 
 def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, *, channels_last=False,
@@ -156,12 +167,14 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     work = accumulator(dtype)
     tile = tile_for(m, n, max(groups, depth.WANTED), itemsize(work), COST // 2 if channels % tiles.NARROW == 0 else COST)
     one_tap = channels % tile.wide == 0
-    span, pieces = depth.spans(-(-m // tile.tall) * -(-n // tile.wide) * groups, k, tile.depth, work)
+    wanted = tiles.PROCESSORS * tile.resident(itemsize(work), 90)
+    span, pieces = depth.spans(-(-m // tile.tall) * -(-n // tile.wide) * groups, k, tile, dtype, wanted)
     row, count = header(m, n, k, groups * pieces, tile)
     row += _row(shape, dtype, pieces=(pieces, span, k))
     column = operands.column_under_tap if one_tap else operands.column_of_weight
+    wide = pieces > 1 and not one_tap and n % width_of(work) == 0
     turns = "if" if shape.out[2] >= tile.depth else "while"
-    elements = Elements(Slopes(turns), Under(_axes(shape), one_tap, turns), column, bias_row=operands.bias_of_group,
+    elements = Elements(Slopes(turns), Under(_axes(shape), one_tap, turns), wide, column, bias_row=operands.bias_of_group,
                         depth_of=operands.depth_of_piece)
     index = int64 if shape.places > FURTHEST else int32
     first = prepare(tile_kernel(dtype, tile, elements, work if pieces > 1 else dtype, index), row, count, device)

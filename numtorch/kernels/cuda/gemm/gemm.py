@@ -54,11 +54,13 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     flags = ((SCALED if alpha != 1 else 0) | (ADDED if beta != 0 else 0) | (RECTIFIED if activation == "relu" else 0)
              | {"column": COLUMN_BIAS, "row": ROW_BIAS}.get(problem.bias, 0))
     epilogue = flags, alpha, beta
-    made = _shared_or_whole(problem, dtype, epilogue, _in_tiles, tiles.LARGE, 1, device)
+    in_tiles = lambda: _shared_or_whole(problem, dtype, epilogue, _in_tiles, depth.pieces_in_tiles(problem, dtype), device)
     if tensorcores.takes(dtype, problem):
-        chunk = 16 // itemsize(dtype)
-        by_warps = lambda: _shared_or_whole(problem, dtype, epilogue, _by_warps, tensorcores.LARGEST, chunk, device)
-        made = Choice(made, by_warps, dtype == "float32", (0, 1)).prepared()
+        pieces = depth.pieces_of(problem, tensorcores.LARGEST, 16 // itemsize(dtype))
+        by_warps = lambda: _shared_or_whole(problem, dtype, epilogue, _by_warps, pieces, device)
+        made = Choice(later(in_tiles), by_warps, dtype == "float32", (0, 1)).prepared()
+    else:
+        made = in_tiles()
     return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.descriptor, 0, made)
 
 
@@ -67,9 +69,8 @@ def _strides(problem):
     return [*problem.a, a, *problem.b, b, *problem.c, c]
 
 
-def _shared_or_whole(problem, dtype, epilogue, plan, tile, chunk, device):
-    """A product by `plan`, or as many as there are pieces of its depth, of whole chunks, and their sum."""
-    pieces = depth.pieces_of(problem, dtype, tile, chunk)
+def _shared_or_whole(problem, dtype, epilogue, plan, pieces, device):
+    """A product by `plan`, or as many as there are pieces of its depth, and their sum."""
     if pieces == 1:
         return plan(problem, dtype, dtype, epilogue, device)
     work, (m, n, span) = accumulator(dtype), (problem.m, problem.n, problem.k // pieces)
@@ -95,24 +96,20 @@ def _in_tiles(problem, dtype, out, epilogue, device):
     far = max(map(abs, (*problem.a, *problem.b))) > FURTHEST
     along = abs(problem.a[1]) <= abs(problem.a[0]), abs(problem.b[0]) < abs(problem.b[1])
 
-    def plan(width):
+    def plan(width, wide=False):
         a, b = (tiles.Strided(places, each, width) for places, each in zip((A_PLACES, B_PLACES), along))
-        elements = tiles.Elements(a, b, strided_column, strided_row)
+        elements = tiles.Elements(a, b, wide, strided_column, strided_row)
         kernel = tile_kernel(dtype, tile, elements, index=int64 if far else int32)
         return prepare(kernel, row + _strides(problem), count, device)
 
-    width = tiles.width_of(dtype)
-    if width == 1 or not all(_in_sixteens(problem, along, width)):
+    width, m, n, k = tiles.width_of(dtype), problem.m, problem.n, problem.k
+    lines = [(*(a[::-1] if each else a), step, k if each else size)
+             for a, step, size, each in zip((problem.a, problem.b[::-1], problem.c), problem.batch_strides, (m, n, n), (*along, True))]
+    lines[2] = *lines[2][:3], n
+    fit = [near == 1 and not any(number % width for number in numbers) for near, *numbers in lines]
+    if width == 1 or not (fit[0] and fit[1]):
         return plan(1)
-    return Choice(later(lambda: plan(1)), lambda: plan(width), False, (0, 1)).prepared()
-
-
-def _in_sixteens(problem, along, width):
-    """Of each operand whether its lines are whole 16 bytes, and as far apart."""
-    for (outer, deep), step, size, each in ((problem.a, problem.batch_strides[0], problem.m, along[0]),
-                                            (problem.b[::-1], problem.batch_strides[1], problem.n, along[1])):
-        near, far, count = (deep, outer, problem.k) if each else (outer, deep, size)
-        yield near == 1 and not any(number % width for number in (far, step, count))
+    return Choice(later(lambda: plan(1)), lambda: plan(width, fit[2]), False, (0, 1, 2) if fit[2] else (0, 1)).prepared()
 
 
 def _by_warps(problem, dtype, out, epilogue, device):

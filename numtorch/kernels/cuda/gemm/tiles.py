@@ -26,7 +26,7 @@ from ...elementtypes import bindings, compute_type, is_small_integer, itemsize, 
 from ...intrinsics import divide, float_of, offset
 from ..compiler import compile_kernel, cuda
 from ..environment import SMALL
-from ..warps import add_outer_product, barrier, neighbours, put_neighbours
+from ..warps import add_outer_product, barrier, neighbours, put_neighbours, rectified
 
 # The descriptor: sizes, tiles along rows and columns and in all; the epilogue; and then what the operands read.
 SIZE_M, SIZE_N, SIZE_K, TILES_N, TILES, ALL_TILES, EPILOGUE, ALPHA, BETA, BIAS_STEP, ELEMENTS = 0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 12
@@ -115,28 +115,30 @@ class Tile(NamedTuple):
         read = (self.rows + self.columns) * nbytes / BYTES
         return work / max(work + read + cost * loads, (8 * read + 4 * loads) / 0.75)
 
+    def cycles(self, m, n, batch, nbytes=4, cost=2):
+        """Of a step of the depth, of the multiprocessor that has most tiles.
+
+        Args:
+            nbytes: of a sum.
+            cost: instructions for an element that a thread brings.
+        """
+        tiles = -(-(-(-m // self.tall) * -(-n // self.wide) * batch) // PROCESSORS)
+        busy = min(1.0, (tiles * self.threads // (LANES_DOWN * LANES_ACROSS) + WARPS) / (2 * WARPS))
+        return tiles * self.tall * self.wide / 128 / self.share(nbytes, cost) / busy
+
 
 # In the simulator with the few threads that it has.
 LARGE, SMALLEST = (Tile(8, 4, 1, 1, 4), Tile(4, 4, 1, 1, 4)) if SMALL else (Tile(8, 8, 2, 4, 8), Tile(4, 4, 1, 2, 16))
-TILES_OF = [LARGE, SMALLEST] if SMALL else [Tile(16, 8, 2, 4, 8), LARGE, Tile(8, 8, 1, 4, 8), Tile(4, 8, 2, 2, 8), SMALLEST]
+TILES_OF = [LARGE, SMALLEST] if SMALL else [LARGE, Tile(8, 8, 1, 4, 8), Tile(4, 8, 2, 2, 8), SMALLEST]
 NARROW = 8 if SMALL else 64                              # columns of tiles that are narrow and none the smallest
 PROCESSORS, WARPS = (1, 1) if SMALL else (132, 8)        # of a large GPU; warps that keep one of them at work
 SUMS_BYTES = 512                                         # of a thread's registers, at most
-LOAD = 2                                                 # instructions for an element that a thread brings
 
 
-def tile_for(m, n, batch, nbytes=4, cost=LOAD):
-    """The tile that takes least time: elements that the busiest multiprocessor makes, by what the tile reaches.
-
-    Args:
-        nbytes: of a sum.
-        cost: instructions for an element that a thread brings.
-    """
-    def time(tile):
-        blocks = -(-(-(-m // tile.tall) * -(-n // tile.wide) * batch) // PROCESSORS)
-        busy = min(1.0, (blocks * tile.threads // (LANES_DOWN * LANES_ACROSS) + WARPS) / (2 * WARPS))
-        return blocks * tile.tall * tile.wide / tile.share(nbytes, cost) / busy
-    return min((tile for tile in TILES_OF if tile.rows * tile.columns * nbytes <= SUMS_BYTES), key=time)
+def tile_for(m, n, batch, nbytes=4, cost=2):
+    """The tile that takes least time; arguments as for `Tile.cycles`."""
+    fit = (tile for tile in TILES_OF if tile.rows * tile.columns * nbytes <= SUMS_BYTES)
+    return min(fit, key=lambda tile: tile.cycles(m, n, batch, nbytes, cost))
 
 
 class Side(NamedTuple):
@@ -289,8 +291,16 @@ def put(total, c, bias, image, i, j, descriptor):
         c[at] = store(T(finish(total, c, at, bias, image, i, j, descriptor)))
 
 
+def bias_of_column(bias, j, descriptor):
+    return W(load(bias[min(j, descriptor[SIZE_N] - 1) * descriptor[BIAS_STEP]]))
+
+
+def bias_of_row(bias, image, i, descriptor):
+    return W(load(bias[bias_row(image, min(i, descriptor[SIZE_M] - 1), descriptor) * descriptor[BIAS_STEP]]))
+
+
 def write_rows(sums, c, bias, image, top, left, row, me, descriptor):
-    """Write the rows of a tile whose sums are in shared memory, of which each thread had one: of those lanes' rows it is number `row`."""
+    """Write the rows of a tile whose sums are in shared memory, of which each thread had one: of its lane's rows it is number `row`."""
     barrier()
     j = left + me % min(THREADS, TILE_N)
     while j < min(left + TILE_N, descriptor[SIZE_N]):
@@ -308,9 +318,10 @@ def write_rows(sums, c, bias, image, top, left, row, me, descriptor):
 
 
 class Elements(NamedTuple):
-    """What brings slices of A and of B, and where C is."""
+    """What brings slices of A and of B, and where C is; `wide`: whether its columns are such that threads write 16 bytes at once."""
     a: Strided
     b: Strided
+    wide: bool = False
     column_of: object = column_of
     row_of: object = row_of
     bias_row: object = bias_row
@@ -358,8 +369,32 @@ def _source(tile, a, b, elements, group):
                 yield f"put_neighbours(a_tile, {place}, ({', '.join(f'sums[{at + q}]' for q in range(group))}))"
         yield f"write_rows(a_tile, c, bias, image, top, left, {down[r]}, me, descriptor)"
 
+    def at_once():
+        """A thread's sums straight to C."""
+        lines = ["if flags & COLUMN_BIAS:",
+                 f"    biases = ({', '.join(f'bias_of_column(bias, left + across + {s}, descriptor)' for s in across)},)",
+                 f"    sums = add_outer_product(sums, ONES[:{tile.rows}], biases)",
+                 "if flags & ROW_BIAS:",
+                 f"    biases = ({', '.join(f'bias_of_row(bias, image, top + down + {r}, descriptor)' for r in down)},)",
+                 f"    sums = add_outer_product(sums, biases, ONES[:{tile.columns}])",
+                 "if flags & RECTIFIED:",
+                 "    sums = rectified(sums)",
+                 "size_m, size_n, apart = descriptor[SIZE_M], descriptor[SIZE_N], row_of(descriptor)"]
+        firsts = range(0, tile.columns, group)
+        lines += [f"column{s} = column_of(image, left + across + {across[s]}, descriptor)" for s in firsts]
+        for r in rows:
+            lines += [f"i = top + down + {down[r]}", "if i < size_m:"]
+            for s in firsts:
+                values = ", ".join(f"sums[{r * tile.columns + s + q}]" for q in range(group))
+                lines += [f"    if left + across + {across[s]} < size_n:",
+                          f"        put_neighbours(c, column{s} + i * apart, ({values}))"]
+        return lines
+
     indented = lambda lines, by: [" " * by + line for line in lines]
     last = tile.depth - 1
+    staged = [line for r in rows for line in kept(r)]
+    if elements.wide:
+        staged = ["if flags & (SCALED | ADDED) == 0:", *indented(at_once(), 4), "else:", *indented(staged, 4)]
     return "\n".join([
         "def product_tiles(a, b, c, bias, descriptor):",
         "    a_tile = cuda.shared.array(A_WORDS, W, 16)",
@@ -398,7 +433,8 @@ def _source(tile, a, b, elements, group):
         *indented(a.stage("turn") + b.stage("turn"), 20),
         "                cuda.syncthreads()",
         *indented([*reading("turn"), *taken(0), *multiplied(last)], 16),     # of the last slice what is not read
-        *[line for r in rows for line in indented(kept(r), 8)],
+        "        flags = descriptor[EPILOGUE]",
+        *indented(staged, 8),
         "        tile += cuda.gridDim.x"]) + "\n"
 
 
@@ -449,7 +485,8 @@ def tile_kernel(dtype, tile, elements, out=None, index=int32):
     scope = {}
     for operand in (elements.a, elements.b):
         scope.update(vars(sys.modules[type(operand).__module__]))        # what its statements name
-    scope.update(globals(), ZEROS=(work.type(0),) * (tile.rows * tile.columns))
+    ones = (work.type(1),) * max(tile.rows, tile.columns)
+    scope.update(globals(), ZEROS=(work.type(0),) * (tile.rows * tile.columns), ONES=ones)
     exec(compile(_source(tile, a, b, elements, group), f"<product in tiles of {tile}>", "exec"), scope)
     kinds = (dtype + "*",) * 2 + ((out or dtype) + "*",) * 2 + ("int64*",)
     return compile_kernel(scope["product_tiles"], kinds, names, work.name, threads=tile.threads,
