@@ -57,7 +57,7 @@ def gpt(torch, words, width, heads, layers, length):
             self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
 
         def forward(self, numbers):
-            x = self.word(numbers) + self.place(torch.arange(numbers.shape[1]))
+            x = self.word(numbers) + self.place(torch.arange(numbers.shape[1], device=numbers.device))
             return self.head(self.norm(self.blocks(x)))
     return GPT()
 

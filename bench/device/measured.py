@@ -53,11 +53,7 @@ def _step(model, optimizer, inputs, loss, compiled=False):
                 opt.step()
                 return found
         step = torch.compile(step) if compiled and torch.__name__ == "numtorch" else step
-
-        def call():
-            with torch.device("cuda"):
-                return step(*given)
-        return call
+        return lambda: step(*given)
     return make
 
 
