@@ -19,7 +19,7 @@ from bench.device.code import busiest
 CAPABILITIES = [(8, 0), (9, 0)]
 PARTS = 16                                               # of the planners' table, of which one is compiled each day; all with NUMTORCH_TEST_ALL=1
 LOCAL_BYTES = 48 << 10                                   # a thread's memory of its own that no kernel exceeds
-KEPT = 96                                                # the same of products by tensor cores, on sm_80
+KEPT = 96                                                # the same of products and attention by tensor cores, on sm_80
 STACK_BYTES = 32                                         # the same of kernels written for GPUs: libdevice's sine of huge angles takes 28
 READ_OR_HUGE = r"\.reg|ld\.|cvt\.rn\.f32\.f64|cvt\.rn\.f64\.s64|0d3BF921FB54442D19"        # or libdevice's, of huge angles
 OWN = ("softmax.softmax", "softmax.cross_entropy", "norm.norm", "norm.channel_norm", "norm.unit_norm", "norm.response_norm", "linalg.distances", "sparse", "optim", "index.gather", "index.equal", "index.bags", "pool",
@@ -218,20 +218,21 @@ def test_products_in_tf32_round_both_operands(b_strides, compiler):
     assert_in_registers(kernel, kept=KEPT)
 
 
-ATTENTION = [(name, dtype, size) for name in ("forward", "grad_q", "grad_k", "grad_v")
-             for dtype, size in (("bfloat16", 64), ("float16", 128), ("float32", 64))]
+ATTENTION = [(name, dtype, size) for dtype, size in (("bfloat16", 64), ("float16", 128), ("float32", 64))
+             for name in ("forward", "grad_q", *(("grad_kv",) if dtype == "bfloat16" else ("grad_k", "grad_v")))]
 
 
 @pytest.mark.parametrize("name, dtype, size", todays(ATTENTION, parts=6))
 def test_attention_keeps_scores_in_registers(name, dtype, size, compiler):
-    """And its products are by tensor cores: of scores and of probabilities, three of slopes."""
+    """And its products are by tensor cores: of scores and of what is added up, and twice of either where there are slopes too."""
     from numtorch.kernels.cuda.attention import tensorcores
-    slopes = tensorcores.PASSES[name].slopes
-    sizes = tensorcores.sizes_for(dtype, size, size, slopes)
+    shape = tensorcores.PASSES[name]
+    sizes = tensorcores.sizes_for(dtype, size, size, shape)
     kernel = tensorcores.attention_kernel(name, dtype, sizes, False)
     products = sum(line.startswith("mma.sync") for line in busiest(kernel.ptx((9, 0))))
-    assert products == (2 + slopes) * sizes.tile // 8 * sizes.words(size) // 8
-    assert_in_registers(kernel)
+    count = 1 + (shape.slopes > 0) + (shape.probabilities > 0) + (shape.slopes > 0)
+    assert products == count * sizes.rows * sizes.tile // 8 * sizes.steps(size)
+    assert_in_registers(kernel, kept=KEPT)
 
 
 def test_attention_of_16_bit_floats_is_by_tensor_cores(planned):
@@ -241,7 +242,8 @@ def test_attention_of_16_bit_floats_is_by_tensor_cores(planned):
         made = planned("attention.attention", "plan_attention_grad", "bfloat16", 1, 2, 1, 40, 40, size, size, 0.5, True, steps * 8)
         return [kernel.name for kernel in made]
     threads = ["attention_grad_q", "attention_grad_kv"]
-    assert names(64, 64) == threads + ["grad_dots"] + ["attend"] * 3
+    assert names(64, 64) == threads + ["grad_dots"] + ["attend"] * 2
+    assert names(128, 128) == threads + ["grad_dots"] + ["attend"] * 3
     assert names(64, 68) == names(192, 192) == names(63, 64) == threads
 
 

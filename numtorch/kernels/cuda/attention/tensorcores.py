@@ -1,18 +1,21 @@
 """Attention and its gradients by tensor cores, without the matrix of scores (FlashAttention-2; Dao 2023).
 
-A warp has 16 rows of a head in registers and goes through the other side's columns a tile at a time: scores are products of its
-rows and the tile, which `cp.async` brings to shared memory while the tile before is worked on. A score stays with the thread that
-the instruction gives it to; that is also where the next product wants it, so probabilities are multiplied from registers.
-Four passes differ in who is a row and what is added up:
+A warp has 16 or 32 rows of a head in registers and goes through the other side's columns a tile at a time: scores are products of
+its rows and the tile, which `cp.async` brings to shared memory while the tile before is worked on. A score stays with the thread
+that the instruction gives it to; that is also where the next product wants it, so probabilities are multiplied from registers.
+Passes differ in who is a row and what is added up:
 
-    forward         rows are queries, columns keys     sums of probability * V, with a running maximum and sum of each row
-    gradient of V   rows are keys, columns queries     sums of probability * grad
-    gradient of Q   rows are queries, columns keys     sums of slope * K
-    gradient of K   rows are keys, columns queries     sums of slope * Q
+    forward                 rows are queries, columns keys     sums of probability * V, with a maximum and a sum of each row
+    gradient of Q           rows are queries, columns keys     sums of slope * K
+    gradients of K and V    rows are keys, columns queries     sums of slope * Q and of probability * grad
 
-where a score's slope is probability * (grad . V - grad . out). Exponentials are of base 2, and so are scores.
+where a score's slope is probability * (grad . V - grad . out). Where registers do not hold the sums of both, the last is two
+passes. Exponentials are of base 2, and the scale of scores is multiplied in the same instruction that subtracts the maximum. What
+was added up is put into the scale of a new maximum only where that is more than 2⁸ times as large: until then probabilities are
+above 1, and their sum says by how much.
 
-Operands must lie in lines of whole 16 bytes: `attention.py` asks before it chooses this, and has the descriptor.
+Tiles lie in shared memory in lines of 128 bytes, swizzled as ../gemm/tensorcores.py says: a column has a line of each panel of 128
+bytes. Operands must lie in lines of whole 16 bytes: `attention.py` asks before it chooses this, and has the descriptor.
 """
 from __future__ import annotations
 
@@ -20,31 +23,34 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import float32, inf, int64, uint32, uint64
+from numpy import float32, inf, int32, int64, uint32
 
 from ...elementtypes import bindings, itemsize, same
-from ...intrinsics import bits_of, float_of, fmax, offset
+from ...intrinsics import address_of, bits_of, float_of, fmax, offset, select
 from ...threads import Prepared
 from ...vectormath import log
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import SMALL
-from ..gemm.tensorcores import STEP, Form
+from ..gemm.tensorcores import CHUNK, FORMS, LINE, indented, pitch, put_chunk
 from ..runtime import runtime
 from ..warps import (
-    await_groups_but_one,
+    await_groups,
+    bytes_within,
     commit_copies,
     copy_async,
+    copy_word_async,
     exponential2,
+    further,
     lane_across,
     load_matrices,
     load_matrices_transposed,
-    multiply_bfloat16,
-    multiply_float16,
-    multiply_tf32,
     packed_bfloat16,
     packed_float16,
+    put_rows,
     rounded_to_tf32,
     shared_address,
+    shared_pair,
+    shared_word,
     warp_barrier,
 )
 from .descriptor import (
@@ -69,34 +75,47 @@ from .descriptor import (
     line_of,
     masked,
 )
+from .fragments import (
+    exponentials_of_columns,
+    exponentials_of_rows,
+    maxima_of_rows,
+    places,
+    seen_above,
+    seen_below,
+    slopes_of_columns,
+    slopes_of_rows,
+    sums_of_rows,
+    times_rows,
+)
 
-FORMS = dict(bfloat16=Form(2, multiply_bfloat16), float16=Form(2, multiply_float16), float32=Form(4, multiply_tf32, True))
 T = float32
 INT = np.int32
 load = store = same
 LOG2E, LN2 = float32(1.4426950408889634), float32(0.6931471805599453)
-MASKED = False                                           # whether there is a mask
-WARPS = 2 if SMALL else 8
-ROWS = 16 * WARPS                                        # of a block
-TILES = (16,) if SMALL else (64, 32, 16)                 # columns that a block takes at a time
-WORDS = 12288                                            # of shared memory, two tiles of both operands
+ROWS = 64 if SMALL else 128                              # of a block
+TILES = (16, 16) if SMALL else (64, 32)                  # columns that a block takes at a time; the second where a pass has slopes
 LARGEST = {2: 128, 4: 64}                                # depths and widths that registers hold, by bytes of an element
+TOGETHER = 128                                           # bytes of a row up to which registers hold the sums for keys and values
+GRAD_WARPS = 2 if SMALL else 8                           # of a block that makes dots of gradients
+GROWTH = float32(8)                                      # by how much a maximum grows, in powers of two, before sums follow
+LEAST = float32(1e-30)                                   # a scale of 0, so that -inf stays what it is
 
 
 class Pass(NamedTuple):
-    """What a kernel adds up: where in the descriptor the strides are of its rows and columns and of the result, whether rows are
-    keys, and whether slopes of scores are added up or probabilities."""
+    """What a kernel adds up: where in the descriptor the strides of its rows and columns are, whether rows are keys, and where the
+    strides of the sums of probabilities and of slopes are."""
     first_rows: int
     second_rows: int
     first_columns: int
     second_columns: int
-    out: int
     keys_are_rows: bool
-    slopes: bool
+    probabilities: int = 0
+    slopes: int = 0
 
 
-PASSES = dict(forward=Pass(Q, Q, K, V, OUT, False, False), grad_q=Pass(Q, GRAD, K, V, GRAD_Q, False, True),
-              grad_k=Pass(K, V, Q, GRAD, GRAD_K, True, True), grad_v=Pass(K, K, Q, GRAD, GRAD_V, True, False))
+PASSES = dict(forward=Pass(Q, Q, K, V, False, OUT), grad_q=Pass(Q, GRAD, K, V, False, slopes=GRAD_Q),
+              grad_kv=Pass(K, V, Q, GRAD, True, GRAD_V, GRAD_K),
+              grad_k=Pass(K, V, Q, GRAD, True, slopes=GRAD_K), grad_v=Pass(K, K, Q, GRAD, True, GRAD_V))
 
 
 # ---------------------------------------------------------------- what a thread does
@@ -109,43 +128,25 @@ def float_at(x, place):
 
 
 word_at = halves_at
-PER_WORD = 2                                             # elements
+PER_WORD, PER_STORE = 2, 8                               # elements
 
 
-def fragment(x, start, step, row, rows, word, count):
-    """What a thread has of 16 rows and eight words of the depth: of a row and the one eight below, a word and the one four on."""
+def fragment(x, start, step, row, rows, word, count, sign):
+    """What a thread has of 16 rows and eight words of the depth: of a row and the one eight below, a word and the one four on.
+    `sign`: the bits that are flipped."""
     at, below = start + row * step + word * PER_WORD, start + (row + 8) * step + word * PER_WORD
     near, far = word * PER_WORD < count, (word + 4) * PER_WORD < count
-    return (word_at(x, at) if row < rows and near else uint32(0), word_at(x, below) if row + 8 < rows and near else uint32(0),
-            word_at(x, at + 4 * PER_WORD) if row < rows and far else uint32(0),
-            word_at(x, below + 4 * PER_WORD) if row + 8 < rows and far else uint32(0))
-
-
-CHUNK, ITEMSIZE = 8, 2                                   # elements that a copy of 16 bytes brings, and the bytes of each
-
-
-def copy_line(source, start, step, tile, place, e, outer, inner, outer_end, inner_end, line, pitch):
-    """Bring chunk number `e` of a slice: lines of `line` elements that are `step` apart in memory, the first of them number `outer`
-    from element `inner` on, of which there are `outer_end` of `inner_end` elements; in shared memory `pitch` words apart."""
-    number = e // (line // CHUNK)
-    at = e - number * (line // CHUNK)
-    there, inside = outer + number, inner + at * CHUNK
-    count = min(max(inner_end - inside, int64(0)), int64(CHUNK)) if there < outer_end else int64(0)
-    begin = start + there * step + inside if count > 0 else int64(0)
-    copy_async(shared_address(tile, place + number * pitch + at * 4), offset(source, begin), count * ITEMSIZE)
-
-
-def gathered(tile, place, first, second):
-    """Words at a place of shared memory, and so many and so many words further."""
-    return (uint32(tile[uint64(place)]), uint32(tile[uint64(place + first)]), uint32(tile[uint64(place + second)]),
-            uint32(tile[uint64(place + first + second)]))
+    return (uint32(word_at(x, at) ^ sign) if row < rows and near else uint32(0),
+            uint32(word_at(x, below) ^ sign) if row + 8 < rows and near else uint32(0),
+            uint32(word_at(x, at + 4 * PER_WORD) ^ sign) if row < rows and far else uint32(0),
+            uint32(word_at(x, below + 4 * PER_WORD) ^ sign) if row + 8 < rows and far else uint32(0))
 
 
 def shown(x, mask, q, descriptor, batch, head, query, key):
     """A score as the mask leaves it; -inf where the query does not see the key."""
     if key >= descriptor[KEYS] or (descriptor[CAUSAL] and key > query):
         return T(-inf)
-    if MASKED and query < descriptor[QUERIES]:
+    if query < descriptor[QUERIES]:
         return T(x + masked(mask, q, descriptor, batch, head, query, key) * LOG2E)
     return x
 
@@ -167,227 +168,372 @@ def sum_of_row(x):
     return T(x + lane_across(x, 2))
 
 
+def put_line(x, address, count, lean):
+    """Write 16 bytes of a row that are in shared memory, as far as there are elements; at once where that may be."""
+    if lean:
+        put_chunk(x, address, True, count)
+    else:
+        for c in range(min(count, PER_STORE)):
+            x[c] = store(T(float_of(INT(shared_word(further(address, 4 * c))))))
+
+
 # ---------------------------------------------------------------- the source
 class Sizes(NamedTuple):
-    """What a kernel is compiled for: padded depth and width, bytes of an element, and columns of a tile."""
+    """What a kernel is compiled for: padded depth and width, bytes of an element, columns of a tile, and matrices of 16 rows of a
+    warp."""
     depth: int
     width: int
     itemsize: int
     tile: int
-
-    def words(self, size):
-        return size * self.itemsize // 4
-
-    def pitch(self, size):
-        """Words from column to column in shared memory, so that eight of them are in different banks."""
-        return self.words(size) + 4
+    rows: int = 1
 
     @property
-    def buffer(self):
-        return self.tile * (self.pitch(self.depth) + self.pitch(self.width))
+    def warps(self):
+        return ROWS // 16 // self.rows
+
+    @property
+    def threads(self):
+        return 32 * self.warps
+
+    def steps(self, size):
+        """Steps of eight words along the depth."""
+        return size * self.itemsize // 32
+
+    def panels(self, size):
+        return max(size * self.itemsize // LINE, 1)
+
+    def nbytes(self, size):
+        return self.panels(size) * self.tile * LINE
+
+    @property
+    def stage(self):
+        """Bytes of a tile of both operands, and of two numbers of each column."""
+        return self.nbytes(self.depth) + self.nbytes(self.width) + 8 * self.tile
+
+    def columns(self):
+        return range(self.tile // 8)
 
 
-def _four(text):
-    """Four numbers of a thread, two of one row and two of the row eight below: `#` is the number's place, `@` that of its row and
-    `%` that of its column."""
-    return "(" + ", ".join(text.replace("#", str(i)).replace("@", str(i // 2)).replace("%", str(i % 2)) for i in range(4)) + ")"
+class Side(NamedTuple):
+    """One operand of the columns: its name, its padded size, its real one's place, and where its tile begins in a stage."""
+    name: str
+    size: int
+    end: str
+    start: int
 
 
-def _copies(sizes, number, turn, head):
-    """A tile of both operands of the columns, of a head of theirs."""
-    yield f"far = begin + {number} % per * {sizes.tile}"
-    place = 0
-    for name, size, end in (("first", sizes.depth, "DEPTH"), ("second", sizes.width, "WIDTH")):
-        at, chunks = f"{name.upper()}_COLUMNS", sizes.tile * size * sizes.itemsize // 16
-        yield f"start = batch * descriptor[{at}] + {head} * descriptor[{at} + 1]"
-        for e in range(0, chunks, 32 * WARPS):
-            guard = f"if me < {chunks - e}: " if chunks - e < 32 * WARPS else ""
-            yield (f"{guard}copy_line({name}_columns, start, descriptor[{at} + 2], cells, {turn} * {sizes.buffer} + {place}, "
-                   f"me + {e}, far, int64(0), column_count, descriptor[{end}], {size}, {sizes.pitch(size)})")
-        place += sizes.tile * sizes.pitch(size)
+def _sides(sizes):
+    return Side("first", sizes.depth, "DEPTH", 0), Side("second", sizes.width, "WIDTH", sizes.nbytes(sizes.depth))
 
 
-def _scores(sizes, sums, rows, size, place):
+def _tuple(items):
+    """A tuple's text, in parts: Python makes one of more than 30 items by way of a list, which Numba does not follow."""
+    items = list(items)
+    return " + ".join(f"({', '.join(items[k:k + 28])},)" for k in range(0, len(items), 28))
+
+
+def _chunks(sizes, side):
+    """Chunks of 16 bytes of a line, and lines that all threads bring at a time."""
+    count = min(side.size * sizes.itemsize, LINE) // CHUNK
+    return count, sizes.threads // count
+
+
+def _places(sizes):
+    """Where a lane copies to and loads from, in the first stage."""
+    per = CHUNK // sizes.itemsize
+    for side in _sides(sizes):
+        name, (count, _) = side.name, _chunks(sizes, side)
+        at = f"{name.upper()}_COLUMNS"
+        yield f"{name}_heads, {name}_step = descriptor[{at} + 1], descriptor[{at} + 2]"
+        yield f"{name}_line, {name}_chunk = int32(me // {count}), int32(me % {count})"
+        yield f"{name}_into = further(base, {side.start} + {name}_line * {LINE} + (({name}_chunk ^ ({name}_line & 7)) << 4))"
+        for p in range(sizes.panels(side.size)):
+            inside = f"int32(descriptor[{side.end}]) - {p * LINE // sizes.itemsize} - {name}_chunk * {per}"
+            yield f"{name}_bytes{p} = bytes_within(({inside}) * {sizes.itemsize})"
+        for j in range(min(4, sizes.steps(side.size))):
+            place = f"{side.start} + ((matrix >> 1) * 8 + eight) * {LINE} + (((2 * {j} + (matrix & 1)) ^ eight) << 4)"
+            yield f"{name}_lines{j} = further(base, {place})"
+        for j in range(min(4, side.size // (16 if sizes.itemsize == 2 else 8))):
+            if sizes.itemsize == 2:
+                place = f"{side.start} + ((matrix & 1) * 8 + eight) * {LINE} + (((2 * {j} + (matrix >> 1)) ^ eight) << 4)"
+                yield f"{name}_across{j} = further(base, {place})"
+            else:
+                for odd in range(2):
+                    line, chunk = f"(2 * word + {odd})", f"((2 * {j} + (group >> 2)) ^ (2 * word + {odd}))"
+                    place = f"{side.start} + {line} * {LINE} + ({chunk} << 4) + (group & 3) * 4"
+                    yield f"{name}_across{2 * j + odd} = further(base, {place})"
+
+
+def _sources(sizes, shape):
+    """Where a thread copies from: the first line of the first head."""
+    per = CHUNK // sizes.itemsize
+    head = "head * descriptor[GROUP]" if shape.keys_are_rows else "head // descriptor[GROUP]"
+    for side in _sides(sizes):
+        name, at = side.name, f"{side.name.upper()}_COLUMNS"
+        yield (f"{name}_source = offset({name}_columns, batch * descriptor[{at}] + {head} * descriptor[{at} + 1] "
+               f"+ int64({name}_line) * {name}_step + {name}_chunk * {per})")
+    if shape.keys_are_rows:
+        yield f"numbers = (batch * descriptor[HEADS] + {head}) * column_count + me"
+
+
+def _copies(sizes, shape, column, which):
+    """Tile number `column` of both operands of the columns, of their head number `which`, to the stage that begins at `fill`."""
+    yield f"far = int32(begin + {column} * {sizes.tile})"
+    for side in _sides(sizes):
+        name, (_, apart) = side.name, _chunks(sizes, side)
+        yield f"into, left = further({name}_into, fill), int32(column_count - far - {name}_line)"
+        heads = f" + int64({which}) * {name}_heads" if shape.keys_are_rows else ""
+        yield f"source = offset({name}_source, int64(far) * {name}_step{heads})"
+        for i in range(0, sizes.tile, apart):
+            guard = f"if {name}_line < {sizes.tile}: " if apart > sizes.tile else ""
+            for p in range(sizes.panels(side.size)):
+                place = f"offset(source, {i} * {name}_step + {p * LINE // sizes.itemsize})"
+                yield (f"{guard}copy_async(further(into, {(p * sizes.tile + i) * LINE}), {place}, "
+                       f"{name}_bytes{p} if left > {i} else int32(0))")
+    if shape.keys_are_rows:                              # what belongs to each query
+        yield f"if me < {sizes.tile}:"
+        yield f"    some, number = int32(4) if far + me < column_count else int32(0), numbers + int64({which}) * column_count + far"
+        for k, name in enumerate(("lse", "dots") if shape.slopes else ("lse",)):
+            to = f"further(base, fill + {sizes.stage - 8 * sizes.tile + 4 * k * sizes.tile} + me * 4)"
+            yield f"    copy_word_async({to}, offset({name}, number), some)"
+
+
+def _scores(sizes, sums, rows, side):
     """Products of the rows' words and a tile's columns, which lie along the depth."""
     load = "rounded_to_tf32({})" if sizes.itemsize == 4 else "{}"
-    yield from (f"{sums}{n} = ZEROS" for n in range(sizes.tile // 8))
-    for step in range(sizes.words(size) // STEP):
-        for n in range(0, sizes.tile // 8, 2):
-            at = f"({8 * n} + (matrix >> 1) * 8 + eight) * {sizes.pitch(size)} + {STEP * step} + (matrix & 1) * 4"
-            yield "b = " + load.format(f"load_matrices(shared_address(cells, now + {place} + {at}))")
-            yield from (f"{sums}{n + k} = multiply({rows}{step}, (b[{2 * k}], b[{2 * k + 1}]), {sums}{n + k})" for k in range(2))
+    yield f"{sums} = SCORES"
+    for step in range(sizes.steps(side.size)):
+        panel, within = divmod(step, 4)
+        at = f"further({side.name}_lines{within}, now)"
+        b = [load.format(f"load_matrices(further({at}, {(panel * sizes.tile + 8 * n) * LINE}))") for n in sizes.columns()[::2]]
+        a = [f"{rows}{step}_{r}" for r in range(sizes.rows)]
+        yield f"{sums} = add_products({_tuple(a)}, {_tuple(b)}, {sums})"
 
 
-def _added(sizes, size, place):
+def _added(sizes, sums, factors, side):
     """Products of what is in place of scores and a tile's columns, whose sums are those of the result. In tf32 a step of the depth
     has four even columns and then four odd ones, which is where a thread has its own."""
-    halves = sizes.itemsize == 2
-    for j in range(0, sizes.tile // 8, 2 if halves else 1):
-        if halves:
-            yield "a = " + "({})".format(", ".join(f"packed(p{n}[{i}], p{n}[{i + 1}])" for n in (j, j + 1) for i in (0, 2)))
-        else:
-            yield f"a = rounded_to_tf32(({', '.join(f'uint32(bits_of(p{j}[{i}]))' for i in (0, 2, 1, 3))}))"
-        for e in range(0, size // 8, 2):
+    halves, count = sizes.itemsize == 2, sizes.tile // 8
+    for j in range(0, count, 2 if halves else 1):
+        a, b = [], []
+        for r in range(sizes.rows):
+            at = lambda n, i, r=r: f"{factors}[{4 * (r * count + n) + i}]"
             if halves:
-                at = f"({8 * j} + (matrix & 1) * 8 + eight) * {sizes.pitch(size)} + {4 * e} + (matrix >> 1) * 4"
-                yield f"b = load_matrices_transposed(shared_address(cells, now + {place} + {at}))"
+                a.append(_tuple(f"packed({at(n, i)}, {at(n, i + 1)})" for n in (j, j + 1) for i in (0, 2)))
             else:
-                at = f"({8 * j} + 2 * word) * {sizes.pitch(size)} + {8 * e} + group"
-                yield f"b = rounded_to_tf32(gathered(cells, now + {place} + {at}, {sizes.pitch(size)}, 8))"
-            yield from (f"o{e + k} = multiply(a, (b[{2 * k}], b[{2 * k + 1}]), o{e + k})" for k in range(2))
+                a.append(f"rounded_to_tf32({_tuple(f'uint32(bits_of({at(j, i)}))' for i in (0, 2, 1, 3))})")
+        for e in range(0, side.size // 8, 2):
+            if halves:
+                panel, within = divmod(e // 2, 4)
+                place = (panel * sizes.tile + 8 * j) * LINE
+                b.append(f"load_matrices_transposed(further({side.name}_across{within}, now + {place}))")
+            else:
+                words = []
+                for c in (e, e + 1):
+                    panel, within = divmod(c, 4)
+                    place = (panel * sizes.tile + 8 * j) * LINE
+                    words += [f"shared_word(further({side.name}_across{2 * within + odd}, now + {place}))" for odd in range(2)]
+                b.append(f"rounded_to_tf32({_tuple(words)})")
+        yield f"{sums} = add_products({_tuple(a)}, {_tuple(b)}, {sums})"
 
 
-def _shown(sizes, keys_are_rows):
-    """Scores of base 2, without those that the query does not see."""
-    yield from (f"x{n} = {_four(f'T(x{n}[#] * scale2)')}" for n in range(sizes.tile // 8))
+def _rows(sizes, text):
+    """A tuple with a number of each row of a thread; `@` is the row's place."""
+    return _tuple(text.replace("@", str(i)) for i in range(2 * sizes.rows))
+
+
+def _each(sizes, text):
+    """The numbers of a thread, of which `#` is the place, `@` that of its row and `$` its column from the thread's first one on."""
+    return _tuple(text.replace("#", str(place)).replace("@", str(row)).replace("$", str(column))
+                  for place, (row, column) in enumerate(places(sizes.rows * sizes.tile // 2, sizes.rows)))
+
+
+def _hidden(sizes, shape, has_mask):
+    """Scores without those that the query does not see; with a mask they are of base 2 from here on."""
+    if has_mask:
+        query, key = ("at + $ + 2 * word", "top + 8 * @") if shape.keys_are_rows else ("top + 8 * @", "at + $ + 2 * word")
+        yield f"x = {_each(sizes, f'shown(T(x[#] * scale2), mask, first_rows, descriptor, batch, query_head, {query}, {key})')}"
+        return
     yield "if edge:"
-    for n in range(sizes.tile // 8):
-        row, column = "top + 8 * @", f"at + {8 * n} + 2 * word + %"
-        query, key = (column, row) if keys_are_rows else (row, column)
-        yield f"    x{n} = " + _four(f"shown(x{n}[#], mask, first_rows, descriptor, batch, query_head, {query}, {key})")
+    if shape.keys_are_rows:
+        yield f"    x = seen_above(x, {_rows(sizes, 'int32(top + 8 * @ - at - 2 * word)')})"
+    else:
+        yield "    last = int32(column_count - at - 2 * word)"
+        yield f"    x = seen_below(x, {_rows(sizes, 'int32(min(last, top + 8 * @ + 1 - at - 2 * word) if causal else last)')})"
 
 
-def _probabilities(sizes, size):
+def _probabilities(sizes):
     """Of the forward pass: exponentials, and what was added up before in their scale."""
-    count = sizes.tile // 8
-    for row in range(2):
-        yield f"highest{row} = best{row}"
-        yield from (f"highest{row} = fmax(highest{row}, fmax(x{n}[{2 * row}], x{n}[{2 * row + 1}]))" for n in range(count))
-        yield f"highest{row} = largest_of_row(highest{row})"
-        yield f"shift{row} = T(0) if highest{row} == T(-inf) else highest{row}"            # -inf - -inf would be NaN
-        yield f"shrink{row} = exponential2(T(best{row} - shift{row}))"
-        yield f"best{row} = highest{row}"
-    yield from (f"p{n} = {_four(f'exponential2(T(x{n}[#] - shift@))')}" for n in range(count))
-    for row in range(2):
-        yield f"total{row} = T(total{row} * shrink{row})"
-        yield from (f"total{row} = T(total{row} + p{n}[{2 * row}] + p{n}[{2 * row + 1}])" for n in range(count))
-    yield from (f"o{e} = {_four(f'T(o{e}[#] * shrink@)')}" for e in range(size // 8))
+    lines = range(2 * sizes.rows)
+    yield f"highest = maxima_of_rows(x, {sizes.rows})"
+    for i in lines:
+        yield f"highest{i} = fmax(best{i}, largest_of_row(highest[{i}]))"
+        yield f"grown{i} = T(T(highest{i} - best{i}) * unit) > GROWTH"
+    yield f"if {' or '.join(f'grown{i}' for i in lines)}:"
+    for i in lines:
+        yield f"    shrink{i} = exponential2(T(T(best{i} - highest{i}) * unit)) if grown{i} else T(1)"
+        yield f"    best{i} = highest{i} if grown{i} else best{i}"
+        yield f"    total{i} = T(total{i} * shrink{i})"
+    yield f"    o = times_rows(o, {_rows(sizes, 'shrink@')})"
+    for i in lines:
+        yield f"shift{i} = T(0) if best{i} == T(-inf) else T(best{i} * unit)"               # -inf - -inf would be NaN
+    yield f"x = exponentials_of_rows(x, unit, {_rows(sizes, 'shift@')})"
+    yield f"added = sums_of_rows(x, {sizes.rows})"
+    yield from (f"total{i} = T(total{i} + added[{i}])" for i in lines)
+
+
+def _of_columns(sizes, start):
+    """The tuple of a number of each column that a thread has, from a place of the stage on."""
+    return _tuple(f"shared_pair(further(base, now + {start + 32 * n} + word * 8))[{i}]" for n in sizes.columns() for i in range(2))
 
 
 def _again(sizes, shape):
-    """Of the gradients: the same probabilities, and slopes."""
-    place = "%" if shape.keys_are_rows else "@"
-    for n in range(sizes.tile // 8):
-        for i in range(2 * shape.keys_are_rows):
-            query = f"at + {8 * n + i} + 2 * word"
-            yield f"lse{i} = T(of_query(lse, descriptor, batch, query_head, {query}, inf) * LOG2E)"
-            if shape.slopes:
-                yield f"dot{i} = of_query(dots, descriptor, batch, query_head, {query}, 0)"
-        yield f"p{n} = " + _four(f"exponential2(T(x{n}[#] - lse{place}))")
-        if shape.slopes:
-            yield f"p{n} = " + _four(f"T(p{n}[#] * (t{n}[#] - dot{place}))")
+    """Of the gradients: the same probabilities."""
+    if shape.keys_are_rows:
+        yield f"lses = times_rows({_of_columns(sizes, sizes.stage - 8 * sizes.tile)}, (LOG2E, LOG2E))"
+        yield "x = exponentials_of_columns(x, unit, lses)"
+    else:
+        yield f"x = exponentials_of_rows(x, unit, {_rows(sizes, 'lse@')})"
 
 
-def _written(forward, slopes, size, end):
-    """The result through shared memory, so that a warp's lanes have neighbouring columns."""
-    factors = ["inverse0", "inverse1"] if forward else ["scale"] * 2 if slopes else ["T(1)"] * 2
-    for half in range(2):
-        for e in range(size // 8):
-            for q in range(2):
-                yield f"cells[uint64(mine + {8 * e + q})] = uint32(bits_of(T(o{e}[{2 * half + q}] * {factors[half]})))"
-        yield from ("warp_barrier()", "for row in range(8):",
-                    f"    at = first + 16 * warp + {8 * half} + row",
-                    "    if at < row_count:",
-                    "        line = line_of(out, descriptor, OUT_PLACE, batch, head, at)",
-                    f"        for c in range(lane, descriptor[{end}], 32):",
-                    f"            line[c] = store(float_of(INT(cells[uint64(staged + row * {size + 8} + (row >> 2) + c)])))",
-                    "warp_barrier()")
+def _slopes(sizes, shape):
+    if shape.keys_are_rows:
+        yield f"x = slopes_of_columns(x, t, {_of_columns(sizes, sizes.stage - 4 * sizes.tile)})"
+    else:
+        yield f"x = slopes_of_rows(x, t, {_rows(sizes, 'dot@')})"
 
 
-def _tile(sizes, shape, forward, size):
-    """What is done with a tile."""
-    second = sizes.tile * sizes.pitch(sizes.depth)
-    yield from _scores(sizes, "x", "f", sizes.depth, 0)
-    yield from _shown(sizes, shape.keys_are_rows)
-    if shape.slopes:
-        yield from _scores(sizes, "t", "g", sizes.width, second)
-    yield from _probabilities(sizes, size) if forward else _again(sizes, shape)
-    yield from _added(sizes, size, 0 if shape.slopes else second)
+def _written(sizes, sums, factor, size, end, out, place, itemsize):
+    """A result through shared memory, 16 rows of a warp at a time; a lane writes 16 bytes of neighbouring columns where it can."""
+    row, each, count = pitch(size // 8), CHUNK // itemsize, size // 2
+    lanes = size // each
+    rows = ", ".join(factor.replace("@", str(i)) for i in range(2 * sizes.rows))
+    yield f"{sums} = times_rows({sums}, ({rows}))"
+    whole = " and ".join(f"descriptor[{place + k}] % {each} == 0" for k in range(3))
+    yield f"lean = {whole} and address_of({out}) % {CHUNK} == 0"
+    for r in range(sizes.rows):
+        yield f"put_rows(further(staged, (group * {row} + 2 * word) * 4), {sums}[{r * count}:{(r + 1) * count}], {row})"
+        yield from (
+            "warp_barrier()", f"edge_row = int32(first + (warp * {sizes.rows} + {r}) * 16)",
+            f"for row in range(lane // {lanes}, 16, {max(32 // lanes, 1)}):",
+            "    if edge_row + row < row_count:",
+            f"        line = line_of({out}, descriptor, {place}, batch, head, edge_row + row)",
+            f"        chunk = int32(lane % {lanes} * {each})",
+            f"        left = int32(descriptor[{end}]) - chunk",
+            f"        put_line(offset(line, chunk), further(staged, row * {4 * row} + chunk * 4), left, lean)",
+            "warp_barrier()")
 
 
-def _start(sizes, shape, forward, size):
+def _start(sizes, shape, forward):
     """What a warp has in registers before the first tile."""
-    operands = ("first", "f", sizes.depth, "DEPTH"), ("second", "g", sizes.width, "WIDTH")
-    for name, letter, extent, end in operands[:1 + shape.slopes]:
-        at = f"{name.upper()}_ROWS"
+    for (name, letter), side in zip((("first", "f"), ("second", "g"))[:1 + (shape.slopes > 0)], _sides(sizes)):
+        at, sign = f"{name.upper()}_ROWS", "sign" if name == "first" else "uint32(0)"
         yield f"start = batch * descriptor[{at}] + head * descriptor[{at} + 1]"
-        for step in range(sizes.words(extent) // STEP):
-            words = f"fragment({name}_rows, start, descriptor[{at} + 2], top, row_count, word + {STEP * step}, descriptor[{end}])"
-            yield f"{letter}{step} = " + (f"rounded_to_tf32({words})" if sizes.itemsize == 4 else words)
-    yield from (f"o{e} = ZEROS" for e in range(size // 8))
-    for row in range(2):
+        for step in range(sizes.steps(side.size)):
+            for r in range(sizes.rows):
+                words = (f"fragment({name}_rows, start, descriptor[{at} + 2], top + {16 * r}, row_count, word + {8 * step}, "
+                         f"descriptor[{side.end}], {sign})")
+                yield f"{letter}{step}_{r} = " + (f"rounded_to_tf32({words})" if sizes.itemsize == 4 else words)
+    if shape.probabilities:
+        yield "o = WIDE"
+    if shape.slopes:
+        yield "u = DEEP"
+    for i in range(2 * sizes.rows):
         if forward:
-            yield f"best{row}, total{row} = T(-inf), T(0)"
+            yield f"best{i}, total{i} = T(-inf), T(0)"
         elif not shape.keys_are_rows:
-            yield f"lse{row} = T(of_query(lse, descriptor, batch, head, top + {8 * row}, inf) * LOG2E)"
-            yield f"dot{row} = of_query(dots, descriptor, batch, head, top + {8 * row}, 0)"
+            yield f"lse{i} = T(of_query(lse, descriptor, batch, head, top + {8 * i}, inf) * LOG2E)"
+            yield f"dot{i} = of_query(dots, descriptor, batch, head, top + {8 * i}, 0)"
 
 
-def _end_of_forward():
-    for row in range(2):
-        yield from (f"total{row} = sum_of_row(total{row})", f"inverse{row} = T(0) if total{row} == T(0) else T(T(1) / total{row})",
-                    f"if word == 0 and top + {8 * row} < row_count:",
-                    f"    lse[place * row_count + top + {8 * row}] = T(inf) if total{row} == T(0) else "
-                    f"T(best{row} * LN2 + log(total{row}))")
+def _end_of_forward(sizes):
+    for i in range(2 * sizes.rows):
+        yield from (f"total{i} = sum_of_row(total{i})", f"inverse{i} = T(0) if total{i} == T(0) else T(T(1) / total{i})",
+                    f"if word == 0 and top + {8 * i} < row_count:",
+                    f"    lse[place * row_count + top + {8 * i}] = T(inf) if total{i} == T(0) else "
+                    f"T(T(best{i} * unit) * LN2 + log(total{i}))")
 
 
-def _source(sizes, shape, forward, has_mask):
+def _tile(sizes, shape, forward, has_mask):
+    """What is done with a tile."""
+    first, second = _sides(sizes)
+    yield from _scores(sizes, "x", "f", first)
+    yield from _hidden(sizes, shape, has_mask)
+    yield from _probabilities(sizes) if forward else _again(sizes, shape)
+    if shape.probabilities:
+        yield from _added(sizes, "o", "x", second)
+    if shape.slopes:
+        yield from _scores(sizes, "t", "g", second)
+        yield from _slopes(sizes, shape)
+        yield from _added(sizes, "u", "x", first)
+
+
+def _source(sizes, shape, forward, has_mask, itemsize):
     """The kernel of a pass, with what is done for each matrix written out (see ../gemm/tiles.py)."""
-    indented = lambda lines, by: [" " * by + line for line in lines]
-    size, end = (sizes.depth, "DEPTH") if shape.slopes else (sizes.width, "WIDTH")
     keys = shape.keys_are_rows
     rows, columns = ("KEYS", "QUERIES") if keys else ("QUERIES", "KEYS")
-    column_head = "(head * descriptor[GROUP] + {} // per)" if keys else "head // descriptor[GROUP]"
-    copies = [_copies(sizes, number, turn, column_head.format(number))
-              for number, turn in (("first_tile", "0"), ("next_tile", "(1 - turn)"))]
-    outside = (f"first + {ROWS} > row_count", f"first + {ROWS - 1} > at") if keys else (
-        f"at + {sizes.tile} > column_count", f"at + {sizes.tile - 1} > first")
+    copies = lambda column, which: list(_copies(sizes, shape, column, which))
+    outside = ("at < first + ROW_COUNT - 1" if keys else f"at + {sizes.tile - 1} > first").replace("ROW_COUNT", str(ROWS))
+    written = [(sums, factor, size, end, out, place) for sums, factor, size, end, out, place in (
+        ("o", "inverse@" if forward else "T(1)", sizes.width, "WIDTH", "out", shape.probabilities),
+        ("u", "scale", sizes.depth, "DEPTH", "slopes", shape.slopes)) if place]
     return "\n".join([
-        "def attend(first_rows, second_rows, first_columns, second_columns, mask, lse, dots, out, descriptor):",
-        f"    cells = cuda.shared.array({max(2 * sizes.buffer, WARPS * 8 * (size + 8))}, uint32, 16)",
-        "    me = int64(cuda.threadIdx.x)",
-        "    lane, warp = me & 31, me >> 5",
-        "    eight, matrix, group, word = lane & 7, lane >> 3, lane >> 2, lane & 3",
-        f"    staged = warp * {8 * (size + 8)}",
-        # rows from the fifth on are a word further, in the banks between those of the first four
-        f"    mine = staged + group * {size + 8} + (group >> 2) + 2 * word",
-        f"    row_count, column_count = descriptor[{rows}], descriptor[{columns}]",
+        "def attend(first_rows, second_rows, first_columns, second_columns, mask, lse, dots, out, slopes, descriptor):",
+        "    base = shared_address(cuda.shared.array(0, uint32, 1024), 0)",
+        "    me = int32(cuda.threadIdx.x)",
+        "    lane, warp = int32(me & 31), int32(me >> 5)",
+        "    eight, matrix, group, word = int32(lane & 7), int32(lane >> 3), int32(lane >> 2), int32(lane & 3)",
+        f"    staged = further(base, warp * {64 * pitch(max(sizes.depth, sizes.width) // 8)})",
+        f"    row_count, column_count = int32(descriptor[{rows}]), int32(descriptor[{columns}])",
+        "    causal = descriptor[CAUSAL] != 0",
         "    scale = float_of(INT(descriptor[SCALE]))",
-        "    scale2 = T(scale * LOG2E)",
+        # scores are of rows whose sign is that of the scale, so that the largest score is the largest exponent
+        "    sign = SIGN if scale < T(0) else uint32(0)",
+        "    scale2 = max(T(abs(scale) * LOG2E), LEAST)",
+        f"    unit = {'T(1)' if has_mask else 'scale2'}",
+        *indented(_places(sizes), 4),
         f"    heads = descriptor[HEADS]{' // descriptor[GROUP]' if keys else ''}",
         f"    blocks = (row_count + {ROWS - 1}) // {ROWS}",
         "    item = int64(cuda.blockIdx.x)",
         "    while item < descriptor[BATCH] * heads * blocks:",
-        "        place = item // blocks",
+        "        place, block = item // blocks, item % blocks",
+        "        if causal:",                            # the longest first
+        "            block = item // (descriptor[BATCH] * heads)",
+        "            place = item - block * descriptor[BATCH] * heads",
+        *([] if keys else ["            block = blocks - 1 - block"]),
         "        batch, head = place // heads, place % heads",
-        f"        first = (item - place * blocks) * {ROWS}",
-        "        top = first + 16 * warp + group",
-        "        begin, end = int64(0), column_count",
-        "        if descriptor[CAUSAL]:",
-        f"            {f'begin = first // {sizes.tile} * {sizes.tile}' if keys else f'end = min(end, first + {ROWS})'}",
-        f"        per = max((end - begin + {sizes.tile - 1}) // {sizes.tile}, int64(0))",
-        f"        count = per{' * descriptor[GROUP]' if keys else ''}",
-        *indented(_start(sizes, shape, forward, size), 8),
-        "        number, turn, first_tile = int64(0), int64(0), int64(0)",
+        f"        first = int32(block * {ROWS})",
+        f"        top = int32(first + warp * {16 * sizes.rows} + group)",
+        "        begin, end = int32(0), column_count",
+        "        if causal:",
+        *([f"            begin = int32(first // {sizes.tile} * {sizes.tile})"] if keys else [
+            f"            end = int32(min(end, first + {ROWS}))"]),
+        f"        per = int32(max((end - begin + {sizes.tile - 1}) // {sizes.tile}, int32(0)))",
+        f"        count = int32(per{' * descriptor[GROUP]' if keys else ''})",
+        "        column, which, fill, now = int32(0), int32(0), int32(0), int32(0)",
+        *indented(_sources(sizes, shape), 8),
         "        if count > 0:",
-        *indented(copies[0], 12),
+        *indented(copies("column", "which"), 12),
         "        commit_copies()",
-        "        while number < count:",
-        "            next_tile = number + 1",
-        "            if next_tile < count:",
-        *indented(copies[1], 16),
+        *indented(_start(sizes, shape, forward), 8),
+        "        for number in range(count):",
+        "            await_groups(0)",
+        "            cuda.syncthreads()",
+        f"            now, fill, ahead, following = fill, int32({sizes.stage} - fill), int32(column + 1), which",
+        "            if ahead == per:",
+        "                ahead, following = int32(0), int32(which + 1)",
+        "            if number + 1 < count:",
+        *indented(copies("ahead", "following"), 16),
         "            commit_copies()",
-        "            await_groups_but_one()",
-        "            cuda.syncthreads()",
-        f"            now, at = turn * {sizes.buffer}, begin + number % per * {sizes.tile}",
-        f"            query_head = {column_head.format('number') if keys else 'head'}",
+        f"            at = int32(begin + column * {sizes.tile})",
+        f"            query_head = {'head * descriptor[GROUP] + which' if keys else 'head'}",
         # whether some score of the block and the tile is not seen
-        f"            edge = {has_mask} or {outside[0]} or (descriptor[CAUSAL] and {outside[1]})",
-        *indented(_tile(sizes, shape, forward, size), 12),
-        "            cuda.syncthreads()",
-        "            number, turn = next_tile, 1 - turn",
-        *indented(_end_of_forward() if forward else (), 8),
-        *indented(_written(forward, shape.slopes, size, end), 8),
+        f"            edge = {'' if keys else f'at + {sizes.tile} > column_count or '}(causal and {outside})",
+        *indented(_tile(sizes, shape, forward, has_mask), 12),
+        "            column, which = ahead, following",
+        "        cuda.syncthreads()",                    # tiles have been read, and results go there
+        *indented(_end_of_forward(sizes) if forward else (), 8),
+        *indented((line for each in written for line in _written(sizes, *each, itemsize)), 8),
         "        cuda.syncthreads()",                    # before the next tiles go where results were
         "        item += cuda.gridDim.x"]) + "\n"
 
@@ -398,42 +544,52 @@ def padded(size):
     return max(16, 1 << (size - 1).bit_length())
 
 
-def sizes_for(dtype, depth, width, slopes=False) -> Any:
-    """What a pass is compiled for, or None where it would be more than registers hold; slopes take registers of half as many
-    columns."""
+def sizes_for(dtype, depth, width, shape=PASSES["forward"]) -> Any:
+    """What a pass is compiled for, or None where it would be more than registers hold."""
     item, depth, width = itemsize(dtype), padded(depth), padded(width)
     if dtype not in FORMS or max(depth, width) > LARGEST[item]:
         return None
-    tile = next(tile for tile in TILES if 2 * Sizes(depth, width, item, tile).buffer <= WORDS)
-    return Sizes(depth, width, item, max(tile // 2, 16) if slopes else tile)
+    short = item == 2 and max(depth, width) <= 64
+    tile = TILES[0 if not shape.slopes or (shape.keys_are_rows and short) else 1]
+    return Sizes(depth, width, item, tile, 2 if short and not shape.keys_are_rows else 1)
 
 
 @functools.cache
 def attention_kernel(name, dtype, sizes, has_mask):
     """The kernel of a pass, which takes (rows, their second operand, columns, their second operand, mask, logarithms of sums, dots
-    of gradient and result, result)."""
+    of gradient and result, sums of probabilities, sums of slopes)."""
     shape, form, halves = PASSES[name], FORMS[dtype], sizes.itemsize == 2
-    names = dict(bindings(dtype), INT=np.int32, MASKED=has_mask, multiply=form.multiply, CHUNK=16 // sizes.itemsize,
-                 ITEMSIZE=sizes.itemsize, PER_WORD=4 // sizes.itemsize, word_at=halves_at if halves else float_at,
-                 packed=packed_float16 if dtype == "float16" else packed_bfloat16)
-    scope = dict(globals(), ZEROS=(float32(0),) * 4, FIRST_ROWS=shape.first_rows, SECOND_ROWS=shape.second_rows,
-                 OUT_PLACE=shape.out, FIRST_COLUMNS=shape.first_columns, SECOND_COLUMNS=shape.second_columns, cuda=cuda, log=log,
-                 bits_of=bits_of, float_of=float_of, uint64=uint64, copy_line=copy_line, gathered=gathered, inf=inf,
-                 await_groups_but_one=await_groups_but_one, commit_copies=commit_copies, exponential2=exponential2,
-                 load_matrices=load_matrices, load_matrices_transposed=load_matrices_transposed, rounded_to_tf32=rounded_to_tf32,
-                 shared_address=shared_address, warp_barrier=warp_barrier, SCALE=SCALE, line_of=line_of,
+    pack = packed_float16 if dtype == "float16" else packed_bfloat16
+    names = dict(bindings(dtype), INT=np.int32, add_products=form.multiply, PER_STORE=CHUNK // sizes.itemsize,
+                 PER_WORD=4 // sizes.itemsize, word_at=halves_at if halves else float_at,
+                 packed=pack, pair_of=pack)
+    zeros = lambda size: (float32(0),) * (sizes.rows * size // 2)
+    scope = dict(globals(), exponentials_of_columns=exponentials_of_columns, exponentials_of_rows=exponentials_of_rows,
+                 maxima_of_rows=maxima_of_rows, seen_above=seen_above, seen_below=seen_below, slopes_of_columns=slopes_of_columns,
+                 slopes_of_rows=slopes_of_rows, sums_of_rows=sums_of_rows, times_rows=times_rows,
+                 int32=int32, offset=offset, put_line=put_line,
+                 SCORES=zeros(sizes.tile), WIDE=zeros(sizes.width), DEEP=zeros(sizes.depth),
+                 SIGN=uint32(0x80008000 if halves else 0x80000000), FIRST_ROWS=shape.first_rows, SECOND_ROWS=shape.second_rows,
+                 FIRST_COLUMNS=shape.first_columns, SECOND_COLUMNS=shape.second_columns, cuda=cuda, log=log, inf=inf, int64=int64,
+                 address_of=address_of, await_groups=await_groups, bits_of=bits_of, bytes_within=bytes_within,
+                 commit_copies=commit_copies, copy_async=copy_async, copy_word_async=copy_word_async, float_of=float_of,
+                 exponential2=exponential2, load_matrices=load_matrices, load_matrices_transposed=load_matrices_transposed,
+                 put_rows=put_rows, rounded_to_tf32=rounded_to_tf32, select=select, shared_pair=shared_pair,
+                 shared_address=shared_address, shared_word=shared_word, warp_barrier=warp_barrier, SCALE=SCALE, line_of=line_of,
                  DEPTH=DEPTH, GROUP=GROUP)
     scope.update(names)
-    exec(compile(_source(sizes, shape, name == "forward", has_mask), f"<attention, {name}, of {sizes}>", "exec"), scope)
-    kinds = (dtype + "*",) * 4 + ("uint8*", "float32*", "float32*", dtype + "*", "int64*")
-    return compile_kernel(scope["attend"], kinds, names, "float32", threads=32 * WARPS)
+    text = _source(sizes, shape, name == "forward", has_mask, sizes.itemsize)
+    exec(compile(text, f"<attention, {name}, of {sizes}>", "exec"), scope)
+    kinds = (dtype + "*",) * 4 + ("uint8*", "float32*", "float32*", dtype + "*", dtype + "*", "int64*")
+    shared = max(2 * sizes.stage, sizes.warps * 64 * pitch(max(sizes.depth, sizes.width) // 8))
+    return compile_kernel(scope["attend"], kinds, names, "float32", threads=sizes.threads, shared=shared)
 
 
 def grad_dots(out, grad, dots, descriptor):
     """grad . out of each query: a warp each."""
     heads, queries = descriptor[HEADS], descriptor[QUERIES]
     me = int64(cuda.threadIdx.x)
-    lane, number = me & 31, int64(cuda.blockIdx.x) * WARPS + (me >> 5)
+    lane, number = me & 31, int64(cuda.blockIdx.x) * GRAD_WARPS + (me >> 5)
     while number < descriptor[BATCH] * heads * queries:
         place = number // queries
         batch, head, query = place // heads, place % heads, number % queries
@@ -444,7 +600,7 @@ def grad_dots(out, grad, dots, descriptor):
         total = sum_of_row(T(total + lane_across(total, 16)))
         total = T(total + lane_across(total, 4))
         dots[number] = T(total + lane_across(total, 8))
-        number += int64(cuda.gridDim.x) * WARPS
+        number += int64(cuda.gridDim.x) * GRAD_WARPS
 
 
 # ---------------------------------------------------------------- planners
@@ -456,6 +612,11 @@ def takes(dtype, batch, heads, group, queries, keys, depth, width, scale, causal
     return depth * item % 4 == width * item % 4 == 0 and all(step * item % 16 == 0 for each in strides for step in each)
 
 
+def for_keys(dtype, depth, width):
+    """The passes that make the gradients of keys and values."""
+    return ("grad_kv",) if max(depth, width) * itemsize(dtype) <= TOGETHER else ("grad_k", "grad_v")
+
+
 class _Forward:
     """A call with the addresses of `attention.plan_attention`."""
 
@@ -465,7 +626,7 @@ class _Forward:
         self.made = made
 
     def __call__(self, q, k, v, mask, state, out, lse, workspace, descriptor):
-        self.made.call(q, q, k, v, mask, lse, 0, out, descriptor)
+        self.made.call(q, q, k, v, mask, lse, 0, out, 0, descriptor)
 
 
 class _Gradients:
@@ -479,16 +640,16 @@ class _Gradients:
     def __call__(self, q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v, workspace, descriptor):
         owner, dots = runtime().allocate(self.nbytes, self.device)
         self.dots.call(out, grad, dots, descriptor)
-        for_q, for_k, for_v = self.passes
-        for_q.call(q, grad, k, v, mask, lse, dots, grad_q, descriptor)
-        for_k.call(k, v, q, grad, mask, lse, dots, grad_k, descriptor)
-        for_v.call(k, k, q, grad, mask, lse, dots, grad_v, descriptor)          # the owner gives the memory back in stream order
+        for_q, *for_kv = self.passes                     # the owner gives the memory back in stream order
+        for_q.call(q, grad, k, v, mask, lse, dots, 0, grad_q, descriptor)
+        for each in for_kv:
+            each.call(k, v, q, grad, mask, lse, dots, grad_v, grad_k, descriptor)
 
 
 def _plan(name, arguments, row, device):
     dtype, batch, heads, group, queries, keys, depth, width, *_, mask, _ = arguments
     shape = PASSES[name]
-    kernel = attention_kernel(name, dtype, sizes_for(dtype, depth, width, shape.slopes), mask is not None)
+    kernel = attention_kernel(name, dtype, sizes_for(dtype, depth, width, shape), mask is not None)
     blocks = batch * heads // group * -(-keys // ROWS) if shape.keys_are_rows else batch * heads * -(-queries // ROWS)
     return prepare(kernel, row, blocks, device)
 
@@ -501,10 +662,10 @@ def plan_forward(arguments, device) -> Prepared:
 
 def plan_gradients(arguments, device) -> Prepared:
     """Its gradients, from those of `plan_attention_grad`."""
-    dtype, batch, heads, _, queries, *_ = arguments
+    dtype, batch, heads, _, queries, _, depth, width, *_ = arguments
     row = describe(*arguments)
     kinds = dtype + "*", dtype + "*", "float32*", "int64*"
-    kernel = compile_kernel(grad_dots, kinds, bindings(dtype), "float32", threads=32 * WARPS)
-    dots = prepare(kernel, row, -(-batch * heads * queries // WARPS), device)
-    passes = [_plan(name, arguments, row, device) for name in ("grad_q", "grad_k", "grad_v")]
+    kernel = compile_kernel(grad_dots, kinds, bindings(dtype), "float32", threads=32 * GRAD_WARPS)
+    dots = prepare(kernel, row, -(-batch * heads * queries // GRAD_WARPS), device)
+    passes = [_plan(name, arguments, row, device) for name in ("grad_q", *for_keys(dtype, depth, width))]
     return Prepared(_Gradients(dots, passes, 4 * batch * heads * queries, device), dots.descriptor, 0, (dots, passes))

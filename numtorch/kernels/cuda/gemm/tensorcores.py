@@ -73,7 +73,8 @@ FORMS = dict(bfloat16=Form(2, add_products_bfloat16), float16=Form(2, add_produc
 
 class Warps(NamedTuple):
     """How a block divides its tile: warps down and across, and matrices of 16 x 8 that each has down and across. `cost`: how
-    much longer an element of its tile takes than of the largest. `grouped`: whether four warps multiply together (warpgroups.py)."""
+    much longer an element of its tile takes than of the largest. `grouped`: whether four warps multiply
+    together (warpgroups.py)."""
     down: int
     across: int
     rows: int
@@ -278,8 +279,8 @@ def put_chunk(c, address, inside, count):
         words = shared_words(address)
         if PER_STORE == 8:
             more = shared_words(further(address, 16))
-            full = (packed(as_float(words[0]), as_float(words[1])), packed(as_float(words[2]), as_float(words[3])),
-                    packed(as_float(more[0]), as_float(more[1])), packed(as_float(more[2]), as_float(more[3])))
+            full = (pair_of(as_float(words[0]), as_float(words[1])), pair_of(as_float(words[2]), as_float(words[3])),
+                    pair_of(as_float(more[0]), as_float(more[1])), pair_of(as_float(more[2]), as_float(more[3])))
         else:
             full = words
         if count >= PER_STORE:
@@ -293,7 +294,7 @@ def as_float(word):
     return float_of(INT(word))
 
 
-INT, T, PER_STORE, packed, store = int32, float32, 8, packed_bfloat16, same
+INT, T, PER_STORE, pair_of, store = int32, float32, 8, packed_bfloat16, same
 
 
 def source(warps, a, b, itemsize, places, slices, name="product_warps"):
@@ -369,7 +370,7 @@ def assembled(text, name, warps, a, b, stages, dtype, out, place_c, places, vari
     stage = a.nbytes + b.nbytes
     names = dict(bindings(out), W=float32, INT=np.int32, scalar=float_scalar, place_c=place_c, PER_CHUNK=CHUNK // a.itemsize,
                  DEPTH=a.depth, STAGE=stage, LAST_STAGE=stage * (stages - 1), PER_STORE=CHUNK // itemsize(out),
-                 packed=packed_float16 if out == "float16" else packed_bfloat16, **more)
+                 pair_of=packed_float16 if out == "float16" else packed_bfloat16, **more)
     scope = dict(globals(), ALL_TILES=ALL_TILES, EPILOGUE=EPILOGUE, TILES=TILES, TILES_N=TILES_N, SIZE_K=SIZE_K, SIZE_M=SIZE_M,
                  SIZE_N=SIZE_N, cuda=cuda, put=put, int64=int64, load_matrices=load_matrices, await_groups=await_groups,
                  load_matrices_transposed=load_matrices_transposed, bits_of=bits_of, commit_copies=commit_copies,
