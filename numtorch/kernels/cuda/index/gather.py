@@ -1,5 +1,5 @@
-"""Gather, scatter, embedding and their gradients on a GPU: a thread an element of the result, or 16 bytes of it where runs consist
-of them, or an element of what is written.
+"""Gather, scatter, embedding and their gradients on a GPU: a thread has 16 bytes of the result where runs consist of them, else
+four elements of it, or of what is written.
 
 Plans and descriptors are the host's (kernels/cpu/index/traversal.py): positions, each with a run of elements. A write looks at all
 indices in a launch of its own first, so that a bad one leaves everything as it was. Elements that meet in one place are combined by
@@ -11,12 +11,12 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numpy import float32, int64, uint32
+from numpy import float32, int64, uint8, uint32
 
 from ...cpu.index import gather as host
 from ...cpu.index.traversal import HEADER
 from ...elementtypes import same
-from ...intrinsics import address_of, as_pointer, offset
+from ...intrinsics import address_of, as_pointer, local_array, local_like, offset
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
@@ -28,7 +28,8 @@ from ..shared.vectors import VECTOR, load_vector, store_vector, vectors_of
 T, N = float32, uint32
 load = store = same
 put_one = host.overwrite
-WIDTH = 1                                                # elements of a run that a thread has
+WIDTH = 1                                                # elements of a run that a thread has side by side
+ITEMS = 4                                                # such, a block apart
 
 
 def extra_words(descriptor):
@@ -37,67 +38,105 @@ def extra_words(descriptor):
     return offset(descriptor, HEADER + 3 * dims + descriptor[3] * (3 + dims))
 
 
-def places_of(position, sizes, words, a, b, c, dims):
-    """The element offsets of a position in arrays of three sets of strides. The first dimension needs no division."""
-    place_a, place_b, place_c = int64(0), int64(0), int64(0)
-    rest, d = N(position), dims - 1
+def add_places(positions, places_a, places_b, places_c, a, b, c, descriptor):
+    """Add the element offsets of ITEMS positions in arrays of three sets of strides. The first dimension needs no division."""
+    sizes, words, d = offset(descriptor, HEADER), offset(extra_words(descriptor), 2), descriptor[2] - 1
+    rests = local_array(N, ITEMS)
+    for u in range(ITEMS):
+        rests[u] = positions[u]
     while d > 0:
-        before = quotient(rest, words[d])
-        j = int64(N(rest - N(before * N(sizes[d]))))
-        place_a += j * a[d]
-        place_b += j * b[d]
-        place_c += j * c[d]
-        rest = before
+        size, word, step_a, step_b, step_c = N(sizes[d]), words[d], a[d], b[d], c[d]
+        for u in range(ITEMS):
+            before = quotient(rests[u], word)
+            j = int64(N(rests[u] - N(before * size)))
+            places_a[u] += j * step_a
+            places_b[u] += j * step_b
+            places_c[u] += j * step_c
+            rests[u] = before
         d -= 1
-    j = int64(rest)
-    return place_a + j * a[0], place_b + j * b[0], place_c + j * c[0]
+    for u in range(ITEMS):
+        j = int64(rests[u])
+        places_a[u] += j * a[0]
+        places_b[u] += j * b[0]
+        places_c[u] += j * c[0]
 
 
-def starts_of(position, index, more, descriptor):
-    """Where a position's run starts in x and in the other array, and whether all its indices are good."""
+def find_starts(positions, starts, others, good, index, more, descriptor):
+    """Where the runs of ITEMS positions start in x and in the other array, and whether all their indices are good."""
     dims = descriptor[2]
-    sizes, words = offset(descriptor, HEADER), offset(extra_words(descriptor), 2)
-    strides, entry = offset(sizes, dims), offset(sizes, 3 * dims)
-    start, other, place = places_of(position, sizes, words, strides, offset(strides, dims), offset(entry, 3), dims)
-    value = int64(index[place])
-    good = value >= entry[1] and value < entry[0]
-    start += (value + ((value >> 63) & entry[0])) * entry[2]
+    strides = offset(descriptor, HEADER + dims)
+    entry, places, unused = offset(strides, 2 * dims), local_array(int64, ITEMS), local_array(int64, ITEMS)
+    for u in range(ITEMS):
+        starts[u], others[u], places[u], unused[u] = 0, 0, 0, 0
+    add_places(positions, starts, others, places, strides, offset(strides, dims), offset(entry, 3), descriptor)
+    size, least, step = entry[0], entry[1], entry[2]
+    for u in range(ITEMS):
+        value = int64(index[places[u]])
+        good[u] = value >= least and value < size
+        starts[u] += (value + ((value >> 63) & size)) * step
     for k in range(1, descriptor[3]):
-        entry = offset(entry, 3 + dims)
-        place, _, _ = places_of(position, sizes, words, offset(entry, 3), offset(entry, 3), offset(entry, 3), dims)
-        value = as_pointer(more[k - 1], more)[place]
-        good = good and value >= entry[1] and value < entry[0]
-        start += (value + ((value >> 63) & entry[0])) * entry[2]
-    return start, other, good
+        entry, further = offset(entry, 3 + dims), as_pointer(more[k - 1], more)
+        for u in range(ITEMS):
+            places[u] = 0
+        add_places(positions, places, unused, unused, offset(entry, 3), offset(entry, 3), offset(entry, 3), descriptor)
+        for u in range(ITEMS):
+            value = further[places[u]]
+            good[u] = good[u] and value >= entry[1] and value < entry[0]
+            starts[u] += (value + ((value >> 63) & entry[0])) * entry[2]
+
+
+def find_elements(first, n, positions, within, starts, others, good, index, more, descriptor):
+    """Of ITEMS elements from a number on, a block apart, whose runs are of `run` words: their positions, where their runs start,
+    and where they are in these."""
+    run, word = N(descriptor[4] // WIDTH), extra_words(descriptor)[1]
+    for u in range(ITEMS):
+        e = min(N(first + N(u * THREADS)), N(n - N(1)))
+        positions[u] = quotient(e, word)
+        within[u] = int64(N(e - N(positions[u] * run))) * WIDTH
+    find_starts(positions, starts, others, good, index, more, descriptor)
 
 
 def take_elements(x, index, more, out, status, descriptor):
-    """A vector of a run where runs consist of them, else an element."""
-    words, positions = extra_words(descriptor), descriptor[1]
-    e = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
-    position = quotient(e, words[1])
-    if position >= positions:
+    """A vector of a run where runs consist of them, else ITEMS elements, all of which are asked for before the first is written."""
+    n, run_x, run_out = N(descriptor[1] * (descriptor[4] // WIDTH)), descriptor[5], descriptor[6]
+    first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
+    if first >= n:
         return
-    j = int64(N(e - N(position * N(descriptor[4] // WIDTH)))) * WIDTH
-    start, other, good = starts_of(position, index, more, descriptor)
-    source, target = offset(x, start + j * descriptor[5]), offset(out, other + j * descriptor[6])
-    if not good:
-        status[0] = int64(position) + 1
-    elif WIDTH == 1:
-        target[0] = source[0]
-    elif (address_of(source) | address_of(target)) & (VECTOR - 1) == 0:
-        store_vector(target, load_vector(source, WIDTH))
-    else:
-        for k in range(WIDTH):
-            target[k] = source[k]
+    positions, within, good = local_array(N, ITEMS), local_array(int64, ITEMS), local_array(uint8, ITEMS)
+    starts, others, words = local_array(int64, ITEMS), local_array(int64, ITEMS), local_like(x, ITEMS)
+    find_elements(first, n, positions, within, starts, others, good, index, more, descriptor)
+    for u in range(ITEMS):
+        if good[u] == 0:
+            status[0] = int64(positions[u]) + 1
+    if WIDTH == 1:
+        for u in range(ITEMS):
+            if good[u] != 0:
+                words[u] = x[starts[u] + within[u] * run_x]
+        for u in range(ITEMS):
+            if good[u] != 0 and N(first + N(u * THREADS)) < n:
+                out[others[u] + within[u] * run_out] = words[u]
+    elif good[0] != 0:
+        source, target = offset(x, starts[0] + within[0]), offset(out, others[0] + within[0])
+        if (address_of(source) | address_of(target)) & (VECTOR - 1) == 0:
+            store_vector(target, load_vector(source, WIDTH))
+        else:
+            for k in range(WIDTH):
+                target[k] = source[k]
 
 
 def check_positions(x, index, more, values, status, descriptor):
-    position = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
-    if position < descriptor[1]:
-        _, _, good = starts_of(position, index, more, descriptor)
-        if not good:
-            status[0] = int64(position) + 1
+    n = N(descriptor[1])
+    first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
+    if first >= n:
+        return
+    positions, good = local_array(N, ITEMS), local_array(uint8, ITEMS)
+    starts, others = local_array(int64, ITEMS), local_array(int64, ITEMS)
+    for u in range(ITEMS):
+        positions[u] = min(N(first + N(u * THREADS)), N(n - N(1)))
+    find_starts(positions, starts, others, good, index, more, descriptor)
+    for u in range(ITEMS):
+        if good[u] == 0:
+            status[0] = int64(positions[u]) + 1
 
 
 def overwrite_at(target, value):
@@ -114,13 +153,18 @@ put_at = overwrite_at
 
 
 def put_elements(x, index, more, values, status, descriptor):
-    words, positions = extra_words(descriptor), descriptor[1]
-    e = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
-    position = quotient(e, words[1])
-    if position < positions and status[0] == 0:
-        j = int64(N(e - N(position * N(descriptor[4]))))
-        start, other, _ = starts_of(position, index, more, descriptor)
-        put_at(offset(x, start + j * descriptor[5]), values[other + j * descriptor[6]])
+    n, run_x, run_values = N(descriptor[1] * descriptor[4]), descriptor[5], descriptor[6]
+    first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
+    if first >= n or status[0] != 0:
+        return
+    positions, within, good = local_array(N, ITEMS), local_array(int64, ITEMS), local_array(uint8, ITEMS)
+    starts, others, words = local_array(int64, ITEMS), local_array(int64, ITEMS), local_like(values, ITEMS)
+    find_elements(first, n, positions, within, starts, others, good, index, more, descriptor)
+    for u in range(ITEMS):
+        words[u] = values[others[u] + within[u] * run_values]
+    for u in range(ITEMS):
+        if N(first + N(u * THREADS)) < n:
+            put_at(offset(x, starts[u] + within[u] * run_x), words[u])
 
 
 # ---------------------------------------------------------------- planners
@@ -147,8 +191,12 @@ def _divisors(row):
     return [row[4] // row[-1], *row[HEADER:HEADER + dims]]
 
 
-def _form(function, threads, names=lambda row, bound: {}, more=lambda row, bound: [1], **options):
-    return Form(function, threads, names, divisors=_divisors, more=more, **options)
+def _form(function, elements, names=lambda row, bound: {}, more=lambda row, bound: [1], **options):
+    """The form of a kernel for so many elements, of the descriptor with the width behind it."""
+    items = lambda row: ITEMS if row[-1] == 1 else 1
+    bound_names = lambda row, bound: {**names(row, bound), "ITEMS": items(row)}
+    return Form(function, lambda row: -(-elements(row) // items(row)), bound_names, divisors=_divisors, largest=elements, more=more,
+                **options)
 
 
 _take = _form(take_elements, lambda row: row[1] * row[4] // row[-1], lambda row, bound: dict(WIDTH=row[-1]), _width)

@@ -1,43 +1,48 @@
-"""Dropout on a GPU: a thread for each counter of the stream, which gives the words of four elements. The mask is the CPU's."""
+"""Dropout on a GPU: a thread has two counters of the stream, each of which gives words for four elements. The mask is the CPU's."""
 from __future__ import annotations
 
-from numpy import float32, int32, int64, uint8, uint32, uint64
+from numpy import float32, int32, int64, uint8, uint64
 
 from ...cpu.random import dropout as host
 from ...cpu.random.philox import PHILOX_LANES, block
 from ...elementtypes import same
-from ...intrinsics import local_array, select
+from ...intrinsics import local_array, local_like, select
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
 from ..serial import STATE
 from ..shared.lines import scalar
-from .philox import counters_of
+from .philox import COUNTERS, DRAWN, counters_of, first_element
 
-T, INT, N = float32, int32, uint32
+T, INT = float32, int32
 load = store = same
 
 
 def dropout_counters(x, out, mask, state, descriptor):
     """All elements are asked for before the first is written."""
-    n, limit = descriptor[0], uint64(descriptor[2])
+    n, limit, seed, begin = descriptor[0], uint64(descriptor[2]), state[0], state[1]
     scale, shift, dropped = scalar(descriptor, 3), scalar(descriptor, 4), scalar(descriptor, 5)
-    values = local_array(T, 4)
-    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
-    first = int64(number) // PHILOX_LANES * 128 + int64(number) % PHILOX_LANES
-    if first >= n:
+    words, kept = local_like(x, DRAWN), local_array(uint8, DRAWN)
+    first = int64(cuda.blockIdx.x) * (COUNTERS * THREADS) + cuda.threadIdx.x
+    if first_element(first, 128) >= n:
         return
-    for k in range(4):
-        values[k] = load(x[min(first + k * PHILOX_LANES, n - 1)])
-    i, k = first, 0
-    for word in block(state[0], uint64(state[1] + int64(number)), 0):
-        if i < n:
-            kept = word < limit
-            mask[i] = uint8(kept)
-            out[i] = store(select(kept, values[k] * scale + shift, dropped))
-        i += PHILOX_LANES
-        k += 1
+    for u in range(COUNTERS):
+        i = first_element(first + u * THREADS, 128)
+        for k in range(4):
+            words[4 * u + k] = x[min(i + k * PHILOX_LANES, n - 1)]
+    for u in range(COUNTERS):
+        k = 4 * u
+        for word in block(seed, uint64(begin + first + u * THREADS), 0):
+            kept[k] = uint8(word < limit)
+            k += 1
+    for u in range(COUNTERS):
+        i = first_element(first + u * THREADS, 128)
+        for k in range(4):
+            if i + k * PHILOX_LANES < n:
+                mask[i + k * PHILOX_LANES] = kept[4 * u + k]
+                out[i + k * PHILOX_LANES] = store(select(kept[4 * u + k] != 0, load(words[4 * u + k]) * scale + shift, dropped))
 
 
 plan_dropout = in_parallel(host.plan_dropout, {host.dropout_elements: Form(
-    dropout_counters, lambda row: counters_of(row[0], 128), scalars=(3, 4, 5), divisors=lambda row: ())}, read={3: STATE})
+    dropout_counters, lambda row: -(-counters_of(row[0], 128) // COUNTERS), scalars=(3, 4, 5), divisors=lambda row: ())},
+    read={3: STATE})

@@ -10,7 +10,7 @@ from numpy import float32, int32, int64, uint32, uint64
 from ...cpu.random import philox as host
 from ...cpu.random.philox import PHILOX_LANES, TWO_PI, block, high_product
 from ...elementtypes import same
-from ...intrinsics import bits_of, ceil, fma
+from ...intrinsics import bits_of, ceil, fma, local_like, select
 from ...pointers import element_type
 from ...vectormath import log, sqrt
 from ...vectormath.elementary import ROUND_MAGIC
@@ -23,7 +23,7 @@ from ..shared.elements import launch, typed
 from ..shared.lines import scalar
 from . import choice
 
-T, INT, N = float32, int32, uint32
+T, INT = float32, int32
 P = float32                                              # of probabilities
 load = store = same
 
@@ -105,21 +105,36 @@ def integers64(a, b, c, d, descriptor):
 counter_values, WIDTH, BELOW = uniform32, 128, False
 
 
+COUNTERS = 2                                             # of a thread, a block apart; all is drawn before the first is written
+DRAWN = 4 * COUNTERS                                     # words
+
+
+def first_element(number, width):
+    """Of those that a counter gives, which are PHILOX_LANES apart."""
+    return (number >> 5) * width + (number & (PHILOX_LANES - 1))
+
+
 def fill_counters(out, state, descriptor):
     """BELOW: the result must stay below descriptor[3] even after it is rounded to the element's type."""
-    n = descriptor[0]
-    number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
-    i = int64(number) // PHILOX_LANES * WIDTH + int64(number) % PHILOX_LANES
-    if i >= n:
+    n, seed, begin = descriptor[0], state[0], state[1]
+    words = local_like(out, DRAWN)
+    first = int64(cuda.blockIdx.x) * (COUNTERS * THREADS) + cuda.threadIdx.x
+    if first_element(first, WIDTH) >= n:
         return
-    a, b, c, d = block(state[0], uint64(state[1] + int64(number)), 0)
-    for value in counter_values(a, b, c, d, descriptor):
-        word = store(T(value))
-        if BELOW and load(word) >= scalar(descriptor, 3):
-            word = store(scalar(descriptor, 2))
-        if i < n:
-            out[i] = word
-        i += PHILOX_LANES
+    for u in range(COUNTERS):
+        a, b, c, d = block(seed, uint64(begin + first + u * THREADS), 0)
+        k = 4 * u
+        for value in counter_values(a, b, c, d, descriptor):
+            word = store(T(value))
+            if BELOW:
+                word = select(load(word) >= scalar(descriptor, 3), store(scalar(descriptor, 2)), word)
+            words[k] = word
+            k += 1
+    for u in range(COUNTERS):
+        i = first_element(first + u * THREADS, WIDTH)
+        for k in range(WIDTH // PHILOX_LANES):
+            if i + k * PHILOX_LANES < n:
+                out[i + k * PHILOX_LANES] = words[4 * u + k]
 
 
 def bernoulli_counters(probabilities, out, state, descriptor):
@@ -127,7 +142,7 @@ def bernoulli_counters(probabilities, out, state, descriptor):
     n = descriptor[0]
     number = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while number < (n + 127) // 128 * PHILOX_LANES:
-        i = number // PHILOX_LANES * 128 + number % PHILOX_LANES
+        i = first_element(number, 128)
         for word in block(state[0], uint64(state[1] + number), 0):
             if i < n:
                 p = probabilities[i]
@@ -156,7 +171,7 @@ def _chosen(row, bound):
 
 
 def _filled(planner, scalars=()):
-    form = Form(fill_counters, lambda row: counters_of(row[0], 64), _chosen, scalars, divisors=lambda row: ())
+    form = Form(fill_counters, lambda row: -(-counters_of(row[0], 64) // COUNTERS), _chosen, scalars, divisors=lambda row: ())
     return in_parallel(planner, {host.fill: form}, read={1: STATE})
 
 
