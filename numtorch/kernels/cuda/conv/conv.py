@@ -1,9 +1,11 @@
-"""Convolution on a GPU: products in tiles (gemm/tiles.py) one of whose operands is read from the image where it lies (operands.py).
+"""Convolution on a GPU: products in tiles (gemm/tiles.py) one of whose operands is read from the image where it lies
+(operands.py).
 
-Forward, the depth of the product runs over a group's channels and the kernel's taps, and its columns over the places of all images: B[k, j]
-is the image's element under tap k of place j. The gradient for the input has features and taps as its depth and the images' places as its
-columns; that for the weight has places of all images as its depth, and channels and taps as its columns, and shares the depth
-(gemm/depth.py). Nothing is copied or padded: what lies outside of the image is 0. A batch's number is that of a group.
+Forward, the depth of the product runs over a group's channels and the kernel's taps, and its columns over the places of all
+images: B[k, j] is the image's element under tap k of place j. The gradient for the input has features and taps as its depth and
+the images' places as its columns; that for the weight has places of all images as its depth, and channels and taps as its
+columns, and shares the depth (gemm/depth.py). Nothing is copied or padded: what lies outside of the image is 0. A batch's number
+is that of a group.
 """
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from ..compiler import prepare
 from ..gemm import depth, tiles
 from ..gemm.choice import Choice, later
 from ..gemm.gemm import FURTHEST
-from ..gemm.tiles import RECTIFIED, ROW_BIAS, Elements, Strided, accumulator, header, tile_for, tile_kernel, width_of
+from ..gemm.tiles import NARROW, RECTIFIED, ROW_BIAS, Elements, Strided, accumulator, header, tile_for, tile_kernel, width_of
 from ..shared.elements import launch
 from . import operands
 from .operands import A_DEEP, A_ROW, A_STEP, NOWHERE, OUT, SIZE, Listed, Seen, Slopes, Under
@@ -59,7 +61,8 @@ def _forward_entries(shape, channels, missing, axes, nbytes):
 
 
 def _gradient_entries(shape, features, missing, axes, nbytes):
-    """Of each phase: which windows have a place under a tap, if the stride leads to one; then how far features and taps of the weight are."""
+    """Of each phase: which windows have a place under a tap, if the stride leads to one; then how far features and taps of the
+    weight are."""
     plane, corner = _corners(features, shape.kernel, shape.dilation)
     words = []
     for phase in itertools.product(*map(range, shape.stride)):
@@ -105,8 +108,8 @@ def _axes(shape):
 def _row(shape, dtype, weight=(0, 0, 0), result=(0, 0), pieces=(1, 0, 0), phases=(1, 0)):
     """What operands read: see there."""
     inside = math.prod(shape.size)
-    row = [shape.images, shape.channels, shape.features, shape.taps, inside, shape.places, *shape.size, *shape.kernel, *shape.out, *shape.stride,
-           *shape.padding, *shape.dilation, *weight, *result, *pieces, *phases, itemsize(dtype)]
+    row = [shape.images, shape.channels, shape.features, shape.taps, inside, shape.places, *shape.size, *shape.kernel, *shape.out,
+           *shape.stride, *shape.padding, *shape.dilation, *weight, *result, *pieces, *phases, itemsize(dtype)]
     return row + [0] * (operands.ENTRIES - tiles.ELEMENTS - len(row))
 
 
@@ -145,11 +148,12 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     tile = tile_for(m, n, groups, itemsize(accumulator(dtype)), COST)
     row, count = header(m, n, k, groups, tile, ROW_BIAS if bias else 0)
     missing = -k % tile.depth
-    row += _row(shape, dtype, result=(inside, shape.channels * inside), phases=(math.prod(shape.stride), (k + missing) * 2 * (axes - 1)))
+    phases = math.prod(shape.stride), (k + missing) * 2 * (axes - 1)
+    row += _row(shape, dtype, result=(inside, shape.channels * inside), phases=phases)
     row += _gradient_entries(shape, features, missing, axes, itemsize(dtype))
 
     def plan(width, wide=False):
-        seen = Seen(operands.through_windows, OUT, axes, math.prod(shape.stride) > 1)
+        seen = Seen(operands.through_windows, OUT, axes, phases[0] > 1)
         elements = Elements(Listed(), seen, wide, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
         return prepare(tile_kernel(dtype, tile, elements), row, count, device)
 
@@ -165,7 +169,7 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     if not (m and n):
         return NOTHING
     work = accumulator(dtype)
-    tile = tile_for(m, n, max(groups, depth.WANTED), itemsize(work), COST // 2 if channels % tiles.NARROW == 0 else COST)
+    tile = tile_for(m, n, max(groups, depth.WANTED), itemsize(work), COST // 2 if channels % NARROW == 0 else COST)
     one_tap = channels % tile.wide == 0
     wanted = tiles.PROCESSORS * tile.resident(itemsize(work), 90)
     span, pieces = depth.spans(-(-m // tile.tall) * -(-n // tile.wide) * groups, k, tile, dtype, wanted)

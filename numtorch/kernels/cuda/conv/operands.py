@@ -1,27 +1,27 @@
 """The operands of a convolution as a product in tiles (gemm/tiles.py): what brings slices of them, and where results are.
 
-No element asks for a division. Forward and for the input, a thread has one place, and the descriptor has an entry for each step of the depth
-(`Seen`): how far the element is from the first, and how far along axes, so that what is outside of the image is known. For the weight, a
-thread has some channels and taps, and goes on from place to place (`Under`).
+No element asks for a division. Forward and for the input, a thread has one place, and the descriptor has an entry for each step
+of the depth (`Seen`): how far the element is from the first, and how far along axes, so that what is outside of the image is
+known. For the weight, a thread has some channels and taps, and goes on from place to place (`Under`).
 """
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numpy import int32, int64, uint32
 
 from ...intrinsics import divide, offset
 from ..environment import SMALL
-from ..gemm.tiles import ELEMENTS, INDEX, SIZE_K, SIZE_M, SIZE_N, W, read
+from ..gemm.tiles import ELEMENTS, SIZE_K, SIZE_M, SIZE_N, W, read
 from ..serial import moved
-from ..warps import neighbours
 
 # What the operands read: counts, then sizes of the image, the kernel and the result along three axes, and the window.
 IMAGES, CHANNELS, FEATURES, TAPS, INSIDE, PLACES, SIZE, KERNEL, OUT, STRIDE, PADDING, DILATION = (
     ELEMENTS, ELEMENTS + 1, ELEMENTS + 2, ELEMENTS + 3, ELEMENTS + 4, ELEMENTS + 5, ELEMENTS + 6, ELEMENTS + 9, ELEMENTS + 12,
     ELEMENTS + 15, ELEMENTS + 18, ELEMENTS + 21)
-# Strides of the weight as A, of rows, the depth and groups, and of the result, of rows and images; pieces of the depth, the depth of one and
-# of all; phases, words of each; bytes of an element; and then the entries, at an even place: two of them are loaded at once.
+# Strides of the weight as A, of rows, the depth and groups, and of the result, of rows and images; pieces of the depth, the depth
+# of one and of all; phases, words of each; bytes of an element; and then the entries, at an even place: two of them are loaded at
+# once.
 A_ROW, A_DEEP, A_STEP, C_ROW, C_IMAGE, PIECES, SPAN, WHOLE, PHASES, PHASE, NBYTES = range(ELEMENTS + 24, ELEMENTS + 35)
 ENTRIES = ELEMENTS + 36
 NOWHERE = -(1 << 30)                                     # a coordinate that is outside of any image
@@ -44,7 +44,8 @@ def place_at(z, y, x, extents, descriptor):
 
 # ---------------------------------------------------------------- forward, and for the input: places and entries
 def under_window(images, group, j, descriptor):
-    """Where the first tap of place j of the result is: an address, which may lie before the image, and coordinates; there is one phase."""
+    """Where the first tap of place j of the result is: an address, which may lie before the image, and coordinates; there is one
+    phase."""
     number, z, y, x = place_of(j, OUT, descriptor)
     z = int32(z * descriptor[STRIDE] - descriptor[PADDING])
     y = int32(y * descriptor[STRIDE + 1] - descriptor[PADDING + 1])
@@ -80,9 +81,9 @@ def seen(elements, entry, third, z, y, x, deep, high, wide):
 
 
 class Seen(NamedTuple):
-    """Brings slices of what is under windows, or of the windows over what is: `begin_at` says where a column's are. Where there is one phase, a
-    thread's columns have the same entries, so it has a few of them and fewer steps."""
-    begin_at: object
+    """Brings slices of what is under windows, or of the windows over what is: `begin_at` says where a column's are. Where there
+    is one phase, a thread's columns have the same entries, so it has a few of them and fewer steps."""
+    begin_at: Any
     extents: int
     axes: int
     phases: bool
@@ -123,7 +124,8 @@ class Seen(NamedTuple):
             if self.phases or u == 0:
                 for k, name in enumerate((entry, third)[:self.axes - 1]):
                     lines.append(f"{name} = neighbours(entries{u}, {steps * self.words + 2 * k})")
-            lines.append(f"b{e} = seen(b_from{u}, {entry}, {third if self.axes == 3 else entry}, z{u}, y{u}, x{u}, deep, high, wide)")
+            given = f"{entry}, {third if self.axes == 3 else entry}, z{u}, y{u}, x{u}"
+            lines.append(f"b{e} = seen(b_from{u}, {given}, deep, high, wide)")
         return lines
 
     def advance(self, side):
@@ -131,8 +133,8 @@ class Seen(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Brings slices of the weight for the input, whose steps of the depth are features and taps; behind the phases the descriptor has how far
-    each is."""
+    """Brings slices of the weight for the input, whose steps of the depth are features and taps; behind the phases the descriptor
+    has how far each is."""
     along: bool = True
     width: int = 1
 
@@ -179,7 +181,8 @@ def first_place(image, step, missing, descriptor):
 
 
 class Slopes(NamedTuple):
-    """Brings slices of the result's gradient: a row is a feature. `turns`: "if" where a slice meets one end of an image at most, else "while"."""
+    """Brings slices of the result's gradient: a row is a feature. `turns`: "if" where a slice meets one end of an image at most,
+    else "while"."""
     turns: str
     along: bool = True
     width: int = 1
@@ -222,9 +225,9 @@ def within(z, y, x, deep, high, wide):
 
 
 class Under(NamedTuple):
-    """Brings slices of the images for the weight: a column is a channel under a tap. Where a tile's columns are under one tap, which then go
-    through channels first, it is asked once for all whether that is outside of the image. `turns`: "if" where a slice meets one end of a line at
-    most, else "while"."""
+    """Brings slices of the images for the weight: a column is a channel under a tap. Where a tile's columns are under one tap,
+    which then go through channels first, it is asked once for all whether that is outside of the image. `turns`: "if" where a
+    slice meets one end of a line at most, else "while"."""
     axes: int
     one_tap: bool
     turns: str
@@ -246,7 +249,8 @@ class Under(NamedTuple):
                  "to_image, size = descriptor[CHANNELS] * descriptor[INSIDE], int64(1)"]
         for axis, name in reversed(list(enumerate("zyx"))):
             lines += [f"{name}_step, {name}_first = int32(descriptor[STRIDE + {axis}]), int32(-descriptor[PADDING + {axis}])",
-                      f"{name}_end, {name} = int32({name}_first + descriptor[OUT + {axis}] * {name}_step), int32({name} * {name}_step + {name}_first)",
+                      f"{name}_end = int32({name}_first + descriptor[OUT + {axis}] * {name}_step)",
+                      f"{name} = int32({name} * {name}_step + {name}_first)",
                       # from place to place, and from behind an axis' last back to its first
                       f"{name}_next, {name}_back = {name}_step * size, ({name}_first - {name}_end) * size",
                       f"here, size = offset(here, {name} * size), size * descriptor[SIZE + {axis}]"]
@@ -261,7 +265,8 @@ class Under(NamedTuple):
         lines = []
         for e in side.loads:
             if e == 0 or not self.one_tap:
-                lines.append(f"inside = within(z + z{e}, y + y{e}, x + x{e}, deep, high, wide)" + (" and b_step >= missing" if first else ""))
+                there = " and b_step >= missing" if first else ""
+                lines.append(f"inside = within(z + z{e}, y + y{e}, x + x{e}, deep, high, wide){there}")
             lines.append(f"b{e} = W(read(moved(here, b_at{e})[0])) if inside else W(0)")
         return lines
 

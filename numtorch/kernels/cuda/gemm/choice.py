@@ -27,8 +27,8 @@ def later(plan) -> Prepared:
 
 
 class Choice:
-    """A call that copies 16 bytes at once where its operands' addresses are multiples of 16. By tensor cores of float32 only while it may be
-    rounded to tf32: what is rounded is planned when the first such call comes.
+    """A call that copies 16 bytes at once where its operands' addresses are multiples of 16. By tensor cores of float32 only
+    while it may be rounded to tf32: what is rounded is planned when the first such call comes.
 
     Args:
         otherwise: the plan without.

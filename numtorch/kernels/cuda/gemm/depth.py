@@ -32,8 +32,8 @@ def pieces_of(problem, tile, chunk) -> int:
 
 
 def pieces_in_tiles(problem, dtype) -> int:
-    """Into how many equal pieces the depth is cut for products in tiles (tiles.py), if that and the second launch take less time. The pieces are
-    of their sums' dtype, so those of 16-bit floats are whole."""
+    """Into how many equal pieces the depth is cut for products in tiles (tiles.py), if that and the second launch take less time.
+    The pieces are of their sums' dtype, so those of 16-bit floats are whole."""
     m, n, k, work = problem.m, problem.n, problem.k, accumulator(dtype)
     if problem.batch != 1 or not _in_pieces(dtype, work):
         return 1
@@ -51,8 +51,8 @@ def _in_pieces(dtype, work):
 
 
 def spans(count, k, tile, dtype, wanted):
-    """The depth of a piece, in whole slices, and how many there are, the last of which may be shorter: for `count` tiles, of which so many
-    are wanted."""
+    """The depth of a piece, in whole slices, and how many there are, the last of which may be shorter: for `count` tiles, of
+    which so many are wanted."""
     most = max(1, min(wanted // count, k // SHORTEST)) if _in_pieces(dtype, accumulator(dtype)) else 1
     span = -(-k // most // tile.depth) * tile.depth
     return span, -(-k // span) if span else 1

@@ -88,8 +88,8 @@ def _epilogue(epilogue, work):
 
 
 def _in_tiles(problem, dtype, out, epilogue, device):
-    """The product of tiles that threads divide; `out` is the dtype of C, which here is that of A and B. Where operands lie so that 16 bytes can
-    be brought at once, they are where their addresses are multiples of 16 too."""
+    """The product of tiles that threads divide; `out` is the dtype of C, which here is that of A and B. Where operands lie so
+    that 16 bytes can be brought at once, they are where their addresses are multiples of 16 too."""
     work = accumulator(dtype)
     tile = tile_for(problem.m, problem.n, problem.batch, itemsize(work))
     row, count = header(problem.m, problem.n, problem.k, problem.batch, tile, *_epilogue(epilogue, work), problem.bias_stride)
@@ -102,14 +102,18 @@ def _in_tiles(problem, dtype, out, epilogue, device):
         kernel = tile_kernel(dtype, tile, elements, index=int64 if far else int32)
         return prepare(kernel, row + _strides(problem), count, device)
 
-    width, m, n, k = tiles.width_of(dtype), problem.m, problem.n, problem.k
-    lines = [(*(a[::-1] if each else a), step, k if each else size)
-             for a, step, size, each in zip((problem.a, problem.b[::-1], problem.c), problem.batch_strides, (m, n, n), (*along, True))]
-    lines[2] = *lines[2][:3], n
-    fit = [near == 1 and not any(number % width for number in numbers) for near, *numbers in lines]
-    if width == 1 or not (fit[0] and fit[1]):
+    width, (step_a, step_b, step_c) = tiles.width_of(dtype), problem.batch_strides
+    a = _in_sixteens(width, *problem.a[::-1 if along[0] else 1], problem.k if along[0] else problem.m, step_a)
+    b = _in_sixteens(width, *problem.b[::1 if along[1] else -1], problem.k if along[1] else problem.n, step_b)
+    if width == 1 or not (a and b):
         return plan(1)
-    return Choice(later(lambda: plan(1)), lambda: plan(width, fit[2]), False, (0, 1, 2) if fit[2] else (0, 1)).prepared()
+    wide = _in_sixteens(width, *problem.c[::-1], problem.n, step_c)
+    return Choice(later(lambda: plan(1)), lambda: plan(width, wide), False, (0, 1, 2) if wide else (0, 1)).prepared()
+
+
+def _in_sixteens(width, near, far, size, step):
+    """Whether lines of so many elements are neighbours and whole 16 bytes, which hold `width`, and as far apart."""
+    return near == 1 and not any(number % width for number in (far, size, step))
 
 
 def _by_warps(problem, dtype, out, epilogue, device):

@@ -1,23 +1,25 @@
 """Tiles of a product on a GPU, for products and for convolutions, which differ in where elements are.
 
-A block makes a tile of C: for each slice of the depth it brings a tile of A and one of B to shared memory, where a step of the depth is
-a line, and each thread adds `rows * columns` products a step in registers. The lanes of a warp are eight by four; of its rows, and of
-its columns, a thread has neighbours for 16 bytes, which it loads at once, and then those of the next lanes' like places. Lanes are
-numbered so that both loads of a warp take two passes of shared memory, the fewest (`lane >> 1` down, the others across: each half of a
-warp then asks for what is 128 bytes or less). What a step multiplies is loaded while the step before is multiplied.
+A block makes a tile of C: for each slice of the depth it brings a tile of A and one of B to shared memory, where a step of the
+depth is a line, and each thread adds `rows * columns` products a step in registers. The lanes of a warp are eight by four. Of its
+rows, and of its columns, a thread has neighbours for 16 bytes, which it loads at once, then those of like places in the next lanes'
+share. Lanes are numbered so that both loads of a warp take two passes of shared memory, which is the fewest: in each half of a warp
+either lane i and lane i ^ 1 or lane i and lane i ^ 2 ask for the same. What a step multiplies is loaded while the step before is
+multiplied.
 
-The next slice is loaded to registers while this one is multiplied, and the two slices of shared memory take turns: one barrier a slice.
-The first slice is the one that may have too few steps, so that the others look at no ends; rows and columns outside of C are those of its
-last, and not written.
+The next slice is loaded to registers while this one is multiplied, and the two slices of shared memory take turns: one barrier a
+slice. The first slice is the one that may lack steps, so that the others look at no ends; in the place of rows and columns outside
+of C its last are loaded, and not written.
 
-Kernels are compiled for a `Tile` and for what brings slices of A and of B: `Strided`, or others that conv/ has. Sums go to C through shared
-memory, a row of each thread's at a time, so that neighbouring threads write neighbouring columns.
+Kernels are compiled for a `Tile` and for what brings slices of A and of B: `Strided`, or those that conv/operands.py has. Where C
+allows it, a thread writes 16 bytes at once; else sums go through shared memory, a row of each thread's at a time, so that
+neighbouring threads write neighbouring columns.
 """
 from __future__ import annotations
 
 import functools
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import float32, int32, int64, uint32, uint64
@@ -35,6 +37,8 @@ SCALED, ADDED, COLUMN_BIAS, ROW_BIAS, RECTIFIED = 1, 2, 4, 8, 16
 W = T = float32
 INT = INDEX = int32
 read = load = store = same
+NAMED = dict(int64=int64, uint32=uint32, cuda=cuda, divide=divide, offset=offset, add_outer_product=add_outer_product,
+             neighbours=neighbours, put_neighbours=put_neighbours, rectified=rectified)    # what statements name besides
 THREADS, TILE_M, TILE_N, DEPTH = 256, 128, 128, 8
 SLOTS, SUMS_PITCH, GROUP, WARP_ROWS = 16, 136, 4, 64
 
@@ -102,15 +106,15 @@ class Tile(NamedTuple):
         return self.row_threads * self.column_threads
 
     def resident(self, nbytes, addresses):
-        """How many blocks a multiprocessor is to have room for, whose 65536 registers they share: of threads with sums of so many bytes, what a
-        step multiplies twice, and addresses."""
+        """How many blocks a multiprocessor is to have room for, whose 65536 registers they share: of threads with sums of so many
+        bytes, what a step multiplies twice, and addresses."""
         registers = (self.rows * self.columns + 2 * (self.rows + self.columns)) * nbytes // 4 + addresses
         warps = self.threads // (LANES_DOWN * LANES_ACROSS)
         return max(1, min(65536 // (registers * self.threads), 2 * WARPS // warps))
 
     def share(self, nbytes, cost):
-        """Of the arithmetic that it asks for what a tile reaches: by instructions that a thread has for a step, or by passes of shared memory
-        for all four warps that multiply at a time, of which three of four are as many as go by without waiting."""
+        """Of the arithmetic that it asks for what a tile reaches: by instructions that a thread has for a step, or by passes of
+        shared memory for all four warps that multiply at a time, of which three of four are as many as go by without waiting."""
         work, loads = self.rows * self.columns, (self.tall + self.wide) / self.threads
         read = (self.rows + self.columns) * nbytes / BYTES
         return work / max(work + read + cost * loads, (8 * read + 4 * loads) / 0.75)
@@ -142,9 +146,9 @@ def tile_for(m, n, batch, nbytes=4, cost=2):
 
 
 class Side(NamedTuple):
-    """A or B in a tile: its name, rows or columns of the tile, the depth of a slice and the threads that bring it; whether neighbouring
-    threads bring neighbours along the depth; elements that each brings at once; the fewest parts of a line that a thread has; and bytes of an
-    element in shared memory."""
+    """A or B in a tile: its name, rows or columns of the tile, the depth of a slice and the threads that bring it; whether
+    neighbouring threads bring neighbours along the depth; elements that each brings at once; the fewest parts of a line that a
+    thread has; and bytes of an element in shared memory."""
     name: str
     extent: int
     depth: int
@@ -156,8 +160,8 @@ class Side(NamedTuple):
 
     @property
     def pitch(self):
-        """Elements of shared memory from step to step: lines are at multiples of 16 bytes, and steps that neighbouring threads write in
-        other banks."""
+        """Elements of shared memory from step to step: lines are at multiples of 16 bytes, and steps that neighbouring threads
+        write in other banks."""
         return self.extent + max(1, BYTES // self.nbytes)
 
     @property
@@ -208,8 +212,8 @@ class Side(NamedTuple):
 
 # ---------------------------------------------------------------- operands
 class Strided(NamedTuple):
-    """Brings slices of a matrix by its strides, which are at these places of the descriptor: of its rows or columns, along the depth and of
-    the batch. With `width` beyond 1, elements that are neighbours and whole 16 bytes."""
+    """Brings slices of a matrix by its strides, which are at these places of the descriptor: of its rows or columns, along the
+    depth and of the batch. With `width` beyond 1, elements that are neighbours and whole 16 bytes."""
     places: tuple
     along: bool
     width: int = 1
@@ -221,7 +225,8 @@ class Strided(NamedTuple):
 
     def begin(self, side, edge):
         n, outer, deep, step = side.name, *(f"descriptor[{place}]" for place in self.places)
-        lines = [f"{n}_from = offset({n}, image * {step} + {edge} * {outer} - missing * {deep})", f"{n}_next = {side.depth} * {deep}"]
+        lines = [f"{n}_from = offset({n}, image * {step} + {edge} * {outer} - missing * {deep})",
+                 f"{n}_next = {side.depth} * {deep}"]
         for e in side.loads:
             rows, steps = side.apart(e)
             lines.append(f"{n}_at{e} = INDEX(INDEX(min(int32({n}_row + {rows}), {n}_edge)) * INDEX({outer}) + "
@@ -300,7 +305,8 @@ def bias_of_row(bias, image, i, descriptor):
 
 
 def write_rows(sums, c, bias, image, top, left, row, me, descriptor):
-    """Write the rows of a tile whose sums are in shared memory, of which each thread had one: of its lane's rows it is number `row`."""
+    """Write the rows of a tile whose sums are in shared memory, of which each thread had one: of its lane's rows it is number
+    `row`."""
     barrier()
     j = left + me % min(THREADS, TILE_N)
     while j < min(left + TILE_N, descriptor[SIZE_N]):
@@ -318,14 +324,15 @@ def write_rows(sums, c, bias, image, top, left, row, me, descriptor):
 
 
 class Elements(NamedTuple):
-    """What brings slices of A and of B, and where C is; `wide`: whether its columns are such that threads write 16 bytes at once."""
-    a: Strided
-    b: Strided
+    """What brings slices of A and of B, and where C is; `wide`: whether its columns are such that threads write 16 bytes at
+    once."""
+    a: Any
+    b: Any
     wide: bool = False
-    column_of: object = column_of
-    row_of: object = row_of
-    bias_row: object = bias_row
-    depth_of: object = depth_of
+    column_of: Any = column_of
+    row_of: Any = row_of
+    bias_row: Any = bias_row
+    depth_of: Any = depth_of
 
 
 def _source(tile, a, b, elements, group):
@@ -474,9 +481,9 @@ def tile_kernel(dtype, tile, elements, out=None, index=int32):
     a, b = (Side(name, extent, tile.depth, tile.threads, operand.along, operand.width, operand.parts, work.itemsize)
             for name, extent, operand in (("a", tile.tall, elements.a), ("b", tile.wide, elements.b)))
     pitch, slots = tile.wide + 2 * max(1, BYTES // work.itemsize), tile.row_threads
-    names = dict(bindings(out or dtype), read=bindings(dtype)["load"], W=work.type, INT=integer_of(work.name), INDEX=index, THREADS=tile.threads, TILE_M=tile.tall,
-                 TILE_N=tile.wide, A_WORDS=max(2 * a.words, slots * pitch), B_WORDS=2 * b.words, SLOTS=slots, SUMS_PITCH=pitch,
-                 GROUP=group, WARP_ROWS=tile.rows * LANES_DOWN,
+    names = dict(bindings(out or dtype), read=bindings(dtype)["load"], W=work.type, INT=integer_of(work.name), INDEX=index,
+                 THREADS=tile.threads, TILE_M=tile.tall, TILE_N=tile.wide, A_WORDS=max(2 * a.words, slots * pitch),
+                 B_WORDS=2 * b.words, SLOTS=slots, SUMS_PITCH=pitch, GROUP=group, WARP_ROWS=tile.rows * LANES_DOWN,
                  scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), column_of=elements.column_of,
                  row_of=elements.row_of, bias_row=elements.bias_row, depth_of=elements.depth_of, **elements.a.names(),
                  **elements.b.names())
@@ -486,7 +493,7 @@ def tile_kernel(dtype, tile, elements, out=None, index=int32):
     for operand in (elements.a, elements.b):
         scope.update(vars(sys.modules[type(operand).__module__]))        # what its statements name
     ones = (work.type(1),) * max(tile.rows, tile.columns)
-    scope.update(globals(), ZEROS=(work.type(0),) * (tile.rows * tile.columns), ONES=ones)
+    scope.update(globals(), **NAMED, ZEROS=(work.type(0),) * (tile.rows * tile.columns), ONES=ones)
     exec(compile(_source(tile, a, b, elements, group), f"<product in tiles of {tile}>", "exec"), scope)
     kinds = (dtype + "*",) * 2 + ((out or dtype) + "*",) * 2 + ("int64*",)
     return compile_kernel(scope["product_tiles"], kinds, names, work.name, threads=tile.threads,
