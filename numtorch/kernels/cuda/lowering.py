@@ -3,7 +3,7 @@ libdevice where one of its functions is the instruction that is meant. Imported 
 from __future__ import annotations
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
+from numba.cuda import cgutils, dispatcher, types
 from numba.cuda.extending import intrinsic
 
 from ..vectormath.ranges import LIMITS, QUOTIENT32, QUOTIENT64
@@ -157,9 +157,12 @@ def bfloat16_to_float(typing_context, word):
 @intrinsic
 def float_to_bfloat16(typing_context, x):
     def codegen(context, b, signature, a):
-        u = b.bitcast(a[0], I32)
-        rounded = b.lshr(b.add(u, b.add(I32(0x7FFF), b.and_(b.lshr(u, I32(16)), I32(1)))), I32(16))
-        return b.trunc(b.select(b.fcmp_unordered("uno", a[0], a[0]), I32(0x7FC0), rounded), I16)
+        if dispatcher.get_current_device().compute_capability >= (8, 0):         # the one that is compiled for (compiler.py)
+            rounded = _assembly(b, "cvt.rn.bf16.f32 $0, $1;", "=h,f", I16, a)
+        else:
+            u = b.bitcast(a[0], I32)
+            rounded = b.trunc(b.lshr(b.add(u, b.add(I32(0x7FFF), b.and_(b.lshr(u, I32(16)), I32(1)))), I32(16)), I16)
+        return b.select(b.fcmp_unordered("uno", a[0], a[0]), I16(0x7FC0), rounded)
     return types.uint16(types.float32), codegen
 
 
