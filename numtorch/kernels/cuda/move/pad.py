@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from numpy import float32, int64, uint32
+from numpy import float32, int32, int64, uint32
 
 from ...cpu.move import pad as host
-from ...cpu.move.pad import CONSTANT, DIM, HEAD, NOWHERE, source_of
+from ...cpu.move.pad import CIRCULAR, CONSTANT, DIM, HEAD, REFLECT, REPLICATE
 from ...elementtypes import same
 from ...intrinsics import offset
 from ...threads import Prepared
@@ -17,45 +17,47 @@ from ..parallel import Form, in_parallel
 from ..shared.atomics import add_at, way_to_add
 from ..shared.coordinates import quotient31 as quotient
 
-T, N = float32, uint32
+T, N, P = float32, uint32, int32
 load = store = same
 WIDE = 1
 put_at = add_at
 
 
-def outer_place(form, block, mode, words):
-    """As on the host: where the source of a block of rows begins; NOWHERE where it is all padding."""
-    rest, at = N(block), int64(0)
-    for d in range(1, form[11]):
-        dim = offset(form, HEAD + DIM * d)
-        before = quotient(rest, words[1 + d])
-        i = source_of(int64(N(rest - N(before * N(dim[0])))) - dim[1], dim[2], mode)
-        at = NOWHERE if i < 0 or at == NOWHERE else at + i * dim[3]
-        rest = before
-    return at
+def source_at(i, extent, mode):
+    """`source_of` of places of type P."""
+    if 0 <= i < extent:
+        return P(i)
+    if mode == REFLECT:
+        return P(-i) if i < 0 else P(2 * (extent - 1) - i)
+    if mode == REPLICATE:
+        return P(0) if i < 0 else P(extent - 1)
+    if mode == CIRCULAR:
+        return P(i + extent) if i < 0 else P(i - extent)
+    return P(-1)
 
 
 def place_of(e, form):
-    """Where an element of the result was copied from, in words from the first; NOWHERE for one that is padding of a value.
+    """Where an element of the result was copied from, in words from the first, and whether it was: a value's padding was not.
 
     form: as `pad_rows` has its descriptor, and behind it the divisors of a row and of the outer dimensions.
     """
-    mode, left, middle, right, inner = form[2], offset(form, 3), offset(form, 6), offset(form, 8), offset(form, HEAD)
+    mode, left, middle, right = form[2], offset(form, 3), offset(form, 6), offset(form, 8)
     words = offset(form, HEAD + DIM * form[11])
     row = quotient(e, words[0])
-    block = quotient(row, words[1])
-    base = outer_place(form, block, mode, words)
-    i = source_of(int64(N(row - N(block * N(inner[0])))) - inner[1], inner[2], mode)
-    k = int64(N(e - N(row * N(width_of(form)))))
-    column = middle[0] + k - left[0]
-    if k < left[0]:
-        column = left[1] + k * left[2]
-    elif k >= left[0] + middle[1]:
-        column = right[1] + (k - left[0] - middle[1]) * right[2]
-    inside = left[0] <= k < left[0] + middle[1]
-    if base == NOWHERE or i < 0 or (mode == CONSTANT and not inside):
-        return NOWHERE
-    return base + i * inner[3] + column * WIDE
+    place, found, rest = P(0), True, N(row)
+    for d in range(form[11]):
+        dim = offset(form, HEAD + DIM * d)
+        before = quotient(rest, words[1 + d])
+        i = source_at(P(P(N(rest - N(before * N(dim[0])))) - P(dim[1])), P(dim[2]), mode)
+        found = found and i >= 0
+        place, rest = P(place + P(i * P(dim[3]))), before
+    k, first, end = P(N(e - N(row * N(width_of(form))))), P(left[0]), P(left[0] + middle[1])
+    column = P(P(middle[0]) + k - first)
+    if k < first:
+        column = P(P(left[1]) + k * P(left[2]))
+    elif k >= end:
+        column = P(P(right[1]) + (k - end) * P(right[2]))
+    return P(place + column * WIDE), found and (mode != CONSTANT or first <= k < end)
 
 
 def width_of(form):
@@ -65,12 +67,12 @@ def width_of(form):
 def pad_elements(x, value, out, descriptor):
     e = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     if e < descriptor[1] * width_of(descriptor):
-        place = place_of(e, descriptor)
+        place, found = place_of(e, descriptor)
         for w in range(WIDE):
-            if place == NOWHERE:
-                out[int64(e) * WIDE + w] = value[w]
+            if found:
+                out[int64(e) * WIDE + w] = x[int64(place) + w]
             else:
-                out[int64(e) * WIDE + w] = x[place + w]
+                out[int64(e) * WIDE + w] = value[w]
 
 
 def clear_planes(grad_out, grad_x, descriptor):
@@ -86,7 +88,8 @@ def pad_grad_elements(grad_out, grad_x, descriptor):
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     if e < descriptor[0] * elements:
         plane = quotient(e, descriptor[3 + HEAD + DIM * form[11] + 1 + form[11]])
-        place = int64(plane) * descriptor[1] + place_of(N(e - int64(plane) * elements), form)
+        within, _ = place_of(N(e - int64(plane) * elements), form)
+        place = int64(plane) * descriptor[1] + within
         for w in range(WIDE):
             put_at(offset(grad_x, place + w), grad_out[e * WIDE + w])
 
@@ -108,13 +111,21 @@ def _divisors(form):
     return width_of(form), *form[HEAD:HEAD + DIM * form[11]:DIM]
 
 
-_forms = {host.pad_rows: Form(pad_elements, lambda row: row[1] * width_of(row), divisors=_divisors)}
+def _reach(form):
+    """What numbers of elements, and places in x, stay below."""
+    dims = [form[at:at + DIM] for at in range(HEAD, HEAD + DIM * form[11], DIM)]
+    farthest = max(abs(form[6]) + form[7], abs(form[1]), abs(form[4]), abs(form[9]) + form[8])
+    return max(form[1] * width_of(form), 2 * farthest + sum((dim[2] + 1) * abs(dim[3]) for dim in dims))
+
+
+_forms = {host.pad_rows: Form(pad_elements, lambda row: row[1] * width_of(row), divisors=_divisors, largest=_reach)}
 _plan_constant = in_parallel(host.plan_pad, _forms, read=lambda mode, size, *geometry: {1: size})     # the value is the host's
 _plan_other = in_parallel(host.plan_pad, _forms)
 plan_pad_grad = in_parallel(host.plan_pad_grad, {host.pad_rows_grad: Form(
     pad_grad_elements, lambda row: row[0] * row[4] * width_of(row[3:]), way_to_add,
     first=Form(clear_planes, lambda row: row[0] * row[1]),
-    divisors=lambda row: (*_divisors(row[3:]), row[4] * width_of(row[3:])))})
+    divisors=lambda row: (*_divisors(row[3:]), row[4] * width_of(row[3:])),
+    largest=lambda row: max(row[0] * row[4] * width_of(row[3:]), _reach(row[3:])))})
 
 
 @functools.wraps(host.plan_pad)
