@@ -13,6 +13,7 @@ before     what a call begins with
 capture    the call, watched: what it launches, and what keeps it from being replayed
 results    what a call returns, such that a replay can return it
 replay     the program made of it, and its runs
+contents   the bytes of memory on any device, and waiting for a device
 snapshots  what a call may change, kept and put back
 quick      a call where nothing has changed since the last one
 """
