@@ -214,8 +214,18 @@ class Usage:
     def __init__(self):
         self.current, self.peak, self.total = [0, 0], [0, 0], [0, 0]
 
-    def add(self, nbytes):
-        current, peak, total = self.current, self.peak, self.total
+
+usage: dict[int, Usage] = {}                             # by device
+
+
+class _Block:
+    """A device's memory, counted for as long as it is there. Written out: calls would cost an operation as much as its launch."""
+
+    __slots__ = ("owner", "nbytes", "usage")
+
+    def __init__(self, owner, nbytes, usage):
+        self.owner, self.nbytes, self.usage = owner, nbytes, usage
+        current, peak, total = usage.current, usage.peak, usage.total
         current[0] += nbytes
         current[1] += 1
         total[0] += nbytes
@@ -225,25 +235,10 @@ class Usage:
         if current[1] > peak[1]:
             peak[1] = current[1]
 
-    def take(self, nbytes):
-        self.current[0] -= nbytes
-        self.current[1] -= 1
-
-
-usage: dict[int, Usage] = {}                             # by device
-
-
-class _Block:
-    """A device's memory, counted for as long as it is there."""
-
-    __slots__ = ("owner", "nbytes", "usage")
-
-    def __init__(self, owner, nbytes, usage):
-        self.owner, self.nbytes, self.usage = owner, nbytes, usage
-        usage.add(nbytes)
-
     def __del__(self):
-        self.usage.take(self.nbytes)
+        current = self.usage.current
+        current[0] -= self.nbytes
+        current[1] -= 1
 
 
 class _Allocator:
@@ -254,26 +249,31 @@ class _Allocator:
         index, wanted = device.index, nbytes or 1                       # no runtime has blocks of nothing
         counted = usage.get(index) or usage.setdefault(index, Usage())
         try:
-            owner, address = _allocated(wanted, index)
+            owner, address = runtime().allocate(wanted, index)
         except MemoryError:
-            (free, total), (held, blocks) = runtime().memory_info(index), counted.current
-            unused = runtime().allocator(index).reserved[0] - held
-            raise OutOfMemoryError(
-                f"CUDA out of memory. Tried to allocate {_mebibytes(nbytes)}. GPU {index} has a total capacity of "
-                f"{_mebibytes(total)} of which {_mebibytes(free)} is free. Of the allocated memory {_mebibytes(held)} is "
-                f"allocated by numtorch, in {blocks} blocks, and {_mebibytes(max(unused, 0))} is reserved but unallocated."
-                + holders(device)) from None
+            owner, address = _allocated_at_last(nbytes, wanted, device, counted)
+        except Unavailable:
+            _machine()                                                  # says so as PyTorch does
+            raise
         size = (wanted + 511) // 512 * 512                              # counted as PyTorch's allocator rounds
         return _storage.Storage(address, nbytes, _Block(owner, size, counted), device)
 
 
-def _allocated(nbytes, index):
+def _allocated_at_last(nbytes, wanted, device, counted):
+    """Memory where a device had none: what other processes had and have no more. Raises OutOfMemoryError."""
+    index = device.index
     try:
-        return _machine().allocate(nbytes, index)
+        if not later["collect_cuda"]():
+            raise MemoryError
+        return runtime().allocate(wanted, index)
     except MemoryError:
-        if not later["collect_cuda"]():                  # what other processes had and have no more
-            raise
-        return _machine().allocate(nbytes, index)
+        (free, total), (held, blocks) = runtime().memory_info(index), counted.current
+        unused = runtime().allocator(index).reserved[0] - held
+        raise OutOfMemoryError(
+            f"CUDA out of memory. Tried to allocate {_mebibytes(nbytes)}. GPU {index} has a total capacity of "
+            f"{_mebibytes(total)} of which {_mebibytes(free)} is free. Of the allocated memory {_mebibytes(held)} is "
+            f"allocated by numtorch, in {blocks} blocks, and {_mebibytes(max(unused, 0))} is reserved but unallocated."
+            + holders(device)) from None
 
 
 def holders(device, count=5) -> str:
