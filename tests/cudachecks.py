@@ -89,6 +89,31 @@ def mixed_devices(torch):
 
 
 @check
+def gradients_are_where_their_tensors_are(torch):
+    x = torch.linspace(0.1, 1, 3, dtype=torch.float64, device="cuda", requires_grad=True)
+    elsewhere = "expected device cuda:0 but got cpu"
+    raises(RuntimeError, elsewhere, lambda: (x * 2).backward(torch.ones(3, dtype=torch.float64)))
+    raises(RuntimeError, elsewhere, lambda: torch.autograd.grad(x * 2, x, torch.ones(3, dtype=torch.float64)))
+    torch.autograd.backward((x * x).sum(), torch.tensor(2.0, dtype=torch.float64))
+    assert torch.equal(x.grad, 4 * x)
+
+    class Halved(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x / 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.cpu() / 2
+    raises(RuntimeError, elsewhere, lambda: Halved.apply(x).sum().backward())
+    for fast in (False, True):
+        assert torch.autograd.gradcheck(lambda x: x.exp() * x, (x,), fast_mode=fast)
+    assert torch.autograd.gradgradcheck(lambda x: x.exp() * x, (x,))
+    z = torch.complex(x, -x).detach().requires_grad_()
+    assert torch.autograd.gradcheck(lambda z: z * z, (z,))
+
+
+@check
 def numbers_keep_their_rank(torch):
     x = torch.tensor(2, device="cuda")
     assert (x + 1.5).dtype is torch.float32 and (x * 3).dtype is torch.int64

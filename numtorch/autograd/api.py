@@ -48,6 +48,11 @@ def _root_gradients(tensors, grads):
             raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
                                f"dtype: grad_output has a dtype of {grad.layout.dtype} and output has a dtype of "
                                f"{tensor.layout.dtype}.")
+        elif grad.layout.device is not tensor.layout.device:
+            if grad.layout.ndim:
+                raise RuntimeError(f"invalid gradient at index {len(out)} - expected device {tensor.layout.device} but got "
+                                   f"{grad.layout.device}")
+            grad = grad.to(tensor.layout.device)         # a number goes along
         out.append(grad)
     return out
 

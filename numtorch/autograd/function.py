@@ -202,6 +202,11 @@ class FunctionCtx(Node):
             except RuntimeError:
                 raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {position} - got "
                                    f"{list(grad.layout.shape)} but expected shape compatible with {list(layout.shape)}") from None
+        if grad.layout.device is not layout.device:
+            if grad.layout.ndim:
+                raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {position} - expected device "
+                                   f"{layout.device} but got {grad.layout.device}")
+            grad = grad.to(layout.device)                # a number goes along
         if grad.layout.dtype is not layout.dtype:
             grad = (grad.real if grad.layout.dtype.is_complex and not layout.dtype.is_complex else grad).to(layout.dtype)
         return grad

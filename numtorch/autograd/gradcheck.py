@@ -28,6 +28,16 @@ class GradcheckError(RuntimeError):
     """
 
 
+def _array(tensor):
+    """A tensor's elements, wherever they are, as an array."""
+    return host_array(tensor.detach().cpu())
+
+
+def _like(tensor, values):
+    """Values as a tensor of another's dtype, and where that is."""
+    return make(values, dtype=tensor.layout.dtype, device=tensor.layout.device)
+
+
 def _as_outputs(result):
     outputs = result if isinstance(result, (tuple, list)) else (result,)
     return [o for o in outputs if isinstance(o, Tensor) and o.layout.dtype.category >= 2 and o.node is not None]
@@ -49,7 +59,7 @@ def _values(function, inputs):
     with no_grad():
         result = function(*inputs)
     outputs = result if isinstance(result, (tuple, list)) else (result,)
-    return [host_array(o.detach()).astype(_wide(o)).copy() for o in outputs
+    return [_array(o).astype(_wide(o)).copy() for o in outputs
             if isinstance(o, Tensor) and o.layout.dtype.category >= 2]
 
 
@@ -61,7 +71,7 @@ def _shifted(function, inputs, index, delta):
     """The outputs with one input moved by an array."""
     moved = list(inputs)
     source = inputs[index]
-    shifted = make(host_array(source.detach()) + delta.astype(host_array(source.detach()).dtype), dtype=source.layout.dtype)
+    shifted = _like(source, _array(source) + delta.astype(_array(source).dtype))
     moved[index] = shifted
     return _values(function, moved)
 
@@ -90,9 +100,9 @@ def _analytical(output, source):
         for seed in ((1.0, 1j) if output.layout.dtype.is_complex else (1.0,)):
             start = np.zeros(output.layout.numel, np.complex128 if output.layout.dtype.is_complex else np.float64)
             start[position] = seed
-            gradient, = grad(output, source, make(start.reshape(output.layout.shape), dtype=output.layout.dtype), retain_graph=True,
+            gradient, = grad(output, source, _like(output, start.reshape(output.layout.shape)), retain_graph=True,
                              allow_unused=True)
-            value = np.zeros(source.layout.numel, _wide(source)) if gradient is None else host_array(gradient.detach()).ravel()
+            value = np.zeros(source.layout.numel, _wide(source)) if gradient is None else _array(gradient).ravel()
             parts.append(value)
         rows.append(parts)
     return rows
@@ -129,8 +139,8 @@ def _fast(function, inputs, index, outputs, eps, atol, rtol, random):
             weight = weight + 1j * random.standard_normal(output.layout.shape)
         weight = np.asarray(weight)
         numerical = np.sum(np.conj(weight) * (h - l)).real / (2 * eps)
-        gradient, = grad(output, source, make(weight, dtype=output.layout.dtype), retain_graph=True, allow_unused=True)
-        analytical = 0.0 if gradient is None else np.sum(np.conj(host_array(gradient.detach())) * direction).real
+        gradient, = grad(output, source, _like(output, weight), retain_graph=True, allow_unused=True)
+        analytical = 0.0 if gradient is None else np.sum(np.conj(_array(gradient)) * direction).real
         if not np.isclose(analytical, numerical, rtol=rtol, atol=atol, equal_nan=True):
             raise GradcheckError(f"Jacobian mismatch for output {position} with respect to input {index} along a random direction: "
                                  f"numerical: {numerical:.8g}, analytical: {analytical:.8g}")
@@ -139,12 +149,11 @@ def _fast(function, inputs, index, outputs, eps, atol, rtol, random):
 def _batched(outputs, source, random):
     """Compare gradients of two rows at once with those of one after the other."""
     for output in outputs:
-        rows = make(random.standard_normal((2, *output.layout.shape)), dtype=output.layout.dtype)
+        rows = _like(output, random.standard_normal((2, *output.layout.shape)))
         both, = grad(output, source, rows, retain_graph=True, allow_unused=True, is_grads_batched=True)
         for i in range(2):
             alone, = grad(output, source, rows[i], retain_graph=True, allow_unused=True)
-            if (both is None) != (alone is None) or (both is not None and not np.allclose(host_array(both[i].detach()),
-                                                                                          host_array(alone.detach()))):
+            if (both is None) != (alone is None) or (both is not None and not np.allclose(_array(both[i]), _array(alone))):
                 raise GradcheckError("gradients of several rows at once are not those of one after another")
 
 
@@ -239,7 +248,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: f
             weight = random.standard_normal(output.layout.shape)
             if output.layout.dtype.is_complex:
                 weight = weight + 1j * random.standard_normal(output.layout.shape)
-            grad_outputs.append(make(np.asarray(weight), dtype=output.layout.dtype).requires_grad_())
+            grad_outputs.append(_like(output, np.asarray(weight)).requires_grad_())
     grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     count = len(inputs)
 
