@@ -181,7 +181,7 @@ def test_float32_products_issue_little_but_multiply_adds(planned):
     kernel, = planned("gemm.gemm", "plan_gemm", 4096, 4096, 4096, "float32", (4096, 1), (4096, 1), (4096, 1))
     for capability in CAPABILITIES:
         loop = busiest(kernel.ptx(capability))
-        assert len(loop) <= 1.4 * sum(line.startswith("fma.rn.f32") for line in loop)
+        assert len(loop) <= 1.2 * sum(line.startswith("fma.rn.f32") for line in loop)
 
 
 def test_long_depths_are_cut(planned):
@@ -249,7 +249,7 @@ def test_attention_of_16_bit_floats_is_by_tensor_cores(planned):
 
 def test_long_depths_of_16_bit_floats_are_cut(planned):
     """By tensor cores into sums of float32, which a second launch adds up and rounds."""
-    _, pieces, total = planned("gemm.gemm", "plan_gemm", 64, 64, 65536, "bfloat16", (65536, 1), (64, 1), (64, 1), bias="column", beta=0.5)
+    pieces, total = planned("gemm.gemm", "plan_gemm", 64, 64, 65536, "bfloat16", (65536, 1), (64, 1), (64, 1), bias="column", beta=0.5)
     assert (pieces.name, total.name, pieces.signature[2], total.signature[:2]) == (
         "product_warps", "add_pieces", "float32*", ("float32*", "bfloat16*"))
     assert_in_registers(pieces, total, kept=KEPT)
@@ -257,8 +257,8 @@ def test_long_depths_of_16_bit_floats_are_cut(planned):
 
 @pytest.mark.parametrize("dtype, b_strides", [("bfloat16", (1, 64)), ("float16", (640, 1))])
 def test_products_of_16_bit_floats_are_by_tensor_cores(dtype, b_strides, planned):
-    """Where lines are of whole 16 bytes; with tiles beside them for addresses that are not."""
-    _, kernel = planned("gemm.gemm", "plan_gemm", 640, 640, 64, dtype, (64, 1), b_strides, (640, 1))
+    """Where lines are of whole 16 bytes; tiles for addresses that are not are planned when one comes."""
+    kernel, = planned("gemm.gemm", "plan_gemm", 640, 640, 64, dtype, (64, 1), b_strides, (640, 1))
     text = kernel.ptx((9, 0))
     assert f"m16n8k16.row.col.f32.{'bf16' if dtype == 'bfloat16' else 'f16'}" in text
     assert "ldmatrix.sync" in text and "cp.async.cg" in text
@@ -269,7 +269,7 @@ def test_products_of_16_bit_floats_are_by_tensor_cores(dtype, b_strides, planned
 def test_products_of_16_bit_floats_are_by_warp_groups_on_hopper(dtype, b_strides, planned, monkeypatch):
     """Their sums stay in registers, and the code is that architecture's alone."""
     monkeypatch.setattr(Machine, "capability", (9, 0))
-    _, kernel = planned("gemm.gemm", "plan_gemm", 640, 640, 64, dtype, (64, 1), b_strides, (640, 1))
+    kernel, = planned("gemm.gemm", "plan_gemm", 640, 640, 64, dtype, (64, 1), b_strides, (640, 1))
     text = kernel.ptx((9, 0))
     assert (kernel.name, kernel.variant) == ("product_groups", "a") and kernel.shared > 48 << 10
     assert text.count("wgmma.mma_async") == 4 and ".local" not in text and ".f64" not in text

@@ -138,7 +138,7 @@ class Listed(NamedTuple):
     along: bool = True
     width: int = 1
 
-    registers, parts = 8, 1
+    registers, parts = 0, 1
 
     def names(self):
         return {}

@@ -58,7 +58,8 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     if tensorcores.takes(dtype, problem):
         pieces = depth.pieces_of(problem, tensorcores.LARGEST, 16 // itemsize(dtype))
         by_warps = lambda: _shared_or_whole(problem, dtype, epilogue, _by_warps, pieces, device)
-        made = Choice(later(in_tiles), by_warps, dtype == "float32", (0, 1)).prepared()
+        rounds = dtype == "float32"                      # and exact by default
+        made = Choice(in_tiles() if rounds else later(in_tiles), by_warps, rounds, (0, 1)).prepared()
     else:
         made = in_tiles()
     return Prepared(_Swapped(made.call) if problem.swap else _Direct(made.call), made.descriptor, 0, made)

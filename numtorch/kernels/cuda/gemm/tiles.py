@@ -248,6 +248,11 @@ class Strided(NamedTuple):
         return [f"{side.name}_from = offset({side.name}_from, {side.name}_next)"]
 
 
+def await_slice():
+    """Wait until a slice is in shared memory, and the one before multiplied."""
+    barrier()
+
+
 def depth_of(image, descriptor):
     """The depth of a batch's number."""
     return descriptor[SIZE_K]
@@ -427,7 +432,7 @@ def _source(tile, a, b, elements, group):
         *indented(a.begin("top", "SIZE_M") + b.begin("left", "SIZE_N"), 12),
         *indented(elements.a.begin(a, "top") + elements.b.begin(b, "left"), 12),
         *indented(fetched(True) + a.stage("0") + b.stage("0"), 12),
-        "            cuda.syncthreads()",
+        "            await_slice()",
         *indented([*reading("0"), *taken(0)], 12),
         "            turn = int32(0)",
         "            while slices > 0:",
@@ -438,7 +443,7 @@ def _source(tile, a, b, elements, group):
         "                turn = int32(1 - turn)",
         "                if slices > 0:",
         *indented(a.stage("turn") + b.stage("turn"), 20),
-        "                cuda.syncthreads()",
+        "                await_slice()",
         *indented([*reading("turn"), *taken(0), *multiplied(last)], 16),     # of the last slice what is not read
         "        flags = descriptor[EPILOGUE]",
         *indented(staged, 8),
