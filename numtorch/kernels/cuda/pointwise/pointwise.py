@@ -31,6 +31,7 @@ from ..shared.vectors import VECTOR, load_vector, store_vector, vectors_of
 
 HEADER = 2
 UNITS = 4                                                # elements that a thread of the strided form has
+COSTLY = 100                                             # additions that an element is worth from which a thread has only one
 SCOPE = dict(CONVERSION_NAMES, address_of=address_of, offset=offset, load_vector=load_vector, store_vector=store_vector)
 
 
@@ -64,7 +65,7 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
     dtypes = (*inputs, *(() if written >= 0 else outputs))
     targets = [written] if written >= 0 else range(count, len(names))
     strided = "s" in pattern
-    units = range(UNITS if strided else width)
+    units = range(width)
     still = [k for k in range(count) if pattern[k] == "b"]
     moving = [k for k in range(count) if k not in still]
     odd = " | ".join(f"(address_of({name}) & {min(width * itemsize(dtype), VECTOR) - 1})"
@@ -123,13 +124,14 @@ def pointwise_kernel(body, inputs, outputs, pattern, compute, written=-1, result
     """The kernel of a scalar body for dtypes, the operands' pattern, and the rest as `plan_pointwise` has it.
 
     Args:
-        rows, width: whether vectors are found by their coordinates, and their elements: as many as can be when None.
+        rows: whether vectors are found by their coordinates.
+        width: the elements of a vector, or of a thread where they lie otherwise; as many as can be when None.
         narrow: whether places are of 31 bits, where they are found by coordinates.
     """
     dtypes = (*inputs, *(() if written >= 0 else outputs))
     strided = "s" in pattern
     if width is None:
-        width = 1 if strided else _width(dtypes, pattern, False, None, None)
+        width = UNITS if strided else _width(dtypes, pattern, False, None, None)
     scope = dict(SCOPE, fn=body)
     if strided or rows:
         scope.update(numbers(narrow))
@@ -147,7 +149,7 @@ def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple
     """Prepare `body` to run over a device's memory. The arguments are those of the CPU's `plan_pointwise`.
 
     Args:
-        cost: of no consequence here: a GPU has threads enough.
+        cost: the work of an element relative to an addition.
         device: the index of the device.
     """
     if written >= 0:
@@ -161,9 +163,9 @@ def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple
     dtypes = (*inputs, *(() if written >= 0 else outputs))
     operands = len(dtypes)
     pattern = pattern_of(steps[-1] if steps else (1,) * operands, written if written >= 0 else operands - 1)
-    rows = len(extents) > 1 and "s" not in pattern
-    width = 1 if "s" in pattern else _width(dtypes, pattern, rows, extents, steps)
-    if rows and width == 1:
+    rows = len(extents) > 1 and "s" not in pattern and cost < COSTLY
+    width = 1 if "s" in pattern or cost >= COSTLY else _width(dtypes, pattern, rows, extents, steps)
+    if len(extents) > 1 and width == 1:
         pattern, rows = "s" * operands, False
     found = rows or "s" in pattern                       # by coordinates
     spans = (sum(abs(step[k]) * (n - 1) for n, step in zip(extents, steps)) for k in range(operands))
@@ -175,6 +177,7 @@ def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple
         inner = extents[-1] // width, [step * width for step in steps[-1]]
         for extent, step in [inner, *zip(extents[-2::-1], steps[-2::-1])] + [(1, (0,) * operands)] * (len(extents) == 1):
             row += [extent, divisor(extent, narrow), *step]
-    kernel = pointwise_kernel(body, inputs, outputs, pattern, compute, written, results, ".real" if real_part else "", rows, width,
+    each = UNITS if "s" in pattern and cost < COSTLY else width
+    kernel = pointwise_kernel(body, inputs, outputs, pattern, compute, written, results, ".real" if real_part else "", rows, each,
                               narrow or not found)
-    return prepare(kernel, row, -(-units // (THREADS * (1 if rows else UNITS if found else width))), device, most=MOST_BLOCKS)
+    return prepare(kernel, row, -(-units // (THREADS * (1 if rows else each))), device, most=MOST_BLOCKS)
