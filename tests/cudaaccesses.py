@@ -109,30 +109,32 @@ class Accesses:
                 return with_none_noted(twin, pointer, values)
             return access
 
-        def loading(twin):
-            def load(address):
+        def at_once(twin, nbytes):
+            """An instruction that takes a place of shared memory, and so many bytes there."""
+            def call(address, *more):
                 words, at = address
-                note("shared", at * words.itemsize, 16, sys._getframe(1))
-                return twin((words.view(np.ndarray), at))
-            return load
+                note("shared", at * words.itemsize, nbytes, sys._getframe(1))
+                return twin((words.view(np.ndarray), at), *more)
+            return call
 
-        def sixteen(what, twin):
-            def access(memory, index, *values):
-                if isinstance(memory, np.ndarray):
-                    note("shared", int(index) * memory.itemsize, 16, sys._getframe(1))
-                    return twin(memory.view(np.ndarray), index, *values)
-                note(what, memory.address + int(index) * memory.dtype.itemsize, 16, sys._getframe(1))
-                return with_none_noted(twin, memory, index, *values)
-            return access
+        def put_rows(address, sums, pitch):
+            """Two words at once, of a row and of the row eight below in turn."""
+            words, at = address
+            for place in range(0, len(sums), 2):
+                note("shared", (at + 8 * (place // 4) + place % 4 // 2 * 8 * pitch) * words.itemsize, 8, sys._getframe(1))
+            warps.put_rows.twin((words.view(np.ndarray), at), sums, pitch)
+
+        def store_words(pointer, words):
+            note("writes", pointer.address, 16, sys._getframe(1))
+            with_none_noted(warps.store_words.twin, pointer, words)
 
         from numtorch.kernels.cuda import warps
         from numtorch.kernels.cuda.shared import vectors
         simulator.DevicePointer._view, arrays.array = seen, array
         simulator.TWINS.update(load_vector=vector("reads", vectors.load_vector.twin), store_vector=vector("writes", vectors.store_vector.twin))
-        simulator.TWINS.update(copy_async=copy_async, load_matrices=loading(warps.load_matrices.twin),
-                               load_matrices_transposed=loading(warps.load_matrices_transposed.twin),
-                               neighbours=sixteen("reads", warps.neighbours.twin),
-                               put_neighbours=sixteen("writes", warps.put_neighbours.twin))
+        simulator.TWINS.update(copy_async=copy_async, put_rows=put_rows, store_words=store_words, **{
+            name: at_once(getattr(warps, name).twin, nbytes) for name, nbytes in dict(
+                load_matrices=16, load_matrices_transposed=16, shared_words=16, shared_pair=8, shared_word=4, copy_word_async=4).items()})
 
     def _note(self, what, place, nbytes, frame):
         block, calls, line = self.running(), [], (frame.f_code.co_name, frame.f_lineno)

@@ -81,6 +81,13 @@ def product_rounded_to_tf32(torch, device, a, b):
         torch.set_float32_matmul_precision("highest")
 
 
+@rows_of(((24, 40), (44, 40), (44,)), ((136, 72), (72, 72), (72,)), ((20, 16), (48, 16), (48,)), dtypes=("bfloat16", "float16"), orders=PLAIN)
+def linear_by_warps(torch, device, x, weight, bias):
+    """With what is done to sums on their way to C, 16 bytes or an element at a time."""
+    linear = torch.nn.functional.linear(x, weight, bias)
+    return linear, linear.relu(), torch.addmm(bias, x, weight.t(), alpha=0.5), torch.addmm(linear.detach(), x, weight.t(), beta=2.0)
+
+
 # heads that share keys, causal, masked: 16 rows of a warp and 16 columns of a tile
 @rows_of(((1, 2, 88, 16), (1, 1, 56, 16), (1, 1, 56, 8)), ((8, 1, 16, 8), (8, 1, 24, 8), (8, 1, 24, 16)),
          dtypes=("bfloat16",), orders=PLAIN)

@@ -23,12 +23,14 @@ BOUNDS = {
     "product_of_unaligned": {"product_tiles": (1, 1.1, 1)},
     "product_in_small_tiles": {"product_tiles": (2, 1, 1)},      # sixteen steps are in eight banks of their own
     "product_of_float64": {"product_tiles": (2, 1, 1)},
-    # lines of 64 bytes that are 80 apart are written by eight lanes at once
+    # a lane takes eight sums at a time, half of them at once, on their way to C, once a tile
     "product_by_tensor_cores": {"product_warps": (2, 1, 1)},
-    "product_by_tensor_cores_across": {"product_warps": (1, 1, 1)},
-    "product_in_tf32": {"product_warps": (2, 1, 1)},
+    "product_by_tensor_cores_across": {"product_warps": (2, 1, 1)},
+    "product_by_warp_groups": {"product_groups": (2, 1, 1)},
+    "product_by_warp_groups_across": {"product_groups": (2, 1, 1)},
+    "product_in_tf32": {"product_warps": (1, 1, 1)},
     "product_in_tf32_across": {"product_warps": (1, 1, 1)},
-    "product_with_shared_depth": {"product_warps": (2, 1, 1), "add_pieces": (1, 1, 1)},
+    "product_with_shared_depth": {"product_warps": (1, 1, 1), "add_pieces": (1, 1, 1)},
     "convolved": {"product_tiles": (2, 1.2, 1.35)},     # images of six columns: lines begin within sectors
     "softmax_of_long_lines": {"softmax_lines": (1, 1.15, 1.15)},
     "softmax_of_short_lines": {"softmax_lines": (1, 1, 1)},
@@ -50,7 +52,7 @@ BOUNDS = {
     # and read its elements one after another, which the first-level cache keeps for them
     "attended": {"attention": (2, 2.8, 1), "attention_grad_q": (2, 3.2, 1), "attention_grad_kv": (2, 4, 1)},
     # a warp's rows come straight from memory: eight rows of 16 bytes at a time, whose other halves the first-level cache keeps
-    "attended_by_tensor_cores": {"attend": (1, 1.6, 1), "grad_dots": (1, 1, 1)},
+    "attended_by_tensor_cores": {"attend": (2, 1.85, 1), "grad_dots": (1, 1, 1)},
     "attended_in_tf32": {"attend": (1, 1.2, 1)},
     "convolution_gradients": {"product_tiles": (2, 1.25, 1.05)},
     "badly": {"badly": (32, 8, 8)},                      # as bad as it gets
@@ -102,6 +104,8 @@ def bodies(torch):
         "product_of_float64": lambda: draw(32, 16).double() @ draw(32, 16).double().t(),
         "product_by_tensor_cores": lambda: draw(64, 32).bfloat16() @ draw(32, 64).bfloat16(),
         "product_by_tensor_cores_across": lambda: draw(32, 64).bfloat16().t() @ draw(32, 64).bfloat16(),
+        "product_by_warp_groups": lambda: draw(64, 64).bfloat16() @ draw(64, 128).bfloat16(),
+        "product_by_warp_groups_across": lambda: draw(64, 64).bfloat16().t() @ draw(128, 64).bfloat16().t(),
         "product_in_tf32": lambda: rounded(lambda: draw(64, 32) @ draw(64, 32).t()),
         "product_in_tf32_across": lambda: rounded(lambda: draw(32, 64).t() @ draw(32, 64)),
         "product_with_shared_depth": lambda: draw(16, 512).half() @ draw(16, 512).half().t(),

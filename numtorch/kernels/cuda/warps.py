@@ -322,7 +322,7 @@ def _without_swizzle(address, count):
     array, at = address
     if (array.ctypes.data + 4 * at) % 1024:
         raise ValueError(f"word {at} of shared memory is not at a multiple of 1024 bytes")
-    chunks = np.array(array[at:at + 32 * count], np.uint32).reshape(count, 8, 4)
+    chunks = np.asarray(array)[at:at + 32 * count].reshape(count, 8, 4)
     lines = np.arange(count)
     return chunks[lines[:, None], np.arange(8) ^ (lines[:, None] & 7)].reshape(count, 32).view(np.uint16)
 

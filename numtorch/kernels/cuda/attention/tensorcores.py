@@ -129,6 +129,7 @@ def float_at(x, place):
 
 word_at = halves_at
 PER_WORD, PER_STORE = 2, 8                               # elements
+NO_BIASES = (float32(0),) * 8
 
 
 def fragment(x, start, step, row, rows, word, count, sign):
@@ -171,7 +172,7 @@ def sum_of_row(x):
 def put_line(x, address, count, lean):
     """Write 16 bytes of a row that are in shared memory, as far as there are elements; at once where that may be."""
     if lean:
-        put_chunk(x, address, True, count)
+        put_chunk(x, address, True, count, 0, T(1), NO_BIASES)
     else:
         for c in range(min(count, PER_STORE)):
             x[c] = store(T(float_of(INT(shared_word(further(address, 4 * c))))))
@@ -562,7 +563,7 @@ def attention_kernel(name, dtype, sizes, has_mask):
     pack = packed_float16 if dtype == "float16" else packed_bfloat16
     names = dict(bindings(dtype), INT=np.int32, add_products=form.multiply, PER_STORE=CHUNK // sizes.itemsize,
                  PER_WORD=4 // sizes.itemsize, word_at=halves_at if halves else float_at,
-                 packed=pack, pair_of=pack)
+                 packed=pack, pair_of=pack, NO_BIASES=(float32(0),) * (CHUNK // sizes.itemsize))
     zeros = lambda size: (float32(0),) * (sizes.rows * size // 2)
     scope = dict(globals(), exponentials_of_columns=exponentials_of_columns, exponentials_of_rows=exponentials_of_rows,
                  maxima_of_rows=maxima_of_rows, seen_above=seen_above, seen_below=seen_below, slopes_of_columns=slopes_of_columns,

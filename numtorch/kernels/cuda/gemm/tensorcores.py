@@ -50,7 +50,25 @@ from ..warps import (
     store_words,
     warp_barrier,
 )
-from .tiles import ALL_TILES, EPILOGUE, SIZE_K, SIZE_M, SIZE_N, TILES, TILES_N, float_scalar, header, put
+from .tiles import (
+    ADDED,
+    ALL_TILES,
+    ALPHA,
+    BIAS_STEP,
+    COLUMN_BIAS,
+    EPILOGUE,
+    RECTIFIED,
+    ROW_BIAS,
+    SIZE_K,
+    SIZE_M,
+    SIZE_N,
+    TILES,
+    TILES_N,
+    above_zero,
+    float_scalar,
+    header,
+    put,
+)
 
 LINE, CHUNK = 128, 16                                    # bytes of a line in shared memory, and of what one copy brings
 STEPS, STEP = 4, 8                                       # steps of the depth in a slice, and words of 32 bits in a step
@@ -258,12 +276,16 @@ def _put(warps, itemsize):
     each = CHUNK // itemsize                             # elements that a lane writes at once
     lanes = columns // each
     together = max(32 // lanes, 1)
+    yield from ("flags, alpha = descriptor[EPILOGUE], float_scalar(descriptor, ALPHA)",
+                f"column = left + across + lane % {lanes} * {each}",
+                f"biases = ({', '.join(f'bias_of(bias, column + {k}, descriptor)' for k in range(each))})")
     for r in range(warps.rows):
         yield f"put_rows(mine, sums[{r * columns // 2}:{(r + 1) * columns // 2}], {row})"
         yield f"edge = top + down + {16 * r}"
         yield from ("warp_barrier()", "if lean:",
                     f"    for row in range(lane // {lanes}, 16, {together}):",
-                    f"        put_chunk(c_from, further(theirs, row * {4 * row}), edge + row < descriptor[SIZE_M], c_left)",
+                    "        inside = edge + row < descriptor[SIZE_M]",
+                    f"        put_chunk(c_from, further(theirs, row * {4 * row}), inside, c_left, flags, alpha, biases)",
                     "        c_from = offset(c_from, c_step)",
                     "else:",
                     "    for row in range(16):",
@@ -273,27 +295,52 @@ def _put(warps, itemsize):
                     "warp_barrier()")
 
 
-def put_chunk(c, address, inside, count):
+def put_chunk(c, address, inside, count, flags, alpha, biases):
     """Write the 16 bytes of C that are at a place of a row, as far as they are inside: `count` elements are."""
     if inside and count > 0:
-        words = shared_words(address)
         if PER_STORE == 8:
-            more = shared_words(further(address, 16))
-            full = (pair_of(as_float(words[0]), as_float(words[1])), pair_of(as_float(words[2]), as_float(words[3])),
-                    pair_of(as_float(more[0]), as_float(more[1])), pair_of(as_float(more[2]), as_float(more[3])))
+            a = finished_four(shared_words(address), flags, alpha, biases[:4])
+            b = finished_four(shared_words(further(address, 16)), flags, alpha, biases[4:])
+            words = pair_of(a[0], a[1]), pair_of(a[2], a[3]), pair_of(b[0], b[1]), pair_of(b[2], b[3])
+            totals = a + b
         else:
-            full = words
+            totals = finished_four(shared_words(address), flags, alpha, biases)
+            words = as_word(totals[0]), as_word(totals[1]), as_word(totals[2]), as_word(totals[3])
         if count >= PER_STORE:
-            store_words(c, full)
+            store_words(c, words)
         else:
             for k in range(count):
-                c[k] = store(T(as_float(shared_word(further(address, 4 * k)))))
+                c[k] = store(T(totals[k]))
 
 
-def as_float(word):
-    return float_of(INT(word))
+def finished_four(words, flags, alpha, biases):
+    """Four sums as C has them, where nothing of C is added to them."""
+    return (finished(words[0], flags, alpha, biases[0]), finished(words[1], flags, alpha, biases[1]),
+            finished(words[2], flags, alpha, biases[2]), finished(words[3], flags, alpha, biases[3]))
 
 
+def finished(word, flags, alpha, bias):
+    x = float_of(INT(word))
+    if flags:
+        x = W(W(x * alpha) + bias)
+        if flags & RECTIFIED:
+            x = rectify(x)
+    return x
+
+
+def bias_of(bias, j, descriptor):
+    """The bias of a column; 0 without one."""
+    if descriptor[EPILOGUE] & COLUMN_BIAS and j < descriptor[SIZE_N]:
+        return W(load(bias[j * descriptor[BIAS_STEP]]))
+    return W(0)
+
+
+def as_word(x):
+    return uint32(bits_of(x))
+
+
+W = float32
+load, rectify = same, above_zero
 INT, T, PER_STORE, pair_of, store = int32, float32, 8, packed_bfloat16, same
 
 
@@ -327,8 +374,8 @@ def source(warps, a, b, itemsize, places, slices, name="product_warps"):
         *indented(slices, 8),
         "        cuda.syncthreads()",                    # all have loaded what they multiply, and sums go there
         *indented(_place_of_tile(warps), 8),             # again: it would take registers meanwhile
-        f"        lean = (descriptor[EPILOGUE] == 0 and descriptor[C_COLUMN] == 1 and descriptor[C_ROW] % {each} == 0 "
-        f"and descriptor[C_BATCH] % {each} == 0 and address_of(c) % {CHUNK} == 0)",
+        f"        lean = (descriptor[EPILOGUE] & {ADDED | ROW_BIAS} == 0 and descriptor[C_COLUMN] == 1 "
+        f"and descriptor[C_ROW] % {each} == 0 and descriptor[C_BATCH] % {each} == 0 and address_of(c) % {CHUNK} == 0)",
         f"        c_step = {together} * descriptor[C_ROW]",
         f"        c_from = offset(c, image * descriptor[C_BATCH] + (top + down + lane // {lanes}) * descriptor[C_ROW] "
         f"+ (left + across + lane % {lanes} * {each}) * descriptor[C_COLUMN])",
@@ -371,7 +418,8 @@ def assembled(text, name, warps, a, b, stages, dtype, out, place_c, places, vari
     names = dict(bindings(out), W=float32, INT=np.int32, scalar=float_scalar, place_c=place_c, PER_CHUNK=CHUNK // a.itemsize,
                  DEPTH=a.depth, STAGE=stage, LAST_STAGE=stage * (stages - 1), PER_STORE=CHUNK // itemsize(out),
                  pair_of=packed_float16 if out == "float16" else packed_bfloat16, **more)
-    scope = dict(globals(), ALL_TILES=ALL_TILES, EPILOGUE=EPILOGUE, TILES=TILES, TILES_N=TILES_N, SIZE_K=SIZE_K, SIZE_M=SIZE_M,
+    scope = dict(globals(), ALL_TILES=ALL_TILES, ALPHA=ALPHA, EPILOGUE=EPILOGUE, float_scalar=float_scalar,
+                 TILES=TILES, TILES_N=TILES_N, SIZE_K=SIZE_K, SIZE_M=SIZE_M,
                  SIZE_N=SIZE_N, cuda=cuda, put=put, int64=int64, load_matrices=load_matrices, await_groups=await_groups,
                  load_matrices_transposed=load_matrices_transposed, bits_of=bits_of, commit_copies=commit_copies,
                  bytes_within=bytes_within,
