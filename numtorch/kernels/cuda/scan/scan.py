@@ -1,9 +1,9 @@
 """Running sums, products, log-sums and extremes on a GPU.
 
-A line is gone through in tiles: each thread joins its few elements, which stay in registers, the threads' totals are joined by
-doubling distances in warps (Hillis and Steele 1986) and then over warps, and each thread goes through its elements again with what
-is before them. Few long lines are cut into chunks that blocks share: one launch leaves the chunks' totals, one makes running totals
-of these, and one scans the chunks. Where lines are side by side in memory, each has a thread.
+A line is gone through in tiles: each thread joins its few elements, which are loaded as vectors where they can be, the threads'
+totals are joined by doubling distances in warps (Hillis and Steele 1986) and then over warps, and each thread goes through its
+elements again with what is before them. Few long lines are cut into chunks that blocks share: one launch leaves the chunks' totals,
+one makes running totals of these, and one scans the chunks. Where lines are side by side in memory, each has a thread.
 
 What is joined is a number of the compute type, or for extremes the place of the last largest, since the number is found there. The
 recurrence behind the gradient of running products is the host's kernel, a thread a part (../serial.py).
@@ -33,7 +33,7 @@ from ..warps import barrier, lane_before
 T = A = float32
 load = store = same
 packed, BY_VECTORS = PACKED[WIDTH], False                # whether elements of lines are what is joined
-ITEMS = 2 if SMALL else 8                                # elements of a tile that a thread has
+ITEMS = 2 if SMALL else 4                                # elements of a tile that a thread has
 TILES = 2 if SMALL else 8                                # least tiles of a chunk
 FILLED = 3 if SMALL else 512                             # blocks beyond which lines are not cut
 
@@ -121,7 +121,7 @@ def before_and_total(x, cells, value, me):
 
 def take_items(items, x, first, stop, n, reverse, whole):
     """A thread's elements of a tile; behind its end what changes nothing."""
-    if BY_VECTORS and whole and reverse == 0 and first + ITEMS <= stop:
+    if whole and reverse == 0 and first + ITEMS <= stop:
         for k in range(ITEMS // WIDTH):
             loaded = load_vector(offset(x, first + k * WIDTH), WIDTH)
             for j in range(WIDTH):
@@ -131,9 +131,9 @@ def take_items(items, x, first, stop, n, reverse, whole):
             items[i] = element(x, int64(1), place_of(min(first + i, n - 1), n, reverse)) if first + i < stop else A(START)
 
 
-def put_items(items, x, out, places, first, stop, n, reverse, whole):
+def put_items(items, out, first, stop, n, reverse, whole):
     """The results of a thread's elements."""
-    if BY_VECTORS and whole and reverse == 0 and first + ITEMS <= stop:
+    if whole and reverse == 0 and first + ITEMS <= stop:
         words = local_like(out, WIDTH)
         for k in range(ITEMS // WIDTH):
             for j in range(WIDTH):
@@ -142,7 +142,15 @@ def put_items(items, x, out, places, first, stop, n, reverse, whole):
     else:
         for i in range(ITEMS):
             if first + i < stop:
-                put(x, out, places, int64(1), place_of(first + i, n, reverse), items[i])
+                out[place_of(first + i, n, reverse)] = store(T(items[i]))
+
+
+def own_of_tile(x, first, stop, n, reverse):
+    """What a thread has of a tile, joined."""
+    mine = A(START)
+    for r in range(first, min(first + ITEMS, stop)):
+        mine = step(x, int64(1), mine, element(x, int64(1), place_of(r, n, reverse)))
+    return mine
 
 
 def joined_items(items, x):
@@ -163,8 +171,12 @@ def chunk_totals(x, totals, descriptor):
         first = (task - line * chunks) * span
         stop, a, running = min(first + span, n), offset(x, line * n), A(START)
         while first < stop:
-            take_items(items, a, first + me * ITEMS, stop, n, descriptor[5], aligned(a))
-            _, total = before_and_total(a, cells, joined_items(items, a), me)
+            if BY_VECTORS:
+                take_items(items, a, first + me * ITEMS, stop, n, descriptor[5], aligned(a))
+                mine = joined_items(items, a)
+            else:
+                mine = own_of_tile(a, first + me * ITEMS, stop, n, descriptor[5])
+            _, total = before_and_total(a, cells, mine, me)
             running = step(a, int64(1), running, total)
             first += THREADS * ITEMS
         if me == 0:
@@ -194,7 +206,7 @@ def running_totals(x, totals, descriptor):
 
 def scan_chunks(x, out, places, totals, descriptor):
     cells = cuda.shared.array(THREADS, A)
-    items = local_array(A, ITEMS)
+    items, coming = local_array(A, ITEMS), local_array(A, ITEMS)
     n, chunks, span, reverse = descriptor[1], descriptor[3], descriptor[4], descriptor[5]
     me = int64(cuda.threadIdx.x)
     task = int64(cuda.blockIdx.x)
@@ -205,14 +217,29 @@ def scan_chunks(x, out, places, totals, descriptor):
         b, c = offset(out, line * n), offset(places, line * n)
         if first > 0:
             running = totals[task - 1]
+        if BY_VECTORS:
+            take_items(coming, a, first + me * ITEMS, stop, n, reverse, aligned(a))
         while first < stop:
-            take_items(items, a, first + me * ITEMS, stop, n, reverse, aligned(a))
-            before, total = before_and_total(a, cells, joined_items(items, a), me)
+            mine = A(START)
+            if BY_VECTORS:
+                for i in range(ITEMS):
+                    items[i] = coming[i]
+                take_items(coming, a, first + (THREADS + me) * ITEMS, stop, n, reverse, aligned(a))      # while these are joined
+                mine = joined_items(items, a)
+            else:
+                mine = own_of_tile(a, first + me * ITEMS, stop, n, reverse)
+            before, total = before_and_total(a, cells, mine, me)
             mine = step(a, int64(1), running, before)
-            for i in range(ITEMS):
-                mine = step(a, int64(1), mine, items[i])
-                items[i] = mine
-            put_items(items, a, b, c, first + me * ITEMS, stop, n, reverse, aligned(b))
+            if BY_VECTORS:
+                for i in range(ITEMS):
+                    mine = step(a, int64(1), mine, items[i])
+                    items[i] = mine
+                put_items(items, b, first + me * ITEMS, stop, n, reverse, aligned(b))
+            else:
+                for r in range(first + me * ITEMS, min(first + me * ITEMS + ITEMS, stop)):
+                    at = place_of(r, n, reverse)
+                    mine = step(a, int64(1), mine, element(a, int64(1), at))
+                    put(a, b, c, int64(1), at, mine)
             running = step(a, int64(1), running, total)
             first += THREADS * ITEMS
         task += cuda.gridDim.x
