@@ -100,6 +100,11 @@ def _sixteen_at_once(plan, dtype, depth, places):
     return Choice(later(lambda: plan(1)), lambda: plan(width if deep else 1, wide), False, (0,) * deep + (2,) * wide).prepared()
 
 
+def _index(places):
+    """What the places of all images are divided as."""
+    return int32 if places < 1 << 31 else int64
+
+
 def _axes(shape):
     """How many axes there are to look at: images have two, volumes three."""
     return 2 if shape.size[0] == shape.kernel[0] == shape.out[0] == 1 and shape.padding[0] == 0 else 3
@@ -130,7 +135,7 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     def plan(width, wide=False):
         a, b = Strided((A_ROW, A_DEEP, A_STEP), True, width), Seen(operands.under_window, SIZE, axes, False)
         elements = Elements(a, b, wide, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
-        return prepare(tile_kernel(dtype, tile, elements), row, count, device)
+        return prepare(tile_kernel(dtype, tile, elements, index=_index(n)), row, count, device)
 
     made = _sixteen_at_once(plan, dtype, k, shape.places)
     return _ordered(made, (1, 0, 3, 2))
@@ -155,7 +160,7 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     def plan(width, wide=False):
         seen = Seen(operands.through_windows, OUT, axes, phases[0] > 1)
         elements = Elements(Listed(), seen, wide, operands.column_of_images, operands.row_of_images, operands.bias_of_group)
-        return prepare(tile_kernel(dtype, tile, elements), row, count, device)
+        return prepare(tile_kernel(dtype, tile, elements, index=_index(n)), row, count, device)
 
     return _ordered(_sixteen_at_once(plan, dtype, 1, inside), (1, 0, 3, 2))
 
@@ -180,7 +185,7 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     turns = "if" if shape.out[2] >= tile.depth else "while"
     elements = Elements(Slopes(turns), Under(_axes(shape), one_tap, turns), wide, column, bias_row=operands.bias_of_group,
                         depth_of=operands.depth_of_piece)
-    index = int64 if shape.places > FURTHEST else int32
+    index = int64 if shape.places > FURTHEST else _index(k)
     first = prepare(tile_kernel(dtype, tile, elements, work if pieces > 1 else dtype, index), row, count, device)
     if pieces == 1:
         return _ordered(first, (0, 1, 2, -1))

@@ -12,7 +12,7 @@ from numpy import int32, int64, uint32
 
 from ...intrinsics import divide, offset
 from ..environment import SMALL
-from ..gemm.tiles import ELEMENTS, SIZE_K, SIZE_M, SIZE_N, W, read
+from ..gemm.tiles import ELEMENTS, NUMBER, SIZE_K, SIZE_M, SIZE_N, W, read
 from ..serial import moved
 
 # What the operands read: counts, then sizes of the image, the kernel and the result along three axes, and the window.
@@ -30,12 +30,12 @@ AXES = 2                                                 # of images
 
 def place_of(number, extents, descriptor):
     """The image of a place of all, and its three coordinates there; the sizes of axes are at `extents`."""
-    deep, high, wide = uint32(descriptor[extents]), uint32(descriptor[extents + 1]), uint32(descriptor[extents + 2])
-    lines = divide(uint32(number), wide)
+    deep, high, wide = NUMBER(descriptor[extents]), NUMBER(descriptor[extents + 1]), NUMBER(descriptor[extents + 2])
+    lines = divide(NUMBER(number), wide)
     layers = divide(lines, high)
     image = divide(layers, deep)
     return (int64(image), int32(int64(layers) - int64(image) * deep), int32(int64(lines) - int64(layers) * high),
-            int32(int64(uint32(number)) - int64(lines) * wide))
+            int32(int64(NUMBER(number)) - int64(lines) * wide))
 
 
 def place_at(z, y, x, extents, descriptor):
@@ -284,7 +284,7 @@ class Under(NamedTuple):
 def column_of_images(image, j, descriptor):
     """Where the first row's column j is: a place of one of the images, in a group of its features or channels."""
     places = descriptor[C_ROW]
-    number = int64(divide(uint32(j), uint32(places)))
+    number = int64(divide(NUMBER(j), NUMBER(places)))
     return number * descriptor[C_IMAGE] + image * descriptor[SIZE_M] * places + j - number * places
 
 

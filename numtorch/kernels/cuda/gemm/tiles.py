@@ -36,6 +36,7 @@ SCALED, ADDED, COLUMN_BIAS, ROW_BIAS, RECTIFIED = 1, 2, 4, 8, 16
 
 W = T = float32
 INT = INDEX = int32
+NUMBER = uint32                                          # of columns and steps, where they are divided
 read = load = store = same
 NAMED = dict(int64=int64, uint32=uint32, cuda=cuda, divide=divide, offset=offset, add_outer_product=add_outer_product,
              neighbours=neighbours, put_neighbours=put_neighbours, rectified=rectified)    # what statements name besides
@@ -479,7 +480,7 @@ def tile_kernel(dtype, tile, elements, out=None, index=int32):
 
     Args:
         out: the dtype of C, where it is another.
-        index: of places within a tile.
+        index: of places within a tile; int64 also where there are so many columns or steps of the depth.
     """
     work = np.dtype(accumulator(dtype))
     group = neighbours_of(work.name)
@@ -487,6 +488,7 @@ def tile_kernel(dtype, tile, elements, out=None, index=int32):
             for name, extent, operand in (("a", tile.tall, elements.a), ("b", tile.wide, elements.b)))
     pitch, slots = tile.wide + 2 * max(1, BYTES // work.itemsize), tile.row_threads
     names = dict(bindings(out or dtype), read=bindings(dtype)["load"], W=work.type, INT=integer_of(work.name), INDEX=index,
+                 NUMBER=uint32 if index is int32 else int64,
                  THREADS=tile.threads, TILE_M=tile.tall, TILE_N=tile.wide, A_WORDS=max(2 * a.words, slots * pitch),
                  B_WORDS=2 * b.words, SLOTS=slots, SUMS_PITCH=pitch, GROUP=group, WARP_ROWS=tile.rows * LANES_DOWN,
                  scalar={"f": float_scalar, "c": complex_scalar}.get(work.kind, integer_scalar), column_of=elements.column_of,
