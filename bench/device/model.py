@@ -76,6 +76,7 @@ class Row(NamedTuple):
 def estimate(name, wanted, bound, nbytes, operations, kernel, threads, machine) -> Row:
     """The model's row of a kernel on a machine; `bound` is "memory" or "arithmetic"."""
     code = read(kernel.ptx(machine.capability), kernel.cubin(machine.capability))
+    code = code._replace(shared=code.shared + kernel.shared)
     if bound == "memory":
         share, of = memory_share(code, threads, machine), "bandwidth"
         taken = nbytes / machine.bandwidth / share
