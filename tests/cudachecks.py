@@ -537,6 +537,28 @@ def captured(torch, x):
 
 
 @check
+def a_bad_index_is_found_among_many_calls(torch):
+    """More than there are words for what calls report, and on two streams; what comes after it is right again."""
+    lookup, x, good = torch.nn.functional.embedding, torch.arange(8.0, device="cuda").reshape(4, 2), torch.tensor([3, 0], device="cuda")
+    bad, side = torch.tensor([0, 4], device="cuda"), torch.cuda.Stream()
+    torch.cuda.synchronize()
+
+    def calls(before, after):
+        for k in range(before + after + 1):
+            if k == before:
+                with torch.cuda.stream(side):
+                    lookup(bad, x)
+            lookup(good, x)
+        torch.cuda.synchronize()
+    for before, after in ((0, 300), (255, 1), (300, 0)):
+        raises(IndexError, "out of range", lambda before=before, after=after: calls(before, after))
+        assert lookup(good, x).tolist() == [[6, 7], [0, 1]]
+    with torch.cuda.stream(side):
+        raises(IndexError, "out of range", lambda: (lookup(bad, x), side.synchronize()))
+    assert lookup(good, x).tolist() == [[6, 7], [0, 1]]
+
+
+@check
 def bad_indices_leave_everything(torch):
     """They are looked at before anything is written, and said as on the CPU, by what waits for the device next."""
     x, values = torch.zeros(4, 3, device="cuda"), torch.ones(2, 3, device="cuda")
