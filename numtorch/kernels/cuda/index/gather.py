@@ -1,5 +1,5 @@
-"""Gather, scatter, embedding and their gradients on a GPU: a thread has 16 bytes of the result where runs consist of them, else
-four elements of it, or of what is written.
+"""Gather, scatter, embedding and their gradients on a GPU: a thread has two vectors of 16 bytes of the result where runs
+consist of them, else four elements of it, or of what is written.
 
 Plans and descriptors are the host's (kernels/cpu/index/traversal.py): positions, each with a run of elements. A write looks at all
 indices in a launch of its own first, so that a bad one leaves everything as it was. Elements that meet in one place are combined by
@@ -16,7 +16,7 @@ from numpy import float32, int64, uint8, uint32
 from ...cpu.index import gather as host
 from ...cpu.index.traversal import HEADER
 from ...elementtypes import same
-from ...intrinsics import address_of, as_pointer, local_array, local_like, offset
+from ...intrinsics import address_of, as_pointer, local_array, local_like, offset, select
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
@@ -29,7 +29,7 @@ T, N = float32, uint32
 load = store = same
 put_one = host.overwrite
 WIDTH = 1                                                # elements of a run that a thread has side by side
-ITEMS = 4                                                # such, a block apart
+ITEMS = 4                                                # such, a block apart; of vectors two
 
 
 def extra_words(descriptor):
@@ -97,7 +97,7 @@ def find_elements(first, n, positions, within, starts, others, good, index, more
 
 
 def take_elements(x, index, more, out, status, descriptor):
-    """A vector of a run where runs consist of them, else ITEMS elements, all of which are asked for before the first is written."""
+    """Two vectors of runs where these consist of them, else ITEMS elements; all are asked for before the first is written."""
     n, run_x, run_out = N(descriptor[1] * (descriptor[4] // WIDTH)), descriptor[5], descriptor[6]
     first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
     if first >= n:
@@ -115,13 +115,22 @@ def take_elements(x, index, more, out, status, descriptor):
         for u in range(ITEMS):
             if good[u] != 0 and N(first + N(u * THREADS)) < n:
                 out[others[u] + within[u] * run_out] = words[u]
-    elif good[0] != 0:
-        source, target = offset(x, starts[0] + within[0]), offset(out, others[0] + within[0])
-        if (address_of(source) | address_of(target)) & (VECTOR - 1) == 0:
-            store_vector(target, load_vector(source, WIDTH))
+    else:
+        second = good[1] != 0 and N(first + N(THREADS)) < n
+        source, target = offset(x, select(good[0] != 0, starts[0] + within[0], int64(0))), offset(out, others[0] + within[0])
+        further, beside = offset(x, select(good[1] != 0, starts[1] + within[1], int64(0))), offset(out, others[1] + within[1])
+        if (address_of(source) | address_of(target) | address_of(further) | address_of(beside)) & (VECTOR - 1) == 0:
+            vector, other = load_vector(source, WIDTH), load_vector(further, WIDTH)
+            if good[0] != 0:
+                store_vector(target, vector)
+            if second:
+                store_vector(beside, other)
         else:
             for k in range(WIDTH):
-                target[k] = source[k]
+                if good[0] != 0:
+                    target[k] = source[k]
+                if second:
+                    beside[k] = further[k]
 
 
 def check_positions(x, index, more, values, status, descriptor):
@@ -193,7 +202,7 @@ def _divisors(row):
 
 def _form(function, elements, names=lambda row, bound: {}, more=lambda row, bound: [1], **options):
     """The form of a kernel for so many elements, of the descriptor with the width behind it."""
-    items = lambda row: ITEMS if row[-1] == 1 else 1
+    items = lambda row: ITEMS if row[-1] == 1 else 2
     bound_names = lambda row, bound: {**names(row, bound), "ITEMS": items(row)}
     return Form(function, lambda row: -(-elements(row) // items(row)), bound_names, divisors=_divisors, largest=elements, more=more,
                 **options)
