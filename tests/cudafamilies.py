@@ -65,12 +65,12 @@ def run(torch, function, shapes, order, dtype, device):
 
 # ---------------------------------------------------------------- products by tensor cores
 # tiles of 64 x 64, and of 128 x 64 by warp groups; slices of 64 and of 32 of the depth, three and four of them in shared memory
-@rows_of(((24, 40), (40, 48)), ((16, 64), (64, 16)), ((72, 200), (200, 136)), ((136, 328), (328, 72)), dtypes=("bfloat16", "float16"), orders=ORDERS[:2])
+@rows_of(((72, 136), (136, 72)), ((24, 40), (40, 48)), ((16, 64), (64, 16)), ((72, 200), (200, 136)), ((136, 328), (328, 72)), dtypes=("bfloat16", "float16"), orders=ORDERS[:2])
 def product_by_warps(torch, device, a, b):
     return a @ b
 
 
-@rows_of(((24, 40), (40, 48)), ((16, 48), (48, 16)), ((72, 100), (100, 72)), dtypes=("float32",), orders=ORDERS[:2])
+@rows_of(((72, 100), (100, 72)), ((24, 40), (40, 48)), ((16, 48), (48, 16)), dtypes=("float32",), orders=ORDERS[:2])
 def product_rounded_to_tf32(torch, device, a, b):
     """Of numbers that have no more bits."""
     few = lambda x: (x.detach() * 64).round() / 64
@@ -386,6 +386,11 @@ def convolved(torch, device, x, weight, bias):
     conv = torch.nn.functional.conv2d
     return (conv(x, weight, bias, padding=1), conv(x, weight, stride=(1, 2)), conv(x, weight, padding=2, dilation=(2, 1), stride=3),
             torch.nn.functional.conv_transpose2d(x, weight.transpose(0, 1), bias, stride=2, padding=(1, 0)))
+
+
+@rows_of(((2, 3, 3, 4), (5, 3, 1, 1), (5,)), ((1, 16, 2, 2), (8, 16, 1, 1), (8,)), dtypes=("float32", "bfloat16"))
+def convolved_by_points(torch, device, x, weight, bias):
+    return torch.nn.functional.conv2d(x, weight, bias).relu(), torch.nn.functional.conv2d(x, weight)
 
 
 @rows_of(((2, 4, 3, 4, 3), (6, 2, 2, 3, 2)), ((1, 2, 1, 3, 3), (2, 1, 1, 1, 1)), dtypes=("float32",), orders=PLAIN)

@@ -19,15 +19,17 @@ from ...elementtypes import itemsize
 from ...families.windows import geometry
 from ...threads import NOTHING, Prepared
 from ..compiler import prepare
+from ..environment import SMALL
 from ..gemm import depth, tiles
 from ..gemm.choice import Choice, later
-from ..gemm.gemm import FURTHEST
+from ..gemm.gemm import FURTHEST, plan_gemm
 from ..gemm.tiles import NARROW, RECTIFIED, ROW_BIAS, Elements, Strided, accumulator, header, tile_for, tile_kernel, width_of
 from ..shared.elements import launch
 from . import operands
 from .operands import A_DEEP, A_ROW, A_STEP, NOWHERE, OUT, SIZE, Listed, Seen, Slopes, Under
 
 COST = 8                                                 # instructions for an element of an image that a thread brings
+LARGE_IMAGE = 8 if SMALL else 512                        # places
 
 
 def takes_channels_last(dtype, x_shape, w_shape, stride, padding, dilation, groups, gradient=None, device=0) -> bool:
@@ -100,6 +102,13 @@ def _sixteen_at_once(plan, dtype, depth, places):
     return Choice(later(lambda: plan(1)), lambda: plan(width if deep else 1, wide), False, (0,) * deep + (2,) * wide).prepared()
 
 
+def _by_points(shape, dtype):
+    """Whether each place sees itself alone, so that there is a product for each image: of 16-bit floats, which tensor cores
+    multiply, and of images that are large beside a tile."""
+    alone = shape.taps == shape.groups == 1 and set(shape.stride) == {1} and set(shape.padding) == {0}
+    return alone and (itemsize(dtype) == 2 or shape.places >= LARGE_IMAGE)
+
+
 def _index(places):
     """What the places of all images are divided as."""
     return int32 if places < 1 << 31 else int64
@@ -126,6 +135,11 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     m, n, k = features, shape.images * shape.places, channels * shape.taps
     if not (m and n):
         return NOTHING
+    if _by_points(shape, dtype):
+        steps = 0, shape.channels * shape.places, m * shape.places
+        made = plan_gemm(m, shape.places, k, dtype, (k, 1), (shape.places, 1), (shape.places, 1), batch=shape.images,
+                         batch_strides=steps, bias="row" if bias else None, activation=activation, device=device)
+        return _ordered(made, (1, 0, 3, 2, -1))
     tile = tile_for(m, n, groups, itemsize(accumulator(dtype)), COST)
     flags = (ROW_BIAS if bias else 0) | (RECTIFIED if activation == "relu" else 0)
     row, count = header(m, n, k, groups, tile, flags)
@@ -150,6 +164,11 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     m, n, k = channels, shape.images * inside, features * shape.taps
     if not (m and n):
         return NOTHING
+    if _by_points(shape, dtype):
+        steps = 0, shape.features * inside, m * inside
+        made = plan_gemm(m, inside, k, dtype, (1, m), (inside, 1), (inside, 1), batch=shape.images, batch_strides=steps,
+                         bias="row" if bias else None, device=device)
+        return _ordered(made, (1, 0, 3, 2, -1))
     tile = tile_for(m, n, groups, itemsize(accumulator(dtype)), COST)
     row, count = header(m, n, k, groups, tile, ROW_BIAS if bias else 0)
     missing = -k % tile.depth
