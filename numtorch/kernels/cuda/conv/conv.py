@@ -103,10 +103,10 @@ def _sixteen_at_once(plan, dtype, depth, places):
 
 
 def _by_points(shape, dtype):
-    """Whether each place sees itself alone, so that there is a product for each image: of 16-bit floats, which tensor cores
-    multiply, and of images that are large beside a tile."""
+    """Whether each place sees itself alone, so that there is a product for each image, which is large beside a tile; of 16-bit
+    floats, which tensor cores multiply, an eighth as large."""
     alone = shape.taps == shape.groups == 1 and set(shape.stride) == {1} and set(shape.padding) == {0}
-    return alone and (itemsize(dtype) == 2 or shape.places >= LARGE_IMAGE)
+    return alone and shape.places >= (LARGE_IMAGE // 8 if itemsize(dtype) == 2 else LARGE_IMAGE)
 
 
 def _index(places):
