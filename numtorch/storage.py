@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import sys
 import threading
 import weakref
@@ -423,7 +422,7 @@ def _allocation(device):
     allocator = _allocators.get(device.type)
     if allocator is None:
         raise RuntimeError(f"no memory allocator for device '{device}'")
-    return allocator.allocate if device is cpu else functools.partial(allocator.allocate, device=device)
+    return allocator.allocate if device is cpu else lambda nbytes: allocator.allocate(nbytes, device)
 
 
 def _new_ring(nbytes, allocate, capacity):
