@@ -515,4 +515,8 @@ def install(fake) -> Libraries:
     for name, module in libraries.modules().items():
         setattr(bindings, name, module)
         sys.modules[f"nvmath.bindings.{name}"] = module
+        inside = ModuleType(f"nvmath.bindings._internal.{name}")
+        inside._inspect_function_pointers = lambda name=name, module=module: {
+            f"__{used.symbol(name, function)}": int(function not in libraries.refused) for function in vars(module)}
+        sys.modules[inside.__name__] = inside
     return libraries

@@ -371,6 +371,19 @@ def what_is_missing(libraries, torch, kind):
 
 
 @body("float32")
+def solvers_are_asked_for(libraries, torch, kind):
+    """Transforms are cuFFT's as soon as it is there; factorisations are the host's unless the environment says otherwise."""
+    os.environ["NUMTORCH_NVIDIA_SOLVERS"] = ""
+    x = draw((3, 3), kind)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        same(torch.linalg.inv(torch.tensor(x).cuda()), np.linalg.inv(x), kind)
+    assert len([w for w in said if "computed on the host" in str(w.message)]) == 1 and not libraries.calls
+    same(torch.fft.fft(torch.tensor(x).cuda()), np.fft.fft(x), kind)
+    assert libraries.calls
+
+
+@body("float32")
 def nothing_installed(libraries, torch, kind):
     for name in [name for name in sys.modules if name.partition(".")[0] == "nvmath"]:
         sys.modules[name] = None                         # cannot be imported
@@ -391,7 +404,7 @@ def nothing_installed(libraries, torch, kind):
 def test_on_libraries_for_tests(name):
     pytest.importorskip("scipy")
     here = Path(__file__).resolve()
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1",
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMTORCH_NVIDIA_SOLVERS": "1",
                    "PYTHONPATH": os.pathsep.join([*map(str, (here.parents[2], here.parents[1])), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run([sys.executable, str(here), *name.split()], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -416,11 +429,11 @@ if __name__ == "__main__":
     fake = fakedriver.install()
     libraries = fakelibraries.install(fake)
     import numtorch
-    if sys.argv[1] != "nothing_installed":
+    if sys.argv[1] not in ("nothing_installed", "solvers_are_asked_for"):
         from numtorch.kernels.cuda.linalg import lapack
         lapack.BATCHED, lapack.JACOBI = SMALL, 5
     try:
-        if sys.argv[1] not in ("errors", "what_is_missing", "nothing_installed"):
+        if sys.argv[1] not in ("errors", "what_is_missing", "nothing_installed", "solvers_are_asked_for"):
             warnings.filterwarnings("error", message=".*computed on the host")
         BODIES[" ".join(sys.argv[1:])](libraries, numtorch, sys.argv[2])
     except Exception:

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import importlib
+import os
 import threading
 import warnings
 from collections import deque
@@ -22,6 +23,7 @@ from .environment import BLOCKING, SIMULATED
 from .runtime import runtime
 
 SOLVERS = "cusolverDn", "cublas"                         # what lapack.py needs
+TRY = "NUMTORCH_NVIDIA_SOLVERS"                          # where it is 1 these are used: they have not passed their checks on a GPU
 INSTALL = "numtorch[nvmath]"                             # what brings them
 
 
@@ -31,6 +33,8 @@ def bindings(name):
     of what is there and cannot be used."""
     if SIMULATED or architectures.chosen() is not None:
         raise NotImplementedError(f"{name} needs a GPU")
+    if name in SOLVERS and os.environ.get(TRY) != "1":
+        raise NotImplementedError(f"{name} is used where {TRY} is 1")
     try:
         module = importlib.import_module(f"nvmath.bindings.{name}")
         runtime().at(0)
@@ -64,18 +68,17 @@ def installed(*names) -> bool:
 @functools.cache
 def has(name, function) -> bool:
     """Whether the installed version of a library has a function."""
-    module = bindings(name)
-    if not hasattr(module, function):
+    if not hasattr(bindings(name), function):
         return False
-    try:
-        getattr(module, function)(*[0] * _arity(getattr(module, function)))
-    except Exception as error:                           # refused for its arguments, but there
-        return type(error).__name__ != "FunctionNotFoundError"
-    return True
+    pointers = importlib.import_module(f"nvmath.bindings._internal.{name}")._inspect_function_pointers()
+    return any(address for key, address in pointers.items() if key.lstrip("_") == symbol(name, function))
 
 
-def _arity(function):
-    return function.__doc__.partition("(")[2].partition(")")[0].count(",") + 1
+def symbol(name, function) -> str:
+    """What a generic function of the bindings is called in the library: `xsyev_batched_buffer_size` is
+    `cusolverDnXsyevBatched_bufferSize`."""
+    words = function.removesuffix("_buffer_size").split("_")
+    return name + "".join(map(str.capitalize, words)) + "_bufferSize" * function.endswith("_buffer_size")
 
 
 class Library:
