@@ -101,9 +101,9 @@ def causal_attention_by_warps(torch, device, q, k, v):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
 
 
-@rows_of(((2, 1, 24, 8), (2, 1, 40, 8), (2, 1, 40, 8)), dtypes=("bfloat16",), orders=PLAIN)
+@rows_of(((4, 1, 40, 8), (4, 1, 40, 8), (4, 1, 40, 8)), dtypes=("bfloat16",), orders=PLAIN)
 def masked_attention_by_warps(torch, device, q, k, v):
-    draw = np.random.default_rng(2).random((24, 40))
+    draw = np.random.default_rng(2).random((40, 40))
     draw[3] = 0
     seen, added = torch.tensor(draw > 0.3, device=device), torch.tensor(draw, device=device).to(q.dtype)
     attend = torch.nn.functional.scaled_dot_product_attention
@@ -569,8 +569,8 @@ def padded(torch, device, x):
 
 
 # ---------------------------------------------------------------- reductions: a thread, some, a warp or a block an output, or several
-@rows_of(((3, 5),), ((2, 12),), ((2, 24),), ((2, 150),), ((20, 33),), ((1, 300),), ((40, 3),), ((150, 6),), ((3, 4, 5),), ((2, 20, 2, 7),),
-         ((6, 2, 9),), dtypes=("float32", "float64", "bfloat16", "int32", "uint8"))
+@rows_of(((3, 5),), ((2, 24),), ((2, 150),), ((1, 300),), ((40, 3),), ((150, 6),), ((2, 20, 2, 7),),
+         dtypes=("float32", "float64", "bfloat16", "int32", "uint8"))
 def reduced(torch, device, x):
     dims = [None, 0, -1, *([(0, -1), 1] if x.ndim > 2 else [])]
     found = [function(*(() if dim is None else (dim,))) for dim in dims for function in (x.sum, x.amax, x.any)]
@@ -582,8 +582,7 @@ def reduced(torch, device, x):
     return (*found, *more, x.prod(-1), x.norm(), x.norm(3.0, 0))
 
 
-@rows_of(((3, 5),), ((2, 12),), ((2, 150),), ((20, 33),), ((1, 300),), ((40, 3),), ((150, 6),), ((2, 20, 2, 7),),
-         dtypes=("float32", "float64", "bfloat16", "int32", "uint8"))
+@rows_of(((3, 5),), ((2, 24),), ((1, 300),), ((40, 3),), ((2, 20, 2, 7),), dtypes=("float32", "float64", "bfloat16", "int32", "uint8"))
 def placed(torch, device, x):
     ties = x.detach().round()
     if x.is_floating_point() and x.numel() > 20:

@@ -345,7 +345,8 @@ INT, T, PER_STORE, pair_of, store = int32, float32, 8, packed_bfloat16, same
 
 
 def source(warps, a, b, itemsize, places, slices, name="product_warps"):
-    """The kernel of two operands, which `slices` multiply by `places`; sums are written in elements of `itemsize` bytes."""
+    """The kernel of two operands, which `slices` multiply by `places`, until all threads have read them; sums are written in
+    elements of `itemsize` bytes."""
     columns = 8 * warps.columns
     each = CHUNK // itemsize
     lanes, row = columns // each, pitch(warps.columns)
@@ -372,7 +373,6 @@ def source(warps, a, b, itemsize, places, slices, name="product_warps"):
         *indented((text for each in (a, b) for text in each.first_copies()), 8),
         "        sums = ZEROS",
         *indented(slices, 8),
-        "        cuda.syncthreads()",                    # all have loaded what they multiply, and sums go there
         *indented(_place_of_tile(warps), 8),             # again: it would take registers meanwhile
         f"        lean = (descriptor[EPILOGUE] & {ADDED | ROW_BIAS} == 0 and descriptor[C_COLUMN] == 1 "
         f"and descriptor[C_ROW] % {each} == 0 and descriptor[C_BATCH] % {each} == 0 and address_of(c) % {CHUNK} == 0)",

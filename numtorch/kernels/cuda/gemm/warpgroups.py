@@ -49,7 +49,7 @@ def _slices(a, b, threads):
         f"await_groups({STAGES - 3})", "fence_async()", "cuda.syncthreads()",
         f"sums = add_group_products(sums, further(a_place, now), further(b_place, now), {panels[0]}, {panels[1]})",
         *next_slice(copies), *next_stage("now"), "await_products(1)"], 4)
-    yield "sums = await_sums(sums)"
+    yield from ("sums = await_sums(sums)", "cuda.syncthreads()")                # sums go to where slices are
 
 
 @functools.cache
