@@ -14,6 +14,7 @@ import itertools
 import random
 from typing import NamedTuple
 
+WARP, SMALL_BLOCK = 32, 4                                # threads of a warp; of small blocks, in which half of them are a warp
 _running: list = [None]                                  # the block that runs
 _draw = random.Random(0)
 
@@ -51,6 +52,7 @@ class Block:
         self.body, self.grid, self.number = body, grid, number
         self.new = [_Thread(k, (x, y, z)) for k, (z, y, x) in enumerate(itertools.product(*map(range, shape[::-1])))]
         self.size = self.living = len(self.new)
+        self.lanes = WARP if self.size != SMALL_BLOCK else self.size // 2
         self.current, self.error, self.ended = None, None, _locked()
         self.ready, self.waiting, self.warps = [], [], {}
         _draw.shuffle(self.new)                          # here and in `ready` the last is the next
@@ -124,11 +126,11 @@ class Block:
         self._pause()
 
     def exchange(self, value):
-        """The barrier of a warp's 32 threads: what each of them gave, by lane, and the lane of the one that asks."""
-        warp, lane = divmod(self.current.number, 32)
+        """The barrier of a warp: what each of them gave, by lane, and the lane of the one that asks."""
+        warp, lane = divmod(self.current.number, self.lanes)
         waiting, given = self.warps.setdefault(warp, ([], {}))
         given[lane] = value
-        if len(given) < min(32, self.size - 32 * warp):
+        if len(given) < min(self.lanes, self.size - self.lanes * warp):
             waiting.append(self.current)
             self._pause()
         else:

@@ -24,8 +24,7 @@ from ...threads import NOTHING, Prepared
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import MOST_BLOCKS, SMALL, THREADS
 from ..shared.atomics import add_to_shared
-from ..shared.lines import begin_of
-from ..warps import WARP as LANES_OF_WARP
+from ..shared.lines import WARP, begin_of
 from ..warps import barrier, count_bits, lane_before, lanes_alike, shared_address, warp_barrier
 
 T, KEY = float32, uint32
@@ -34,8 +33,7 @@ TILE = 8 if SMALL else 1024                              # words that a block so
 BITS = 2 if SMALL else 8                                 # of a digit
 DIGITS = THREADS                                         # 2^BITS: a thread each
 ITEMS = 3 if SMALL else 12                               # elements of a tile of a longer line that a thread has
-WARP_SIZE = min(THREADS, LANES_OF_WARP)
-WARPS = THREADS // WARP_SIZE
+WARPS = THREADS // WARP
 COUNTERS = WARPS * DIGITS
 LOWEST = 0
 
@@ -62,7 +60,7 @@ def keys_of(dtype: str):
     last one."""
     compute, size = np.dtype(compute_type(dtype)), itemsize(dtype)
     if compute.kind == "f" and compute.itemsize < 8:
-        low = 0 if size == 4 else 16 if CONVERSIONS[dtype][0] is bfloat16_to_float else 8        # a half has 13 bits fewer than a float
+        low = 0 if size == 4 else 16 if CONVERSIONS[dtype][0] is bfloat16_to_float else 8    # of a half 13 bits
         return dict(key=key_of_float32, KEY=uint32), "uint32", low, 32
     if size == 8:
         function = {"f": key_float64, "i": key_int64}.get(compute.kind, key_uint64)
@@ -119,7 +117,6 @@ def sort_tiles(x, values, indices, descriptor):
                 a, to = offset(x, begin_of(line, n, inner)), begin_of(line, count, inner) + r * inner
                 values[to] = a[positions[i] * inner]
                 indices[to] = positions[i]
-        barrier()
         first += int64(cuda.gridDim.x) * together
 
 
@@ -127,18 +124,18 @@ def sort_tiles(x, values, indices, descriptor):
 # descriptor: lines, n, inner, tiles of a line, shift, mask that complements the keys, how many elements are written, their inner.
 def scanned(cells, value, me):
     """The sum of a number over the threads before this one and itself, and over all."""
-    lane, distance = me % WARP_SIZE, 1
-    while distance < WARP_SIZE:
+    lane, distance = me % WARP, 1
+    while distance < WARP:
         other = lane_before(value, distance)
         if lane >= distance:
             value += other
         distance *= 2
-    if lane == WARP_SIZE - 1:
-        cells[me // WARP_SIZE] = value
+    if lane == WARP - 1:
+        cells[me // WARP] = value
     barrier()
     total = int64(0)
     for warp in range(WARPS):
-        if warp == me // WARP_SIZE:
+        if warp == me // WARP:
             value += total
         total += cells[warp]
     barrier()
@@ -215,14 +212,14 @@ def move_by_digits(x, positions, counts, totals, source, keys_out, positions_out
     counters = cuda.shared.array(COUNTERS, int32)
     n, inner, tiles, shift, mask = descriptor[1], descriptor[2], descriptor[3], KEY(descriptor[4]), KEY(descriptor[5])
     me = int64(cuda.threadIdx.x)
-    lane = me % WARP_SIZE
-    mine = me // WARP_SIZE * DIGITS
+    lane = me % WARP
+    mine = me // WARP * DIGITS
     line = int64(cuda.blockIdx.x) // tiles
     tile = int64(cuda.blockIdx.x) - line * tiles
     words, ranks = local_array(KEY, ITEMS), local_array(int32, ITEMS)
-    a, first = offset(x, begin_of(line, n, inner)), tile * ITEMS * THREADS + me // WARP_SIZE * ITEMS * WARP_SIZE + lane
+    a, first = offset(x, begin_of(line, n, inner)), tile * ITEMS * THREADS + me // WARP * ITEMS * WARP + lane
     for i in range(ITEMS):
-        words[i] = key(load(a[min(first + i * WARP_SIZE, n - 1) * inner])) ^ mask
+        words[i] = key(load(a[min(first + i * WARP, n - 1) * inner])) ^ mask
     for i in range(WARPS):
         counters[i * DIGITS + me] = 0
     total = int64(totals[line * DIGITS + me])
@@ -230,7 +227,7 @@ def move_by_digits(x, positions, counts, totals, source, keys_out, positions_out
     starts[me] = through - total + int64(counts[(line * DIGITS + me) * tiles + tile])
     for i in range(ITEMS):
         digit = uint32((words[i] >> shift) & KEY(DIGITS - 1))
-        there = first + i * WARP_SIZE < n
+        there = first + i * WARP < n
         alike = lanes_alike(digit if there else uint32(DIGITS))
         before = count_bits(uint32(alike & uint32((int64(1) << lane) - 1)))
         at = mine + int64(digit)
@@ -250,7 +247,7 @@ def move_by_digits(x, positions, counts, totals, source, keys_out, positions_out
     inner, count = descriptor[7], descriptor[6]
     b, c, to = offset(source, begin_of(line, n, inner)), line * n, begin_of(line, count, inner)
     for i in range(ITEMS):
-        r = first + i * WARP_SIZE
+        r = first + i * WARP
         if r < n:
             digit = int64((words[i] >> shift) & KEY(DIGITS - 1))
             put_sorted(b, offset(keys_out, c), offset(positions_out, c), offset(values, to), offset(indices, to),

@@ -15,9 +15,9 @@ from ...threads import NOTHING, Prepared
 from ..compiler import cuda, prepare
 from ..environment import MOST_BLOCKS, SMALL, THREADS
 from ..shared.atomics import add_to_shared
-from ..shared.lines import begin_of, joined
+from ..shared.lines import WARP, begin_of, joined
 from ..warps import barrier, count_bits, lanes_alike, shared_address
-from .sort import BITS, DIGITS, KEY, WARP_SIZE, WARPS, _kernel, _Unused, key_of_float32, keys_of, plan_first_in_order, scanned
+from .sort import BITS, DIGITS, KEY, WARPS, _kernel, _Unused, key_of_float32, keys_of, plan_first_in_order, scanned
 
 T = float32
 load = store = same
@@ -30,7 +30,6 @@ MEDIAN, MEDIAN_OF_NUMBERS = -1, -2                       # in the place of how m
 
 def count_candidates(x, table, n, inner, mask, shift, prefix, by_position, place_shift, place_prefix, me):
     """Of the elements whose digits until now are known, how many have each next digit."""
-    barrier()
     table[me] = 0
     barrier()
     first = int64(0)
@@ -45,7 +44,7 @@ def count_candidates(x, table, n, inner, mask, shift, prefix, by_position, place
             elif shift + BITS >= 8 * BYTES or (word >> KEY(shift + BITS)) == prefix:
                 digit = uint32((word >> KEY(shift)) & KEY(DIGITS - 1))
         alike = lanes_alike(digit)                       # one of a warp's equal digits is added to shared memory
-        if digit < uint32(DIGITS) and count_bits(uint32(alike & uint32((int64(1) << (me % WARP_SIZE)) - 1))) == 0:
+        if digit < uint32(DIGITS) and count_bits(uint32(alike & uint32((int64(1) << (me % WARP)) - 1))) == 0:
             add_to_shared(shared_address(table, int64(digit)), int32(count_bits(alike)))
         first += THREADS
     barrier()
@@ -58,9 +57,7 @@ def next_digit(table, cells, found, rank, me):
     if through - count <= rank and rank < through:
         found[0], found[1], found[2] = me, rank - (through - count), count
     barrier()
-    digit, rank, count = found[0], found[1], found[2]
-    barrier()
-    return digit, rank, count
+    return found[0], found[1], found[2]
 
 
 def rank_wanted(x, cells, n, inner, wanted, me):
@@ -125,7 +122,6 @@ def choose_in_lines(x, values, indices, descriptor):
                 for other in range(count):
                     before += int64(words[other] < word or (words[other] == word and positions[other] < position))
                 values[to + before * inner], indices[to + before * inner] = a[int64(position) * inner], int64(position)
-            barrier()
         line += cuda.gridDim.x
 
 
