@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from ...intrinsics import Intrinsic
+from ...intrinsics import Intrinsic, fmax
 
 _instruction = functools.partial(Intrinsic, module="numtorch.kernels.cuda.attention.fragments_ir")
 
@@ -37,13 +37,13 @@ def _by_rows(x, rows):
 @_instruction
 def maxima_of_rows(x, rows):
     """The largest number of each row; NaN where one is. `rows`, a literal: matrices below each other."""
-    return tuple(np.float32(np.max(row)) for row in _by_rows(x, rows))
+    return tuple(functools.reduce(fmax.twin, row) for row in _by_rows(x, rows))
 
 
 @_instruction
 def sums_of_rows(x, rows):
     """The sum of each row."""
-    return tuple(np.float32(np.sum(np.array(row, np.float32))) for row in _by_rows(x, rows))
+    return tuple(np.float32(sum(row)) for row in _by_rows(x, rows))
 
 
 @_instruction
