@@ -108,7 +108,7 @@ def _in_tiles(problem, dtype, out, epilogue, device):
     b = _in_sixteens(width, *problem.b[::1 if along[1] else -1], problem.k if along[1] else problem.n, step_b)
     if width == 1 or not (a and b):
         return plan(1)
-    wide = _in_sixteens(width, *problem.c[::-1], problem.n, step_c)
+    wide = _in_sixteens(width, *problem.c[::-1], problem.n, step_c) and not epilogue[0] & (SCALED | ADDED)
     return Choice(later(lambda: plan(1)), lambda: plan(width, wide), False, (0, 1, 2) if wide else (0, 1)).prepared()
 
 

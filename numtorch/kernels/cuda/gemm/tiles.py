@@ -330,8 +330,8 @@ def write_rows(sums, c, bias, image, top, left, row, me, descriptor):
 
 
 class Elements(NamedTuple):
-    """What brings slices of A and of B, and where C is; `wide`: whether its columns are such that threads write 16 bytes at
-    once."""
+    """What brings slices of A and of B, and where C is; `wide`: whether threads write 16 bytes of it at once, and neither scale
+    sums nor add to what is there."""
     a: Any
     b: Any
     wide: bool = False
@@ -384,7 +384,8 @@ def _source(tile, a, b, elements, group):
 
     def at_once():
         """A thread's sums straight to C."""
-        lines = ["if flags & COLUMN_BIAS:",
+        lines = ["flags = descriptor[EPILOGUE]",
+                 "if flags & COLUMN_BIAS:",
                  f"    biases = ({', '.join(f'bias_of_column(bias, left + across + {s}, descriptor)' for s in across)},)",
                  f"    sums = add_outer_product(sums, ONES[:{tile.rows}], biases)",
                  "if flags & ROW_BIAS:",
@@ -405,9 +406,7 @@ def _source(tile, a, b, elements, group):
 
     indented = lambda lines, by: [" " * by + line for line in lines]
     last = tile.depth - 1
-    staged = [line for r in rows for line in kept(r)]
-    if elements.wide:
-        staged = ["if flags & (SCALED | ADDED) == 0:", *indented(at_once(), 4), "else:", *indented(staged, 4)]
+    written = at_once() if elements.wide else [line for r in rows for line in kept(r)]
     return "\n".join([
         "def product_tiles(a, b, c, bias, descriptor):",
         "    a_tile = cuda.shared.array(A_WORDS, W, 16)",
@@ -446,8 +445,7 @@ def _source(tile, a, b, elements, group):
         *indented(a.stage("turn") + b.stage("turn"), 20),
         "                await_slice()",
         *indented([*reading("turn"), *taken(0), *multiplied(last)], 16),     # of the last slice what is not read
-        "        flags = descriptor[EPILOGUE]",
-        *indented(staged, 8),
+        *indented(written, 8),
         "        tile += cuda.gridDim.x"]) + "\n"
 
 
