@@ -32,19 +32,20 @@ BOUNDS = {
     "product_in_tf32_across": {"product_warps": (1, 1, 1)},
     "product_with_shared_depth": {"product_warps": (1, 1, 1), "add_pieces": (1, 1, 1)},
     "convolved": {"product_tiles": (2, 1.2, 1.35)},     # images of six columns: lines begin within sectors
-    "softmax_of_long_lines": {"softmax_lines": (1, 1.15, 1.15)},
-    "softmax_of_short_lines": {"softmax_lines": (1, 1, 1)},
-    "layer_norm": {"norm_lines": (1, 1.15, 1.15)},
-    "batch_norm": {"batch_norm_blocks": (1, 1.3, 1.5)},
-    "summed_along_rows": {"reduce_blocks": (1, 1.1, 1)},
-    "summed_down_columns": {"reduce_columns": (1, 1.1, 1)},
+    "softmax_of_long_lines": {"softmax_held": (1, 1.1, 1.05)},
+    "softmax_of_short_lines": {"softmax_held": (1, 1, 1)},
+    "layer_norm": {"norm_lines": (1, 1.1, 1.05)},
+    # planes of 25 elements begin within sectors, and a thread that goes along one alone or nearly has neighbours of others
+    "batch_norm": {"batch_norm_sums": (1, 1.4, 1), "batch_norm_planes": (1, 1.2, 2)},
+    "summed_along_rows": {"reduce_lines": (1, 1.1, 1)},
+    "summed_down_columns": {"reduce_columns": (1, 1.1, 4)},        # a thread writes four neighbours, one after another
     "places_along_rows": {"extreme_lines": (1, 1.1, 1)},
-    "places_down_columns": {"extreme_lines": (1, 1.1, 1)},
+    "places_down_columns": {"extreme_columns": (1, 1.1, 4)},
     "transposed": {"transpose_tiles": (1, 1, 1)},
     "transposed_float64": {"transpose_tiles": (1, 1, 1)},
     "transposed_bytes": {"transpose_tiles": (1, 1, 1)},
-    "running_sums": {"scan_chunks": (1, 4, 4.2)},        # a thread has four neighbours, which the first-level cache keeps for it
-    "sorted": {"make_words": (1, 1.1, 1), "sort_tiles": (2, 1.1, 1), "write_sorted": (1, 2.5, 1)},
+    "running_sums": {"scan_chunks": (1, 1, 1)},
+    "sorted": {"sort_tiles": (2, 3.6, 1)},               # values are read where they were
     "embedded": {"take_elements": (1, 1, 1)},
     "pooled": {"reduced_windows": (1, 1.6, 1)},          # windows of two columns: a read has every second, the next the others
     "dropped": {"dropout_counters": (1, 1, 1)},
