@@ -130,7 +130,19 @@ class Accesses:
 
         from numtorch.kernels.cuda import warps
         from numtorch.kernels.cuda.shared import vectors
+        def sixteen(what, twin):
+            """Elements of 16 bytes, of memory or of shared memory."""
+            def access(memory, index, *values):
+                if isinstance(memory, np.ndarray):
+                    note("shared", int(index) * memory.itemsize, 16, sys._getframe(1))
+                    return twin(memory.view(np.ndarray), index, *values)
+                note(what, memory.address + int(index) * memory.dtype.itemsize, 16, sys._getframe(1))
+                return with_none_noted(twin, memory, index, *values)
+            return access
+
         simulator.DevicePointer._view, arrays.array = seen, array
+        simulator.TWINS.update(neighbours=sixteen("reads", warps.neighbours.twin),
+                               put_neighbours=sixteen("writes", warps.put_neighbours.twin))
         simulator.TWINS.update(load_vector=vector("reads", vectors.load_vector.twin), store_vector=vector("writes", vectors.store_vector.twin))
         simulator.TWINS.update(copy_async=copy_async, put_rows=put_rows, store_words=store_words, **{
             name: at_once(getattr(warps, name).twin, nbytes) for name, nbytes in dict(
