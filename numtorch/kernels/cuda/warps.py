@@ -179,11 +179,6 @@ def commit_copies():
 
 
 @_instruction
-def await_groups_but_one():
-    """Wait for all groups of this thread's copies but the last."""
-
-
-@_instruction
 def await_groups(left):
     """Wait for all groups of this thread's copies but the last `left`, a literal."""
 
@@ -244,21 +239,10 @@ def _bfloat16(words):
     return (_halves(words).astype(np.uint32) << 16).view(np.float32)
 
 
-@_instruction
-def multiply_bfloat16(a, b, c):
-    """A (16 x 16) @ B (16 x 8) + C of a warp: four packed words of A, two of B, four sums a thread."""
-    return _together((a, b, c), lambda values: _product(values, _bfloat16))
-
-
-@_instruction
-def multiply_float16(a, b, c):
-    """The same of float16."""
-    return _together((a, b, c), lambda values: _product(values, lambda words: _halves(words).view(np.float16).astype(np.float32)))
-
-
 def _products(read):
     """A @ B + C of a warp, for matrices of A below each other and pairs of matrices of B beside each other: of each of A four words
-    a thread, and of each pair of B; sums by rows of matrices, four a matrix."""
+    a thread, and of each pair of B; sums by rows of matrices, four a matrix. A is 16 x 16 elements of 16 bits, or 16 x 8 of tf32,
+    whose last 13 bits are of no consequence: `rounded_to_tf32` comes before."""
     def add_products(a, b, sums):
         def answers(values):
             found: list = [[] for _ in values]
@@ -281,13 +265,6 @@ def _named(name, read):
 add_products_bfloat16 = _named("add_products_bfloat16", _bfloat16)
 add_products_float16 = _named("add_products_float16", lambda words: _halves(words).view(np.float16).astype(np.float32))
 add_products_tf32 = _named("add_products_tf32", lambda words: (words & TF32).view(np.float32))
-
-
-@_instruction
-def multiply_tf32(a, b, c):
-    """A (16 x 8) @ B (8 x 8) + C of a warp: four words of A, two of B, four sums a thread. Of each word the last 13 bits are of no
-    consequence: `rounded_to_tf32` comes before."""
-    return _together((a, b, c), lambda values: _product(values, lambda words: (words & TF32).view(np.float32)))
 
 
 # ---------------------------------------------------------------- sixteen bytes at once

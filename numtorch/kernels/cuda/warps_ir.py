@@ -208,7 +208,6 @@ def _plain(name, text):
 
 commit_copies = _plain("commit_copies", "cp.async.commit_group;")
 warp_barrier = _plain("warp_barrier", "bar.warp.sync 0xffffffff;")
-await_groups_but_one = _plain("await_groups_but_one", "cp.async.wait_group 1;")
 
 
 @intrinsic
@@ -233,20 +232,6 @@ def _load(name, variant):
 
 
 load_matrices, load_matrices_transposed = _load("load_matrices", ""), _load("load_matrices_transposed", ".trans")
-
-
-def _multiply(name, shape, kind):
-    four, two, sums = types.UniTuple(types.uint32, 4), types.UniTuple(types.uint32, 2), types.UniTuple(types.float32, 4)
-
-    def form(typing_context, a, b, c):
-        def codegen(context, builder, signature, values):
-            parts = [builder.extract_value(value, i) for value, count in zip(values, (4, 2, 4)) for i in range(count)]
-            text = (f"mma.sync.aligned.{shape}.row.col.f32.{kind}.{kind}.f32 {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, "
-                    "{$10,$11,$12,$13};")
-            return _assembly(builder, [FLOAT] * 4, parts, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f")
-        return sums(four, two, sums), codegen
-    form.__name__ = name
-    return intrinsic(form)
 
 
 def _add_products(name, shape, kind):
@@ -275,9 +260,6 @@ def _add_products(name, shape, kind):
 add_products_bfloat16 = _add_products("add_products_bfloat16", "m16n8k16", "bf16")
 add_products_float16 = _add_products("add_products_float16", "m16n8k16", "f16")
 add_products_tf32 = _add_products("add_products_tf32", "m16n8k8", "tf32")
-multiply_bfloat16 = _multiply("multiply_bfloat16", "m16n8k16", "bf16")
-multiply_float16 = _multiply("multiply_float16", "m16n8k16", "f16")
-multiply_tf32 = _multiply("multiply_tf32", "m16n8k8", "tf32")
 
 
 # ---------------------------------------------------------------- sixteen bytes at once
