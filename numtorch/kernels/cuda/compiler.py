@@ -99,8 +99,8 @@ class Kernel:
         resident: how many blocks a multiprocessor is to have room for, which bounds registers; None leaves them to the assembler.
     """
 
-    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "shared", "variant", "resident", "_function", "_names",
-                 "_compute", "_key")
+    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "shared", "variant", "resident", "_function",
+                 "_names", "_compute", "_key")
 
     def __init__(self, function, signature, names, compute, key, threads, shared, variant, resident):
         self.threads, self.shared, self.variant, self.resident = threads, shared, variant, resident
