@@ -8,7 +8,7 @@ import threading
 from .. import storage as _storage
 from ..devices import OutOfMemoryError
 from ..devices import device as _device
-from ..kernels.cuda.capture import note, refuse
+from ..kernels.cuda.capture import refuse, watcher
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
 from ..ops.core.late import later, provide
@@ -332,6 +332,10 @@ def explain_cuda(device, function) -> None:
 def expect_cuda(tensor, complaint) -> bool:
     """Have what waits for the device next raise `complaint(status)` for a status at the start of a tensor that is not 0. Whether it
     will: else it is to be read."""
+    watch = watcher()
+    if watch is not None:
+        watch.expect(tensor, complaint)
+        return True
     return runtime().expect(tensor.layout.device.index, tensor, complaint)
 
 
@@ -347,7 +351,10 @@ def read_status_cuda(tensor) -> int:
 @provide
 def clear_status_cuda(tensor) -> None:
     """Write 0 there."""
-    note("a kernel's status is read")
+    watch = watcher()
+    if watch is not None:
+        watch.clear(tensor)
+        return
     word = ctypes.c_int64()
     runtime().copy(tensor.address, ctypes.addressof(word), 8, tensor.layout.device.index, False)      # it is read when this returns
 

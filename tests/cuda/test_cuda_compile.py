@@ -263,6 +263,57 @@ def networks_in_the_usual_loop(torch, fake):
 
 
 @body
+def addresses_decide_on_kernels(torch, fake):
+    """What loads 16 bytes at once is chosen by where tensors begin: another beginning is another program."""
+    @torch.compile
+    def product(x, y):
+        return x @ y + 1
+    memory = torch.arange(600.0).sin().bfloat16().cuda()
+    y = torch.arange(512.0).reshape(16, 32).cos().bfloat16().cuda()
+    for offset in (0, 0, 0, 8, 1, 2, 2, 2, 0, 3, 8, 1, 16):
+        x = memory[offset:offset + 512].view(32, 16)
+        assert torch.allclose(product(x, y), x @ y + 1), offset
+    kind, = product._kinds.values()
+    assert kind.replays and {tuple(replay.aligned) for replay in kind.replays} > {(0, 0)}
+
+
+@body
+def what_kernels_find_wrong_is_said(torch, fake):
+    """Classifiers and embeddings are graphs, in which a bad target or index raises as it does without: at the next wait."""
+    def make():
+        net = torch.nn.Sequential(torch.nn.Embedding(5, 4), torch.nn.Flatten(), torch.nn.Linear(12, 3)).cuda()
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def step(words, classes):
+            opt.zero_grad()
+            loss = torch.nn.functional.cross_entropy(net(words), classes)
+            loss.backward()
+            opt.step()
+            return loss
+        return step, lambda: [*net.parameters()]
+
+    def argument(i):
+        return torch.tensor([[0, 1, i % 5], [4, 3, 2]]).cuda(), torch.tensor([i % 3, 1]).cuda()
+    compiled = both(torch, make, 8, argument)
+    found = program(torch, compiled, *argument(1))
+    assert len(found.words) >= 2
+
+    def raised(*args):
+        try:
+            compiled(*args)
+            torch.cuda.synchronize()
+        except IndexError as error:
+            return str(error)
+        return ""
+    for _ in range(2):
+        assert not raised(*argument(2))
+        assert "out of bounds" in raised(torch.tensor([[0, 1, 7], [4, 3, 2]]).cuda(), torch.tensor([0, 1]).cuda())
+        assert [raised(*argument(3)), raised(*argument(4))] == ["", ""]
+        assert "out of bounds" in raised(argument(2)[0], torch.tensor([0, 9]).cuda())
+    program(torch, compiled, *argument(1))
+
+
+@body
 def passes_run_over_what_a_device_computes(torch, fake):
     """Elementwise calls become one launch where that takes less time, by the clock; here it is said to."""
     from numtorch.jit.compiling import improving
@@ -303,8 +354,7 @@ def improving_thread_ends():
 
 @body
 def what_is_no_graph_stays_as_it_is(torch, fake):
-    """Reading values, copies, indices that are checked, other streams, several devices."""
-    index = torch.tensor([1, 0]).cuda()
+    """Reading values, copies, other streams, several devices."""
     side = torch.cuda.Stream()
 
     def on_a_stream(x):
@@ -314,7 +364,6 @@ def what_is_no_graph_stays_as_it_is(torch, fake):
         torch.cuda.default_stream().wait_stream(side)
         return y
     for function, why in ((lambda x: x * x.sum().item(), "item"), (lambda x: x * x.cpu().sum(), "on a device, a copy"),
-                          (lambda x: (x * 2)[index], "a kernel reads or writes the host's memory"),
                           (on_a_stream, "on a device, another stream is used"),
                           *[(lambda x: (x * 2).to("cuda:1") + 1, "on a device, a copy")] * (torch.cuda.device_count() > 1)):
         compiled = torch.compile(function)

@@ -208,8 +208,9 @@ class Watch:
         self.items: list = []
         self.walked: list = []
         self.on_device = OnDevice(self.stop, self.items, self._source, lambda: sys.setprofile(None),
-                                  lambda: events.start(self._observe)) if devices or not capturing else None
-        self.memory = Memory(self.on_device)
+                                  lambda: events.start(self._observe), lambda storage: self.memory.hold(storage)) \
+            if devices or not capturing else None
+        self.memory: Memory = Memory(self.on_device)
         self.memory.items = self.items
         self.dropped = Dropped()
         self.claimed: dict = {}
@@ -356,10 +357,8 @@ class Watch:
 
     def _on_clear(self, frame):
         tensor = frame.f_locals["tensor"]
-        if tensor.layout.device is not cpu:
-            self.stop("on a device, a kernel's status is read", frame)
-            return
-        self.items.append(Clear(tensor.address))
+        if tensor.layout.device is cpu:                  # else the device's watcher is told
+            self.items.append(Clear(tensor.address))
 
     def _on_read(self, frame):
         caller = frame.f_back

@@ -117,6 +117,14 @@ class Memory:
         self.alive[id(storage)] = address, size
         return storage
 
+    def hold(self, storage) -> None:
+        """Have nothing else where a storage of the program is, though its tensors may die.
+
+        Args:
+            storage: it.
+        """
+        self.alive.pop(id(storage), None)
+
     def pack(self) -> None:
         """Give what is dead by now its place in one block, and let go of those that nothing is left in."""
         self.captured = self.nbytes

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...kernels.cuda.capture import watching
+from ...kernels.cuda.reports import Word
 from ...kernels.cuda.runtime import runtime
 from ...kernels.program import CONSTANT
 from ...kernels.threads import prepared_on
 
+_ZERO = ctypes.c_int64()
 _KERNELS = str(Path(__file__).resolve().parents[2] / "kernels")
 
 
@@ -39,6 +41,14 @@ class Upload(NamedTuple):
     nbytes: int
 
 
+class Said(NamedTuple):
+    """A word of a device's memory in which a kernel leaves what it finds wrong."""
+
+    address: int
+    index: int                                           # of the device
+    name: str                                            # of the kernel
+
+
 class OnDevice:
     """The watcher of the devices' launches in one call.
 
@@ -48,15 +58,17 @@ class OnDevice:
         source: `source(addresses, place, nbytes, frame)` says where words of the host's come from, as (source, entries) of
             `Upload`, or None.
         pause, resume: called around what is not part of the call.
+        hold: has nothing else where a storage of the call is.
 
     Attributes:
         held: owners of memory that was given meanwhile, by address, but for that of tensors.
         launching: whether a launch is being made.
     """
 
-    def __init__(self, stop, items, source, pause, resume) -> None:
-        self.stop, self.items, self.source, self.pause, self.resume = stop, items, source, pause, resume
+    def __init__(self, stop, items, source, pause, resume, hold) -> None:
+        self.stop, self.items, self.source, self.pause, self.resume, self.hold = stop, items, source, pause, resume, hold
         self.held, self.launching, self.before = {}, False, None
+        self.word: Any = None                            # that of the call that is being made
 
     def __enter__(self):
         self.before = watching.get(threading.get_ident())
@@ -92,6 +104,41 @@ class OnDevice:
     def keep(self, owner):
         self.held[owner.address] = owner
 
+    # ------------------------------------------------------------ what kernels find wrong
+    def report(self, index, kernel):
+        self.pause()
+        machine = runtime()
+        self.word = Word(*machine.allocate(8, index), index, kernel)
+        self.word.clear(machine)
+        self.resume()
+        self.items.append(Said(self.word.address, index, kernel))
+        return self.word.address
+
+    def reported(self, status):
+        self.pause()
+        machine, word = runtime(), self.word
+        if not machine.expect(word.index, word, None):
+            machine.copy(status, word.address, 8, word.index)
+        self.resume()
+
+    def clear(self, tensor):
+        self.pause()
+        self.hold(tensor.memory)                         # the host looks at it when the program has run
+        zero, index = ctypes.addressof(_ZERO), tensor.layout.device.index
+        runtime().copy(tensor.address, zero, 8, index)
+        self.items.append(Upload(tensor.address, zero, None, 8))
+        self.resume()
+
+    def expect(self, tensor, function):
+        self.pause()
+        machine, index, found = runtime(), tensor.layout.device.index, ctypes.c_int64()
+        self.items.append(Said(tensor.address, index, "a loss"))
+        if not machine.expect(index, tensor, function):
+            machine.copy(ctypes.addressof(found), tensor.address, 8, index)
+        self.resume()
+        if found.value:
+            raise function(found.value)
+
     def refuse(self, what):
         self.stop(f"on a device, {what}", sys._getframe(1))
 
@@ -112,6 +159,7 @@ class DeviceProgram:
         self.graph: Any = None
         self.moving: list = []                           # places of launches with words that differ
         self.last: list = []                             # `block` in the last run
+        self.words: list = []                            # of what its kernels find wrong
 
     def write(self, item: DeviceLaunch | Upload, word_of) -> bool:
         """Add a launch, or words of the host's memory that launches read. False for a launch on another device.
@@ -123,6 +171,10 @@ class DeviceProgram:
         if isinstance(item, Upload):
             self._upload(item, word_of)
             return True
+        if isinstance(item, Said):
+            argument, address, _ = word_of(item.address)
+            self.words.append(Word(None, address, item.index, item.name))
+            return argument == CONSTANT
         launch, words = item
         self.keep += [launch, *prepared_on(words[-1])]
         given = [[CONSTANT, word] if kind is None else word_of(word)[:2] for word, kind in zip(words, launch.kernel.kinds)]
@@ -177,3 +229,7 @@ class DeviceProgram:
                     self.graph.set(place, self._words(words))
         self.last = self.block[:]
         self.graph.run()
+        found = [(word, word.taken(machine)) for word in self.words if not machine.expect(self.index, word, None)]
+        for word, number in found:
+            if number:
+                raise word.wrong(number)

@@ -21,13 +21,14 @@ from . import steady
 from .before import Before
 from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage, InferenceStorage
-from .ondevice import DeviceLaunch, DeviceProgram, Upload
+from .ondevice import DeviceLaunch, DeviceProgram, Said, Upload
 from .places import UNUSED, Owners, Slot, Spans, extents, overlap, reached, spent, version
 from .results import HOLE, Known, NotCaptured, opened
 from .steps import Draw, Update
 from .unchanged import LOOKS, Unchanged
 
 SMALL_INTEGER = 1 << 16                                  # no address is as small
+VECTOR = 16                                              # bytes that a thread of a GPU loads at once
 HAS_GRAPH = "it returns a tensor that has a graph"
 ELSEWHERE = "memory is used that is not reached from the function"
 
@@ -59,6 +60,8 @@ class Replay:
             raise NotCaptured("a tensor of another device is made")
         self.structure, leaves = opened(result, before.given, before.reach.seen)
         self.on_device = any(type(item) in (DeviceLaunch, Upload) for item in watch.items)
+        self.graded = [leaf for leaf, grad in before.leaves.items() if grad is not None]
+        self.aligned = self._alignment(before.tensors) if self.on_device else None
         self._look_at_results(watch, leaves)
         watch.walked.clear()                             # their leaves keep gradients
         self._look_at_gradients(watch)
@@ -142,6 +145,10 @@ class Replay:
             if not attempt:
                 gc.collect()
         raise NotCaptured("a tensor that it makes is still in use after it")
+
+    def _alignment(self, tensors):
+        """How addresses lie in the words that a device's kernels load at once, which decided on what was launched."""
+        return [each.address % VECTOR for each in (*tensors, *[leaf.grad for leaf in self.graded if leaf.grad is not None])]
 
     # ------------------------------------------------------------ where words come from
     def _resolve(self, watch, blocks):
@@ -237,7 +244,7 @@ class Replay:
 
         for self.now, item in enumerate(watch.items):
             kind = type(item)
-            if kind in (DeviceLaunch, Upload):
+            if kind in (DeviceLaunch, Said, Upload):
                 if device is None:
                     finish()
                     device = DeviceProgram(self.block, self.memory.blocks, self.keep)
@@ -382,6 +389,8 @@ class Replay:
         if len(tensors) > 1 and len({id(t.memory) for t in tensors}) < len(tensors) and overlap(tensors):
             return False
         if not self.unchanged.holds():
+            return False
+        if self.aligned is not None and self.aligned != self._alignment(tensors):
             return False
         for leaf, slot, layout, _ in self.old_gradients:
             grad = leaf.grad

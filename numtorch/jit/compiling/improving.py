@@ -28,6 +28,7 @@ from ...tensor import empty
 from ...tree import map_tensors, tensors_in
 from ..capturing.before import Before
 from ..capturing.capture import Watch
+from ..capturing.contents import unsaid
 from ..capturing.replay import NotCaptured, Replay
 from ..capturing.snapshots import Snapshot, alike, content, nudge
 from ..capturing.steps import Draw
@@ -110,8 +111,10 @@ class Improvement:
         self.devices = {tensor.layout.device for tensor in (*tensors, *[t for _, t in reach.tensors.values()])}
         before = self._snapshot(tensors, reach)
         try:
-            graph, optimizers, dropped = traced_call(self.function, args, kwargs, reach, [u.optimizer for u in self.replay.updates],
-                                                     {leaf for leaf, _, _ in self.replay.new_gradients})
+            with unsaid(self.devices):
+                graph, optimizers, dropped = traced_call(self.function, args, kwargs, reach,
+                                                         [update.optimizer for update in self.replay.updates],
+                                                         {leaf for leaf, _, _ in self.replay.new_gradients})
         except Exception as error:
             before.restore()
             return self._stay(f"it is not traced: {error}")
@@ -135,9 +138,10 @@ class Improvement:
 
     def _compile(self, made, runs):
         try:
-            for run in runs:
-                run()
-            self.graph, self.passes, self.executor = made[fastest(runs, self.devices)]
+            with unsaid(self.devices):
+                for run in runs:
+                    run()
+                self.graph, self.passes, self.executor = made[fastest(runs, self.devices)]
         except Exception as error:
             self.failure = error
         finally:

@@ -33,6 +33,7 @@ from ...tensor import Tensor, alias, empty, view_of
 from ...tree import flatten, map_tensors, tensors_in, unflatten
 from ..capturing.before import Before
 from ..capturing.capture import Watch
+from ..capturing.contents import unsaid
 from ..capturing.reach import Reach, Unfollowed
 from ..capturing.replay import NotCaptured, Replay
 from ..capturing.snapshots import Snapshot, alike, content, nudge
@@ -338,8 +339,10 @@ class Recording:
             self._failed(watch.breaks[0] if watch.breaks else "what it does changes from call to call")
             return True, result
         before, program = self._snapshot(tensors, reach, args, kwargs), None
+        devices = {tensor.layout.device for tensor in (*tensors, *[t for _, t in reach.tensors.values()])}
         try:
-            joint = joint_graph(function, args, kwargs, reach)
+            with unsaid(devices):
+                joint = joint_graph(function, args, kwargs, reach)
             program = Recorded(reach, joint, len(tensors), self.passes)
         except Exception as error:
             self._failed(f"it is not traced: {error}")
@@ -349,16 +352,17 @@ class Recording:
             if self.passes:
                 runs = [warm_up(program.forward.graph, tensors),
                         warm_up(program.backward.graph, [empty(v.layout).zero_() for v in program.backward.graph.inputs])]
-                thread = threading.Thread(target=functools.partial(self._compile, runs), name="numtorch compiles")
+                thread = threading.Thread(target=functools.partial(self._compile, runs, devices), name="numtorch compiles")
                 compiling.add(thread)
                 thread.start()
             self.pending = program, thread
         return True, result
 
-    def _compile(self, runs):
+    def _compile(self, runs, devices):
         try:
-            for run in runs:
-                run()
+            with unsaid(devices):
+                for run in runs:
+                    run()
         except Exception as error:
             self.reason = f"its programs do not run: {error}"
         finally:

@@ -7,6 +7,8 @@ A call that `numtorch.compile` captures runs as it would: what it launches is ma
 """
 from __future__ import annotations
 
+import contextlib
+import ctypes
 from threading import get_ident
 
 
@@ -48,9 +50,56 @@ def watcher():
                                                 them among its addresses
     pause(), resume()                           around what is not of the call
     keep(owner)                                 memory that was given just now
+    report(index, kernel)                       the address of a word where a kernel leaves what is wrong,
+    reported(status)                            and that it has been called: what is said later is not copied to its status
+    clear(tensor)                               there is 0 at the start of a tensor, where a kernel leaves what is wrong,
+    expect(tensor, function)                    for which `function(word)` is the exception
     refuse(what)                                what a program of launches would leave out
     """
     return watching.get(get_ident())
+
+
+class _Unsaid:
+    """A watcher that lets everything be, and has nobody told of what kernels find wrong."""
+
+    def __init__(self, machine):
+        self.machine, self.zero, self.words = machine, ctypes.c_int64(), []
+
+    def launch(self, launch, words):
+        launch(*words)
+
+    def report(self, index, kernel):
+        owner, address = self.machine.allocate(8, index)
+        self.words.append(owner)
+        self.machine.copy(address, ctypes.addressof(self.zero), 8, index)
+        return address
+
+    def clear(self, tensor):
+        self.machine.copy(tensor.address, ctypes.addressof(self.zero), 8, tensor.layout.device.index)
+
+    def nothing(self, *what):
+        """Do nothing."""
+
+    upload = pause = resume = keep = refuse = reported = expect = nothing
+
+
+@contextlib.contextmanager
+def unsaid(machine):
+    """Inside, this thread's calls are made for what they leave, and nobody is told of what their kernels find wrong.
+
+    Args:
+        machine: as runtime.py has it.
+    """
+    thread = get_ident()
+    before = watching.get(thread)
+    watching[thread] = _Unsaid(machine)
+    try:
+        yield
+    finally:
+        if before is None:
+            del watching[thread]
+        else:
+            watching[thread] = before
 
 
 def refuse(what) -> None:

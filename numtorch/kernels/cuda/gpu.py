@@ -295,7 +295,7 @@ class Gpu:
             reports.look(stream)
 
     def report(self, index, kernel):
-        if BLOCKING or watching or active[0] is not None:
+        if BLOCKING or active[0] is not None:
             return 0
         device = self.devices.get(index) or self.at(index)
         return device.reports.word(device.here.words[STREAM], kernel)
@@ -304,7 +304,7 @@ class Gpu:
         self.devices[index].reports.explain(function)
 
     def expect(self, index, tensor, function):
-        later = not (BLOCKING or watching or active[0] is not None)
+        later = not (BLOCKING or active[0] is not None)
         if later:
             device = self.devices[index]
             device.reports.expect(device.here.words[STREAM], tensor, function)

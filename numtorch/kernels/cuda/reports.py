@@ -13,6 +13,37 @@ import threading
 WORDS = 256                                              # calls that may be out; then the host waits for all
 
 
+class Word:
+    """A word of a device's memory where a kernel of a program leaves what it finds wrong, in each run; 0 until then.
+
+    Attributes:
+        owner, address, index: the memory, and the device.
+        name: of the kernel.
+        told: whether it is among the calls that are out.
+    """
+
+    __slots__ = ("owner", "address", "index", "name", "told")
+
+    def __init__(self, owner, address, index, name):
+        self.owner, self.address, self.index, self.name, self.told = owner, address, index, name, False
+
+    def clear(self, machine) -> None:
+        """Write 0."""
+        machine.copy(self.address, ctypes.addressof(ctypes.c_int64()), 8, self.index)
+
+    def wrong(self, number) -> IndexError:
+        """The exception for what it holds."""
+        return IndexError(f"an index is out of bounds: number {number - 1} of a call of {self.name} on cuda:{self.index}")
+
+    def taken(self, machine) -> int:
+        """What it holds, once the device has done what it was told; it is 0 afterwards. For machines that report nothing later."""
+        found = ctypes.c_int64()
+        machine.copy(ctypes.addressof(found), self.address, 8, self.index)
+        if found.value:
+            self.clear(machine)
+        return found.value
+
+
 class Reports:
     """The words of one device.
 
@@ -40,11 +71,15 @@ class Reports:
             return self._address + 8 * (len(self.calls) - 1)
 
     def expect(self, stream, tensor, function) -> None:
-        """Read the word at the start of a tensor later, too: `function(word)` gives the exception where it is not 0."""
+        """Read the word at the start of a tensor, or a `Word`, later, too: `function(word)` is the exception where it is not 0."""
         if len(self.calls) == WORDS:
             self.machine.synchronize(self.index)
         with self._lock:
-            self.calls.append([stream, "", function, tensor])
+            if type(tensor) is not Word:
+                self.calls.append([stream, "", function, tensor])
+            elif not tensor.told:
+                tensor.told = True
+                self.calls.append([stream, tensor.name, function, tensor])
 
     def explain(self, function) -> None:
         """Say what the last call is about: `function(word)` gives the exception for what its kernels find."""
@@ -67,11 +102,13 @@ class Reports:
             wrong = next((place for place in range(self._count) if self._read[place]), None)
             if wrong is None:
                 if self._count == len(self.calls) and (stream is None or all(call[0] == stream for call in self.calls)):
-                    self.calls = []
+                    self._end()
                 return
             (_, kernel, function, _), word = self.calls[wrong], self._read[wrong]
-            self.calls = []
             self.machine.driver.cuCtxSynchronize()       # the words of all calls are used again
+            for *_, own in self._end():
+                if type(own) is Word:
+                    own.clear(self.machine)
             if self._address:
                 self._clear()
         try:
@@ -79,6 +116,13 @@ class Reports:
         except AssertionError:                           # other indices are there by now
             error = None
         raise error or IndexError(f"an index is out of bounds: number {word - 1} of a call of {kernel} on cuda:{self.index}")
+
+    def _end(self):
+        ended, self.calls = self.calls, []
+        for *_, own in ended:
+            if type(own) is Word:
+                own.told = False
+        return ended
 
     def _clear(self):
         ctypes.memset(self._read, 0, 8 * WORDS)

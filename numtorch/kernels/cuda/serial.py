@@ -92,9 +92,12 @@ class _Reporting(_Staged):
         self.name, self.place = name, place
 
     def __call__(self, *addresses):
-        word = runtime().report(self.device, self.name)
+        watch = watcher()
+        word = runtime().report(self.device, self.name) if watch is None else watch.report(self.device, self.name)
         if word:
             self.call(*addresses[:self.place], word, *addresses[self.place + 1:])
+            if watch is not None:
+                watch.reported(addresses[self.place])
         else:
             super().__call__(*addresses)
 
