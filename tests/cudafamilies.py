@@ -110,6 +110,30 @@ def masked_attention_by_warps(torch, device, q, k, v):
     return attend(q, k, v, attn_mask=seen), attend(q, k, v, attn_mask=added)
 
 
+# ---------------------------------------------------------------- attention by threads
+# tiles of eight queries and eight keys; slices of four steps of the depth; sums of sixteen columns at a time, of eight in float64
+@rows_of(((2, 2, 9, 5), (2, 1, 17, 5), (2, 1, 17, 9)), ((1, 1, 8, 4), (1, 1, 8, 4), (1, 1, 8, 8)), ((1, 1, 7, 17), (1, 1, 9, 17), (1, 1, 9, 3)),
+         ((1, 1, 3, 3), (1, 1, 1, 3), (1, 1, 1, 17)))
+def attention_by_tiles(torch, device, q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+
+@rows_of(((1, 2, 17, 5), (1, 1, 17, 5), (1, 1, 17, 6)), ((1, 1, 9, 3), (1, 1, 20, 3), (1, 1, 20, 3)), ((1, 1, 20, 3), (1, 1, 9, 3), (1, 1, 9, 3)),
+         orders=PLAIN)
+def causal_attention_by_tiles(torch, device, q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+@rows_of(((1, 2, 9, 5), (1, 2, 12, 5), (1, 2, 12, 3)), dtypes=("float32", "float64"), orders=PLAIN)
+def masked_attention_by_tiles(torch, device, q, k, v):
+    """Some queries see no key of a tile, and one sees none."""
+    draw = np.random.default_rng(2).random((9, 12))
+    draw[3], draw[5, :8] = 0, 0
+    seen, added = torch.tensor(draw > 0.3, device=device), torch.tensor(draw, device=device).to(q.dtype)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return attend(q, k, v, attn_mask=seen), attend(q, k, v, attn_mask=added)
+
+
 # ---------------------------------------------------------------- losses
 def classes(torch, device, x, ignored=True):
     """Targets for scores (N, C, ...), one of which is ignored."""

@@ -49,9 +49,8 @@ BOUNDS = {
     "embedded": {"take_elements": (1, 1, 1)},
     "pooled": {"reduced_windows": (1, 1.6, 1)},          # windows of two columns: a read has every second, the next the others
     "dropped": {"dropout_counters": (1, 1, 1)},
-    # the two lines of a warp are in the same banks: apart, they would take registers that a third block needs; lanes have a key each,
-    # and read its elements one after another, which the first-level cache keeps for them
-    "attended": {"attention": (2, 2.8, 1), "attention_grad_q": (2, 3.2, 1), "attention_grad_kv": (2, 4, 1)},
+    # probabilities are written a column at a time, four of them 16 banks apart; sums four columns a lane, each in its turn
+    "attended": {"attention": (4, 1, 3.4), "attention_grad_q": (4, 1, 3.4), "attention_grad_kv": (4, 1.35, 4)},
     # a warp's rows come straight from memory: eight rows of 16 bytes at a time, whose other halves the first-level cache keeps
     "attended_by_tensor_cores": {"attend": (2, 1.85, 1), "grad_dots": (1, 1, 1)},
     "attended_in_tf32": {"attend": (1, 1.2, 1)},
