@@ -22,6 +22,7 @@ from ...kernels.program import CONSTANT
 from ...kernels.threads import prepared_on
 
 _ZERO = ctypes.c_int64()
+VECTOR = 16                                              # bytes that a thread of a GPU loads at once
 _KERNELS = str(Path(__file__).resolve().parents[2] / "kernels")
 
 
@@ -141,6 +142,15 @@ class OnDevice:
 
     def refuse(self, what):
         self.stop(f"on a device, {what}", sys._getframe(1))
+
+
+def alignment(tensors, leaves) -> list[int]:
+    """How tensors, and gradients of leaves, lie in the words that kernels load at once, which decides on what is launched.
+
+    Args:
+        tensors, leaves: them.
+    """
+    return [each.address % VECTOR for each in (*tensors, *[leaf.grad for leaf in leaves if leaf.grad is not None])]
 
 
 class DeviceProgram:

@@ -21,14 +21,13 @@ from . import steady
 from .before import Before
 from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage, InferenceStorage
-from .ondevice import DeviceLaunch, DeviceProgram, Said, Upload
+from .ondevice import DeviceLaunch, DeviceProgram, Said, Upload, alignment
 from .places import UNUSED, Owners, Slot, Spans, extents, overlap, reached, spent, version
 from .results import HOLE, Known, NotCaptured, opened
 from .steps import Draw, Update
 from .unchanged import LOOKS, Unchanged
 
 SMALL_INTEGER = 1 << 16                                  # no address is as small
-VECTOR = 16                                              # bytes that a thread of a GPU loads at once
 HAS_GRAPH = "it returns a tensor that has a graph"
 ELSEWHERE = "memory is used that is not reached from the function"
 
@@ -53,15 +52,14 @@ class Replay:
         self.passes: dict[str, int] = {}                 # that made it
         self.stays: str | None = None                    # why there is nothing better
         self.inferred: list[bool] = []                   # which results' memory was made in inference mode
-        self.result_slots: list[tuple] = []
-        self.quickened = 0                               # functions for calls of it where nothing has changed (quick.py)
+        self.result_slots, self.quickened = list[tuple](), 0         # functions for calls of it where nothing has changed (quick.py)
         self.before, self.reach, self.memory = before, before.reach, watch.memory
         if watch.memory.elsewhere:
             raise NotCaptured("a tensor of another device is made")
         self.structure, leaves = opened(result, before.given, before.reach.seen)
         self.on_device = any(type(item) in (DeviceLaunch, Upload) for item in watch.items)
         self.graded = [leaf for leaf, grad in before.leaves.items() if grad is not None]
-        self.aligned = self._alignment(before.tensors) if self.on_device else None
+        self.aligned = alignment(before.tensors, self.graded) if self.on_device else None
         self._look_at_results(watch, leaves)
         watch.walked.clear()                             # their leaves keep gradients
         self._look_at_gradients(watch)
@@ -145,10 +143,6 @@ class Replay:
             if not attempt:
                 gc.collect()
         raise NotCaptured("a tensor that it makes is still in use after it")
-
-    def _alignment(self, tensors):
-        """How addresses lie in the words that a device's kernels load at once, which decided on what was launched."""
-        return [each.address % VECTOR for each in (*tensors, *[leaf.grad for leaf in self.graded if leaf.grad is not None])]
 
     # ------------------------------------------------------------ where words come from
     def _resolve(self, watch, blocks):
@@ -388,9 +382,7 @@ class Replay:
                 return False
         if len(tensors) > 1 and len({id(t.memory) for t in tensors}) < len(tensors) and overlap(tensors):
             return False
-        if not self.unchanged.holds():
-            return False
-        if self.aligned is not None and self.aligned != self._alignment(tensors):
+        if not self.unchanged.holds() or (self.aligned is not None and self.aligned != alignment(tensors, self.graded)):
             return False
         for leaf, slot, layout, _ in self.old_gradients:
             grad = leaf.grad
