@@ -52,7 +52,7 @@ class Replay:
         self.passes: dict[str, int] = {}                 # that made it
         self.stays: str | None = None                    # why there is nothing better
         self.inferred: list[bool] = []                   # which results' memory was made in inference mode
-        self.result_slots, self.quickened = list[tuple](), 0         # functions for calls of it where nothing has changed (quick.py)
+        self.result_slots, self.quickened = list[tuple](), 0         # functions for calls where nothing has changed (quick.py)
         self.before, self.reach, self.memory = before, before.reach, watch.memory
         if watch.memory.elsewhere:
             raise NotCaptured("a tensor of another device is made")
