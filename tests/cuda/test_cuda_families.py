@@ -51,7 +51,7 @@ def on_cuda(tmp_path_factory):
     path, here = tmp_path_factory.mktemp("cuda") / "families", Path(__file__)
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1",
                    "PYTHONPATH": os.pathsep.join([*map(str, here.resolve().parents[:3]), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(here), str(path)], env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, str(here), str(path)], env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     return pickle.loads(path.read_bytes())
 
