@@ -1,6 +1,8 @@
 """Exported libraries: what a C program computes with them, with nothing of Python in its process."""
+import gc
 import shutil
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -137,6 +139,19 @@ def test_the_header_says_why_the_number_of_rows_is_fixed(make, words, tmp_path):
     assert exported.run(args, expected)[0].returncode == 0
     more = (torch.cat([args[0], args[0]]), *args[1:])
     assert exported.run(more, expected)[0].stderr == "error 5\n"
+
+
+def test_who_listens_to_collections_is_no_part_of_the_function(tmp_path):
+    """As hypothesis does, whose clock no library can read."""
+    before, listener = gc.get_threshold(), lambda phase, info: time.perf_counter()
+    gc.callbacks.append(listener)
+    gc.set_threshold(1, 1, 1)
+    try:
+        files = torch.jit.export_native(lambda x: [torch.relu(x) for _ in range(3)][-1], torch.rand(2, 3), str(tmp_path / "f"))
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(listener)
+    assert "int f_run(" in open(files["header"]).read()
 
 
 def test_an_example_without_rows(tmp_path):

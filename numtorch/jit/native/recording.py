@@ -2,6 +2,8 @@
 which are kernels that run others by address, are unfolded into those that they run."""
 from __future__ import annotations
 
+import contextlib
+import gc
 from typing import Any, NamedTuple
 
 from ...autograd.modes import no_grad
@@ -75,6 +77,18 @@ class Recorded:
     workspace: int
 
 
+@contextlib.contextmanager
+def _uncollected():
+    """Inside, nothing is collected: the destructors of others' garbage, and who listens to collections, are no part of a call."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
 def record(function: Any, args: tuple, data: Data) -> Recorded:
     """Call a function, and write down what it does.
 
@@ -94,7 +108,8 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
             called(*args)
         versions = {id(s): version(s) for s in alive()}
         watch = Watch()
-        result = watch.run(called, args, {})
+        with _uncollected():
+            result = watch.run(called, args, {})
     if watch.breaks:
         raise RuntimeError(
             "export_native: the function does what no library can:\n" + "\n".join(f"  {each}" for each in watch.breaks)
