@@ -176,28 +176,19 @@ def try_view(layout, shape):
     shape = resolve_shape(shape, layout.numel)
     if layout.contiguous or layout.numel == 0:
         return Layout.of(layout.dtype, shape, None, layout.device), 0
-    chunks = []                                          # runs of dimensions that memory holds as one: (extent, stride)
-    for extent, stride in zip(layout.shape, layout.strides):
-        if extent == 1:
+    strides, wanted = [1] * len(shape), len(shape) - 1
+    base, extent, inside = layout.strides[-1], 1, 1      # of a run of dimensions that memory holds as one
+    for d in reversed(range(layout.ndim)):
+        extent *= layout.shape[d]
+        if d and (layout.shape[d - 1] == 1 or layout.strides[d - 1] == extent * base):
             continue
-        if chunks and chunks[-1][1] == extent * stride:
-            chunks[-1] = (chunks[-1][0] * extent, stride)
-        else:
-            chunks.append((extent, stride))
-    strides, wanted = [0] * len(shape), len(shape) - 1
-    for extent, stride in reversed(chunks):
-        inside = 1
-        while wanted >= 0 and inside < extent:
-            strides[wanted] = stride * inside
+        while wanted >= 0 and (inside < extent or shape[wanted] == 1):
+            strides[wanted] = inside * base              # of extents of 1 too, as PyTorch has them
             inside *= shape[wanted]
             wanted -= 1
         if inside != extent:
             return None
-    step = 1
-    for i in reversed(range(len(shape))):                # extents of 1 take the stride row-major order would give them
-        if shape[i] == 1:
-            strides[i] = step
-        step = strides[i] * shape[i]
+        base, extent, inside = layout.strides[d - 1] if d else 0, 1, 1
     return _derived(layout, shape, strides), 0
 
 

@@ -401,3 +401,14 @@ def test_nothing_may_be_written_wherever_it_lies():
     nothing = torch.ones(0).expand(2, 0)
     assert nothing.abs_() is nothing and torch.exp(torch.ones(2, 0), out=nothing) is nothing
     assert nothing.index_add_(0, torch.tensor([0]), torch.ones(1, 0)) is nothing
+
+
+@pytest.mark.parametrize("shape, order, wanted, strides", [
+    ((1, 2, 2), (2, 1, 0), (2, 2, -1, 1), (1, 2, 4, 4)),
+    ((3, 2, 2), (1, 0, 2), (2, 3, 1, 2), (2, 4, 2, 1)),
+    ((3, 4), (1, 0), (1, 4, 3, 1), (4, 1, 4, 4)),
+    ((3, 4), (1, 0), (2, 1, 2, 3), (2, 2, 1, 4))])
+def test_strides_of_extents_of_one_in_views(shape, order, wanted, strides, torch):
+    """Which other calls order their results by."""
+    x = torch.arange(12)[:torch.zeros(shape).numel()].reshape(shape).permute(order)
+    assert x.view(wanted).stride() == strides and x.view(wanted).tolist() == x.reshape(-1).reshape(wanted).tolist()
