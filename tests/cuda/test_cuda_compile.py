@@ -5,6 +5,7 @@ the same calls give as they are.
 """
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -311,6 +312,23 @@ def what_kernels_find_wrong_is_said(torch, fake):
         assert [raised(*argument(3)), raised(*argument(4))] == ["", ""]
         assert "out of bounds" in raised(argument(2)[0], torch.tensor([0, 9]).cuda())
     program(torch, compiled, *argument(1))
+
+
+@body
+def words_outlive_their_program(torch, fake):
+    """The host looks at what a program's kernels found when the program may be gone, and its memory another's."""
+    table, index = torch.arange(12.0).reshape(4, 3).cuda(), torch.tensor([1, 0]).cuda()
+    chosen = torch.compile(lambda x, i: (x * 2)[i], mode="replay")
+    for _ in range(4):
+        chosen(table, index)
+    assert program(torch, chosen, table, index).words
+    used = [torch.full((64,), -1, dtype=torch.int64, device="cuda")]                   # is planned, for which the host waits
+    chosen(table, index)
+    del chosen
+    gc.collect()
+    used += [torch.full((64,), -1, dtype=torch.int64, device="cuda") for _ in range(63)]
+    torch.cuda.synchronize()
+    assert len(used) == 64
 
 
 @body

@@ -183,7 +183,7 @@ class DeviceProgram:
             return True
         if isinstance(item, Said):
             argument, address, _ = word_of(item.address)
-            self.words.append(Word(None, address, item.index, item.name))
+            self.words.append(Word((self.blocks, self.keep), address, item.index, item.name))
             return argument == CONSTANT
         launch, words = item
         self.keep += [launch, *prepared_on(words[-1])]

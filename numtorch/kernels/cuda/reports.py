@@ -17,7 +17,8 @@ class Word:
     """A word of a device's memory where a kernel of a program leaves what it finds wrong, in each run; 0 until then.
 
     Attributes:
-        owner, address, index: the memory, and the device.
+        owner: what keeps the memory, which the host reads when the program may be gone.
+        address, index: the memory, and the device.
         name: of the kernel.
         told: whether it is among the calls that are out.
     """
@@ -29,7 +30,8 @@ class Word:
 
     def clear(self, machine) -> None:
         """Write 0."""
-        machine.copy(self.address, ctypes.addressof(ctypes.c_int64()), 8, self.index)
+        zero = ctypes.c_int64()
+        machine.copy(self.address, ctypes.addressof(zero), 8, self.index)
 
     def wrong(self, number) -> IndexError:
         """The exception for what it holds."""
