@@ -4,12 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.modes import no_grad
-from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import Tensor
 from ..graphs.graph import CONSTANT, Graph, Node, Value
 from ..graphs.interpreter import Interpreter
-from ..graphs.operations import run_op
+from ..graphs.operations import run_op, write_all
 from ..graphs.updates import UPDATE
 from ..passes.inplace import writes_in_place, written_values
 
@@ -55,11 +54,9 @@ class Executor(Interpreter):
         graph = self.graph
         with no_grad():
             env = self.values(args)
-            moved = [(env[value], env[target]) for target, value in graph.writes]
-            moved = [(here, there) for here, there in moved
-                     if here.memory is not there.memory or here.address != there.address or here.layout is not there.layout]
-            for here, there in [(clone(here), there) for here, there in moved] if len(moved) > 1 else moved:
-                there.copy_(here)
+            moved = [(env[target], env[value]) for target, value in graph.writes]
+            write_all([(there, here) for there, here in moved
+                       if here.memory is not there.memory or here.address != there.address or here.layout is not there.layout])
             for target, value in graph.gradients:
                 leaf, grad = env[target].node, env[value]
                 if leaf.grad is None or leaf.grad.memory is not grad.memory or leaf.grad.address != grad.address:

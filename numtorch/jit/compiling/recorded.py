@@ -38,7 +38,7 @@ from ..capturing.reach import Reach, Unfollowed
 from ..capturing.replay import NotCaptured, Replay
 from ..capturing.snapshots import Snapshot, alike, content, nudge
 from ..graphs.graph import Graph
-from ..graphs.interpreter import in_order
+from ..graphs.operations import in_order
 from ..passes import optimized
 from .calls import IGNORED, key_of, ran_before, reach_of
 from .executor import Executor

@@ -192,6 +192,16 @@ class Graph:
                 users[value].append(node)
         return users
 
+    def last_uses(self) -> list[list[Value]]:
+        """For each node the values that nobody needs behind it."""
+        used = {value: place for place, node in enumerate(self.nodes) for value in node.values()}
+        ends = {*self.ends(), *[target for target, _ in (*self.writes, *self.gradients)]}
+        last: list[list[Value]] = [[] for _ in self.nodes]
+        for value, place in used.items():
+            if value not in ends:
+                last[place].append(value)
+        return last
+
     def replace(self, old: dict[Value, Any]) -> None:
         """Have others stand in the places of values.
 

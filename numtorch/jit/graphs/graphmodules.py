@@ -14,21 +14,18 @@ from ... import fx
 from ...autograd.modes import no_grad
 from ...fx.node import path_of
 from ...ops.core.primitive import registry
-from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...ops.nn.linear import linear
 from ...ops.pointwise.functions import add, sub
 from ...ops.pointwise.pointwise import PointwiseOp
 from .graph import CONSTANT, Graph, Node, Value
-from .interpreter import Interpreter, in_order
-from .operations import CHECKS
+from .operations import CHECKS, in_order, run_node, write_all
 from .programs import ScriptFunction, ScriptModule
 
 _METHODS = {"every": "unbind", **{name: name for name in (
     "transpose", "expand", "permute", "unsqueeze", "select", "narrow", "unfold", "diagonal", "unflatten")}}
 _FUNCTIONS: dict[str, Any] = {"add": add, "sub": sub, "linear": linear}     # which take more than the ops do
 _BY_STRIDES = ("part", "put_part", "view.as_strided", "view.try_view", "view.reread")
-_runs = Interpreter(Graph())
 
 
 class Call:
@@ -44,7 +41,7 @@ class Call:
         self.op, self.__name__ = op, op.replace(".", "_")
 
     def __call__(self, *inputs: Any, attributes: tuple = (), writes: tuple = (), keeps: tuple = (), wanted: tuple = ()) -> Any:
-        results = _runs.call(Node(self.op, inputs, attributes, writes, keeps, wanted), list(inputs))
+        results = run_node(Node(self.op, inputs, attributes, writes, keeps, wanted), list(inputs))
         return results[0] if len(results) == 1 else tuple(results)
 
     def __reduce__(self):
@@ -68,8 +65,7 @@ def call_of(op: str) -> Call:
 def write(*pairs):
     """Have the memory of tensors hold others' values, for (tensor, other)."""
     with no_grad():
-        for target, value in [(target, clone(value)) for target, value in pairs] if len(pairs) > 1 else pairs:
-            target.copy_(value)
+        write_all(list(pairs))
 
 
 @fx.has_side_effect

@@ -1,20 +1,26 @@
 """What a node of a graph can call: primitives, views, and what has no meaning but for the tape."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...autograd.graph import saved_tensors_hooks
+from ...autograd.modes import enable_grad
 from ...exchange.scalars import number
 from ...func.tangents import VIEWS
+from ...layout import Layout
 from ...ops.core.primitive import miss, registry
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...ops.pointwise.pointwise import PointwiseOp
 from ...ops.reduce.query import CHECK_PROBABILITIES
-from ...tensor import Tensor
+from ...tensor import Tensor, empty, lasting
 from ...tree import flatten
 from .epilogue import EPILOGUE, apart
 from .fused import FUSED
 from .gradients import PREFIX, is_gradient, run_gradient
+
+if TYPE_CHECKING:
+    from .graph import Node
 
 CHECKS = {CHECK_PROBABILITIES.name}                      # calls without results, which raise where values are no good
 CONSTANT = "constant"                                    # of a value that the graph holds, under the name that is its attribute
@@ -48,6 +54,23 @@ def put_part(x: Tensor, source: Tensor, shape: tuple, strides: tuple, offset: in
 
 
 OTHERS["part"], OTHERS["put_part"] = part, put_part
+
+
+def in_order(tensor: Tensor, layout: Layout) -> Tensor:
+    """A tensor as it is where it lies as a layout of its shape says, else a copy that does.
+
+    Args:
+        tensor: it.
+        layout: what is wanted.
+    """
+    own = tensor.layout
+    if own is layout or (own.shape, own.dtype, own.device) != (layout.shape, layout.dtype, layout.device) or \
+            all(a == b for n, a, b in zip(own.shape, own.strides, layout.strides) if n != 1):
+        return tensor
+    if own.handler is not None:                          # one of a trace, say, where only ops give another order
+        order = sorted(range(len(layout.shape)), key=lambda dim: -layout.strides[dim])
+        return tensor.permute(order).contiguous().permute([order.index(dim) for dim in range(len(order))])
+    return (lasting(layout) if layout.extent()[0] else empty(layout)).copy_(tensor)      # rings have no memory before an address
 
 
 def is_known(op: str) -> bool:
@@ -105,3 +128,35 @@ def run_in_place(op: str, inputs: list, attributes: tuple, writes: tuple) -> lis
             result = miss(primitive, tuple(inputs), attributes)
     written = [inputs[i] for i in writes]
     return [*[leaf for leaf in tensors_of(result) if not any(leaf is w for w in written)], *written]
+
+
+def run_node(node: Node, inputs: list) -> list[Tensor]:
+    """The values of a node. One that keeps some for its derivative is recorded: they are found among what the tape saves.
+
+    Args:
+        node: it.
+        inputs: what stands in the places of its inputs.
+    """
+    if not node.keeps:
+        return run_op(node.op, inputs, node.attributes, node.writes)
+    saved: list[Tensor] = []
+
+    def pack(tensor):
+        saved.append(tensor)
+        return tensor
+    with enable_grad(), saved_tensors_hooks(pack, lambda tensor: tensor):
+        for i in node.wanted:
+            if inputs[i].node is None:
+                inputs[i] = detach(inputs[i]).requires_grad_()
+        results = run_op(node.op, inputs, node.attributes, node.writes)
+    return [*results, *[detach(saved[i]) for i in node.keeps]]
+
+
+def write_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
+    """Have tensors hold what others hold, all at once: one may be what another is to hold.
+
+    Args:
+        pairs: (what is written to, what it is to hold).
+    """
+    for target, value in [(target, clone(value)) for target, value in pairs] if len(pairs) > 1 else pairs:
+        target.copy_(value)
