@@ -32,12 +32,11 @@ from .tables import (
 
 
 def families() -> list[str]:
-    """A path to the file of each family that this user may look at, by its number."""
+    """A path to the file of each family that this user may look at, by its number. One that is being made has no tables yet."""
     result = {}
     for path in glob.glob("/proc/[0-9]*/fd/*"):
         with contextlib.suppress(OSError):               # another user's, or gone meanwhile
-            if "memfd:numtorch" in os.readlink(path):
-                status = os.stat(path)
+            if os.readlink(path).removesuffix(" (deleted)") == "/memfd:numtorch" and (status := os.stat(path)).st_size >= TABLES:
                 result.setdefault((status.st_dev, status.st_ino), path)
     return list(result.values())
 

@@ -132,6 +132,16 @@ def test_the_command_lists_families(fork):
     assert int(ours[7]) >= 3 and float(ours[8]) >= 15, said.stdout
 
 
+def test_the_command_skips_what_has_no_tables():
+    """A file that is being made, and a device's memory, which is another kind of file: beyond its end there is no memory to look at."""
+    files = [os.memfd_create("numtorch"), os.memfd_create("numtorch-device")]
+    os.ftruncate(files[1], 1 << 30)
+    numbers = {os.stat(fd).st_ino for fd in files}
+    assert not numbers & {os.stat(path).st_ino for path in report.families()}
+    for fd in files:
+        os.close(fd)
+
+
 def test_the_command_says_where_it_sees_nothing(monkeypatch, capsys):
     """Neither no program nor one of another user's, but no `/proc`."""
     monkeypatch.setattr(report.glob, "glob", lambda pattern: [])
