@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
-from pathlib import Path
 
+import bodies
 import pytest
 from hasgpu import need_gpu
 
@@ -398,17 +396,13 @@ def what_is_no_graph_stays_as_it_is(torch, fake):
 def test_compiled_on_a_device(name, driver):
     if driver == "gpu":
         need_gpu()
-    here = Path(__file__).resolve()
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "0" if driver == "gpu" else "1",
-                   "PYTHONPATH": os.pathsep.join([*map(str, here.parents[:3]), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(here), name, driver], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    bodies.run(__file__, name, NUMBA_ENABLE_CUDASIM="0" if driver == "gpu" else "1", NUMTORCH_TEST_DRIVER=driver)
 
 
 if __name__ == "__main__":
     driver = None
-    if sys.argv[2] == "fake":
+    if os.environ["NUMTORCH_TEST_DRIVER"] == "fake":
         import fakedriver
         driver = fakedriver.install()
     import numtorch
-    BODIES[sys.argv[1]](numtorch, driver)
+    BODIES[bodies.served()[0]](numtorch, driver)

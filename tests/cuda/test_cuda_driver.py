@@ -5,13 +5,12 @@ Each body below runs in a process of its own, since an error of a device stays: 
 from __future__ import annotations
 
 import gc
-import os
 import re
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import bodies
 import pytest
 
 BODIES, ENVIRONMENT = {}, {}
@@ -237,11 +236,7 @@ for _function in (pinned_copies_do_not_wait, launches_wait_for_nothing, memory_i
 
 @pytest.mark.parametrize("name", BODIES)
 def test_on_a_driver_for_tests(name):
-    here = Path(__file__).resolve()
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", **ENVIRONMENT[name],
-                   "PYTHONPATH": os.pathsep.join([*map(str, here.parents[:3]), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(here), name], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    bodies.run(__file__, name, NUMBA_ENABLE_CUDASIM="1", **ENVIRONMENT[name])
 
 
 # ---------------------------------------------------------------- the header
@@ -274,8 +269,9 @@ if __name__ == "__main__":
     import fakedriver
     fake = fakedriver.install()
     import numtorch
+    name, = bodies.served()
     try:
-        BODIES[sys.argv[1]](fake, numtorch)
+        BODIES[name](fake, numtorch)
     except Exception:
         print(*fake.errors[:2], sep="\n", file=sys.stderr)
         raise

@@ -6,13 +6,12 @@ Each body runs in a process of its own: this file as a script, with the body's n
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
+import bodies
 import numpy as np
 import pytest
 
@@ -403,11 +402,7 @@ def nothing_installed(libraries, torch, kind):
 @pytest.mark.parametrize("name", BODIES)
 def test_on_libraries_for_tests(name):
     pytest.importorskip("scipy")
-    here = Path(__file__).resolve()
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMTORCH_NVIDIA_SOLVERS": "1",
-                   "PYTHONPATH": os.pathsep.join([*map(str, (here.parents[2], here.parents[1])), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(here), *name.split()], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    bodies.run(__file__, *name.split(), NUMBA_ENABLE_CUDASIM="1", NUMTORCH_NVIDIA_SOLVERS="1")
 
 
 def test_signatures_are_those_of_the_bindings():
@@ -429,13 +424,14 @@ if __name__ == "__main__":
     fake = fakedriver.install()
     libraries = fakelibraries.install(fake)
     import numtorch
-    if sys.argv[1] not in ("nothing_installed", "solvers_are_asked_for"):
+    name, kind = bodies.served()
+    if name not in ("nothing_installed", "solvers_are_asked_for"):
         from numtorch.kernels.cuda.linalg import lapack
         lapack.BATCHED, lapack.JACOBI = SMALL, 5
     try:
-        if sys.argv[1] not in ("errors", "what_is_missing", "nothing_installed", "solvers_are_asked_for"):
+        if name not in ("errors", "what_is_missing", "nothing_installed", "solvers_are_asked_for"):
             warnings.filterwarnings("error", message=".*computed on the host")
-        BODIES[" ".join(sys.argv[1:])](libraries, numtorch, sys.argv[2])
+        BODIES[f"{name} {kind}"](libraries, numtorch, kind)
     except Exception:
         print(*fake.errors[:2], sep="\n", file=sys.stderr)
         raise

@@ -7,12 +7,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
-import sys
 import time
 import warnings
-from pathlib import Path
 
+import bodies
 import pytest
 
 if os.environ.get("NUMTORCH_TEST_DRIVER") == "fake":     # in spawned processes as well, before anything is unpickled
@@ -247,13 +245,10 @@ def an_end_before_receivers_are_done_warns():
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="simulated devices are shared in memory files")
 def test_between_processes(name, driver):
-    here = Path(__file__).resolve()
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMTORCH_TEST_DRIVER": driver,
-                   "PYTHONPATH": os.pathsep.join([*map(str, here.parents[:3]), os.environ.get("PYTHONPATH", "")])}
-    environment.pop("CUDA_VISIBLE_DEVICES", None)
-    done = subprocess.run([sys.executable, str(here), name], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    bodies.run(__file__, name, NUMBA_ENABLE_CUDASIM="1", NUMTORCH_TEST_DRIVER=driver)
 
 
 if __name__ == "__main__":
-    BODIES[sys.argv[1]]()
+    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+    import numtorch  # noqa: F401
+    BODIES[bodies.served()[0]]()
