@@ -57,7 +57,7 @@ class Accesses:
             self.waits[block, block.current.number] += 1
             wait(block)
         Block.wait = waiting
-        view, note, arrays = simulator.DevicePointer._view, self._note, simulator._Shared
+        place_of, note, arrays = simulator.DevicePointer._place, self._note, simulator._Shared
 
         self.silent = False
 
@@ -72,7 +72,7 @@ class Accesses:
                 access = sys._getframe(1)
                 note("writes" if access.f_code.co_name == "__setitem__" else "reads", pointer.address + int(index) * pointer.dtype.itemsize,
                      pointer.dtype.itemsize, access.f_back)
-            return view(pointer, index)
+            return place_of(pointer, index)
 
         class Shared(np.ndarray):
             def __getitem__(self, index):
@@ -140,7 +140,7 @@ class Accesses:
                 return with_none_noted(twin, memory, index, *values)
             return access
 
-        simulator.DevicePointer._view, arrays.array = seen, array
+        simulator.DevicePointer._place, arrays.array = seen, array
         simulator.TWINS.update(neighbours=sixteen("reads", warps.neighbours.twin),
                                put_neighbours=sixteen("writes", warps.put_neighbours.twin))
         simulator.TWINS.update(load_vector=vector("reads", vectors.load_vector.twin), store_vector=vector("writes", vectors.store_vector.twin))

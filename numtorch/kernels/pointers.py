@@ -20,6 +20,12 @@ def element_type(name: str) -> np.dtype:
     return _WORDS[name]
 
 
+def as_stored(value, dtype):
+    """A value as C stores it: wrapped and rounded in silence."""
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype)
+
+
 class Pointer:
     """`address` seen as an array of `dtype` without an end, as C sees it."""
 
@@ -36,5 +42,4 @@ class Pointer:
         return self._view(index)[0]
 
     def __setitem__(self, index, value):
-        with np.errstate(all="ignore"):                  # a C store wraps and rounds in silence
-            self._view(index)[0] = np.asarray(value).astype(self.dtype)
+        self._view(index)[0] = as_stored(value, self.dtype)

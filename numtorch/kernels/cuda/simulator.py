@@ -7,6 +7,7 @@ crash or read rubbish.
 """
 from __future__ import annotations
 
+import bisect
 import ctypes
 import itertools
 import os
@@ -20,7 +21,7 @@ from numba import cuda
 from numba.core.types import Type
 from numba.np.numpy_support import as_dtype
 
-from ..pointers import Pointer
+from ..pointers import Pointer, as_stored
 from .caching import CachingAllocator
 from .capture import Capture, active, capturable, keep
 from .environment import THREADS
@@ -34,23 +35,46 @@ DEVICES, MEMORY = 2, 1 << 30                             # how many there are, a
 class DevicePointer(Pointer):
     """A pointer into a block of device memory, `start` to `end`, that does not leave it."""
 
-    __slots__ = ("start", "end")
+    __slots__ = ("start", "end", "words", "first")
 
-    def __init__(self, address, dtype, start, end):
-        super().__init__(address, dtype)
-        self.start, self.end = start, end
+    def __init__(self, address, dtype, start, end, words=None, first=0):
+        self.address, self.dtype, self.start, self.end = address, dtype, start, end
+        self.words, self.first = words, first            # the block as an array, once it is followed, and which element this is
 
-    def _view(self, index):
-        at = self.address + int(index) * self.dtype.itemsize
-        if not self.start <= at <= self.end - self.dtype.itemsize:
-            raise IndexError(f"a kernel went to byte {at - self.start} of a block of {self.end - self.start}")
-        if at % self.dtype.alignment:
-            raise IndexError(f"a kernel went to byte {at - self.start} of a block, where no {self.dtype.name} begins")
-        return super()._view(index)
+    def _place(self, index):
+        """The number of an element in the block's `words`. Raises IndexError where it is not in the block."""
+        if self.words is None:
+            self._open()
+        place = self.first + int(index)
+        if not 0 <= place < len(self.words):
+            raise IndexError(f"a kernel went to byte {self.address + int(index) * self.dtype.itemsize - self.start} of a block of "
+                             f"{self.end - self.start}")
+        return place
+
+    def _open(self):
+        at, size = self.address - self.start, self.dtype.itemsize
+        if self.address % self.dtype.alignment:
+            raise IndexError(f"a kernel went to byte {at} of a block, where no {self.dtype.name} begins")
+        self.first, before = divmod(at, size)
+        count = max(self.end - self.start - before, 0) // size
+        self.words = np.frombuffer((ctypes.c_char * (count * size)).from_address(self.start + before), self.dtype, count)
+
+    def __getitem__(self, index):
+        place = self._place(index)
+        return self.words[place]
+
+    def __setitem__(self, index, value):
+        place = self._place(index)
+        if type(value) is self.dtype.type:
+            self.words[place] = value
+        else:
+            self.words[place] = as_stored(value, self.dtype)
 
 
 def _offset(pointer, elements):
-    return DevicePointer(pointer.address + int(elements) * pointer.dtype.itemsize, pointer.dtype, pointer.start, pointer.end)
+    elements = int(elements)
+    return DevicePointer(pointer.address + elements * pointer.dtype.itemsize, pointer.dtype, pointer.start, pointer.end,
+                         pointer.words, pointer.first + elements)
 
 
 def _moved(pointer, nbytes):
@@ -63,7 +87,7 @@ def _as_pointer(address, like):
         start, end = machine.block_of(int(address), index)
     except IndexError:                                   # just behind a block, say: may be made, not followed
         start = end = 0
-    return DevicePointer(address, like.dtype, start, end)
+    return DevicePointer(int(address), like.dtype, start, end)
 
 
 def _local_array(dtype, count):
@@ -81,7 +105,7 @@ class _Local(DevicePointer):
 
     def __init__(self, array):
         start = array.ctypes.data
-        super().__init__(start, array.dtype, start, start + array.nbytes)
+        super().__init__(start, array.dtype, start, start + array.nbytes, array)
         self.array = array
 
 
@@ -191,6 +215,32 @@ class _Streams(threading.local):
         self.current = {}
 
 
+class _Blocks:
+    """The blocks of a device's memory by where they start, which are found by any address in them as long as somebody holds them."""
+
+    def __init__(self):
+        self.held, self.ends, self.starts = weakref.WeakValueDictionary(), {}, []
+        self.changing = threading.Lock()
+
+    def add(self, start, end, held):
+        with self.changing:
+            if len(self.starts) > 2 * len(self.held) + 64:            # most are of blocks that nobody holds any more
+                self.starts = sorted(self.held.keys())
+                self.ends = {each: self.ends[each] for each in self.starts}
+            if start not in self.ends:
+                bisect.insort(self.starts, start)
+            self.ends[start], self.held[start] = end, held
+
+    def find(self, address):
+        """(start, end) of the block that an address lies in, or None."""
+        starts = self.starts
+        for place in range(bisect.bisect_right(starts, address) - 1, -1, -1):
+            if starts[place] in self.held:               # those before it end before it begins
+                found = starts[place], self.ends[starts[place]]
+                return found if address < found[1] else None
+        return None
+
+
 class Simulator:
     """See runtime.py for what these mean."""
 
@@ -202,7 +252,7 @@ class Simulator:
         self.count = len(self.names)
         self.streams, self.made = _Streams(), itertools.count(1)
         self.one_at_a_time = threading.Lock()            # one block runs at a time
-        self.memory = [weakref.WeakValueDictionary() for _ in range(self.count)]     # (start, end) -> block, by device
+        self.memory = [_Blocks() for _ in range(self.count)]
         self.segments: list[dict] = [{} for _ in range(self.count + 1)]              # address -> memory, by device; then the host's
         self.allocators = [self._allocator(index, MEMORY) for index in range(self.count)]
         self.pinned = self._allocator(self.count, sys.maxsize)
@@ -226,7 +276,7 @@ class Simulator:
 
     def allocate(self, nbytes, index):
         held = self.allocators[index].allocate(nbytes, self.current(index))
-        self.memory[index][held.address, held.address + nbytes] = held
+        self.memory[index].add(held.address, held.address + nbytes, held)
         keep(held)
         return held, held.address
 
@@ -238,15 +288,15 @@ class Simulator:
         """Where the block that an address of a device lies in starts and ends. Raises IndexError for other memory."""
         if not address:
             return 0, 0                                  # null: may be passed, not followed
-        for start, end in list(self.memory[index]):
-            if start <= address < end:
-                return start, end
+        found = self.memory[index].find(address)
+        if found is not None:
+            return found
         raise IndexError(f"address {address:#x} is not in the memory of cuda:{index}")
 
     def copy(self, target, source, nbytes, index, wait=True):
-        inside = [(address, end) for blocks in self.memory for start, end in list(blocks) for address in (target, source)
-                  if start <= address < end]
-        if not inside or any(address + nbytes > end for address, end in inside):
+        inside = [(address, blocks.find(address)) for blocks in self.memory for address in (target, source)]
+        ends = [(address, found[1]) for address, found in inside if found is not None]
+        if not ends or any(address + nbytes > end for address, end in ends):
             raise IndexError(f"a copy of {nbytes} bytes is not within the memory of a device")
         ctypes.memmove(target, source, nbytes)
 
@@ -305,7 +355,7 @@ class Simulator:
 
     def open_memory(self, handle, index):
         mapping = _Opened(opened(handle))
-        self.memory[index][mapping.address, mapping.address + len(mapping.memory.array)] = mapping
+        self.memory[index].add(mapping.address, mapping.address + len(mapping.memory.array), mapping)
         return mapping
 
     def event_handle(self, index):

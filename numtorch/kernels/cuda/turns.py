@@ -1,7 +1,7 @@
 """A block's threads as Python, one at a time: each runs until it waits for the others or ends.
 
 Numba's simulator lets them run as the system likes and looks without pause whether all wait, which takes longer than the kernel.
-Here a thread that waits hands over to the next one, and a kernel without barriers is one loop in the thread that launched it. The
+Here they are greenlets, which hand over in less time than a line of Python takes, and a kernel without barriers is one loop. The
 order is drawn anew at every barrier, from a fixed seed: where a barrier is missing, some thread soon reads what another has yet to
 write, or has written over. What lies between two barriers is not interrupted: an addition to memory passes for an atomic one.
 
@@ -9,10 +9,15 @@ What `cuda` is in a kernel is in simulator.py.
 """
 from __future__ import annotations
 
-import _thread
 import itertools
 import random
+from contextvars import copy_context
 from typing import NamedTuple
+
+try:
+    from greenlet import getcurrent, greenlet
+except ImportError:
+    raise ImportError("the CUDA simulator's threads are greenlets: pip install 'numtorch[simulator]'") from None
 
 WARP, SMALL_BLOCK = 32, 4                                # threads of a warp; of small blocks, in which half of them are a warp
 _running: list = [None]                                  # the block that runs
@@ -27,15 +32,11 @@ class Dim3(NamedTuple):
 
 
 class _Thread:
-    """A thread of the block: where it is, and the lock that the system thread running it waits for."""
-    __slots__ = ("index", "number", "resumed")
+    """A thread of the block: where it is, and the greenlet in which it waits."""
+    __slots__ = ("greenlet", "index", "number")
 
     def __init__(self, number, index):
-        self.number, self.index, self.resumed = number, Dim3(*index), None
-
-
-class _Abandoned(BaseException):
-    """Another thread of the block raised: this one goes no further."""
+        self.number, self.index, self.greenlet = number, Dim3(*index), None
 
 
 class Block:
@@ -53,35 +54,51 @@ class Block:
         self.new = [_Thread(k, (x, y, z)) for k, (z, y, x) in enumerate(itertools.product(*map(range, shape[::-1])))]
         self.size = self.living = len(self.new)
         self.lanes = WARP if self.size != SMALL_BLOCK else self.size // 2
-        self.current, self.error, self.ended = None, None, _locked()
+        self.current, self.error, self.launcher = None, None, getcurrent()
         self.ready, self.waiting, self.warps = [], [], {}
         _draw.shuffle(self.new)                          # here and in `ready` the last is the next
 
     def run(self):
-        """All threads to their ends, in this system thread and as many more as wait at once. Raises what one of them raises."""
+        """All threads to their ends. Raises what one of them raises."""
         before, _running[0] = _running[0], self
         try:
-            self._run_new_threads()
-            self.ended.acquire()
+            while self.living and self.error is None:
+                self._resume()
+            for thread in (*self.ready, *self.waiting, *itertools.chain.from_iterable(waiting for waiting, _ in self.warps.values())):
+                thread.greenlet.throw()                  # another one raised: they end where they are
         finally:
             _running[0] = before
         if self.error is not None:
             raise self.error[0].with_traceback(self.error[1])
 
+    def _resume(self):
+        """Let a thread run until it waits or all have."""
+        if self.new:
+            starting = greenlet(self._run_new_threads)
+            starting.gr_context = copy_context()
+            starting.switch()
+            return
+        if not self.ready and len(self.waiting) == self.living:
+            self.ready, self.waiting = self.waiting, []
+            _draw.shuffle(self.ready)
+        if self.ready:
+            thread = self.ready.pop()
+            self._take(thread)
+            thread.greenlet.switch()
+        else:
+            self.error = RuntimeError(f"{len(self.waiting)} threads of block {list(self.number)} wait for the block, and "
+                                      f"{self.living - len(self.waiting)} for their warps"), None
+
     def _run_new_threads(self):
-        """Threads that have not begun, until there are none or this system thread's own was told to wait for the rest of them."""
-        while self.new:
+        """Threads that have not begun, one after another: one that waits, and goes on, goes on with what is left of them then."""
+        while self.new and self.error is None:
             thread = self.new.pop()
-            if self.error is None:
-                self._take(thread)
-                try:
-                    self.body()
-                except _Abandoned:
-                    pass
-                except Exception as error:
-                    self._fail(thread, error)
+            self._take(thread)
+            try:
+                self.body()
+            except Exception as error:
+                self._fail(thread, error)
             self.living -= 1
-        self._hand_over()
 
     def _fail(self, thread, error):
         at = f"tid={list(thread.index)} ctaid={list(self.number)}"
@@ -90,35 +107,10 @@ class Block:
     def _take(self, thread):
         self.current, self.grid.threadIdx = thread, thread.index
 
-    def _hand_over(self):
-        """Let another thread go on, or whoever started the block."""
-        if self.new:
-            _thread.start_new_thread(self._run_new_threads, ())
-            return
-        if self.error is not None:                       # those that wait end where they are
-            self.ready += [*self.waiting, *itertools.chain.from_iterable(waiting for waiting, _ in self.warps.values())]
-            self.waiting, self.warps = [], {}
-        elif not self.ready and len(self.waiting) == self.living:
-            self.ready, self.waiting = self.waiting, []
-            _draw.shuffle(self.ready)
-        if self.ready:
-            self.ready.pop().resumed.release()
-        elif self.living == 0:
-            self.ended.release()
-        else:
-            self.error = RuntimeError(f"{len(self.waiting)} threads of block {list(self.number)} wait for the block, and "
-                                      f"{self.living - len(self.waiting)} for their warps"), None
-            self._hand_over()
-
     def _pause(self):
         """Let others run until this thread is resumed."""
-        thread = self.current
-        thread.resumed = thread.resumed or _locked()
-        self._hand_over()
-        thread.resumed.acquire()
-        self._take(thread)
-        if self.error is not None:
-            raise _Abandoned
+        self.current.greenlet = getcurrent()
+        self.launcher.switch()
 
     def wait(self):
         """The barrier of a block: for all of its threads that have not ended."""
@@ -137,12 +129,6 @@ class Block:
             del self.warps[warp]
             self.ready += waiting
         return given, lane
-
-
-def _locked():
-    lock = _thread.allocate_lock()
-    lock.acquire()
-    return lock
 
 
 def running():
