@@ -11,6 +11,7 @@ where something stands in a descriptor: `descriptor[COLUMNS]` would read another
 from __future__ import annotations
 
 import dis
+import functools
 import hashlib
 import os
 import re
@@ -111,6 +112,7 @@ class Names(dict):
                             f"would replace both. Rename one of them")
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def _subscripts(code):
     """The global names that alone, or with a literal added, are a subscript: those of places in a descriptor."""
     pending, names, between = None, set(), ("LOAD_CONST", "LOAD_SMALL_INT", "BINARY_ADD", "COPY", "DUP_TOP_TWO")
@@ -130,7 +132,7 @@ def _subscripts(code):
 def _check_places(function, names):
     """Raise NameError where a number is bound to the name of a place in a descriptor."""
     numbers = [name for name in function.__code__.co_names if type(names.get(name)) in (int, bool)]
-    for name in sorted(_subscripts(function.__code__).intersection(numbers)):
+    for name in sorted(_subscripts(function.__code__).intersection(numbers)) if numbers else ():
         raise NameError(f"a kernel binds the name '{name}' to {names[name]!r}, which {function.__module__}.{function.__name__} "
                         f"has for a place in a descriptor (x[{name}]). Rename one of them")
 

@@ -109,7 +109,7 @@ def test_each_extra_is_there_for_something():
     """An extra without code that imports what it brings would be a promise."""
     text = (ROOT / "pyproject.toml").read_text()
     table = text.split("[project.optional-dependencies]")[1].split("\n[")[0]
-    wanted = {"cuda": "numba_cuda|numba.cuda|cuda.core", "nvmath": "nvmath", "safetensors": "safetensors", "tensorboard": "tensorboard", "bench": "rich",
+    wanted = {"cuda": "numba_cuda|numba.cuda|cuda.core", "nvmath": "nvmath", "simulator": "greenlet", "safetensors": "safetensors", "tensorboard": "tensorboard", "bench": "rich",
               "training": "tqdm", "examples": "matplotlib", "release": "twine", "docs": "myst_parser", "dev": "pytest"}
     assert set(re.findall(r"^(\w+) = \[", table, re.MULTILINE)) == set(wanted)
     files = [p for folder in ("numtorch", "bench", "examples", "tools", "docs", "tests") for p in (ROOT / folder).rglob("*.py")]

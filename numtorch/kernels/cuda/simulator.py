@@ -216,7 +216,7 @@ class _Streams(threading.local):
 
 
 class _Blocks:
-    """The blocks of a device's memory by where they start, which are found by any address in them as long as somebody holds them."""
+    """The blocks of a device's memory, found by any address in them as long as somebody holds them."""
 
     def __init__(self):
         self.held, self.ends, self.starts = weakref.WeakValueDictionary(), {}, []

@@ -9,19 +9,22 @@ What `cuda` is in a kernel is in simulator.py.
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from contextvars import copy_context
 from typing import NamedTuple
 
-try:
-    from greenlet import getcurrent, greenlet
-except ImportError:
-    raise ImportError("the CUDA simulator's threads are greenlets: pip install 'numtorch[simulator]'") from None
+from ...extras import required
 
 WARP, SMALL_BLOCK = 32, 4                                # threads of a warp; of small blocks, in which half of them are a warp
 _running: list = [None]                                  # the block that runs
 _draw = random.Random(0)
+
+
+@functools.cache
+def _library():
+    return required("greenlet", "the CUDA simulator", "simulator")
 
 
 class Dim3(NamedTuple):
@@ -54,7 +57,8 @@ class Block:
         self.new = [_Thread(k, (x, y, z)) for k, (z, y, x) in enumerate(itertools.product(*map(range, shape[::-1])))]
         self.size = self.living = len(self.new)
         self.lanes = WARP if self.size != SMALL_BLOCK else self.size // 2
-        self.current, self.error, self.launcher = None, None, getcurrent()
+        self.current, self.error, self.greenlets = None, None, _library()
+        self.launcher = self.greenlets.getcurrent()
         self.ready, self.waiting, self.warps = [], [], {}
         _draw.shuffle(self.new)                          # here and in `ready` the last is the next
 
@@ -64,8 +68,9 @@ class Block:
         try:
             while self.living and self.error is None:
                 self._resume()
-            for thread in (*self.ready, *self.waiting, *itertools.chain.from_iterable(waiting for waiting, _ in self.warps.values())):
-                thread.greenlet.throw()                  # another one raised: they end where they are
+            in_warps = itertools.chain.from_iterable(waiting for waiting, _ in self.warps.values())
+            for thread in (*self.ready, *self.waiting, *in_warps):               # another one raised: they end where they are
+                thread.greenlet.throw()
         finally:
             _running[0] = before
         if self.error is not None:
@@ -74,7 +79,7 @@ class Block:
     def _resume(self):
         """Let a thread run until it waits or all have."""
         if self.new:
-            starting = greenlet(self._run_new_threads)
+            starting = self.greenlets.greenlet(self._run_new_threads)
             starting.gr_context = copy_context()
             starting.switch()
             return
@@ -109,7 +114,7 @@ class Block:
 
     def _pause(self):
         """Let others run until this thread is resumed."""
-        self.current.greenlet = getcurrent()
+        self.current.greenlet = self.greenlets.getcurrent()
         self.launcher.switch()
 
     def wait(self):
