@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 ROWS: dict = {}
-ORDERS = ("contiguous", "transposed", "every second")
+ORDERS = ("contiguous", "transposed", "every second", "unaligned", "expanded")
 PLAIN = ORDERS[:1]
 DTYPES = ("float32", "float64", "bfloat16")
 
@@ -27,6 +27,10 @@ def in_order(torch, values, order, dtype, device):
         wide = torch.zeros((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype, device=device)
         wide[..., ::2] = tensor
         tensor = wide[..., ::2]
+    elif order == "unaligned":                           # dense, but no vector of 16 bytes begins where it does
+        tensor = torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
+    elif order == "expanded" and tensor.ndim:
+        tensor = tensor[:1].expand(tensor.shape)
     return tensor.detach().requires_grad_(tensor.is_floating_point())
 
 
