@@ -19,6 +19,7 @@ from bench.device.code import busiest
 CAPABILITIES = [(8, 0), (9, 0)]
 PARTS = 16                                               # of the planners' table, of which one is compiled each day; all with NUMTORCH_TEST_ALL=1
 LOCAL_BYTES = 48 << 10                                   # a thread's memory of its own that no kernel exceeds
+SPILLED = 136                                            # of attention in exact float32, two blocks of which share a multiprocessor's registers
 KEPT = 96                                                # the same of products and attention by tensor cores, on sm_80
 STACK_BYTES = 32                                         # the same of kernels written for GPUs: libdevice's sine of huge angles takes 28
 READ_OR_HUGE = r"\.reg|ld\.|cvt\.rn\.f32\.f64|cvt\.rn\.f64\.s64|0d3BF921FB54442D19"        # or libdevice's, of huge angles
@@ -233,6 +234,16 @@ def test_attention_keeps_scores_in_registers(name, dtype, size, compiler):
     count = 1 + (shape.slopes > 0) + (shape.probabilities > 0) + (shape.slopes > 0)
     assert products == count * sizes.rows * sizes.tile // 8 * sizes.steps(size)
     assert_in_registers(kernel, kept=KEPT)
+
+
+@pytest.mark.parametrize("name", todays(["attention", "attention_grad_q", "attention_grad_kv"], parts=3))
+def test_exact_attention_keeps_scores_in_registers(name, compiler):
+    """But for what is used once a tile."""
+    from numtorch.kernels.cuda.attention import tiles
+    kernel = tiles.attention_kernel(name, "float32", 64, False)
+    text = kernel.ptx((9, 0))
+    assert not local_bytes(text) and ".f64" not in text
+    assert max(stack_bytes(kernel.cubin(capability)) for capability in ((8, 0), (9, 0))) <= SPILLED
 
 
 def test_attention_of_16_bit_floats_is_by_tensor_cores(planned):
