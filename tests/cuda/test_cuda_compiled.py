@@ -19,9 +19,9 @@ from bench.device.code import busiest
 CAPABILITIES = [(8, 0), (9, 0)]
 PARTS = 16                                               # of the planners' table, of which one is compiled each day; all with NUMTORCH_TEST_ALL=1
 LOCAL_BYTES = 48 << 10                                   # a thread's memory of its own that no kernel exceeds
-SPILLED = 136                                            # of attention in exact float32, two blocks of which share a multiprocessor's registers
 KEPT = 96                                                # the same of products and attention by tensor cores, on sm_80
 STACK_BYTES = 32                                         # the same of kernels written for GPUs: libdevice's sine of huge angles takes 28
+SPILLED = 136                                            # the same of attention in exact float32, two blocks of which share a multiprocessor's registers
 READ_OR_HUGE = r"\.reg|ld\.|cvt\.rn\.f32\.f64|cvt\.rn\.f64\.s64|0d3BF921FB54442D19"        # or libdevice's, of huge angles
 OWN = ("softmax.softmax", "softmax.cross_entropy", "norm.norm", "norm.channel_norm", "norm.unit_norm", "norm.response_norm", "linalg.distances", "sparse", "optim", "index.gather", "index.equal", "index.bags", "pool",
        "random.philox", "random.dropout", "scan.scan.cum", "scan.scan.log",
