@@ -8,6 +8,7 @@ In the simulator the same functions run as Python: `Pointer`s stand for addresse
 """
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import sys
@@ -122,16 +123,7 @@ class Kernel:
 
     def ptx(self, capability: tuple) -> str:
         """The kernel's PTX for a compute capability such as (9, 0)."""
-        with _lock, _compiling_for(capability):
-            target = _targets.setdefault(capability, _Compiled())
-            body = bind(self._function, self._names, self._compute, target=target)
-            from numba.cuda import types
-            text, _ = cuda.compile_ptx(body, types.void(*map(_type, self.signature)), cc=capability)
-        entry = re.search(r"\.entry\s+(\w+)", text).group(1)
-        if self.resident is not None:
-            bounds = f".maxntid {self.threads}, 1, 1\n.minnctapersm {self.resident}\n"
-            text = re.sub(rf"(\.entry\s+{entry}\([^)]*\)\s*)", rf"\g<1>{bounds}", text)
-        return re.sub(rf"\b{entry}\b", self.symbol, text)
+        return _ptx(self, capability)
 
     def cubin(self, capability: tuple, variant: str | None = None) -> bytes:
         """The kernel's machine code for a compute capability: from the store, or the pack of an installed package, or made now.
@@ -164,6 +156,20 @@ class Kernel:
         if self.variant:
             text = text.replace(f".target {arch}", f".target {arch}{self.variant}", 1)
         return bytes(Linker(ObjectCode.from_ptx(text.encode()), options=LinkerOptions(arch=arch + variant)).link("cubin").code)
+
+
+@functools.lru_cache(maxsize=8)                          # variants of an architecture are assembled from one text
+def _ptx(kernel, capability):
+    with _lock, _compiling_for(capability):
+        target = _targets.setdefault(capability, _Compiled())
+        body = bind(kernel._function, kernel._names, kernel._compute, target=target)
+        from numba.cuda import types
+        text, _ = cuda.compile_ptx(body, types.void(*map(_type, kernel.signature)), cc=capability)
+    entry = re.search(r"\.entry\s+(\w+)", text).group(1)
+    if kernel.resident is not None:
+        bounds = f".maxntid {kernel.threads}, 1, 1\n.minnctapersm {kernel.resident}\n"
+        text = re.sub(rf"(\.entry\s+{entry}\([^)]*\)\s*)", rf"\g<1>{bounds}", text)
+    return re.sub(rf"\b{entry}\b", kernel.symbol, text)
 
 
 _kernels: dict[str, Kernel] = {}
