@@ -50,7 +50,8 @@ class dtype:
         self.name, self.itemsize, self.category = name, itemsize, _CATEGORY[kind]
         self.is_floating_point, self.is_complex = kind == "float", kind == "complex"
         self.is_signed, self.significand = signed, significand
-        self.numpy = np.dtype(name) if name in np.sctypeDict else None
+        own = np.sctypeDict.get(name)                    # other packages add theirs: ml_dtypes, which JAX imports, a bfloat16
+        self.numpy = np.dtype(own) if own is not None and own.__module__ == "numpy" else None
         self.storage = np.dtype(storage or name)
         self.kernel = name                               # the pointee's name in a kernel signature
         self.compute, self.load, self.store = compute or name, load, store

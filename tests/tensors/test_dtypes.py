@@ -1,6 +1,8 @@
 """Dtypes: promotion against PyTorch's whole table, limits, the default, and what arithmetic makes of numbers."""
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -213,3 +215,16 @@ def test_a_complex_number_is_true_where_a_part_is():
     x = torch.tensor([1j, 0j, 1 + 0j, complex("nan")])
     assert x.bool().tolist() == [True, False, True, True] and torch.zeros(4, dtype=torch.bool).copy_(x).tolist() == x.bool().tolist()
     assert x[::2].bool().tolist() == [True, True]
+
+
+def test_other_packages_may_add_types_to_numpy():
+    """As ml_dtypes does, which JAX imports: a bfloat16 of its own, before or after numtorch is imported."""
+    program = """
+import numpy as np
+np.sctypeDict["bfloat16"] = type("bfloat16", (np.void,), {"__module__": "another"})
+import numtorch as torch
+assert torch.bfloat16.numpy is None and torch.float16.numpy == np.float16
+assert torch.finfo(torch.bfloat16).eps == 2.0 ** -7 and torch.ones(3, dtype=torch.bfloat16).sum().item() == 3
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
