@@ -9,6 +9,7 @@ import functools
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,10 +39,10 @@ class _Server:
         self.said.truncate()
         try:
             print(json.dumps(words), file=self.process.stdin, flush=True)
-            answer = self.process.stdout.readline() if select.select([self.process.stdout], [], [], SECONDS)[0] else ""
+            answer = self.process.stdout.readline() if select.select([self.process.stdout], [], [], 2 * SECONDS)[0] else ""
         except BrokenPipeError:
             answer = ""
-        if not answer:                                   # it takes too long, or never came to `served`
+        if not answer:                                   # it never came to `served`
             self.process.kill()
             _server.cache_clear()
         self.said.seek(0)
@@ -71,6 +72,7 @@ def served() -> list[str]:
         child = os.fork()
         if child == 0:
             answers.close()
+            signal.alarm(SECONDS)                        # which ends a body that takes longer
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             return json.loads(line)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=answers, flush=True)

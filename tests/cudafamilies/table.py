@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import numpy as np
+from orders import arrange, orders_of
 
 ROWS: dict = {}
-ORDERS = ("contiguous", "transposed", "every second", "unaligned", "expanded")
+ORDERS = ("contiguous", "transposed", "first dim last", "stepped", "offset", "expanded", "expanded rows", "backward", "mixed")
+MIXED = ("transposed", "backward rows", "stepped", "expanded", "offset")          # of one tensor after another
 PLAIN = ORDERS[:1]
 DTYPES = ("float32", "float64", "bfloat16")
 
@@ -18,20 +20,13 @@ def rows_of(*shapes, dtypes=DTYPES, orders=ORDERS):
     return lambda function: row(function, *shapes, dtypes=dtypes, orders=orders)
 
 
-def in_order(torch, values, order, dtype, device):
-    """Numbers in an order of memory, as a leaf."""
-    tensor = torch.tensor(values).to(dtype).to(device)
-    if order == "transposed" and tensor.ndim > 1:
-        tensor = tensor.transpose(0, -1).contiguous().transpose(0, -1)
-    elif order == "every second" and tensor.ndim:
-        wide = torch.zeros((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype, device=device)
-        wide[..., ::2] = tensor
-        tensor = wide[..., ::2]
-    elif order == "unaligned":                           # dense, but no vector of 16 bytes begins where it does
-        tensor = torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
-    elif order == "expanded" and tensor.ndim:
-        tensor = tensor[:1].expand(tensor.shape)
-    return tensor.detach().requires_grad_(tensor.is_floating_point())
+def in_order(values, order, dtype, device):
+    """Numbers in an order of memory (orders.py), as a leaf."""
+    host = arrange(order if order in orders_of(values.ndim) else "contiguous", values, dtype)
+    if device != "cpu":                                  # with what lies beside them, which a copy of the tensor would leave out
+        every = host.as_strided((host.untyped_storage().nbytes() // host.element_size(),), (1,), 0)
+        host = every.to(device).as_strided(host.shape, host.stride(), host.storage_offset())
+    return host.detach().requires_grad_(host.is_floating_point())
 
 
 def variants():
@@ -49,7 +44,8 @@ def variants():
 def run(torch, function, shapes, order, dtype, device):
     """The results of a try and the gradients of its tensors, as arrays."""
     rng = np.random.default_rng(0)
-    tensors = [in_order(torch, rng.uniform(-2, 2, s), order, getattr(torch, dtype), device) for s in shapes]
+    orders = [MIXED[k % len(MIXED)] if order == "mixed" else order for k in range(len(shapes))]
+    tensors = [in_order(rng.uniform(-2, 2, s), each, dtype, device) for s, each in zip(shapes, orders)]
     torch.manual_seed(1)
     found = function(torch, device, *tensors)
     found = found if isinstance(found, tuple) else (found,)
