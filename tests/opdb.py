@@ -26,6 +26,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch.testing._internal import common_utils
     from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal.opinfo import core
 
 # A seed is queued for each kind of device that has not begun, with the text of the stack it was set from: most of a sample's time.
 for _devices in (torch.cuda, torch.xpu, torch.mtia):
@@ -33,7 +34,7 @@ for _devices in (torch.cuda, torch.xpu, torch.mtia):
         _devices.manual_seed_all = lambda seed: None
 
 # Each time samples are made, the stack is searched, with the source of every frame, for a test of `unittest`, of which there is none.
-common_utils.extract_test_fn = lambda: None
+core.extract_test_fn = common_utils.extract_test_fn = lambda: None
 
 ENTRIES = {op.name + ("." + op.variant_test_name if op.variant_test_name else ""): op for op in op_db}
 DTYPES = {str(kind).removeprefix("torch."): kind
