@@ -12,7 +12,7 @@ from ...tree import map_tensors, tensors_in
 from ..modules.module import Module
 from .replicas import parallel_apply, replicate
 from .scattering import gather, scatter_kwargs
-from .workers import Team
+from .workers import Team, to_send
 
 
 class _Everywhere(Function):
@@ -54,7 +54,7 @@ class _Run:
             pieces = []
             for i, (grad, size) in enumerate(zip(grads, sizes)):
                 if self.recorded_outputs[i]:
-                    pieces.append(grad[starts[i]] if size is None else grad.narrow(self.dim, starts[i], size))
+                    pieces.append(to_send(grad[starts[i]] if size is None else grad.narrow(self.dim, starts[i], size)))
                 starts[i] += 1 if size is None else size
             tasks.append(("backward", self.number, pieces))
         answers, count = self.team.ask(tasks), len(self.parameters)
@@ -72,7 +72,7 @@ class _Run:
 
 
 def _leaf(tensor):
-    return tensor.detach().requires_grad_(tensor.requires_grad)
+    return to_send(tensor).requires_grad_(tensor.requires_grad)
 
 
 class DataParallel(Module):

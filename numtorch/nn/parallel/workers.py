@@ -13,7 +13,15 @@ from ...multiprocessing.errors import Raised, how_it_ended
 from ...multiprocessing.process import end_with_parent
 from ...multiprocessing.transfer import read
 from ...random import manual_seed
+from ...shared.storages import base_of, is_paged, is_shared
 from ...tree import map_tensors, tensors_in
+
+
+def to_send(tensor):
+    """A tensor's elements without a graph, as they are sent. Small memory that other tensors are over is copied: to share it, the
+    heap would be searched for these."""
+    tensor = tensor.detach()
+    return tensor if is_shared(tensor.memory) or is_paged(base_of(tensor.memory)) else tensor.clone()
 
 
 def _serve(module, number, seed, tasks, results):
@@ -50,7 +58,7 @@ def _serve(module, number, seed, tasks, results):
                 if recorded:
                     calls[call] = [t for t in tensors_in(output) if t.requires_grad], \
                         parameters + [t for t in tensors_in((args, kwargs)) if t.requires_grad]
-                answer = map_tensors(lambda t: t.detach(), output), [t.requires_grad for t in tensors_in(output)]
+                answer = map_tensors(to_send, output), [t.requires_grad for t in tensors_in(output)]
             else:
                 outputs, wanted = calls[call]
                 answer = gradients(outputs, wanted, rest[0], retain_graph=True, allow_unused=True)
