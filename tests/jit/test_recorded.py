@@ -9,9 +9,9 @@ from replays import kind_of, same
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit.compiling import recorded
+from numtorch.jit.compiling import trial
 from numtorch.jit.compiling.recorded import ATTEMPTS
-from numtorch.jit.compiling.recorded import is_faster as recorded_is_faster
+from numtorch.jit.compiling.trial import is_faster
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
@@ -22,7 +22,7 @@ F = nn.functional
 @pytest.fixture(autouse=True)
 def faster(monkeypatch):
     """Programs are used, whatever the clock says."""
-    monkeypatch.setattr(recorded, "is_faster", lambda one, other, restore, devices: True)
+    monkeypatch.setattr(trial, "is_faster", lambda one, other, restore, devices: True)
 
 
 def recording_of(compiled):
@@ -476,7 +476,7 @@ def test_programs_are_used_where_they_are_faster(monkeypatch):
                 restore()
             timed.append(1)
             return wins
-        monkeypatch.setattr(recorded, "is_faster", contest)
+        monkeypatch.setattr(trial, "is_faster", contest)
         nets = copy.deepcopy(net), copy.deepcopy(net)
         compiled = torch.compile(nets[1])
         for number in range(12):
@@ -500,8 +500,8 @@ def test_programs_are_used_where_they_are_faster(monkeypatch):
 def test_the_faster_call_is_found():
     restored = []
     slow, fast = (lambda: time.sleep(0.01)), (lambda: None)
-    assert recorded_is_faster(fast, slow, lambda: restored.append(1), ())
-    assert not recorded_is_faster(slow, fast, lambda: restored.append(1), ())
+    assert is_faster(fast, slow, lambda: restored.append(1), ())
+    assert not is_faster(slow, fast, lambda: restored.append(1), ())
     assert len(restored) > 8
 
 

@@ -17,39 +17,33 @@ import functools
 import threading
 from typing import Any
 
-import numpy as np
-
-from ...autograd.api import partial_gradients
 from ...autograd.graph import GraphNode, Leaf, Node, attach_outputs, freed_error, restore
 from ...autograd.graph import Recorded as Once
 from ...autograd.modes import no_grad
 from ...devices import cpu
-from ...exchange.arrays import raw_array
-from ...layout import Layout
 from ...ops.core.generator import Generator, default_generator
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
-from ...tensor import Tensor, alias, empty, view_of
-from ...tree import flatten, map_tensors, tensors_in, unflatten
+from ...tensor import alias, empty, view_of
+from ...tree import map_tensors, tensors_in, unflatten
 from ..capturing.before import Before
 from ..capturing.capture import Watch
 from ..capturing.contents import unsaid
 from ..capturing.reach import Reach, Unfollowed
 from ..capturing.replay import NotCaptured, Replay
-from ..capturing.snapshots import Snapshot, alike, content, nudge
+from ..capturing.snapshots import Snapshot, alike
 from ..graphs.graph import Graph
 from ..graphs.operations import in_order
 from ..passes import optimized
-from .calls import IGNORED, key_of, ran_before, reach_of
+from .calls import key_of, ran_before, reach_of
 from .executor import Executor
 from .improving import compiling, onlookers, warm_up
 from .joint import divide, joint_graph, sharing
 from .repeating import Repetition, apart
-from .timing import timed
+from .trial import Trial
 
 PROGRAMS = 4                                             # of each kind of calls, for what else is reached
 ATTEMPTS = 4                                             # in a row that may fail
-ROUNDS, SECONDS = 12, 0.3                                # that a program and the call as it is are timed
 
 
 class Half:
@@ -369,99 +363,31 @@ class Recording:
             compiling.discard(threading.current_thread())
 
     def _finish(self, tensors, args, kwargs):
-        """Capture a program's halves, and compare them with a call. Returns whether that has been made, and its result."""
+        """Capture a program's halves, and compare them with a call. Returns that this has not been made."""
         program, _ = self.pending
-        reach, held = program.reach, [tensor for _, tensor in program.reach.tensors.values()]
-        if held and onlookers():                         # whose writes would be put back
+        if program.reach.tensors and onlookers():        # whose writes would be put back
             return False, None
-        if reach.difference() is not None:
+        if program.reach.difference() is not None:
             self._failed("what it reaches changes from call to call")
             return False, None
         own = {id(tensor): apart(tensor) for tensor in tensors}          # else hooks of arguments would see these gradients
         tensors, call = [own[id(tensor)] for tensor in tensors], (args, kwargs)
         args, kwargs = map_tensors(lambda tensor: own[id(tensor)], call)
-        before = self._snapshot(tensors, reach, args, kwargs)
-        rng = np.random.default_rng(0)
-        begin = []
-        for layout in program.backward.takes[-sum(program.kinds):]:
-            begin.append(empty(layout))
-            here = empty(Layout.of(layout.dtype, layout.shape, layout.strides, cpu))
-            raw_array(here)[...] = rng.standard_normal(layout.shape)
-            begin[-1].copy_(here)
-        leaves = [*[tensors[i] for i in program.arguments], *program.reached]
-
-        streams: list = []                               # where random streams are behind each call
-
-        def contents(outs, grads):
-            streams.append(before.positions())
-            return [content(t) for t in (*outs, *grads, *tensors, *held)]
-
-        def made_by(call):
-            """A call's tensors, and its gradients."""
-            outs = [x for x in flatten(call(*args, **kwargs))[0] if isinstance(x, Tensor)]
-            return outs, partial_gradients([x for x, kind in zip(outs, program.kinds) if kind], leaves, begin)
-
-        def some(grads):
-            return [g for g, place in zip(grads, program.given) if place is not None]
-
-        def eagerly():
-            outs, grads = made_by(self.function)
-            return contents(outs, some(grads))
-        contents_of_programs = None
+        trial = Trial(self.function, program, tensors, (args, kwargs), self._snapshot(tensors, program.reach, args, kwargs))
         try:
-            program.forward.capture(tensors, reach)
-            before.restore()
-            made = program.forward.run(tensors)
-            given = [*[made[i] for i in program.halves.own], *[tensors[i] for i in program.halves.arguments],
-                     *program.halves.reached, *begin]
-            given = list(map(in_order, given, program.backward.takes))
-            program.backward.capture(given, Reach([], {}, IGNORED))
-            grads = program.backward.run(given)
-            contents_of_programs = contents(made[:len(program.kinds)], [grads[i] for i in program.given if i is not None])
+            made = trial.of_the_programs()
         except Exception as error:
             self._failed(f"it is not captured: {error}")
-        before.restore()
-        if contents_of_programs is None:
             return False, None
-        repeated = program.repeated(tensors, begin)
-        before.restore()
-        nudge([*tensors, *held])
-        try:
-            nudged = eagerly()
-        finally:
-            before.restore()
-        wanted = eagerly()
-        before.restore()
-        if any(each != streams[0] for each in streams) or not all(map(alike, contents_of_programs, wanted, nudged)):
+        repeated, (wanted, nudged) = trial.of_the_repetition(), trial.as_it_is()
+        if not trial.draws_alike or not all(map(alike, made, wanted, nudged)):
             self._failed("its programs give something else")
             return False, None
         count = len(program.kinds)
-        if repeated is None or not all(map(alike, map(content, some(repeated)), wanted[count:], nudged[count:])):
+        if repeated is None or not all(map(alike, repeated, wanted[count:], nudged[count:])):
             program.repetition = None
         self.programs = [program, *self.programs[:PROGRAMS - 1]]
         self.pending, self.attempts, self.made = None, 0, self.made + 1
-        if self.passes:
-            def replayed(*args, **kwargs):
-                returned = program.call(tensors)
-                return self.function(*args, **kwargs) if returned is None else returned[0]
-            devices = {tensor.layout.device for tensor in (*tensors, *held)}
-            if not is_faster(lambda: made_by(replayed), lambda: made_by(self.function), before.restore, devices):
-                self.stays = "as it is, it takes less time"
+        if self.passes and not trial.is_faster():
+            self.stays = "as it is, it takes less time"
         return False, None
-
-
-def is_faster(one, other, restore, devices) -> bool:
-    """Whether a call takes less time than another.
-
-    Args:
-        one, other: the calls.
-        restore: called after each, to put back what they change.
-        devices: those that they use.
-    """
-    times: tuple[list, list] = [], []
-    while len(times[0]) < ROUNDS and sum(map(sum, times)) < SECONDS:
-        for call, mine in zip((one, other), times):
-            mine.append(timed(call, devices)[1])
-            restore()
-    return min(times[0]) < min(times[1])
-
