@@ -4,6 +4,7 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+from zlib import crc32
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Barriers:
         of arrays."""
         found, part = [], datetime.date.today().toordinal() % PARTS
         every = os.environ.get("NUMTORCH_TEST_ALL") == "1"
-        for place, names in [each for i, each in enumerate(sorted(self.bodies.items())) if every or i % PARTS == part]:
+        for place, names in [each for each in sorted(self.bodies.items()) if every or crc32(each[0].encode()) % PARTS == part]:
             self.missing = place
             quickest = sorted(names, key=lambda name: self.seconds.get(name, 0))
             if not any(_differs(run, name, results[name]) for _ in range(ROUNDS) for name in quickest):
