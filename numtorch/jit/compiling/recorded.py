@@ -289,9 +289,13 @@ class Recording:
         compiling_it = self.pending is not None and self.pending[1] is not None and self.pending[1].is_alive()
         if self.stays is not None or self.reason is not None or compiling_it:
             return self.function(*args, **kwargs)
-        stage = self._begin if self.pending is None else self._finish
-        done, result = stage(tensors, args, kwargs)
-        return result if done else self.function(*args, **kwargs)
+        if self.pending is None:
+            done, result = self._begin(tensors, args, kwargs)
+            if done:
+                return result
+        else:
+            self._finish(tensors, args, kwargs)
+        return self.function(*args, **kwargs)
 
     def _failed(self, why) -> None:
         self.pending, self.attempts = None, self.attempts + 1
@@ -363,13 +367,13 @@ class Recording:
             compiling.discard(threading.current_thread())
 
     def _finish(self, tensors, args, kwargs):
-        """Capture a program's halves, and compare them with a call. Returns that this has not been made."""
+        """Capture a program's halves, and compare them with what a call gives."""
         program, _ = self.pending
         if program.reach.tensors and onlookers():        # whose writes would be put back
-            return False, None
+            return
         if program.reach.difference() is not None:
             self._failed("what it reaches changes from call to call")
-            return False, None
+            return
         own = {id(tensor): apart(tensor) for tensor in tensors}          # else hooks of arguments would see these gradients
         tensors, call = [own[id(tensor)] for tensor in tensors], (args, kwargs)
         args, kwargs = map_tensors(lambda tensor: own[id(tensor)], call)
@@ -378,11 +382,11 @@ class Recording:
             made = trial.of_the_programs()
         except Exception as error:
             self._failed(f"it is not captured: {error}")
-            return False, None
+            return
         repeated, (wanted, nudged) = trial.of_the_repetition(), trial.as_it_is()
         if not trial.draws_alike or not all(map(alike, made, wanted, nudged)):
             self._failed("its programs give something else")
-            return False, None
+            return
         count = len(program.kinds)
         if repeated is None or not all(map(alike, repeated, wanted[count:], nudged[count:])):
             program.repetition = None
@@ -390,4 +394,3 @@ class Recording:
         self.pending, self.attempts, self.made = None, 0, self.made + 1
         if self.passes and not trial.is_faster():
             self.stays = "as it is, it takes less time"
-        return False, None

@@ -72,13 +72,8 @@ class Trial:
     def as_it_is(self) -> tuple[list, list]:
         """What the function gives, and what it gives of operands that differ in their last bit."""
         nudge([*self.tensors, *self.held])
-        try:
-            nudged = self._eager()
-        finally:
-            self.before.restore()
-        wanted = self._eager()
-        self.before.restore()
-        return wanted, nudged
+        nudged = self._eager()
+        return self._eager(), nudged
 
     def is_faster(self) -> bool:
         """Whether the programs take less time than the function."""
@@ -89,8 +84,11 @@ class Trial:
         return is_faster(lambda: self._made_by(replayed), lambda: self._made_by(self.function), self.before.restore, devices)
 
     def _eager(self):
-        outs, grads = self._made_by(self.function)
-        return self._contents(outs, self._given(grads))
+        try:
+            outs, grads = self._made_by(self.function)
+            return self._contents(outs, self._given(grads))
+        finally:
+            self.before.restore()
 
     def _made_by(self, function):
         """A call's tensors, and its gradients."""

@@ -93,7 +93,7 @@ class DataParallel(Module):
         dim: the dimension of the batch.
 
     The first worker's buffers (of batch norm, say) are the module's. Hooks and anything else that forward changes in a module stay
-    in the workers.
+    in the workers. What it writes to its arguments is seen here or not: small ones are copied, others shared.
 
     Raises:
         ProcessExitedException: in a call, a worker was killed.
