@@ -237,6 +237,43 @@ def test_what_dies_may_have_been_in_a_weak_set():
     assert not is_replayed(adding)
 
 
+def _resizes(kept, x):
+    kept.resize_(0 if kept.numel() else 6)
+    return x + kept.numel()
+
+
+def _transposes(kept, x):
+    return kept.t_() * x
+
+
+def _toggles(kept, x):
+    return x + int(kept.requires_grad_(not kept.requires_grad).requires_grad)
+
+
+@pytest.mark.parametrize("change", [_resizes, _transposes, _toggles])
+def test_tensors_whose_shape_or_place_changes_are_changed_every_time(change):
+    one, other = torch.arange(6.0).reshape(2, 3), torch.arange(6.0).reshape(2, 3)
+    function = torch.compile(lambda x: change(other, x), mode="replay")
+    for i in range(12):
+        x = torch.tensor(i + 0.5)
+        assert same(change(one, x), function(x)), i
+        assert one.shape == other.shape and one.requires_grad == other.requires_grad
+    assert not is_replayed(function)
+
+
+def test_arguments_that_the_function_reaches_are_told_from_others():
+    kept, table = torch.tensor([1.0, 2.0]), {}
+    table[kept] = 5.0
+
+    def f(x):
+        return x * table.get(x, 2.0 if x is kept else 3.0)
+    for first in (torch.tensor([3.0, 4.0]), kept):
+        function = torch.compile(f, mode="replay")
+        for x in (*[first] * 5, kept, torch.tensor([5.0, 6.0]), kept, *[torch.tensor([7.0, i]) for i in range(5)], kept):
+            assert same(function(x), f(x))
+        assert len(kind_of(function).replays) == 2
+
+
 def test_a_seed_that_is_set_inside_is_set_every_time():
     def f(x):
         torch.manual_seed(3)

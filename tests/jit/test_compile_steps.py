@@ -118,6 +118,29 @@ def test_gradients_that_add_up():
     assert len(pair.compiled._kinds) == 1
 
 
+@pytest.mark.parametrize("optimizer", [sgd, lambda parameters: torch.optim.Adam(parameters, lr=0.01)])
+def test_gradients_that_end_in_the_step(optimizer):
+    def make(net):
+        steps = optimizer(net.parameters())
+
+        def step(x, y):
+            value = F.cross_entropy(net(x), y)
+            value.backward()
+            steps.step()
+            steps.zero_grad()
+            return value.detach()
+        return step
+    pair = Pair(perceptron, make).run(8, batch, classes)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+
+    def before(number, net):
+        if number % 4 == 1:                              # to which the step adds
+            for parameter in net.parameters():
+                parameter.grad = torch.full_like(parameter, number)
+    pair.run(14, batch, classes, before=before)
+    assert len(kind_of(pair.compiled).replays) == 2
+
+
 def test_gradients_that_somebody_keeps_stay_what_they_are():
     pair = Pair(perceptron, training(sgd)).run(6, batch, classes)
     assert is_replayed(pair.compiled)

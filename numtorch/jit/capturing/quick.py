@@ -159,6 +159,12 @@ class _Writer:
             raise guards.Unknown
         if tests:
             self.add(f"if {' or '.join(tests)}:", "    return MISS")
+        tests = []
+        for name, which in zip(self.tensors, self.replay.identities):
+            tests.append(f"id({name}) in reached" if which is None else f"id({name}) != {which}")
+        if tests:
+            self.scope["reached"] = self.replay.reach.tensors
+            self.add(f"if {' or '.join(tests)}:", "    return MISS")
         memories = [f"{name}_memory" for name in self.tensors]
         if memories:
             self.add(*[f"{name}_memory = {name}.memory" for name in self.tensors])

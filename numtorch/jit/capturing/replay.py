@@ -61,6 +61,7 @@ class Replay:
         self.graded = [leaf for leaf, grad in before.leaves.items() if grad is not None]
         self.aligned = alignment(before.tensors, self.graded) if self.on_device else None
         self._look_at_results(watch, leaves)
+        self._look_at_places()
         watch.walked.clear()                             # their leaves keep gradients
         self._look_at_gradients(watch)
         self._look_for_strays(watch)
@@ -102,6 +103,13 @@ class Replay:
                 self.exported.append(tensor.memory)
             place = next(i for i, s in enumerate(self.exported) if s is tensor.memory)
             self.results.append(("own", place, tensor.address - tensor.memory.address, tensor.layout, spent(tensor)))
+
+    def _look_at_places(self):
+        """Tensors that were there are in the same memory, in the same shape, and of the same place on the tape."""
+        for tensor, storage, address, layout, node in self.before.places:
+            if tensor.memory is not storage or tensor.address != address or tensor.layout is not layout or tensor.node is not node:
+                name, _ = self.reach.tensors[id(tensor)]
+                raise NotCaptured(f"it gives {name} other memory, another shape or another place in the graph")
 
     @property
     def gives_back(self) -> bool:
@@ -364,23 +372,34 @@ class Replay:
         self.written: list = []                          # gradients' memory, and how far its version goes on
         self.own = {id(s) for s in self.used.values()} | {id(s) for s in self.exported}
         self.layouts = [t.layout for t in self.before.tensors]
+        self.identities = self._identities(self.before.tensors)
         self.updates = [step for step in self.steps if type(step) is Update]
         for update in self.updates:                      # of gradients that end in the call, the program's own
             update.leaves = [(leaf, grad) for leaf, grad in update.leaves
                              if not any(leaf is new[0] and grad is new[2] for new in self.new_gradients)
-                             and not any(leaf is old[0] and grad is leaf.grad for old in self.old_gradients)]
+                             and not any(leaf is old[0] and (grad is leaf.grad or grad is self.before.leaves[leaf])
+                                         for old in self.old_gradients)]
+        ended = {leaf: None for update in self.updates for leaf, _ in update.leaves}
+        self.dropped += [leaf for leaf in absent if leaf in ended and not any(leaf is new[0] for new in self.new_gradients)]
         self.all_leaves, self.leaves = [leaf for leaf, _, _ in self.leaves], []
         self.unchanged = Unchanged(self.reach, self.before.places, self.all_leaves, absent)
         self.before = None
         self.exported = [] if not self.reuse else self.exported
 
     # ------------------------------------------------------------ running
+    def _identities(self, tensors):
+        """Which arguments are tensors that the function reaches: it may ask for that, by `is` or as keys of a dict."""
+        reached = self.reach.tensors
+        return [id(tensor) if id(tensor) in reached else None for tensor in tensors]
+
     def fits(self, tensors) -> bool:
         """Whether a call on these tensors would launch what was captured."""
         for tensor in tensors:
             if id(tensor.memory) in self.own:
                 return False
         if len(tensors) > 1 and len({id(t.memory) for t in tensors}) < len(tensors) and overlap(tensors):
+            return False
+        if self._identities(tensors) != self.identities:
             return False
         if not self.unchanged.holds() or (self.aligned is not None and self.aligned != alignment(tensors, self.graded)):
             return False
