@@ -6,6 +6,7 @@ from llvmlite import ir
 from numba.cuda import cgutils, dispatcher, types
 from numba.cuda.extending import intrinsic
 
+from .. import lowering as host
 from ..vectormath.ranges import LIMITS, QUOTIENT32, QUOTIENT64
 
 I16, I32, I64, FLOAT, DOUBLE = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
@@ -63,39 +64,10 @@ def _extreme(name, comparison):
 
 
 fmax, fmin = _extreme("fmax", ">"), _extreme("fmin", "<")
-
-
-@intrinsic
-def divide(typing_context, x, y):
-    def codegen(context, builder, signature, values):
-        return (builder.sdiv if x.signed else builder.udiv)(*values)
-    return x(x, x), codegen
-
-
-@intrinsic
-def select(typing_context, condition, x, y):
-    if x != y:
-        x = y = typing_context.unify_types(x, y)
-
-    def codegen(context, builder, signature, values):
-        c, a, b = values
-        a = context.cast(builder, a, signature.args[1], signature.return_type)
-        b = context.cast(builder, b, signature.args[2], signature.return_type)
-        c = context.cast(builder, c, signature.args[0], types.boolean)
-        return builder.select(c, a, b)
-    return x(condition, x, y), codegen
-
-
-@intrinsic
-def bits_of(typing_context, x):
-    out = types.int32 if x == types.float32 else types.int64
-    return out(x), lambda c, b, s, a: b.bitcast(a[0], I32 if s.return_type == types.int32 else I64)
-
-
-@intrinsic
-def float_of(typing_context, bits):
-    out = types.float32 if bits == types.int32 else types.float64
-    return out(bits), lambda c, b, s, a: b.bitcast(a[0], FLOAT if s.return_type == types.float32 else DOUBLE)
+# The host's LLVM IR, which means the same to NVVM.
+divide, select, bits_of, float_of, bfloat16_to_float, as_pointer, address_of, offset = [
+    intrinsic(form.__wrapped__) for form in (host.divide, host.select, host.bits_of, host.float_of, host.bfloat16_to_float,
+                                             host.as_pointer, host.address_of, host.offset)]
 
 
 @intrinsic
@@ -150,11 +122,6 @@ def float_to_half(typing_context, x):
 
 
 @intrinsic
-def bfloat16_to_float(typing_context, word):
-    return types.float32(types.uint16), lambda c, b, s, a: b.bitcast(b.shl(b.zext(a[0], I32), I32(16)), FLOAT)
-
-
-@intrinsic
 def float_to_bfloat16(typing_context, x):
     def codegen(context, b, signature, a):
         if dispatcher.get_current_device().compute_capability >= (8, 0):         # the one that is compiled for (compiler.py)
@@ -187,26 +154,11 @@ def complex_to_halves(typing_context, x):
 
 # ---------------------------------------------------------------- memory
 @intrinsic
-def offset(typing_context, pointer, elements):
-    return pointer(pointer, types.int64), lambda c, b, s, a: b.gep(a[0], [a[1]])
-
-
-@intrinsic
 def moved(typing_context, pointer, nbytes):
     def codegen(context, builder, signature, values):
         start = builder.bitcast(values[0], ir.IntType(8).as_pointer())           # which memory it is in stays known
         return builder.bitcast(builder.gep(start, [values[1]]), values[0].type)
     return pointer(pointer, types.int64), codegen
-
-
-@intrinsic
-def as_pointer(typing_context, address, like):
-    return like(types.int64, like), lambda c, b, s, a: b.inttoptr(a[0], c.get_value_type(s.return_type))
-
-
-@intrinsic
-def address_of(typing_context, pointer):
-    return types.int64(pointer), lambda c, b, s, a: b.ptrtoint(a[0], I64)
 
 
 def _local(builder, kind, count):

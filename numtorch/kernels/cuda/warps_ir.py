@@ -93,22 +93,19 @@ def store_words(typing_context, pointer, words):
     return types.void(pointer, types.UniTuple(types.uint32, 4)), codegen
 
 
-@intrinsic
-def copy_async(typing_context, target, source, nbytes):
-    def codegen(context, builder, signature, values):
-        address, size = builder.ptrtoint(values[1], I64), context.cast(builder, values[2], signature.args[2], types.int32)
-        _statement(builder, [values[0], address, size], "cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;", "r,l,r,~{memory}")
-        return context.get_dummy_value()
-    return types.void(types.uint32, source, nbytes), codegen
+def _copy(name, text):
+    def form(typing_context, target, source, nbytes):
+        def codegen(context, builder, signature, values):
+            address, size = builder.ptrtoint(values[1], I64), context.cast(builder, values[2], signature.args[2], types.int32)
+            _statement(builder, [values[0], address, size], text, "r,l,r,~{memory}")
+            return context.get_dummy_value()
+        return types.void(types.uint32, source, nbytes), codegen
+    form.__name__ = name
+    return intrinsic(form)
 
 
-@intrinsic
-def copy_word_async(typing_context, target, source, nbytes):
-    def codegen(context, builder, signature, values):
-        address, size = builder.ptrtoint(values[1], I64), context.cast(builder, values[2], signature.args[2], types.int32)
-        _statement(builder, [values[0], address, size], "cp.async.ca.shared.global [$0], [$1], 4, $2;", "r,l,r,~{memory}")
-        return context.get_dummy_value()
-    return types.void(types.uint32, source, nbytes), codegen
+copy_async = _copy("copy_async", "cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;")
+copy_word_async = _copy("copy_word_async", "cp.async.ca.shared.global [$0], [$1], 4, $2;")
 
 
 @intrinsic
@@ -210,15 +207,21 @@ commit_copies = _plain("commit_copies", "cp.async.commit_group;")
 warp_barrier = _plain("warp_barrier", "bar.warp.sync 0xffffffff;")
 
 
-@intrinsic
-def await_groups(typing_context, left):
-    if not isinstance(left, types.IntegerLiteral):
-        return None
+def _await(name, instruction):
+    def form(typing_context, left):
+        if not isinstance(left, types.IntegerLiteral):
+            return None
 
-    def codegen(context, builder, signature, values):
-        _statement(builder, [], f"cp.async.wait_group {left.literal_value};", "~{memory}")
-        return context.get_dummy_value()
-    return types.void(left), codegen
+        def codegen(context, builder, signature, values):
+            _statement(builder, [], f"{instruction} {left.literal_value};", "~{memory}")
+            return context.get_dummy_value()
+        return types.void(left), codegen
+    form.__name__ = name
+    return intrinsic(form)
+
+
+await_groups = _await("await_groups", "cp.async.wait_group")
+await_products = _await("await_products", "wgmma.wait_group.sync.aligned")
 
 
 def _load(name, variant):
@@ -336,17 +339,6 @@ def _add_group_products(name, kind):
 
 add_group_products_bfloat16 = _add_group_products("add_group_products_bfloat16", "bf16")
 add_group_products_float16 = _add_group_products("add_group_products_float16", "f16")
-
-
-@intrinsic
-def await_products(typing_context, left):
-    if not isinstance(left, types.IntegerLiteral):
-        return None
-
-    def codegen(context, builder, signature, values):
-        _statement(builder, [], f"wgmma.wait_group.sync.aligned {left.literal_value};", "~{memory}")
-        return context.get_dummy_value()
-    return types.void(left), codegen
 
 
 @intrinsic

@@ -26,16 +26,16 @@ from ...threads import Prepared
 from ..compiler import compile_kernel, cuda, prepare
 from ..environment import SMALL, THREADS
 from ..runtime import runtime
-from ..shared.lines import WARP, WIDE
+from ..shared.lines import WARP, WIDE, joining
 from ..shared.vectors import load_vector, vectors_of
-from ..warps import barrier, lane_across
+from ..warps import barrier
 from .moments import MomentKernels
 
 T = float32
 W = OUT = float64
 IDENTITY = 0
 PARTS = 9                                                # where the descriptor says how many blocks an output has
-LANES = THREADS                                          # of an output, in lines
+LANES = 1                                                # threads of an output, in lines
 WIDTH, SIZE = 4, 4                                       # neighbouring elements that a thread loads at once; bytes of one
 LOADS, WORDS = 4, 16                                     # places that a thread loads from before it combines; elements
 CELLS = THREADS * WIDTH
@@ -136,22 +136,11 @@ def reduce_run(x, start, apart, n, step, shift):
     return wide
 
 
-def combined(cells, result, me, lane):
-    """What the threads of an output have, combined."""
-    mask = min(LANES, WARP) // 2
-    while mask > 0:
-        result = W(combine(result, lane_across(result, mask)))
-        mask //= 2
-    if LANES > WARP:
-        if me % WARP == 0:
-            cells[me // WARP] = result
-        barrier()
-        first = (me - lane) // WARP
-        result = cells[first]
-        for warp in range(1, LANES // WARP):
-            result = W(combine(result, cells[first + warp]))
-        barrier()
-    return result
+def combine_wide(a, b):
+    return W(combine(a, b))
+
+
+combined = joining(combine_wide)                         # what the threads of an output have
 
 
 def reduce_lines(x, out, descriptor):

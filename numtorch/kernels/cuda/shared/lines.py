@@ -8,6 +8,7 @@ from __future__ import annotations
 from numpy import float32, int32
 
 from ...elementtypes import compute_type, itemsize, same
+from ...families.reductions import add
 from ...intrinsics import address_of, float_of, fmax, local_like, offset, select
 from ..environment import SMALL, THREADS
 from ..warps import WARP as FULL_WARP
@@ -33,40 +34,27 @@ def scalar(descriptor, at):
     return T(float_of(INT(descriptor[at])))
 
 
-def joined(cells, value, me, lane):
-    """The sum of a value over the threads of a line, after which the cells are free again."""
-    mask = min(LANES, WARP) // 2
-    while mask > 0:
-        value = value + lane_across(value, mask)
-        mask //= 2
-    if LANES > WARP:                                     # of each warp one
-        if me % WARP == 0:
-            cells[me // WARP] = value
-        barrier()
-        first = (me - lane) // WARP
-        value = cells[first]
-        for warp in range(1, LANES // WARP):
-            value = value + cells[first + warp]
-        barrier()
-    return value
+def joining(combine):
+    """What combines a value over the threads of a line, after which the cells are free again."""
+    def join(cells, value, me, lane):
+        mask = min(LANES, WARP) // 2
+        while mask > 0:
+            value = combine(value, lane_across(value, mask))
+            mask //= 2
+        if LANES > WARP:                                 # of each warp one
+            if me % WARP == 0:
+                cells[me // WARP] = value
+            barrier()
+            first = (me - lane) // WARP
+            value = cells[first]
+            for warp in range(1, LANES // WARP):
+                value = combine(value, cells[first + warp])
+            barrier()
+        return value
+    return join
 
 
-def joined_highest(cells, value, me, lane):
-    """The same of the largest."""
-    mask = min(LANES, WARP) // 2
-    while mask > 0:
-        value = fmax(value, lane_across(value, mask))
-        mask //= 2
-    if LANES > WARP:
-        if me % WARP == 0:
-            cells[me // WARP] = value
-        barrier()
-        first = (me - lane) // WARP
-        value = cells[first]
-        for warp in range(1, LANES // WARP):
-            value = fmax(value, cells[first + warp])
-        barrier()
-    return value
+joined, joined_highest = joining(add), joining(fmax)     # the sum, the largest
 
 
 def add_total_at(target, cells, value, me):
