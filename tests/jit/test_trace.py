@@ -115,6 +115,39 @@ def by_function(x):
     return torch.autograd.grad(Twice.apply(x.exp()).sum(), x)[0]
 
 
+def by_functions_and_views(x):
+    """What a Function gives has its place on the tape from it alone; views of it, and writes to both, go on from there."""
+    x = x.detach().requires_grad_()
+    y = Twice.apply(x.exp())
+    v = y.t()
+    v[0].mul_(y.detach()[:, 1])
+    y.mul_(2)
+    y[0].add_(x[1])
+    return torch.autograd.grad((y * v.t()).sum(), x)[0], v
+
+
+def leaves_made_inside(x):
+    """A function's own steps, written without recording: a leaf stays one, and so do its views."""
+    w = x.detach().clone().requires_grad_()
+    for _ in range(2):
+        (w.t() @ (w * x)).sum().backward()
+        with torch.no_grad():
+            w[1:] -= 0.1 * w.grad[1:]
+            w -= 0.1 * w.grad
+        w.grad = None
+    slope, = torch.autograd.grad((w.t() * w.t()).sum(), w)
+    apart = (w * 2).detach_().requires_grad_()
+    return slope, w.requires_grad, torch.autograd.grad(apart.t().exp().sum(), apart)[0], w.requires_grad_(False).mul_(2)[0].requires_grad
+
+
+def writes_regions_that_backward_reads(x):
+    x = x.detach().requires_grad_()
+    y = x.sin()
+    y[:, 1:3].mul_(x[:, :2])
+    y.t()[::2].mul_(y.t()[::2])
+    return torch.autograd.grad(y.sum(), x)[0]
+
+
 @torch.pointwise
 def wobble(x, y, *, rate=2.0):
     return torch.where(x > y, torch.sin(x * rate), y / (1 + x * x))
@@ -124,7 +157,8 @@ def by_users_op(x):
     return wobble(x, x.flip(0)), wobble(x, 0.5, rate=3.0).sum(1)
 
 
-PROGRAMS = [writes, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function, by_users_op]
+PROGRAMS = [writes, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
+            by_functions_and_views, leaves_made_inside, writes_regions_that_backward_reads, by_users_op]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

@@ -35,9 +35,10 @@ class Traced(Wrapping):
     Attributes:
         cell: its memory.
         current, version: the graph's value, as of that version of the cell.
+        tensor: a weak reference to the tensor that has this layout.
     """
 
-    __slots__ = ("cell", "current", "version")
+    __slots__ = ("cell", "current", "version", "tensor")
 
     def parts(self):
         return [self.value]

@@ -16,6 +16,7 @@ import functools
 import gc
 import itertools
 from typing import Any
+from weakref import ref
 
 from ...autograd.graph import GraphNode, Leaf, saved_tensors_hooks
 from ...autograd.modes import modes
@@ -27,6 +28,7 @@ from ...ops.core.primitive import Primitive, miss, registry
 from ...ops.memory.assign import lasting_copy
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
+from ...ops.memory.writing import overlap_partly
 from ...tensor import Tensor, wrap
 from ...tree import map_tensors
 from ..graphs.gradients import BY_OPS, PREFIX, given_to, run_gradient
@@ -91,6 +93,7 @@ class Trace(Level):
         layout.handler, layout.value, layout.cell = self, inside, cell
         layout.current, layout.version = current, version
         out = tensor_of(layout)
+        layout.tensor = ref(out)
         cell.tensors.add(out)
         return out
 
@@ -143,7 +146,7 @@ class Trace(Level):
             value = self._value_in(cell, inside)
             self.adopted.append((each, inside))
             each.layout = self.traced(inside, cell, value, cell.version).layout
-            each.layout.place = each.node
+            each.layout.place, each.layout.tensor = each.node, ref(each)
             cell.tensors.add(each)
             del each.address
 
@@ -211,7 +214,10 @@ class Trace(Level):
         if not isinstance(layout, Traced) or layout.handler is not self:
             return x
         value = layout.value
-        return value if value.node is x.node else wrap(value.memory, value.address, value.layout, x.node)
+        if value.node is not x.node:                     # by requires_grad_, detach_ or a Function, which know this one alone
+            value = layout.value = wrap(value.memory, value.address, value.layout, x.node)
+            layout.place = x.node
+        return value
 
     def result(self, inside: Tensor, value: Value) -> Tensor:
         """A call's result as a traced tensor."""
@@ -290,7 +296,12 @@ class Trace(Level):
         inner = [self.inside(t) for t in tensors]
         if self.over:
             return op.inplace(*inner)
-        target = tensors[0]
+        target, own = tensors[0], inner[0]
+        for i, each in enumerate(inner):                 # what lies between elements of the target is read from a copy
+            if isinstance(each, Tensor) and overlap_partly(each, own) and not (
+                    each.layout.non_overlapping_and_dense() and own.layout.non_overlapping_and_dense()):
+                tensors = (*tensors[:i], clone(tensors[i]), *tensors[i + 1:])
+                inner[i] = self.inside(tensors[i])
         values = [self.value_of(t) for t in tensors]
         plain = op.planned_for(tuple([t.layout for t in inner]), ()).out is inner[0].layout
         if not isinstance(target.layout, Traced):
@@ -309,11 +320,12 @@ class Trace(Level):
         """Have a copy of what an operand held, which the tape made before that was written to, be the operand's value."""
         if tensor.layout.weak or id(tensor.memory) in self.cells:
             return
-        held = {value for t, value in zip(inner, values)
-                if isinstance(t, Tensor) and t.layout is tensor.layout and t.memory is inner[0].memory}
-        if len(held) != 1:
-            raise NotImplementedError("trace: a call in place keeps what it writes to in another order")
-        self._cell_of(tensor, held.pop())
+        layout = tensor.layout
+        value = next(value for t, value in zip(inner, values)
+                     if isinstance(t, Tensor) and t.address == inner[0].address and t.layout.shape == layout.shape)
+        if value.layout is not layout:                   # of a region, say: a copy has no gaps
+            value, = self.emit("clone", [value], (layout.dtype,), [layout])
+        self._cell_of(tensor, value)
 
     def store(self, inside: Tensor, value: Value) -> None:
         """Note that the memory of a tensor holds another value.
@@ -331,7 +343,7 @@ class Trace(Level):
         cell.value, cell.version, cell.parts = value, cell.version + 1, {}
         for tensor in cell.tensors:
             layout = tensor.layout
-            if isinstance(layout, Traced):
+            if isinstance(layout, Traced) and tensor.node is layout.place:
                 tensor.node = layout.place = layout.value.node
 
     # ------------------------------------------------------------ views
@@ -339,13 +351,16 @@ class Trace(Level):
         name = function.__name__
         if name == "moved_order":
             return function(layout, *args)
-        made = OTHERS[f"view.{name}"](layout.value, *args)
+        x = layout.tensor()
+        x = tensor_of(layout) if x is None else x
+        inside = self.inside(x)
+        made = OTHERS[f"view.{name}"](inside, *args)
         if made is None or self.over:
             return made if made is None else (made.layout, 0)
-        value = self.value_of(tensor_of(layout))
+        value = self.value_of(x)
         if name == "as_strided":                         # from the tensor's first element on, wherever that will be
             name = "part"
-            args = (*args[:2], (made.address - layout.value.address) // made.layout.dtype.itemsize)
+            args = (*args[:2], (made.address - inside.address) // made.layout.dtype.itemsize)
         name = name if name == "part" else f"view.{name}"
         parts = list(made) if isinstance(made, (tuple, list)) else [made]
         values = self.emit(name, [value], args, [part.layout for part in parts])
@@ -356,6 +371,7 @@ class Trace(Level):
     def viewed(self, x, layout):
         out = tensor_of(layout)
         if isinstance(layout, Traced):
+            layout.tensor = ref(out)
             layout.cell.tensors.add(out)
         return out
 
