@@ -77,6 +77,8 @@ def is_allowed_name(value) -> str | None:
     if kind.__module__.partition(".")[0] == "numpy" or (isinstance(value, type) and value.__module__.partition(".")[0] == "numpy"):
         return f"NumPy's {getattr(value, '__name__', kind.__name__)}"
     module = getattr(value, "__module__", None)
+    if kind is functools._lru_cache_wrapper and not str(module).startswith("numtorch."):
+        return f"{value.__name__}(), whose results are kept (functools.cache)"
     if kind.__name__ == "builtin_function_or_method":
         return None if is_allowed(value, False) else f"{value.__name__}()"
     if callable(value) and isinstance(module, str) and not hasattr(value, "__dict__") and module.partition(".")[0] not in (

@@ -62,7 +62,12 @@ _OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__c
              status.clear_status.__code__: "_on_clear", status.expect_status.__code__: "_on_read",
              run_backward.__code__: "_on_backward",
              **{getattr(Generator, name).__code__: "_on_seed"
-                for name in ("manual_seed", "set_state", "get_state", "initial_seed")}}
+                for name in ("manual_seed", "set_state", "get_state", "initial_seed")},
+             **{each.__code__: "_on_place" for each in (
+                 Tensor.storage_offset, Tensor.data_ptr, Tensor.const_data_ptr, Tensor.untyped_storage, Tensor.storage,
+                 Tensor.is_shared, Tensor.is_pinned, Tensor.is_inference, Tensor._is_view, Tensor._version.fget)},
+             **{getattr(Tensor, name).fget.__code__: "_on_tape" for name in ("is_leaf", "grad_fn", "output_nr", "grad", "retains_grad")}}
+_CHANGING = {Tensor.data_ptr.__code__, Tensor.const_data_ptr.__code__, Tensor._version.fget.__code__}    # of any tensor
 _one_at_a_time = survive_fork(threading.Lock())
 
 
@@ -192,6 +197,7 @@ class Watch:
         code: the captured function's own code object.
         suspect: one whose calls are breaks, wherever they are.
         devices: whether launches on other devices than the host are wanted too.
+        given: the call's arguments that are tensors.
 
     Attributes:
         on_device: what watches these, or None.
@@ -201,8 +207,10 @@ class Watch:
         walked: the nodes whose graphs were walked backwards and let go.
     """
 
-    def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None, devices: bool = False) -> None:
+    def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None, devices: bool = False,
+                 given: Any = ()) -> None:
         self.capturing, self.code, self.suspect = capturing, code, suspect
+        self.given = {id(tensor) for tensor in given}
         self.codes: dict = {}
         self.breaks: list[Break] = []
         self.items: list = []
@@ -333,6 +341,19 @@ class Watch:
 
     def _on_seed(self, frame):
         self.stop("a random stream is set or looked at", frame)
+
+    def _on_place(self, frame):
+        """Where a tensor is: that of an argument may be another one in the next call."""
+        back = frame.f_back
+        if kind_of(back.f_code, back.f_globals) == _USERS and (
+                frame.f_code in _CHANGING or id(frame.f_locals["self"]) in self.given):
+            self.stop(f"where a tensor is, or how often it was written to, is looked at ({frame.f_code.co_name})", frame)
+
+    def _on_tape(self, frame):
+        back, tensor = frame.f_back, frame.f_locals["self"]
+        if kind_of(back.f_code, back.f_globals) == _USERS and id(tensor) in self.given and (
+                tensor.node is not None or frame.f_code is Tensor.grad.fget.__code__):           # which others may have
+            self.stop(f"an argument's place in the graph is looked at ({frame.f_code.co_name.lstrip('_')})", frame)
 
     def _on_step(self, frame):
         self.update = None

@@ -172,6 +172,11 @@ def of_class(kind) -> tuple:
     return pair
 
 
+def of_kind(value) -> tuple:
+    """The word of an object that refers to its class."""
+    return _field(id(value) + _WORD, id(type(value)))
+
+
 def of_own_dict(value) -> list:
     """The word of an object that refers to the dict of its attributes: before it where Python manages that, else in it."""
     own = vars(value)                                    # which may make it
@@ -181,12 +186,12 @@ def of_own_dict(value) -> list:
 
 
 def of_slot(value, name) -> tuple:
-    """The word of one slot of an object."""
+    """The word of one slot of an object: 0 where it is empty."""
     descriptor = next(kind.__dict__[name] for kind in type(value).__mro__ if name in kind.__dict__)
     if type(descriptor) is not types.MemberDescriptorType:
         raise Unknown
     offset = read(read(id(descriptor) + 40) + 16)
-    return _field(id(value) + offset, id(getattr(value, name)))
+    return _field(id(value) + offset, id(getattr(value, name)) if hasattr(value, name) else 0)
 
 
 # ---------------------------------------------------------------- whether it has
@@ -195,6 +200,10 @@ class _Sample:
 
 
 class _Plain:
+    pass
+
+
+class _Other:
     pass
 
 
@@ -244,6 +253,9 @@ def is_known() -> bool:
             _changes(other, lambda x: of_dict(vars(x)), lambda x: setattr(x, "z", objects[5])),
             _changes(_Plain(), of_own_dict, lambda x: setattr(x, "__dict__", {})),
             _changes(sample, lambda x: [of_slot(x, "a"), of_slot(x, "b")], lambda x: setattr(x, "b", objects[5])),
+            _changes(sample, lambda x: [of_slot(x, "a"), of_slot(x, "b")], lambda x: delattr(x, "a")),
+            _changes(sample, lambda x: [of_slot(x, "a"), of_slot(x, "b")], lambda x: setattr(x, "a", objects[5])),
+            _changes(_Plain(), lambda x: [of_kind(x)], lambda x: setattr(x, "__class__", _Other)),
             _changes(types.CellType(keyed), of_cell, lambda x: setattr(x, "cell_contents", objects)),
             _changes({**keyed}, lambda x: [of_length(x)], lambda x: x.pop("key 5")),
             _changes([object()], lambda x: [of_count(id(x[0]))], lambda x: x.append(x[0])),

@@ -26,7 +26,7 @@ from ...optim.rule import Batch
 from ...tensor import Tensor
 from ...tree import filled
 from . import guards
-from .reach import difference_of
+from .reach import difference_of, has_attributes
 from .results import HOLE
 from .steps import Update
 
@@ -162,8 +162,10 @@ class _Writer:
         tests = []
         for name, which in zip(self.tensors, self.replay.identities):
             tests.append(f"id({name}) in reached" if which is None else f"id({name}) != {which}")
+            if self.replay.reach.asks:
+                tests.append(f"has_attributes({name}, read)")
         if tests:
-            self.scope["reached"] = self.replay.reach.tensors
+            self.scope.update(reached=self.replay.reach.tensors, read=self.replay.reach.read, has_attributes=has_attributes)
             self.add(f"if {' or '.join(tests)}:", "    return MISS")
         memories = [f"{name}_memory" for name in self.tensors]
         if memories:

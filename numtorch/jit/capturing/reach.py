@@ -11,7 +11,8 @@ import dis
 import functools
 import sys
 import types
-from collections import namedtuple
+import weakref
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from enum import Enum
 from typing import Any
 
@@ -36,6 +37,9 @@ _LIBRARY = (dtype, device, Layout, Generator, Node, Leaf, Storage, Primitive, ty
             types.GetSetDescriptorType, types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
             property, staticmethod, classmethod, types.CodeType, types.GenericAlias, np.dtype, type(namedtuple("_Sample", "a").a))
 _WRAPPED = (types.FunctionType, types.MethodType, types.CellType, functools.partial, Tensor, Module)
+_OF_THE_TAPE = {"_base", "_views", "_stored_grad"}       # attributes of tensors that are this package's
+_CONTAINERS = (dict, list, tuple, set, frozenset, deque, OrderedDict, defaultdict)
+_BY_NAME = {"getattr", "hasattr", "vars", "__dict__"}    # what reads attributes of which the code does not say the names
 MISSING = object()
 
 
@@ -62,6 +66,23 @@ def global_names(code) -> tuple:
         elif instruction.opname == "IMPORT_NAME":
             modules.add(instruction.argval)
     return tuple(sorted(names)), tuple(sorted(modules))
+
+
+@functools.cache
+def read_names(code) -> frozenset:
+    """The names that a code object reads as attributes, or could: those that it writes and those among its strings.
+
+    Args:
+        code: it.
+    """
+    names, pending = set(code.co_names), list(code.co_consts)
+    while pending:
+        each = pending.pop()
+        if isinstance(each, str):
+            names.add(each)
+        elif isinstance(each, (tuple, frozenset)):
+            pending += each
+    return frozenset(names)
 
 
 def refused_names(code, scope) -> list:
@@ -107,6 +128,8 @@ class Reach:
 
     Attributes:
         tensors: all tensors that are reached, by identity, with how they are reached.
+        read: the names of attributes that the code objects may read.
+        asks: whether they ask for attributes that may not be there, or by names that are not known.
 
     Raises:
         Unfollowed: something is reached that cannot be compared, or too much.
@@ -118,6 +141,8 @@ class Reach:
         self.held: list = []                             # (how it is reached, read, what it held)
         self.seen: dict[int, Any] = {}
         self.followed: set = set()                       # code objects whose functions are reached
+        self.read = frozenset().union(*map(read_names, codes))           # the names of attributes that they may read
+        self.asks = bool(self.read & _BY_NAME)
         self.roots = [value for _, value in roots]
         pending = list(roots)
         for code, scope in codes.items():
@@ -142,7 +167,10 @@ class Reach:
         where = f"{code.co_filename}:{code.co_firstlineno}"
         result = []
         for module in modules:
-            result += self._of_module(code, where, module, sys.modules.get(module))
+            parts = module.split(".")
+            for count in range(1, len(parts) + 1):
+                name = ".".join(parts[:count])
+                result += self._of_named_module(code, where, name, sys.modules.get(name))
         read = {name: scope.get(name, MISSING) for name in names}
         if read:
             self._hold(f"globals of {code.co_name}", functools.partial(_values, scope, names), names,
@@ -153,51 +181,57 @@ class Reach:
             if said:
                 raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
             if isinstance(actual, types.ModuleType):
-                result += self._of_module(code, where, name, actual)
+                result += self._of_named_module(code, where, name, actual)
             elif value is not MISSING:
                 result.append((name, value))
         return result
 
-    def _of_module(self, code, where, name, module):
-        """What a code object may read of a module."""
+    def _of_named_module(self, code, where, name, module):
+        """A module that a code object names."""
         said = is_allowed_name(module)
         if said:
             raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
-        if module is None or is_ours(module.__name__) or module.__name__ in MODULES:
-            return []
-        inside = [n for n in code.co_names if n in vars(module)]
-        self._hold(f"module {module.__name__}", functools.partial(_values, vars(module), inside), inside,
-                   functools.partial(guards.of_dict, vars(module), frozenset(inside)))
-        for n in inside:
-            said = is_allowed_name(vars(module)[n])
+        if module is None or is_ours(module.__name__):
+            return ()
+        for n in code.co_names:
+            said = is_allowed_name(vars(module).get(n))
             if said:
                 raise Unfollowed(f"{code.co_name} ({where}) uses {said}", code, self.codes[code])
-        return [(f"{name}.{n}", vars(module)[n]) for n in inside if not isinstance(vars(module)[n], types.ModuleType)]
+        return [(name, module)]
+
+    def _of_module(self, name, module):
+        """What may be read of a module, however it is reached: all of it where that is not known."""
+        if is_ours(module.__name__) or module.__name__ in MODULES or is_allowed_name(module):
+            return ()
+        inside = list(vars(module)) if self.asks else [n for n in self.read if n in vars(module)]
+        self._hold(f"module {module.__name__}", functools.partial(_values, vars(module), inside), inside,
+                   functools.partial(guards.of_dict, vars(module), frozenset(inside)))
+        return [(f"{name}.{n}", vars(module)[n]) for n in inside
+                if n in self.read or not (n.startswith("__") or is_allowed_name(vars(module)[n]))]
 
     def _hold(self, name, read, labels=None, words=None):
         self.held.append((name, read, read(), labels, words))
 
     def _follow(self, name, value):
         kind = type(value)
+        if kind is types.BuiltinFunctionType and type(value.__self__) not in (types.ModuleType, type, type(None)):
+            return [(f"{name}.__self__", value.__self__)]                # `append`, taken of a list
         if kind in _VALUES or isinstance(value, _LIBRARY) or id(value) in self.seen:
             return ()
-        if isinstance(value, types.ModuleType):
-            return ()
+        if kind is functools._lru_cache_wrapper and not is_ours(value.__module__):
+            raise Unfollowed(f"{name} is a function whose results are kept (functools.cache), which cannot be compared")
         if isinstance(value, np.ndarray | np.generic):
             raise Unfollowed(f"{name} is an array of NumPy, whose elements may change")
         self.seen[id(value)] = value
+        if isinstance(value, types.ModuleType):
+            return self._of_module(name, value)
         if isinstance(value, Tensor):
             if value.layout.handler is not None or value.layout.device.type not in ("cpu", "cuda"):
                 raise Unfollowed(f"{name} is on another device or has a special layout")
             self.tensors[id(value)] = name, value
-            return self._of_dict(name, value.__dict__, kind) if value.__dict__ else ()
-        if isinstance(value, dict):
-            return self._of_dict(name, value, kind)
-        if isinstance(value, (list, tuple, set, frozenset)) or kind.__name__ == "deque":
-            if kind is not tuple:
-                self._hold(name, lambda: list(value), None, (lambda: guards.of_list(value)) if isinstance(value, list) else
-                           (lambda: guards.of_set(value)) if kind in (set, frozenset) else None)
-            return [(f"{name}[{i}]", each) for i, each in enumerate(value)]
+            return self._of_dict(name, value.__dict__, kind) if self.asks or value.__dict__ else ()
+        if isinstance(value, _CONTAINERS):
+            return [*self._of_container(name, value, kind), *(() if kind in _CONTAINERS else self._of_object(name, value))]
         if isinstance(value, types.FunctionType):
             return self._of_function(name, value)
         if isinstance(value, types.MethodType):
@@ -208,7 +242,18 @@ class Reach:
             return self._of_cell(name, value)
         if isinstance(value, type):
             return self._of_class(name, value)
+        if kind is weakref.ref:
+            self._hold(name, lambda: [value()])
+            return [(f"{name}()", value())]
         return self._of_object(name, value)
+
+    def _of_container(self, name, value, kind):
+        if isinstance(value, dict):
+            return self._of_dict(name, value, kind)
+        if kind is not tuple:
+            self._hold(name, lambda: list(value), None, (lambda: guards.of_list(value)) if isinstance(value, list) else
+                       (lambda: guards.of_set(value)) if kind in (set, frozenset) else None)
+        return [(f"{name}[{i}]", each) for i, each in enumerate(value)]
 
     def _of_dict(self, name, value, kind):
         skip = next((names for c, names in self.ignored if issubclass(kind, c)), ())
@@ -229,6 +274,12 @@ class Reach:
 
     def _of_function(self, name, function):
         code, cells = function.__code__, list(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        if not is_ours(function.__module__):
+            own = vars(function)                         # its attributes
+            keys = [key for key in own if not key.startswith("__")]
+            self._hold(name, lambda: [own.get(key, MISSING) for key in keys] + [sum(not key.startswith("__") for key in own)],
+                       keys, lambda: guards.of_dict(own, frozenset(keys)))
+            cells += [(f"{name}.{key}", own[key]) for key in keys]
         if code in self.codes:
             self.followed.add(code)
             read = lambda: [function.__code__, function.__defaults__, function.__kwdefaults__]
@@ -237,7 +288,8 @@ class Reach:
             return [*cells, (defaults, function.__defaults__), (defaults, function.__kwdefaults__)]
         if any(function is root for root in self.roots): # this package's own code does not run as a user's; what it was given does
             return cells
-        return [(variable, cell) for variable, cell in cells if isinstance(_contents(cell), _WRAPPED)]   # of a decorator, say
+        return [(variable, cell) for variable, cell in cells
+                if not isinstance(cell, types.CellType) or isinstance(_contents(cell), _WRAPPED)]        # of a decorator, say
 
     def _check_followed(self):
         """Raise Unfollowed for code that ran with variables of another function's that were not reached."""
@@ -251,23 +303,23 @@ class Reach:
                 raise Unfollowed(f"{code.co_name} ({code.co_filename}:{code.co_firstlineno}) has variables that are not reached")
 
     def _of_class(self, name, kind):
-        if is_ours(kind.__module__) or kind.__module__ in ("builtins", "typing"):
+        if _is_fixed(kind):
             return ()
         result = []
         for base in kind.__mro__:
-            if is_ours(base.__module__) or base is object:
+            if _is_fixed(base):
                 continue
-            own = {key: each for key, each in vars(base).items() if not key.startswith("__")}
-            keys = list(own)
-            self._hold(f"class {base.__name__}", functools.partial(_values, vars(base), keys), keys,
+            own = _of_itself(base)
+            self._hold(f"class {base.__name__}", functools.partial(_state, base), [*own, *own, "bases"],
                        functools.partial(_of_class, base))
             result += [(f"{base.__name__}.{key}", each.__func__ if isinstance(each, (staticmethod, classmethod)) else
                        each.fget if isinstance(each, property) else each) for key, each in own.items()]
-        return result
+        return result + ([(f"class of {name}", type(kind))] if type(kind) is not type else [])
 
     def _of_object(self, name, value):
         kind = type(value)
         result = list(self._of_class(name, kind))
+        self._hold(name, lambda: [type(value)], ["class"], lambda: [guards.of_kind(value)])
         own = getattr(value, "__dict__", None)
         if own is not None:
             self._hold(name, lambda: [vars(value)], None, lambda: guards.of_own_dict(value))     # it may be exchanged itself
@@ -284,7 +336,7 @@ class Reach:
             self._hold(name, lambda: [getattr(value, slot, MISSING) for slot in slots], slots,
                        lambda: [guards.of_slot(value, slot) for slot in slots])
             result += [(f"{name}.{slot}", getattr(value, slot, None)) for slot in slots]
-        if own is None and not slots and not _is_plain(value):
+        if own is None and not slots and not isinstance(value, _CONTAINERS) and not _is_plain(value):
             raise Unfollowed(f"{name} is {_article(kind)}, which cannot be compared")
         return result
 
@@ -322,6 +374,17 @@ class Reach:
         return pairs, rest
 
 
+def has_attributes(tensor, names) -> bool:
+    """Whether a program has set attributes on a tensor.
+
+    Args:
+        tensor: it.
+        names: those that matter.
+    """
+    own = tensor.__dict__
+    return bool(own) and any(name in names and name not in _OF_THE_TAPE for name in own)
+
+
 def difference_of(held) -> str | None:
     for name, read, before, labels, _ in held:
         now = read()
@@ -337,6 +400,21 @@ def _of_class(kind):
     return [guards.of_class(kind)]
 
 
+def _is_fixed(kind):
+    """Whether a class is one that programs do not change: this package's, or Python's."""
+    return is_ours(kind.__module__) or kind.__module__ in ("builtins", "typing")
+
+
+def _of_itself(kind):
+    """What a class has itself and programs read: its attributes, and the functions that Python calls by another name."""
+    return {key: each for key, each in vars(kind).items() if not key.startswith("__") or isinstance(each, types.FunctionType)}
+
+
+def _state(kind):
+    own = _of_itself(kind)
+    return [*own, *own.values(), kind.__mro__]
+
+
 def _contents(cell):
     try:
         return cell.cell_contents
@@ -349,9 +427,8 @@ def _values(scope, names):
 
 
 def _slots(kind):
-    slots = kind.__dict__.get("__slots__", ())
-    slots = (slots,) if isinstance(slots, str) else slots
-    return [slot for slot in slots if slot not in ("__weakref__", "__dict__") and hasattr(kind, slot)]
+    own = vars(kind)                                     # where names that begin with two underscores are written out
+    return [slot for slot, each in own.items() if type(each) is types.MemberDescriptorType] if "__slots__" in own else []
 
 
 def _is_plain(value):

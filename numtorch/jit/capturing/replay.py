@@ -23,6 +23,7 @@ from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage, InferenceStorage
 from .ondevice import DeviceLaunch, DeviceProgram, Said, Upload, alignment
 from .places import UNUSED, Owners, Slot, Spans, extents, overlap, reached, spent, version
+from .reach import has_attributes
 from .results import HOLE, Known, NotCaptured, opened
 from .steps import Draw, Update
 from .unchanged import LOOKS, Unchanged
@@ -400,6 +401,8 @@ class Replay:
         if len(tensors) > 1 and len({id(t.memory) for t in tensors}) < len(tensors) and overlap(tensors):
             return False
         if self._identities(tensors) != self.identities:
+            return False
+        if self.reach.asks and any(has_attributes(tensor, self.reach.read) for tensor in tensors):
             return False
         if not self.unchanged.holds() or (self.aligned is not None and self.aligned != alignment(tensors, self.graded)):
             return False

@@ -16,7 +16,7 @@ from ...tensor import Tensor
 from ...torchfunction import _state as _overriding
 from ..capturing.before import Before
 from ..capturing.capture import Break, Watch
-from ..capturing.reach import Reach, Unfollowed, refused_names
+from ..capturing.reach import Reach, Unfollowed, has_attributes, refused_names
 from ..capturing.replay import NotCaptured, Replay
 from .splitting import code_of
 
@@ -70,7 +70,11 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
             raise Unfollowed("an argument shares memory with a tensor that the function reaches")
         if len({id(t.memory) for t in tensors}) < len(tensors):
             raise Unfollowed("arguments share memory")
-        watch = Watch(code=where, devices=True)
+        if any(has_attributes(t, reach.read) for t in tensors):
+            raise Unfollowed("an argument has attributes of its own")
+        if tensors and "_base" in reach.read:
+            raise Unfollowed("whether arguments are views is looked at")
+        watch = Watch(code=where, devices=True, given=tensors)
     except Unfollowed as error:
         watch = Watch(False, where, error.code)          # what ran last time may be more, where kernels were planned
         result = watch.run(function, args, kwargs)
