@@ -34,6 +34,11 @@ def output_size(size: int, kernel: int, stride: int, padding: int, dilation: int
     return count
 
 
+def output_sizes(sizes, kernel, stride, padding, dilation, ceil_mode=False) -> tuple:
+    """The same along several axes."""
+    return tuple([output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)])
+
+
 # ---------------------------------------------------------------- the sizes of a convolution
 class Geometry(NamedTuple):
     """Sizes of one convolution; every tuple is (depth, height, width)."""
@@ -67,5 +72,5 @@ def geometry(x_shape, w_shape, stride, padding, dilation, groups) -> Geometry:
         return (one,) * (3 - len(values)) + tuple(values)
     size, kernel = three(x_shape[2:], 1), three(w_shape[2:], 1)
     stride, padding, dilation = three(stride, 1), three(padding, 0), three(dilation, 1)
-    out = tuple(output_size(*axis) for axis in zip(size, kernel, stride, padding, dilation))
+    out = output_sizes(size, kernel, stride, padding, dilation)
     return Geometry(x_shape[0], x_shape[1], size, w_shape[0], kernel, stride, padding, dilation, groups, out)

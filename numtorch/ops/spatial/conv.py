@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, float32, uint8
-from ...kernels.families.windows import output_size
+from ...kernels.families.windows import output_sizes
 from ...layout import Layout, contiguous_format, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.arguments import integer
@@ -82,7 +82,7 @@ def _check_convolution(name, x, w, bias, window):
 
 def _output_shape(x_shape, w_shape, window):
     stride, padding, dilation, _ = window
-    return (x_shape[0], w_shape[0], *[output_size(*axis) for axis in zip(x_shape[2:], w_shape[2:], stride, padding, dilation)])
+    return (x_shape[0], w_shape[0], *output_sizes(x_shape[2:], w_shape[2:], stride, padding, dilation))
 
 
 def _format(first, second):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
-from ...kernels.families.windows import output_size
+from ...kernels.families.windows import output_sizes
 from ...layout import Layout
 from ...tensor import Tensor, view_of
 from ..core.operands import layout_of
@@ -25,7 +25,7 @@ def _options(name, kernel_size, dilation, padding, stride):
 
 
 def _columns(name, height, width, kernel, dilation, stride):
-    rows, columns = [output_size(n, k, s, 0, d) for n, k, d, s in zip((height, width), kernel, dilation, stride)]
+    rows, columns = output_sizes((height, width), kernel, stride, (0, 0), dilation)
     if rows < 1 or columns < 1:
         raise RuntimeError(f"{name}: expected windows of {kernel} with dilation {dilation} to fit into {[height, width]}")
     return rows, columns

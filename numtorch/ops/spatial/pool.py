@@ -11,7 +11,7 @@ from operator import is_not
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
-from ...kernels.families.windows import output_size
+from ...kernels.families.windows import output_sizes
 from ...kernels.planning import planning
 from ...layout import Layout, contiguous_format, format_of, formatted, ints, is_sequence
 from ...tensor import Tensor, empty
@@ -138,7 +138,7 @@ def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode
         raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "
                            f"({name})")
     check_truths(name, ceil_mode=ceil_mode)
-    counts = tuple([output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)])
+    counts = output_sizes(sizes, kernel, stride, padding, dilation, ceil_mode)
     if min(counts) < 1:
         raise RuntimeError(f"Given input size: ({'x'.join(map(str, lead[-1:] + sizes))}). Calculated output size: "
                            f"({'x'.join(map(str, lead[-1:] + counts))}). Output size is too small ({name})")

@@ -13,7 +13,7 @@ from numpy import float32, inf, int64
 from ... import threads
 from ...compiler import compile_kernel
 from ...elementtypes import bindings, itemsize, same
-from ...families.windows import end_inside, first_inside, output_size
+from ...families.windows import end_inside, first_inside, output_sizes
 from ...intrinsics import local_array, offset, select
 from .window import NOWHERE, SPLIT_WORK, span_covered
 
@@ -158,12 +158,8 @@ def _plan(function, dtype, pointers, images, channels, steps, before, after, wor
     return threads.prepare(kernel, rows, offsets, release_lock=work > SPLIT_WORK)
 
 
-def _counts(sizes, kernel, stride, padding, dilation, ceil_mode):
-    return [output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
-
-
 def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
-    rows, columns = _counts((H, W), kernel, stride, padding, dilation, ceil_mode)
+    rows, columns = output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = itemsize(dtype) * C, dtype + "*"
     places = rows * columns
     return _plan(max_pool_last, dtype, (pointer, pointer, "int64*"), N, C, (H * W * size, places * size, places * C * 8),
@@ -177,7 +173,7 @@ def plan_max_pool_grad(dtype, N, C, inputs, outputs) -> threads.Prepared:
 
 
 def _plan_mean(function, given, taken, dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    counts = _counts((H, W), kernel, stride, padding, (1, 1), ceil_mode)
+    counts = output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
     size, pointer, places = itemsize(dtype) * C, dtype + "*", {"input": H * W, "result": counts[0] * counts[1]}
     return _plan(function, dtype, (pointer, pointer), N, C, (places[given] * size, places[taken] * size), (H, W),
                  (*counts, *kernel, *stride, *padding, int(count_include_pad), divisor_override or 0),

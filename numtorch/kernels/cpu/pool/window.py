@@ -18,7 +18,7 @@ from numpy import float32, inf, int32, int64
 from ... import threads
 from ...compiler import compile_kernel
 from ...elementtypes import CONVERTED, bindings, itemsize, same
-from ...families.windows import end_inside, first_inside, output_size
+from ...families.windows import end_inside, first_inside, output_sizes
 from ...intrinsics import (
     fmax,
     local_array,
@@ -395,10 +395,6 @@ def plan_planes(function, dtype, pointers, planes, sizes, strides, work, kind=No
     return threads.prepare(_kernel(function, dtype, pointers, kind), rows, offsets, release_lock=work > SPLIT_WORK)
 
 
-def _output_sizes(sizes, kernel, stride, padding, dilation, ceil_mode):
-    return [output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
-
-
 def _farthest_place(kernel, dilation, width):
     """At most how far from its row's first window's corner an element of a window is, or a vector beyond it."""
     return kernel[0] * dilation[0] * width + kernel[1] * dilation[1] + READ
@@ -410,11 +406,11 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
     Args:
         dtype: `"float32"`, `"float64"`, `"float16"` or `"bfloat16"`.
         kernel, stride, padding, dilation: (height, width).
-        ceil_mode: see `output_size`.
+        ceil_mode: see `output_sizes`.
 
     x is (N, C, H, W); out and the int64 indices, which count within an H * W plane, are (N, C, OH, OW). NaN propagates.
     """
-    rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
+    rows, columns = output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = itemsize(dtype), dtype + "*"
     work = N * C * rows * columns * kernel[0] * kernel[1]
     far = _farthest_place(kernel, dilation, W) >> 31
@@ -425,7 +421,7 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
 
 def plan_max_pool2d_values(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
     """Maximum of each window. Run with (x, out); otherwise as `plan_max_pool2d`."""
-    rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
+    rows, columns = output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = itemsize(dtype), dtype + "*"
     return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, *dilation, 0, 0), (H * W * size, rows * columns * size),
@@ -449,7 +445,7 @@ def plan_avg_pool2d(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False,
         count_include_pad: whether padding counts as zeros in the mean.
         divisor_override: divide by this instead of the window's size.
     """
-    rows, columns = _output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
+    rows, columns = output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
     size, pointer = itemsize(dtype), dtype + "*"
     return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, 1, 1, int(count_include_pad), divisor_override or 0),
@@ -459,7 +455,7 @@ def plan_avg_pool2d(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False,
 def plan_avg_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
                          divisor_override=None) -> threads.Prepared:
     """Spreads each output's gradient evenly over its window. Run with (grad_out, grad_x)."""
-    rows, columns = _output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
+    rows, columns = output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
     size, pointer = itemsize(dtype), dtype + "*"
     return plan_planes(avg_pool_grad, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, int(count_include_pad), divisor_override or 0),
