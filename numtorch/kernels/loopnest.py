@@ -17,15 +17,23 @@ def merge(shape, strides) -> tuple[list, list]:
     Returns:
         The extents, and for each dimension every operand's stride, outermost first.
     """
-    dims = [(n, tuple(s[i] for s in strides)) for i, n in enumerate(shape) if n != 1]
+    dims = [(n, tuple(s[i] for s in strides)) for i, n in enumerate(shape)]
     dims.sort(key=lambda d: tuple(-abs(s) for s in reversed(d[1])))
+    merged = merge_neighbours(dims)
+    return [d[0] for d in merged], [d[1] for d in merged]
+
+
+def merge_neighbours(dims) -> list:
+    """Dimensions (extent, every operand's stride), in their order, merged where every operand allows it; none of extent 1."""
     merged: list = []
     for extent, steps in dims:
+        if extent == 1:
+            continue
         if merged and all(above == step * extent for above, step in zip(merged[-1][1], steps)):
             merged[-1] = (merged[-1][0] * extent, steps)
         else:
             merged.append((extent, steps))
-    return [d[0] for d in merged], [d[1] for d in merged]
+    return merged
 
 
 def pattern_of(steps, output) -> str:

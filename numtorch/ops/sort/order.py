@@ -82,7 +82,8 @@ def _pick(primitive, plan, x):
 
 
 @derivative_of(*_PAIRS)
-def _picked_vjp(node, grad):
+def picked_vjp(node, grad):
+    """The gradient of elements that were picked along a dimension, one each."""
     dim, shape, keepdim = node.attributes
     return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
 

@@ -12,7 +12,7 @@ from ..core.primitive import Primitive, not_a_tensor
 from ..core.return_types import Pair, pair
 from ..core.status import run_counting
 from ..creation.fill import zeros
-from ..index.gather_scatter import scatter_, value_selecting_backward
+from ..index.gather_scatter import scatter_
 from ..index.index_select import index_values
 from ..index.mask import nonzero
 from ..memory.assign import filled
@@ -23,7 +23,7 @@ from ..reduce import reductions
 from ..shape.join import cat
 from ..shape.slicing import narrow
 from ..shape.views import movedim, reshape, transpose
-from .order import sort
+from .order import picked_vjp, sort
 from .scan import cumsum
 
 UNIQUE, COUNT_BYTES, RANK_BYTES = Primitive("unique"), Primitive("count_bytes"), Primitive("rank_bytes")
@@ -289,10 +289,7 @@ def _mode(plan, input: Tensor, dim: int, keepdim: bool):
     return _Mode(values, indices)
 
 
-@MODE.derivative
-def _mode_vjp(node, grad):
-    dim, shape, keepdim = node.attributes
-    return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
+MODE.derivative(picked_vjp)
 
 
 # ---------------------------------------------------------------- membership

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import struct
 
 import numpy as np
 from numpy import float32, inf, int64
@@ -20,6 +19,7 @@ from ...intrinsics import fmax, local_array, offset, select
 from ...vectormath import exp, log
 from ..gemm.product import float_scalar, round_up, space
 from ..micro.tile import ACCUMULATE, host_tile
+from ..shared.elements import bits
 from .block import (
     BOOL_MASK,
     CAUSAL,
@@ -355,8 +355,8 @@ class _Problem:
         self.batch, self.heads, self.group, self.queries, self.keys = batch, heads, group, queries, keys
         self.depth, self.width, self.causal = depth, width, causal
         self.parts = dict(HAS_MASK=int(mask is not None), DROPS=int(dropout > 0))
-        self.sizes = [heads, group, queries, keys, depth, width, _bits(scale), BOOL_MASK if mask == "bool" else FLOAT_MASK,
-                      int(causal), _KEY_BLOCK, int((1.0 - dropout) * 2 ** 32), _bits(1.0 / (1.0 - dropout) if dropout < 1 else 0.0)]
+        self.sizes = [heads, group, queries, keys, depth, width, bits(scale), BOOL_MASK if mask == "bool" else FLOAT_MASK,
+                      int(causal), _KEY_BLOCK, int((1.0 - dropout) * 2 ** 32), bits(1.0 / (1.0 - dropout) if dropout < 1 else 0.0)]
 
     def blocks(self):
         """Multiply-adds of each block of queries, of all heads."""
@@ -379,10 +379,6 @@ class _Problem:
         rows = [(*part, *self.sizes, *(s for each in strides for s in each), *spaces) for part in parts]
         return threads.prepare(kernel, rows, [(0,) * (len(words) - 1)] * len(parts), workspace=spaces[-1] * self.item,
                                release_lock=sum(costs) > 1 << 20)
-
-
-def _bits(value):
-    return struct.unpack("<q", struct.pack("<d", value))[0]
 
 
 def _shares(costs):

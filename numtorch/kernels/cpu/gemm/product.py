@@ -4,8 +4,6 @@ Shared by `gemm.py` and `gemv.py`.
 """
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 from numpy import complex128, float32, int64
 
@@ -13,6 +11,7 @@ from ... import compiler, threads
 from ...elementtypes import compute_type, itemsize, same
 from ...intrinsics import float_of
 from ..micro.tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile
+from ..shared.elements import bits
 
 T = float32                                              # the compute type; bound by compile_kernel
 
@@ -73,12 +72,12 @@ def finish(sums, pitch, out, out_row, out_column, rows, columns, alpha, beta, bi
 BYTES = "int8", "uint8"                                  # computed in int16: sums agree in the low eight bits
 
 
-def _bits(value, kind):
+def _words(value, kind):
     """A scalar as two words of the descriptor: real and imaginary part, as float64 bits unless it is an integer."""
     if kind in "iu":
         return [int(value), 0]
     value = complex(value)
-    return list(struct.unpack("<2q", struct.pack("<2d", value.real, value.imag)))
+    return [bits(value.real), bits(value.imag)]
 
 
 def round_up(value, multiple):
@@ -102,7 +101,7 @@ class Problem:
         self.bias, self.bias_stride = bias, bias_stride if bias else 0
         self.swap = 0
         self.flags = ((SCALE if alpha != 1 else 0) | (ACCUMULATE if beta != 0 else 0) | (RELU if activation == "relu" else 0))
-        self.alpha, self.beta = _bits(alpha, self.kind), _bits(beta, self.kind)
+        self.alpha, self.beta = _words(alpha, self.kind), _words(beta, self.kind)
         self.max_parts = None                            # at most so many threads; None: as many as there are
 
     def transpose(self):

@@ -25,6 +25,7 @@ from numpy import int64
 
 from ...elementtypes import itemsize
 from ...intrinsics import as_pointer, offset
+from ...loopnest import merge_neighbours
 from ...threads import get_num_threads
 from ..shared.elements import prepare_parts, shares
 
@@ -97,16 +98,9 @@ def other_starts(starts, first, count, descriptor):
 
 # ---------------------------------------------------------------- planning the walk
 def merged(sizes, columns):
-    """Dims of size 1 dropped and neighbours joined where every array steps through them as through one."""
-    kept = [(n, strides) for n, strides in zip(sizes, zip(*columns)) if n != 1]
-    merged = []
-    for n, strides in kept:
-        if merged and all(outer == inner * n for outer, inner in zip(merged[-1][1], strides)):
-            merged[-1] = (merged[-1][0] * n, strides)
-        else:
-            merged.append((n, strides))
-    merged = merged or [(1, (0,) * len(columns))]
-    return [n for n, _ in merged], [list(column) for column in zip(*(strides for _, strides in merged))]
+    """Dims merged where every array steps through neighbours as through one; at least one. columns: the strides of each array."""
+    dims = merge_neighbours(zip(sizes, zip(*columns))) or [(1, (0,) * len(columns))]
+    return [n for n, _ in dims], [list(column) for column in zip(*(strides for _, strides in dims))]
 
 
 def plan_traversal(kernel_of, writes, sizes, x_strides, other_strides, run, indices, words, wrap=True):

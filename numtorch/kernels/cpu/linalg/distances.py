@@ -2,8 +2,6 @@
 of the latter, which goes to each row from all others."""
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 from numpy import float32, int64
 
@@ -11,7 +9,7 @@ from ...elementtypes import itemsize
 from ...intrinsics import float_of, fmax, offset
 from ...threads import get_num_threads
 from ...vectormath import pow, sqrt
-from ..shared.elements import prepare_parts, typed
+from ..shared.elements import bits, prepare_parts, typed
 
 T = float32
 GRAIN = 20_000                   # differences
@@ -157,19 +155,19 @@ def _plan(dtype, rows, others, features, batches, p, every_two, columns):
     kernel = typed(pair_norms, dtype, ("element*",) * 3 + ("int64*",), EVERY_TWO=every_two,
                    ALONG=goes_along(features, p), **chosen)
     pairs = rows * (rows - 1) // 2 if every_two else batches * rows * others
-    work, bits = pairs * (features + 4), struct.unpack("<q", struct.pack("<d", p))[0]
+    work, power_bits = pairs * (features + 4), bits(p)
     parts = max(1, min(get_num_threads(), work // GRAIN))
     tail = (1, others) if columns else (features, 1)
     if batches > 1:
         edges, size = [batches * part // parts for part in range(parts + 1)], itemsize(dtype)
-        descriptors = [(0, rows, others, features, bits, stop - start, *tail) for start, stop in zip(edges, edges[1:])]
+        descriptors = [(0, rows, others, features, power_bits, stop - start, *tail) for start, stop in zip(edges, edges[1:])]
         starts = [tuple(start * n * size for n in (rows * features, others * features, rows * others)) for start in edges[:-1]]
         return prepare_parts(kernel, descriptors, starts, work)
     shares = [part / parts for part in range(parts + 1)]
     if every_two:                                        # the first rows have the most others
         shares = [1 - (1 - share) ** 0.5 for share in shares]
     edges = [int(rows * share) for share in shares]
-    descriptors = [(start, stop - start, others, features, bits, 1, *tail) for start, stop in zip(edges, edges[1:])]
+    descriptors = [(start, stop - start, others, features, power_bits, 1, *tail) for start, stop in zip(edges, edges[1:])]
     return prepare_parts(kernel, descriptors, [(0, 0, 0)] * parts, work)
 
 
@@ -180,10 +178,10 @@ def plan_slopes_of_every_two(dtype: str, rows: int, features: int, p: float):
     """Addresses: x (rows, features), gradients and distances (rows (rows - 1) / 2), out (rows, features). p is not 0."""
     names = dict(zip(("share", "slope"), _SLOPES.get(p, (power_share, power_slope))))
     kernel = typed(slopes_of_every_two, dtype, ("element*",) * 4 + ("int64*",), **names)
-    work, bits = rows * rows * (features + 8), struct.unpack("<q", struct.pack("<d", p))[0]
+    work = rows * rows * (features + 8)
     parts = max(1, min(get_num_threads(), work // GRAIN, rows))
     edges = [rows * part // parts for part in range(parts + 1)]
-    descriptors = [(start, stop - start, rows, features, bits) for start, stop in zip(edges, edges[1:])]
+    descriptors = [(start, stop - start, rows, features, bits(p)) for start, stop in zip(edges, edges[1:])]
     return prepare_parts(kernel, descriptors, [(0,) * 4] * parts, work)
 
 

@@ -18,8 +18,8 @@ from ...elementtypes import itemsize, same
 from ...families.reductions import merge_moments
 from ...intrinsics import float_of, local_array, local_like, offset, select, sqrt
 from ..reduce.moments import block_columns, block_moments, contiguous_moments, merge_wide_columns, overflown
-from ..shared.elements import prepare_parts, shares, typed
-from .norm import GRAIN, bits, wide
+from ..shared.elements import bits, prepare_parts, shares, typed, wide
+from .norm import GRAIN
 
 T = float32
 W = float64

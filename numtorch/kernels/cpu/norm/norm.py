@@ -12,15 +12,12 @@ a block and in float64 across blocks. Each part of a threaded call has sums of i
 """
 from __future__ import annotations
 
-import struct
-
-import numpy as np
 from numpy import float32, float64
 
-from ...elementtypes import compute_type, itemsize, same
+from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, sqrt
 from ..reduce.moments import contiguous_moments
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import bits, prepare_parts, shares, typed, wide
 
 T = float32
 W = float64
@@ -189,16 +186,6 @@ def merge_sums(sums, grad_weight, grad_bias, descriptor):
 
 
 # ---------------------------------------------------------------- planners
-def bits(value: float) -> int:
-    """A float64 as the integer that a descriptor holds."""
-    return struct.unpack("<q", struct.pack("<d", value))[0]
-
-
-def wide(dtype: str) -> int:
-    """Bytes of the type that elements are computed in."""
-    return np.dtype(compute_type(dtype)).itemsize
-
-
 def plan_row_norm(dtype: str, rows: int, n: int, eps: float, weighted: bool, biased: bool, centred: bool):
     """Layer norm, or RMS norm where not `centred`, of contiguous (rows, n).
 

@@ -11,8 +11,7 @@ from numpy import float32, int64
 from ...elementtypes import itemsize
 from ...intrinsics import float_of, local_array, offset
 from ...vectormath import exp, log
-from ..shared.elements import image_shares, prepare_parts, typed
-from .norm import bits
+from ..shared.elements import bits, image_shares, prepare_parts, typed
 
 T = float32
 COLUMNS = 256

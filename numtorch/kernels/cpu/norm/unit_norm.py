@@ -11,8 +11,8 @@ from numpy import float32, float64, int64
 
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, fmax, local_array, offset, sqrt
-from ..shared.elements import prepare_parts, shares, typed
-from .norm import bits, squares_of, wide
+from ..shared.elements import bits, prepare_parts, shares, typed, wide
+from .norm import squares_of
 
 T = float32
 W = float64

@@ -9,8 +9,7 @@ from numpy import float32, int64, uint8, uint64
 
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
-from ..norm.norm import bits
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import bits, prepare_parts, shares, typed
 from .philox import PHILOX_LANES, philox
 
 T = float32

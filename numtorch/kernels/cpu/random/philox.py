@@ -10,15 +10,13 @@ kernel that finds bad probabilities sets the third.
 """
 from __future__ import annotations
 
-import struct
-
 import numpy as np
 from numpy import float32, int64, uint32, uint64
 
 from ...elementtypes import compute_type, itemsize, same
 from ...intrinsics import float_of, local_array, offset
 from ...vectormath import cos, log, sin, sqrt
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import bits, prepare_parts, shares, typed
 
 T = V = float32                  # V: what a chunk's values are before they are stored
 load = store = same
@@ -269,10 +267,6 @@ def counters_used(n: int, dtype: str = "float32") -> int:
     return -(-n // (64 if compute_type(dtype) in ("float64", "int64") else 128)) * PHILOX_LANES
 
 
-def _bits(value):
-    return struct.unpack("<q", struct.pack("<d", value))[0]
-
-
 def _plan_fill(dtype, n, width, parameters, **names):
     kernel = typed(fill, dtype, ("element*", "int64*", "int64*"), WIDTH=width, **names)
     parts = shares(n, n, GRAIN, multiple=width)
@@ -282,7 +276,7 @@ def _plan_fill(dtype, n, width, parameters, **names):
 
 def _plan_floats(forms, dtype, n, first, second, below=False):
     wide = compute_type(dtype) == "float64"
-    return _plan_fill(dtype, n, 64 if wide else 128, (_bits(first), _bits(second)), chunk_values=forms[wide], BELOW=below,
+    return _plan_fill(dtype, n, 64 if wide else 128, (bits(first), bits(second)), chunk_values=forms[wide], BELOW=below,
                       V=np.float64 if wide else np.float32)
 
 

@@ -17,9 +17,8 @@ from numpy import float32, int32, int64
 from ...compiler import compile_kernel
 from ...elementtypes import CONVERSIONS, itemsize, same, scalar_type
 from ...intrinsics import fmax, fmin, local_array, offset, select
-from ...loopnest import merge
 from ...threads import Prepared, prepare
-from .traversal import HEADER, SHORT, WORTH_RELEASING, Nest, position, split_kept, wanted_parts
+from .traversal import HEADER, SHORT, WORTH_RELEASING, nest_in_order, position, split_kept, wanted_parts
 
 T = float32
 load = same
@@ -259,25 +258,6 @@ def _kernel(kind, dtype, columns_form, with_values):
     function = ((index_rows, index_columns), (extreme_rows, extreme_columns))[with_values][columns_form]
     outputs = (dtype + "*", "int64*") if with_values else ("int64*",)
     return compile_kernel(function, (dtype + "*", *outputs, "int64*"), names, compute)
-
-
-def _in_order(shape, strides):
-    """Dimensions (extent, step) merged without changing the order of their elements."""
-    merged = []
-    for extent, step in zip(shape, strides):
-        if merged and merged[-1][1] == step * extent:
-            merged[-1] = (merged[-1][0] * extent, step)
-        elif extent != 1:
-            merged.append((extent, step))
-    return merged
-
-
-def nest_in_order(shape, strides, axes, out_strides) -> Nest:
-    """The merged walk of a reduction over `axes` whose elements keep their order."""
-    kept = [i for i in range(len(shape)) if i not in axes]
-    extents, steps = merge([shape[i] for i in kept], [[t[i] for i in kept] for t in (out_strides, strides)])
-    reduced = _in_order([shape[a] for a in axes], [strides[a] for a in axes])
-    return Nest([(n, *s) for n, s in zip(extents, steps)], reduced)
 
 
 def _plan(kind, dtype, shape, strides, axes, out_strides, with_values):

@@ -18,12 +18,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from ...binding import ScalarBody
-from ...loopnest import merge
+from ...loopnest import merge, merge_neighbours
 from ...program import STACK, STACK_BYTES, Program
 from ...threads import Prepared, get_num_threads, prepare
+from ..shared.elements import bits
 
 HEADER = 12
 COLUMNS = 512                    # columns that are accumulated together; their accumulators live on the stack, in L1
@@ -89,18 +88,27 @@ class Nest(NamedTuple):
         columns, out_step, x_step = kept.pop() if kept else (1, 0, 0)
         n, step = reduced.pop() if reduced else (least, 1)
         tail = [word for dim in reversed(kept) for word in dim] + [word for dim in reversed(reduced) for word in dim]
-        bits = np.array(parameters, np.float64).view(np.int64).tolist()
         return [n, step, columns, x_step, out_step, math.prod(k[0] for k in kept), len(kept),
-                math.prod(r[0] for r in reduced), len(reduced), self.fold(), *bits, *tail]
+                math.prod(r[0] for r in reduced), len(reduced), self.fold(), *map(bits, parameters), *tail]
+
+
+def _kept(shape, strides, axes, out_strides):
+    kept = [i for i in range(len(shape)) if i not in axes]
+    extents, steps = merge([shape[i] for i in kept], [[t[i] for i in kept] for t in (out_strides, strides)])
+    return [(n, *s) for n, s in zip(extents, steps)]
 
 
 def nest(shape, strides, axes, out_strides) -> Nest:
     """The merged walk of a reduction over `axes`. Order within the reduced dimensions is lost."""
-    kept = [i for i in range(len(shape)) if i not in axes]
-    extents, steps = merge([shape[i] for i in kept], [[t[i] for i in kept] for t in (out_strides, strides)])
     reduced, reduced_steps = merge([shape[i] for i in axes], [[strides[i] for i in axes]])
     inside = sorted([(n, *s) for n, s in zip(reduced, reduced_steps)], key=lambda dim: dim[1] != 0)      # repeats go outermost
-    return Nest([(n, *s) for n, s in zip(extents, steps)], inside)
+    return Nest(_kept(shape, strides, axes, out_strides), inside)
+
+
+def nest_in_order(shape, strides, axes, out_strides) -> Nest:
+    """The same of one whose elements keep their order."""
+    reduced = merge_neighbours([(shape[a], (strides[a],)) for a in axes])
+    return Nest(_kept(shape, strides, axes, out_strides), [(n, *s) for n, s in reduced])
 
 
 def _cut(dims, axis, parts, grain):

@@ -5,6 +5,7 @@ A kernel generic over its dtype names `T`, `load` and `store` (`kernels/elementt
 from __future__ import annotations
 
 import functools
+import struct
 
 import numpy as np
 
@@ -46,6 +47,16 @@ def order_of(x):
 
 def from_order(bits):
     return float_of(Int(bits ^ Int(Int(bits >> SIGN) & MAGNITUDE)))
+
+
+def bits(value: float) -> int:
+    """A float64 as the integer that a descriptor holds."""
+    return struct.unpack("<q", struct.pack("<d", value))[0]
+
+
+def wide(dtype: str) -> int:
+    """Bytes of the type that elements are computed in."""
+    return np.dtype(compute_type(dtype)).itemsize
 
 
 @functools.cache

@@ -16,8 +16,7 @@ from numpy import float32, float64, int64
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
 from ...vectormath import exp, log
-from ..norm.norm import bits, wide
-from ..shared.elements import image_shares, prepare_parts, shares, typed
+from ..shared.elements import bits, image_shares, prepare_parts, shares, typed, wide
 from .softmax import GRAIN, columns_shift_and_total, log_probability, row_exp_sum, row_maximum
 
 T = float32

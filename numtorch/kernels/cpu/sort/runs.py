@@ -2,13 +2,11 @@
 each integer occurs, how many values fall into each bin, and where values would stand in sorted ones."""
 from __future__ import annotations
 
-import struct
-
 from numpy import float32, float64, int32, int64
 
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import bits, prepare_parts, shares, typed
 
 T = float32
 load = store = same
@@ -217,8 +215,7 @@ def plan_add_weights(dtype: str, kind: str, n: int, size: int):
 def plan_count_bins(dtype: str, n: int, bins: int, low: float, high: float):
     """Addresses: x (n), out (bins), both of a float dtype. low < high."""
     kernel = typed(count_bins, dtype, ("element*", "element*", "int64*"))
-    bits = [struct.unpack("<q", struct.pack("<d", value))[0] for value in (low, high)]
-    return prepare_parts(kernel, [(n, bins, *bits)], None, n)
+    return prepare_parts(kernel, [(n, bins, bits(low), bits(high))], None, n)
 
 
 def plan_places(dtype: str, rows: int, n: int, m: int, shared: bool, right: bool, int32_out: bool):

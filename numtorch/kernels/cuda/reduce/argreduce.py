@@ -16,9 +16,9 @@ import numpy as np
 from numpy import float32, int64
 
 from ...cpu.reduce import argreduce as host
-from ...cpu.reduce.argreduce import above, below, nest_in_order
+from ...cpu.reduce.argreduce import above, below
 from ...cpu.reduce.reduce import _identity
-from ...cpu.reduce.traversal import HEADER
+from ...cpu.reduce.traversal import HEADER, nest_in_order
 from ...elementtypes import CONVERSIONS, itemsize, same, scalar_type
 from ...intrinsics import address_of, local_array, local_like, offset, select
 from ...threads import Prepared

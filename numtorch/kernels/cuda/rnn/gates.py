@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from numpy import float32, int64, uint32
 
+from ...cpu.rnn.gates import slope_of_relu, slope_of_tanh
 from ...elementtypes import same
 from ...intrinsics import address_of, fmax
 from ...threads import Prepared
@@ -22,14 +23,6 @@ load = store = same
 
 def rectify(x):
     return fmax(x, T(0))
-
-
-def slope_of_tanh(y):
-    return T(1) - y * y
-
-
-def slope_of_relu(y):
-    return T(1) if y > T(0) else T(0)
 
 
 squash, slope = tanh, slope_of_tanh
