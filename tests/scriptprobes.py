@@ -144,6 +144,10 @@ class Stack(nn.Module):
             x = self.norm(x)
         return x
 
+    @staticmethod
+    def shifted(x, n: int):
+        return nn.functional.pad(x, [n, 0], "constant", 0.5)[:, :x.size(1)]
+
     def forward(self, x, mask: Tensor | None = None, depth: int = 2):
         for i, gate in enumerate(self.gates):
             if i < depth:
@@ -155,7 +159,7 @@ class Stack(nn.Module):
         else:
             x = x * self.table["y"]
         self.count += 1
-        return self.helper(self.drop(x), depth), int(self.count)
+        return self.helper(self.shifted(self.drop(x), depth), depth), int(self.count)
 
 
 @torch.jit.ignore

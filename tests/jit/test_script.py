@@ -145,6 +145,10 @@ REFUSED = [                                              # the body, what is sai
     ("return helper(**{'x': x})", "in a call is not in a script", True),
     ("y = 1\n    while x.sum() < 3:\n        y = x\n    return y", "previously had type int but is now being assigned", False),
     ("return (x, x)[3]", "out of range", True),
+    ("y, *z = x, x, x\n    return z[0]", "take a slice, such as", False),
+    ("return torch.add(x, 'a')", r"torch.add\(\) got a str where a Tensor or a number is expected", True),
+    ("return Data(1).a + x", "objects of class Data are not in a script", False),
+    ("return made(x)", "the source of made is not there", True),
     ("break", "outside of a loop", True),
     ("z: Strange = x\n    return z", "no type of a script", True),
     ("return torch.jit.wait(x)", r"wait\(\) expected a value of type 'Future\[t\]' but instead found type 'Tensor'", True),
@@ -161,7 +165,8 @@ REFUSED = [                                              # the body, what is sai
 def test_what_is_not_in_the_subset_is_refused_at_its_line(body, message, both, tmp_path):
     def made(library):
         path = tmp_path / f"refused_{library}.py"
-        path.write_text(f"import {library} as torch\nfrom {library} import Tensor\nfrom typing import Optional\n\n\nCONFIG = object()\n"
+        path.write_text(f"import {library} as torch\nfrom {library} import Tensor\nfrom dataclasses import dataclass\nfrom typing import "
+                        "Optional\n\n\n@dataclass\nclass Data:\n    a: int\n\n\nexec('def made(x):\\n    return x')\nCONFIG = object()\n"
                         "TENSOR = torch.ones(2)\n\n\ndef helper(x, k: int = 2):\n    return x * k\n\n\n"
                         f"def f(x):\n    {body}\n")
         try:

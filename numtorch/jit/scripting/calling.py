@@ -279,10 +279,8 @@ class Calling(Objects):
         if name not in vocabulary.functions():
             self.refuse(node, f"{path} is not known in scripts")
         if kinds is not None and name not in ("is_tensor", "tensor", "as_tensor"):
-            for each, kind in zip(node.args, kinds[0]):
-                if (
-                    kind == STR and name not in ("einsum", "device", "norm", "linalg.norm", "linalg.cond")
-                ) or kind.name == "Module":
+            for place, (each, kind) in enumerate(zip(node.args, kinds[0])):
+                if (kind == STR and not vocabulary.takes_text(name, place)) or kind.name == "Module":
                     self.refuse(each, f"{path}() got a {kind} where a Tensor or a number is expected")
         return ast.Call(self.bind(vocabulary.functions()[name]), given, keywords), vocabulary.result_kind(name)
 
@@ -404,7 +402,7 @@ class Calling(Objects):
         given, keywords, kinds = self._arguments(node)
         called = ast.Attribute(owner, name, ast.Load())
         for module in kind.of:
-            function = vars(module).get("_functions", {}).get(name)
+            function = vars(module).get("_functions", {}).get(name) or self.unit.static_method(module, name)
             if function is not None:                     # an attribute that is a function, as self.activation
                 if len(kind.of) > 1:
                     self.refuse(node, f"{name} is a function of its own in each of several modules: call the modules instead")

@@ -232,6 +232,8 @@ class Checker(Expressions):
             return ast.copy_location(ast.Name(target.id, ast.Store()), target)
         if isinstance(target, (ast.Tuple, ast.List)):
             kind = unnamed(kind)
+            if any(isinstance(each, ast.Starred) for each in target.elts):
+                self.refuse(target, "a starred name is not assigned to in a script: take a slice, such as x[1:]")
             if kind.name == "Tuple" and kind.of and len(kind.of) != len(target.elts):
                 self.refuse(target, f"Need {len(target.elts)} values to unpack, and there are {len(kind.of)}")
             kinds = kind.of if kind.name == "Tuple" and kind.of else [self.element(kind, target)] * len(target.elts)

@@ -23,9 +23,9 @@ SPECIAL = frozenset(("__init__", "__len__", "__getitem__", "__contains__", *OPER
 
 
 def is_script_class(value: Any) -> bool:
-    """Whether a value is a class whose objects can be in a script: one of the user's, without bases."""
+    """Whether a value is a class whose objects can be in a script: the user's, without bases, with an `__init__` written out."""
     return type(value) is type and value.__bases__ == (object,) and not is_ours(value.__module__) and \
-        isinstance(vars(value).get("__init__"), types.FunctionType)
+        isinstance(vars(value).get("__init__"), types.FunctionType) and "__dataclass_fields__" not in vars(value)
 
 
 class ScriptClass:

@@ -27,6 +27,7 @@ from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refus
 from .kinds import UNIT, Kind, is_named_tuple, parse_kind
 from .problems import NotSupportedError, Source, refuse
 
+_NO_SOURCE = "the source of {} is not there, from which a script is read"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
 
@@ -71,7 +72,10 @@ def source_of(function: Any, name: str) -> tuple[Source, ast.FunctionDef]:
     Raises:
         OSError: there is no source.
     """
-    lines, first = inspect.getsourcelines(function)
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError:
+        raise OSError(f"jit.script: {_NO_SOURCE.format(name)}") from None
     text = textwrap.dedent("".join(lines))
     indent = len(lines[0]) - len(lines[0].lstrip())
     source = Source(inspect.getsourcefile(function) or "?", name, text.split("\n"), max(first, 1), indent)
@@ -314,7 +318,11 @@ class Reader:
             if isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith((_PACKAGE, "<numtorch ")):
                 refuse(self.source, node, f"{ast.unparse(node)} is not for scripts: call it outside, or in a function under "
                        "@torch.jit.ignore", NotSupportedError)
-            return ast.copy_location(dotted(f"{UNIT}.{self.unit.add(value)}"), node)
+            try:
+                path = f"{UNIT}.{self.unit.add(value)}"
+            except OSError:
+                refuse(self.source, node, _NO_SOURCE.format(value.__name__), NotSupportedError)
+            return ast.copy_location(dotted(path), node)
         if is_named_tuple(value):
             return ast.copy_location(dotted(str(self.unit.fields(value).result)), node)
         if is_script_class(value):

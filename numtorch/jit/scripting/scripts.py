@@ -83,7 +83,7 @@ def _class(kind, unit):
         unit.check_classes()
     else:
         raise NotSupportedError(f"jit.script: objects of class {kind.__name__} are not in a script, as it inherits from another "
-                                f"class or has no __init__ of its own: use modules, tuples or dicts")
+                                f"class or has no __init__ of its own that is written out: use modules, tuples or dicts")
     return kind
 
 

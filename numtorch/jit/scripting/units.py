@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import types
 from typing import Any
@@ -319,6 +320,19 @@ class Unit:
             if hasattr(type(module), "_in_front"):
                 module._in_front()  # type: ignore[operator]
         return script.ready() if isinstance(script, Script) else script
+
+    def static_method(self, module: Module, name: str) -> str | None:
+        """The path of the function that a static method of a module's class is, which is an attribute of the module from then on.
+
+        Args:
+            module: one that was made here, or any.
+            name: of the method.
+        """
+        value = inspect.getattr_static(type(self.origins.get(id(module))), name, None)
+        if not isinstance(value, staticmethod):
+            return None
+        path = vars(module)["_functions"][name] = f"{UNIT}.{self.add(value.__func__)}"
+        return path
 
 
 def parsed(unit: Unit, text: str, file: str, owner: Any = None) -> Script:

@@ -5,6 +5,7 @@ import ast
 import builtins
 import functools
 import importlib
+import inspect
 import math
 from typing import Any
 
@@ -184,6 +185,19 @@ def functions() -> dict[str, Any]:
     for mode in MODES:
         functions_by_name[mode] = getattr(_root(), mode)
     return functions_by_name
+
+
+@functools.cache
+def takes_text(path: str, place: int) -> bool:
+    """Whether a function under `torch` may be given a string by place: an operand, which has no default, is none.
+
+    Args:
+        path: its.
+        place: the argument's.
+    """
+    parameters = [*inspect.signature(functions()[path]).parameters.values()][place:]
+    return bool(parameters) and (parameters[0].annotation == "str" or parameters[0].default is not inspect.Parameter.empty
+                                 or parameters[0].name in ("reduce", "type"))
 
 
 @functools.cache
