@@ -11,7 +11,7 @@ from numpy import float32, int64
 
 from ...elementtypes import CONVERSIONS
 from ...intrinsics import offset
-from ..micro.tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, host_tile, sum_rows
+from ..micro.tile import COLUMN_BIAS, host_tile, sum_rows
 from .product import (
     A_BATCH,
     A_COLUMN,
@@ -35,6 +35,7 @@ from .product import (
     N,
     compile_for,
     copy_bias,
+    finish,
     float_scalar,
     prepare,
     same,
@@ -45,21 +46,6 @@ from .product import (
 T = float32
 load = store = same
 scalar = float_scalar
-
-
-def _finish(sums, count, out, out_step, alpha, beta, bias, flags):
-    zero = T(0)
-    for j in range(count):
-        x = alpha * sums[j]
-        if flags & ACCUMULATE:
-            x += beta * load(out[j * out_step])
-        if flags & COLUMN_BIAS:
-            x += bias[j]
-        if flags & ROW_BIAS:
-            x += bias[0]
-        if flags & RELU:
-            x = zero if x < zero else x
-        out[j * out_step] = store(x)
 
 
 def _add_rows(x, row, stride, column, depth, width, sums):
@@ -115,8 +101,8 @@ def _along_rows(a, b, c, bias, workspace, descriptor):
         for j in range(0, columns, descriptor[COLUMN_BLOCK]):
             width = min(columns - j, descriptor[COLUMN_BLOCK])
             add_rows(x, offset(matrix, j * descriptor[B_COLUMN]), descriptor[B_ROW], descriptor[B_COLUMN], depth, width, sums)
-            _finish(sums, width, offset(out, j * descriptor[C_COLUMN]), descriptor[C_COLUMN], alpha, beta,
-                    offset(workspace, j if flags & COLUMN_BIAS else 0), flags)
+            finish(sums, 0, offset(out, j * descriptor[C_COLUMN]), 0, descriptor[C_COLUMN], 1, width, alpha, beta,
+                   offset(workspace, j if flags & COLUMN_BIAS else 0), flags)
 
 
 def _dot_products(c0, stride, columns, vectors, rows, depth, sums, pitch):
@@ -172,10 +158,8 @@ def _along_columns(a, b, c, bias, workspace, descriptor):
             _dot_products(offset(matrix, j * stride), stride, min(columns - j, int64(4)), vectors, rows, depth, offset(sums, j),
                           columns)
             j += 4
-        for i in range(rows):
-            _finish(offset(sums, i * columns), columns, offset(c, index * descriptor[C_BATCH] + i * descriptor[C_ROW]),
-                    descriptor[C_COLUMN], alpha,
-                    beta, offset(workspace, i if flags & ROW_BIAS else 0), flags)
+        finish(sums, columns, offset(c, index * descriptor[C_BATCH]), descriptor[C_ROW], descriptor[C_COLUMN], rows, columns, alpha,
+               beta, workspace, flags)
 
 
 _SERIAL_ELEMENTS = 80_000                                # of B, from which two threads are faster than one

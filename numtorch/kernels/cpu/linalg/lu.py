@@ -41,9 +41,10 @@ def subtract(row, above, factor, n):
         row[j] -= factor * above[j]
 
 
-def subtract_eight(row, x, f, n, stride):
-    """row -= the sum of eight rows of x, `stride` apart, times the factors f."""
-    f0, f1, f2, f3, f4, f5, f6, f7 = f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
+def subtract_eight(row, x, f, n, stride, apart):
+    """row -= the sum of eight rows of x, `stride` apart, times eight factors, `apart` apart."""
+    f0, f1, f2, f3 = f[0], f[apart], f[2 * apart], f[3 * apart]
+    f4, f5, f6, f7 = f[4 * apart], f[5 * apart], f[6 * apart], f[7 * apart]
     x1, x2, x3, x4 = offset(x, stride), offset(x, 2 * stride), offset(x, 3 * stride), offset(x, 4 * stride)
     x5, x6, x7 = offset(x, 5 * stride), offset(x, 6 * stride), offset(x, 7 * stride)
     for j in range(n):
@@ -85,7 +86,7 @@ def factor(a, pivots, info, descriptor):
                     subtract(offset(x, i * n + stop), offset(x, k * n + stop), x[i * n + k], n - stop)
             for i in range(stop, m):
                 if stop - first == BLOCK:
-                    subtract_eight(offset(x, i * n + stop), offset(x, first * n + stop), offset(x, i * n + first), n - stop, n)
+                    subtract_eight(offset(x, i * n + stop), offset(x, first * n + stop), offset(x, i * n + first), n - stop, n, 1)
                 else:
                     for k in range(first, stop):
                         subtract(offset(x, i * n + stop), offset(x, k * n + stop), x[i * n + k], n - stop)

@@ -11,20 +11,10 @@ from numpy import float64
 from ...elementtypes import itemsize
 from ...intrinsics import offset
 from ..shared.elements import prepare_parts, shares, typed
-from .lu import GRAIN, subtract
+from .lu import GRAIN, subtract, subtract_eight
 
 T = float64
 HALVED = 96                      # extent from which systems are halved, and products do most of the work
-
-
-def subtract_solved(row, x, a, n, stride, column):
-    """row -= the sum of eight rows of x, `stride` apart, times eight elements of a, `column` apart."""
-    f0, f1, f2, f3 = a[0], a[column], a[2 * column], a[3 * column]
-    f4, f5, f6, f7 = a[4 * column], a[5 * column], a[6 * column], a[7 * column]
-    x1, x2, x3, x4 = offset(x, stride), offset(x, 2 * stride), offset(x, 3 * stride), offset(x, 4 * stride)
-    x5, x6, x7 = offset(x, 5 * stride), offset(x, 6 * stride), offset(x, 7 * stride)
-    for j in range(n):
-        row[j] -= (f0 * x[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j]) + (f4 * x4[j] + f5 * x5[j]) + (f6 * x6[j] + f7 * x7[j])
 
 
 def dot(a, x, n):
@@ -85,7 +75,7 @@ def substitute(a, x, descriptor):
             mine = offset(solution, i * stride)
             j = first
             while j + 8 <= stop:
-                subtract_solved(mine, offset(solution, j * stride), offset(m, i * row + j * column), k, stride, column)
+                subtract_eight(mine, offset(solution, j * stride), offset(m, i * row + j * column), k, stride, column)
                 j += 8
             while j < stop:
                 subtract(mine, offset(solution, j * stride), m[i * row + j * column], k)
