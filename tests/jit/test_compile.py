@@ -1,9 +1,11 @@
 """Compiled functions: bit for bit what they are without being compiled, whatever changes meanwhile."""
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
 import pickle
+from traceback import walk_tb
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from replays import Pair, batch, is_replayed, kind_of, perceptron, same, sgd, tr
 
 import numtorch as torch
 from numtorch import nn
+from numtorch.jit.compiling import improving
 from numtorch.kernels import compiler, debugmemory
 from numtorch.ops.core.primitive import registry
 
@@ -144,6 +147,66 @@ def test_binary_cross_entropy_is_captured_and_raises_what_it_raises_in_eager(bad
     levels, values = torch.tensor([0.25, 0.5]), torch.arange(9.0)
     function = torch.compile(lambda q: torch.quantile(values, q))
     assert all(same(function(levels), torch.quantile(values, levels)) for _ in range(6)) and is_replayed(function), why(function)
+
+
+def _catches(x, index):
+    try:
+        return x[index] + 1
+    except IndexError:
+        return x[:2] * 0
+
+
+def _suppresses(x, index):
+    result = x[:2] * 0
+    with contextlib.suppress(IndexError):
+        result = x[index] + 1
+    return result
+
+
+def _draws(x, index):
+    return F.dropout(x) + torch.rand(4), x[index], torch.rand(2)
+
+
+def _writes_first(x, index):
+    return x.add_(1).clone(), x[index]
+
+
+def _catches_after_a_write(x, index):
+    x.add_(1)
+    with torch.no_grad():
+        try:
+            with torch.enable_grad():
+                return x[index] + 1
+        except IndexError:
+            return x[:2] * 0
+
+
+def _writes_in_a_with(x, index):
+    with torch.no_grad():
+        return x.add_(1).clone(), [x[i] for i in (index,)].pop()
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+@pytest.mark.parametrize("f", [_catches, _suppresses, _draws, _writes_first, _catches_after_a_write, _writes_in_a_with])
+def test_a_bad_index_leaves_what_it_leaves_in_eager(f, mode, monkeypatch):
+    monkeypatch.setattr(improving, "PATIENCE", 2)
+    function = torch.compile(f, mode=mode)
+    for number in range(40):
+        index, results = torch.tensor([number % 4, 9 if number % 5 == 4 else 1]), []
+        for call in (f, function):
+            torch.manual_seed(number)
+            x = torch.arange(16.0).reshape(4, 4)
+            try:
+                result = call(x, index)
+            except IndexError as error:
+                frames = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+                result = str(error)
+                assert f in (_writes_first, _writes_in_a_with) or (f.__code__ in frames and error.__context__ is None), "not the user's line"
+            results.append((result, x, torch.rand(3)))
+        (a, *one), (b, *other) = results
+        assert all(map(same, one, other)) and type(a) is type(b)
+        assert a == b if isinstance(a, str) else all(map(same, *[r if type(r) is tuple else (r,) for r in (a, b)]))
+    assert is_replayed(function) is (f is not _catches_after_a_write), why(function)
 
 
 def test_the_first_bad_index_of_several_stops_the_step():

@@ -2,6 +2,7 @@
 
 guards     whether objects of Python still hold what they held, looked at in memory by one kernel
 allowed    the C functions that do nothing but what a replay may leave out
+catching   whether code catches what is raised within it
 reach      what of Python a function can reach, and whether that has changed
 memory     what a captured call takes its memory from
 places     memory by address
@@ -11,6 +12,7 @@ steady     what a replay need not find out again
 unchanged  whether Python, tensors and hooks are as they were when a call was captured
 before     what a call begins with
 capture    the call, watched: what it launches, and what keeps it from being replayed
+complaints what a kernel finds wrong in a replay
 results    what a call returns, such that a replay can return it
 replay     the program made of it, and its runs
 contents   the bytes of memory on any device, and waiting for a device

@@ -23,3 +23,10 @@ class Before:
         noted = alive() if all_memory else self.storages
         self.versions, self.used = {id(s): version(s) for s in noted}, in_use(noted)
         self.places = [(t, t.memory, t.address, t.layout, t.node) for _, t in reach.tensors.values()]
+
+    def moved(self) -> str | None:
+        """A tensor that the call has given other memory, another layout or another place on the tape, by how it is reached."""
+        for tensor, memory, address, layout, node in self.places:
+            if tensor.memory is not memory or tensor.address != address or tensor.layout is not layout or tensor.node is not node:
+                return self.reach.tensors[id(tensor)][0]
+        return None

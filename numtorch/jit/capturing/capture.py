@@ -43,8 +43,10 @@ from ...ops.shape import join
 from ...optim import rule
 from ...tensor import Tensor
 from .allowed import CLEANING_OF_SETS, MODULES, decides_alone, is_allowed
+from .catching import catches
 from .memory import Memory
 from .ondevice import OnDevice
+from .places import version
 from .steps import Draw, Update
 
 PACKAGE = str(Path(__file__).resolve().parents[2])
@@ -66,7 +68,8 @@ _OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__c
              **{each.__code__: "_on_place" for each in (
                  Tensor.storage_offset, Tensor.data_ptr, Tensor.const_data_ptr, Tensor.untyped_storage, Tensor.storage,
                  Tensor.is_shared, Tensor.is_pinned, Tensor.is_inference, Tensor._is_view, Tensor._version.fget)},
-             **{getattr(Tensor, name).fget.__code__: "_on_tape" for name in ("is_leaf", "grad_fn", "output_nr", "grad", "retains_grad")}}
+             **{getattr(Tensor, name).fget.__code__: "_on_tape"
+                for name in ("is_leaf", "grad_fn", "output_nr", "grad", "retains_grad")}}
 _CHANGING = {Tensor.data_ptr.__code__, Tensor.const_data_ptr.__code__, Tensor._version.fget.__code__}    # of any tensor
 _one_at_a_time = survive_fork(threading.Lock())
 
@@ -121,10 +124,11 @@ class Complaint:
     Args:
         function: it.
         arguments: by name; tensors are kept as address and layout only.
+        early: whether nothing has been written yet that lasts, so that the call can be made once more instead.
     """
 
-    def __init__(self, function, arguments) -> None:
-        self.function = function
+    def __init__(self, function, arguments, early: bool) -> None:
+        self.function, self.early = function, early
         self.arguments = {name: _described(value) for name, value in arguments.items()}
 
 
@@ -197,7 +201,7 @@ class Watch:
         code: the captured function's own code object.
         suspect: one whose calls are breaks, wherever they are.
         devices: whether launches on other devices than the host are wanted too.
-        given: the call's arguments that are tensors.
+        before: what the call begins with, where it is captured.
 
     Attributes:
         on_device: what watches these, or None.
@@ -208,9 +212,9 @@ class Watch:
     """
 
     def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None, devices: bool = False,
-                 given: Any = ()) -> None:
+                 before: Any = None) -> None:
         self.capturing, self.code, self.suspect = capturing, code, suspect
-        self.given = {id(tensor) for tensor in given}
+        self.before, self.given = before, set() if before is None else {id(tensor) for tensor in before.tensors}
         self.codes: dict = {}
         self.breaks: list[Break] = []
         self.items: list = []
@@ -262,6 +266,7 @@ class Watch:
             with self.on_device or contextlib.nullcontext():
                 return function(*args, **kwargs)
         finally:
+            self.before = None                           # which this object, part of a cycle, need not keep
             if isinstance(getattr(before, "__self__", None), Watch):            # this call is part of another that is watched
                 events.start(before)
             else:
@@ -342,6 +347,16 @@ class Watch:
     def _on_seed(self, frame):
         self.stop("a random stream is set or looked at", frame)
 
+    def _complaint(self, frame, function, arguments):
+        before = self.before
+        early = before is not None and not self.updates and all(
+            version(storage) == before.versions[id(storage)] for storage in before.storages)
+        while not early and kind_of(frame.f_code, frame.f_globals) != _SILENT:           # up to what watches
+            if kind_of(frame.f_code, frame.f_globals) == _USERS and catches(frame):
+                self.stop("an error may be caught after something has been written", frame)
+            frame = frame.f_back
+        return Complaint(function, arguments, early)
+
     def _on_place(self, frame):
         """Where a tensor is: that of an argument may be another one in the next call."""
         back = frame.f_back
@@ -392,7 +407,7 @@ class Watch:
         code = caller.f_code
         names = code.co_varnames[:code.co_argcount]
         self.items.append(Check(frame.f_locals["tensor"].address,
-                                Complaint(primitive.execute, {name: caller.f_locals[name] for name in names})))
+                                self._complaint(frame, primitive.execute, {name: caller.f_locals[name] for name in names})))
 
     def _on_single_divisor(self, frame):
         """A number stays what it is; what a tensor holds is looked at by a kernel instead."""
@@ -402,7 +417,7 @@ class Watch:
         if self.capturing and not any(divisor_address == each.address for each in list(recent_numbers.values())):
             look = next(each.call for each in prepared_on(addresses[-1]) if hasattr(each.call, "prepare_look")).prepare_look()
             self.items.append(Launch(native_of(look.call), (divisor_address, self.status, look.descriptor), [], 1, 1,
-                                     Complaint(divisor.refuse_zero, {})))
+                                     self._complaint(frame, divisor.refuse_zero, {})))
 
     def _on_backward(self, frame):
         names = frame.f_locals
@@ -429,16 +444,16 @@ class Watch:
                 names = frame.f_locals
                 function = index_op.run_indexed if code is index_op.run_indexed.__code__ else index_op.run_through
                 arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
-                place, complaint = words.index(low), Complaint(function, arguments)
+                place, complaint = words.index(low), self._complaint(frame, function, arguments)
                 if low + 8 in words:
                     tables.append((low + 8, [Entry(word, True) for word in self.words[1:len(names["indices"])]]))
             elif code is status.run_finding.__code__ and (caller := _caller(frame, _LOOKING)) is not None:
                 names, code = caller.f_locals, caller.f_code
                 arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
-                place, complaint = words.index(low), Complaint(_LOOKING[code], arguments)
+                place, complaint = words.index(low), self._complaint(frame, _LOOKING[code], arguments)
                 statuses = frame.f_locals["parts"]
             elif frame.f_globals is vars(divisor):
-                place, complaint = words.index(low), Complaint(divisor.refuse_zero, {})
+                place, complaint = words.index(low), self._complaint(frame, divisor.refuse_zero, {})
             elif code is join._joined.__code__:
                 tables.append((low + 8, [Entry(word, True) for word in self.words[1:1 + len(frame.f_locals["tensors"])]]))
             else:

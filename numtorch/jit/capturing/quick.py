@@ -26,6 +26,7 @@ from ...optim.rule import Batch
 from ...tensor import Tensor
 from ...tree import filled
 from . import guards
+from .complaints import complain
 from .reach import difference_of, has_attributes
 from .results import HOLE
 from .steps import Update
@@ -98,7 +99,7 @@ class _Writer:
         self.scope: dict[str, Any] = dict(
             ALLOCATION, Tensor=Tensor, MISS=MISS, modes=modes, autocast=_autocast, replay=replay, own=replay.own,
             block=replay.block, block_address=replay.block_address, acquire=replay.lock.acquire, release=replay.lock.release,
-            filled=filled, complain=_complain, kernel=_kernel(), keep=self.keep)
+            filled=filled, complain=complain, kernel=_kernel(), keep=self.keep)
         self.pairs = [*zip(*[iter(unchanged.words.table.tolist())] * 2), *zip(*[iter(replay.steady.table.tolist())] * 2)]
 
     def name(self, kind, value) -> str:
@@ -306,7 +307,3 @@ class _Writer:
         else:
             self.scope.update(structure=structure, hole=HOLE)
             self.add(f"return filled(structure, hole, iter(({''.join(f'{name}, ' for name in names)})))", indent=2)
-
-
-def _complain(replay, complaints):
-    replay._complain(complaints[complaints[0].progress.value])

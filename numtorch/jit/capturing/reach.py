@@ -161,6 +161,14 @@ class Reach:
             named[f"{name} {len(named)}" if name in named else name] = tensor
         return named
 
+    def identities(self, tensors) -> list:
+        """Which tensors are among those that are reached: the function may ask for that, by `is` or as keys of a dict.
+
+        Args:
+            tensors: arguments.
+        """
+        return [id(tensor) if id(tensor) in self.tensors else None for tensor in tensors]
+
     # ------------------------------------------------------------ following
     def _of_code(self, code, scope):
         names, modules = global_names(code)

@@ -7,7 +7,6 @@ import threading
 from functools import reduce
 from operator import getitem
 from sys import getrefcount
-from traceback import walk_tb
 from typing import Any
 
 from ...kernels.cuda.runtime import uploaded
@@ -19,7 +18,8 @@ from ...tensor import Tensor, wrap
 from ...tree import filled
 from . import steady
 from .before import Before
-from .capture import Check, Clear, Described, Launch, Watch
+from .capture import Check, Clear, Launch, Watch
+from .complaints import complain, described
 from .memory import CapturedStorage, InferenceStorage
 from .ondevice import DeviceLaunch, DeviceProgram, Said, Upload, alignment
 from .places import UNUSED, Owners, Slot, Spans, extents, overlap, reached, spent, version
@@ -62,7 +62,8 @@ class Replay:
         self.graded = [leaf for leaf, grad in before.leaves.items() if grad is not None]
         self.aligned = alignment(before.tensors, self.graded) if self.on_device else None
         self._look_at_results(watch, leaves)
-        self._look_at_places()
+        if before.moved() is not None:
+            raise NotCaptured(f"it gives {before.moved()} other memory, another shape or another place in the graph")
         watch.walked.clear()                             # their leaves keep gradients
         self._look_at_gradients(watch)
         self._look_for_strays(watch)
@@ -104,13 +105,6 @@ class Replay:
                 self.exported.append(tensor.memory)
             place = next(i for i, s in enumerate(self.exported) if s is tensor.memory)
             self.results.append(("own", place, tensor.address - tensor.memory.address, tensor.layout, spent(tensor)))
-
-    def _look_at_places(self):
-        """Tensors that were there are in the same memory, in the same shape, and of the same place on the tape."""
-        for tensor, storage, address, layout, node in self.before.places:
-            if tensor.memory is not storage or tensor.address != address or tensor.layout is not layout or tensor.node is not node:
-                name, _ = self.reach.tensors[id(tensor)]
-                raise NotCaptured(f"it gives {name} other memory, another shape or another place in the graph")
 
     @property
     def gives_back(self) -> bool:
@@ -216,14 +210,6 @@ class Replay:
             return [CONSTANT, word, 0]
         raise NotCaptured("a kernel is given memory that is no tensor's")
 
-    def _described(self, value):
-        """A tensor of a complaint, as where to find it."""
-        if isinstance(value, Described):
-            return "tensor", self._word(value.address) if value.layout.numel else [CONSTANT, 0, 0], value.layout
-        if isinstance(value, list):
-            return "list", [self._described(each) for each in value], None
-        return "value", value, None
-
     # ------------------------------------------------------------ the program
     def _write(self, watch):
         self.block = (ctypes.c_int64 * max(len(self.slots), 1))()
@@ -276,7 +262,7 @@ class Replay:
     def _check(self, program, words, complaint, complaints):
         progress = complaints[0].progress if complaints else ctypes.c_int64()
         complaint.progress, complaint.progress_address = progress, ctypes.addressof(progress)
-        complaint.resolved = {name: self._described(value) for name, value in complaint.arguments.items()}
+        complaint.resolved = {name: described(value, self._word) for name, value in complaint.arguments.items()}
         complaints.append(complaint)
         for word in words:
             program.add([program.check(word)])
@@ -333,6 +319,9 @@ class Replay:
                 more = version(storage) - self.before.versions[id(storage)] - counted.get(id(storage), 0)
                 if more:
                     self.writes.append((storage, more))
+                    if all(storage is not each for each in self.before.storages):
+                        for complaint in (each for step in self.steps if type(step) is tuple for each in step[3]):
+                            complaint.early = False      # when it was written to is not known
             elif not self.before.all_memory and not storage.pooled and version(storage):
                 raise NotCaptured(ELSEWHERE)             # it may have been written before the call, or in it
         self.argument_writes = []
@@ -373,7 +362,7 @@ class Replay:
         self.written: list = []                          # gradients' memory, and how far its version goes on
         self.own = {id(s) for s in self.used.values()} | {id(s) for s in self.exported}
         self.layouts = [t.layout for t in self.before.tensors]
-        self.identities = self._identities(self.before.tensors)
+        self.identities = self.reach.identities(self.before.tensors)
         self.updates = [step for step in self.steps if type(step) is Update]
         for update in self.updates:                      # of gradients that end in the call, the program's own
             update.leaves = [(leaf, grad) for leaf, grad in update.leaves
@@ -388,11 +377,6 @@ class Replay:
         self.exported = [] if not self.reuse else self.exported
 
     # ------------------------------------------------------------ running
-    def _identities(self, tensors):
-        """Which arguments are tensors that the function reaches: it may ask for that, by `is` or as keys of a dict."""
-        reached = self.reach.tensors
-        return [id(tensor) if id(tensor) in reached else None for tensor in tensors]
-
     def fits(self, tensors) -> bool:
         """Whether a call on these tensors would launch what was captured."""
         for tensor in tensors:
@@ -400,7 +384,7 @@ class Replay:
                 return False
         if len(tensors) > 1 and len({id(t.memory) for t in tensors}) < len(tensors) and overlap(tensors):
             return False
-        if self._identities(tensors) != self.identities:
+        if self.reach.identities(tensors) != self.identities:
             return False
         if self.reach.asks and any(has_attributes(tensor, self.reach.read) for tensor in tensors):
             return False
@@ -419,8 +403,11 @@ class Replay:
         Args:
             tensors: the arguments that are tensors.
             given: all arguments, as (args, kwargs), where containers of theirs are returned (`gives_back`).
+
+        Raises:
+            Again (complaints.py): the call is to be made as it is.
         """
-        block, stayed = self.block, None
+        block, stayed, before = self.block, None, ()
         for slot, i, offset in self.argument_slots:
             block[slot] = tensors[i].address + offset
         storages = []
@@ -433,16 +420,20 @@ class Replay:
             storages.append(storage)
             block[slot] = storage.address
         if self.steady is None or not self.steady.are_same():
-            self.steady, stayed = None, self._place_gradients()
+            before = [leaf.grad for leaf in self.all_leaves]
+            self.steady, stayed = None, self._place_gradients(before)
             if stayed is None:
                 return None
         for step in self.steps:
             if type(step) is tuple:
                 step[1](self.block_address, step[2])
                 if step[3] and step[3][0].progress.value != len(step[3]):
-                    self._complain(step[3][step[3][0].progress.value])
+                    for leaf, grad in zip(self.all_leaves, before):
+                        leaf.grad = grad
+                    complain(self, step[3])
             else:
                 step()
+        before = grad = None                             # references are counted below
         for storage, more in self.writes:
             storage.version += more
         for i, more in self.argument_writes:
@@ -463,11 +454,16 @@ class Replay:
             result.append(result[each[1]] if each[0] == "again" else self._result(each, storages, tensors, given))
         return (filled(self.structure, HOLE, iter(result)),)
 
-    def _place_gradients(self) -> bool | None:
-        """Where the call reads and leaves gradients. Whether all are where they were in the last call; None where an optimiser's
-        step would be another one."""
+    def _place_gradients(self, before) -> bool | None:
+        """Where the call reads and leaves gradients.
+
+        Args:
+            before: those that there are, of `all_leaves`.
+
+        Returns:
+            Whether all are where they were in the last call; None where an optimiser's step would be another one.
+        """
         block, stayed = self.block, True
-        before = [leaf.grad for leaf in self.all_leaves]
         for leaf, slot, _, offset in self.old_gradients:
             if slot is not None:
                 block[slot] = leaf.grad.address + offset
@@ -505,26 +501,6 @@ class Replay:
         out = wrap(storage, storage.address + offset, layout)
         out.node = node
         return out
-
-    def _complain(self, complaint):
-        """Raise what is wrong, as the op would have."""
-        complaint.function(**{name: self._restored(value) for name, value in complaint.resolved.items()})
-        raise RuntimeError("a kernel found a bad index in a compiled function")
-
-    def _restored(self, described):
-        kind, value, layout = described
-        if kind == "tensor":
-            argument, offset, _ = value
-            address = offset + (self.block[argument] if argument != CONSTANT else 0)
-            return wrap(Storage(address, layout.nbytes, None), address, layout)
-        if kind == "list":
-            return [self._restored(each) for each in value]
-        return value
-
-
-def complained(error: BaseException) -> bool:
-    """Whether an error is a complaint of a replay, behind whose kernel nothing was run."""
-    return any(frame.f_code is Replay._complain.__code__ for frame, _ in walk_tb(error.__traceback__))
 
 
 class _Holder:

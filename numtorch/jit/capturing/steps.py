@@ -24,6 +24,10 @@ class Draw:
     def __call__(self) -> None:
         self.generator._claim(self.words, self.counters)
 
+    def take_back(self) -> None:
+        """Have the stream where it was before."""
+        self.generator._claim((ctypes.c_int64 * 3)(), -self.counters)
+
 
 class Update:
     """A step of an optimiser but for its kernels: counts, coefficients, the table of addresses.

@@ -74,7 +74,7 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
             raise Unfollowed("an argument has attributes of its own")
         if tensors and "_base" in reach.read:
             raise Unfollowed("whether arguments are views is looked at")
-        watch = Watch(code=where, devices=True, given=tensors)
+        watch = Watch(code=where, devices=True, before=before)
     except Unfollowed as error:
         watch = Watch(False, where, error.code)          # what ran last time may be more, where kernels were planned
         result = watch.run(function, args, kwargs)

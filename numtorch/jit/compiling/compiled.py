@@ -12,6 +12,7 @@ from ...kernels.cuda.capture import active as device_captures
 from ...nn.modules.module import Module
 from ...storage import mode as memory_mode
 from ..capturing.capture import Break, Watch
+from ..capturing.complaints import Again
 from ..capturing.quick import MISS, written
 from ..capturing.replay import ELSEWHERE, HAS_GRAPH, Replay
 from ..tracing.freezing import is_tracing
@@ -83,11 +84,18 @@ class Compiled:
         _living.add(self)
 
     def __call__(self, *args, **kwargs):
-        quick = None if kwargs else self._quick
-        if quick is not None:
-            result = quick(args)
-            if result is not MISS:
-                return result
+        try:
+            quick = None if kwargs else self._quick
+            if quick is not None:
+                result = quick(args)
+                if result is not MISS:
+                    return result
+            return self._call(quick, args, kwargs)
+        except Again:
+            pass                                         # so that its error is the only one
+        return self._function(*args, **kwargs)
+
+    def _call(self, quick, args, kwargs):
         if memory_mode.memory is not None or device_captures[0] is not None or self._options["disable"]:
             return self._function(*args, **kwargs)
         tensors: list = []

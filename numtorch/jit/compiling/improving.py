@@ -175,7 +175,7 @@ class Improvement:
                     watch.memory.close()
                     before.restore()
                     watch = Watch(devices=elsewhere)
-                beginning = Before(tensors, reach)
+                watch.before = beginning = Before(tensors, reach)
                 result = watch.run(lambda: self.executor.run(*tensors), (), {})
                 if not watch.breaks:
                     break

@@ -28,6 +28,7 @@ from ...tensor import alias, empty, view_of
 from ...tree import map_tensors, tensors_in, unflatten
 from ..capturing.before import Before
 from ..capturing.capture import Watch
+from ..capturing.complaints import Again
 from ..capturing.contents import unsaid
 from ..capturing.reach import Reach, Unfollowed
 from ..capturing.replay import NotCaptured, Replay
@@ -72,7 +73,8 @@ class Half:
             NotCaptured: it cannot be replayed.
         """
         self.execute(tensors)                            # so that all is planned
-        watch, before = Watch(devices=self.elsewhere), Before(tensors, reach)
+        before = Before(tensors, reach)
+        watch = Watch(devices=self.elsewhere, before=before)
         result = watch.run(lambda: self.execute(tensors), (), {})
         try:
             if watch.breaks:
@@ -111,6 +113,8 @@ class Half:
             replay.running = True
             try:
                 results = replay.run(tensors)
+            except Again:                                # op by op, the error is that of a call
+                return None
             finally:
                 replay.running = False
         return results and results[0]

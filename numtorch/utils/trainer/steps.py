@@ -40,7 +40,7 @@ def gradients(pairs, model, criterion, optimizer, clip_value, clip_norm, autocas
 
 def in_gradients(error: BaseException) -> bool:
     """Whether an error of a whole step came from `gradients`, called or replayed, so before the optimizer changed anything."""
-    from ...jit.capturing.replay import complained
+    from ...jit.capturing.complaints import complained
     return any(frame.f_code is gradients.__code__ for frame, _ in walk_tb(error.__traceback__)) or complained(error)
 
 
