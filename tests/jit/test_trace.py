@@ -501,3 +501,61 @@ def test_a_program_from_a_file_takes_another_order_in_memory_within_a_trace_and_
              "jvp": lambda: torch.func.jvp(lambda v: program(v), (x,), (x,))[1]}
     for name, call in calls.items():
         torch.testing.assert_close(list(call()), list(regions(x.contiguous())), rtol=0, atol=0, msg=name)
+
+
+class Counting(torch.nn.Module):
+    """Numbers that depend on the shape become constants; statistics and draws are those of the calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.drop = torch.nn.BatchNorm1d(3), torch.nn.Dropout(0.5)
+
+    def forward(self, x):
+        n = x.size(0)
+        return self.drop(self.norm(x)) * torch.tensor([float(n)]) + torch.arange(n)[:, None]
+
+
+def _copied_and_moved(traced):
+    return copy.deepcopy(copy.deepcopy(traced)).double().float()
+
+
+@pytest.mark.parametrize("make", [lambda traced: traced, copy.deepcopy, _copied_and_moved], ids=["itself", "copied", "moved"])
+def test_calls_with_other_shapes_are_those_of_the_module(make):
+    """Each has a graph with constants of its own, and moves statistics and draws on once, the first time too."""
+    net = Counting()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", torch.jit.TracerWarning)
+        traced = make(torch.jit.trace(copy.deepcopy(net), torch.rand(3, 3), check_trace=False))
+    traced.load_state_dict(net.state_dict())
+    for step, n in enumerate((3, 5, 3, 4, 5, 3)):
+        x = torch.rand(n, 3)
+        results = []
+        for each in (net, traced):
+            torch.manual_seed(step)
+            results.append([each(x), torch.rand(2), *[b.clone() for b in each.buffers()]])
+        torch.testing.assert_close(results[1], results[0])
+
+
+@pytest.mark.parametrize("prepare", [torch.jit.freeze, torch.jit.optimize_for_inference])
+def test_a_frozen_module_has_constants_for_each_shape(prepare):
+    net = Counting().eval()
+    frozen = prepare(torch.jit.trace(net, torch.rand(3, 3)))
+    for n in (3, 5, 3, 4, 5):
+        x = torch.rand(n, 3)
+        torch.testing.assert_close(frozen(x), net(x).detach())
+
+
+def test_a_traced_module_within_a_trace_of_other_shapes():
+    """It is traced again for the values, and that graph is part of the other."""
+    inner = torch.jit.trace(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)), torch.rand(2, 4))
+    outer = torch.nn.Sequential(torch.nn.Linear(4, 4), inner)
+    before = copy.deepcopy(outer.state_dict())
+    traced, x = torch.jit.trace(outer, torch.rand(3, 4), check_trace=False), torch.rand(3, 4)
+    results = []
+    for each in (outer, traced):
+        outer.load_state_dict(before)
+        outer.zero_grad()
+        result = each(x)
+        result.square().sum().backward()
+        results.append([result, *[p.grad for p in outer.parameters()], *[b.clone() for b in outer.buffers()]])
+    torch.testing.assert_close(results[1], results[0])

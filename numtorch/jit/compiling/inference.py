@@ -79,17 +79,13 @@ def _made(mod, fusing, folding):
         module = mod._frozen()
         vars(module)["passes"] = {}
         return module
-    frozen: dict = {}
+    shared = {name: tensor.detach().clone() for name, tensor in (*mod.named_parameters(), *mod.named_buffers())}
     module = module_of({}, mod.original_name)
 
     def of(graph):
         graph = graph.copy()
-        held = program.constants
-        for name in graph.constants:
-            if name not in frozen:
-                tensor = graph.constants[name] if held is None else held[name]
-                frozen[name] = tensor.detach().clone()
-            graph.constants[name] = frozen[name]
+        frozen = {name: shared[name] if name in shared else tensor.detach().clone() for name, tensor in graph.constants.items()}
+        graph.constants.update(frozen)
         if not fusing or graph.writes or any(node.draws for node in graph.nodes):      # a call of these has effects
             chosen, module.passes = optimized(graph, frozen if folding else None, fusing)
             return chosen

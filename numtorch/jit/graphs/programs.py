@@ -6,13 +6,16 @@ import functools
 import warnings
 from typing import Any
 
-from ...func.levels import Wrapping
+from ...func.levels import Wrapping, innermost
 from ...layout import Layout
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...ops.core.generator import fork_rng
 from ...ops.core.primitive import is_ours
 from ...ops.creation.fill import zeros
+from ...ops.memory.copies import clone
+from ...ops.memory.detach import detach
+from ...ops.reduce.query import equal
 from ...serialization import save as save_file
 from ...tensor import Tensor, empty
 from ...tree import filled, map_tensors, tensors_in
@@ -43,8 +46,8 @@ class Program:
     Args:
         graph: the first.
         structure: what its arguments look like (`structure_of`).
-        again: makes the graph for other arguments, where the source is at hand: `again(args, apart=False) -> Graph`, which
-            with `apart` writes to copies of the tensors that it reaches.
+        again: makes the graph for other arguments, where the source is at hand: `again(args, apart=False) -> Graph`. What it writes
+            to a module's tensors goes into copies, which with `apart` the graph holds.
         constants: the graph's, by name, or None for those it holds.
         rows: graphs for other numbers of rows, where the source is absent.
     """
@@ -54,27 +57,27 @@ class Program:
         self.known = {self._key(graph, structure): Interpreter(graph, constants)}
 
     def copied(self, module: ScriptModule, memo: dict) -> Program:
-        """The same graphs over copies of all tensors. Other arguments are traced with what the first was made of.
+        """The same graph over copies of all tensors. Other arguments are traced with the copies, too.
 
         Args:
             module: a deep copy of the module that this is the program of.
             memo: of `copy.deepcopy`.
         """
-        held: Any = self.constants
-        others = copy.deepcopy(held.others if isinstance(held, Held) else self.graph.constants, memo)
+        first, held = self.graph, self.constants
+        others = copy.deepcopy(held.others if isinstance(held, Held) else first.constants, memo)
         constants = Held(module, others) if isinstance(held, Held) else None
-        own = {name for name, _ in (*module.named_parameters(), *module.named_buffers())} if constants is not None else ()
+        graph = first.copy()
+        for name in graph.constants:
+            graph.constants[name] = others[name] if constants is None else constants[name]
+        traced = self.again if constants is None or self.again is None else functools.partial(self.again, module=module)
 
-        def of(graph):
-            graph = graph.copy()
-            for name, tensor in graph.constants.items():
-                graph.constants[name] = constants[name] if name in own else others.setdefault(name, tensor)
-            return graph
-        again = None if self.again is None else functools.partial(self._again_of, of)
-        return Program(of(self.graph), self.structure, again, constants, self.rows)
-
-    def _again_of(self, of, args, apart=False):
-        return of(self.again(args, apart))
+        def again(*args, **options):
+            made = traced(*args, **options)
+            for name in made.constants.keys() & others.keys():
+                if _same(made.constants[name], first.constants[name]):
+                    made.constants[name] = others[name]
+            return made
+        return Program(graph, self.structure, traced and again, constants, self.rows)
 
     @staticmethod
     def _key(graph, structure):
@@ -91,15 +94,20 @@ class Program:
         """
         tensors, structure = list(tensors_in(args)), structure_of(args)
         given = tensors
-        if any(isinstance(tensor.layout, Wrapping) and not tensor.layout.has_values for tensor in tensors):
-            args = map_tensors(_sample, args)            # the graph of one sample, which then runs for all
+        if any(isinstance(tensor.layout, Wrapping) for tensor in tensors):
+            args = map_tensors(own_copy, args)           # the graph of one sample of vmap, or of values, which then runs for all
             tensors = list(tensors_in(args))
         key = repr(structure), *[tensor.layout for tensor in tensors]
         interpreter = self.known.get(key)
         if interpreter is None and structure == self.structure and len(tensors) == len(self.graph.inputs):
             interpreter = self.known.get((key[0], *[tensor.layout.dense() for tensor in tensors]))
         if interpreter is None:
-            interpreter = Interpreter(self.again(args), self.constants) if self.again else self._for_rows(tensors, structure)
+            if self.again:
+                with fork_rng([]):                       # the call that is traced comes before the one that is made
+                    graph = self.again(args)
+                interpreter = Interpreter(graph, None if self.constants is None else self.constants.of(graph))
+            else:
+                interpreter = self._for_rows(tensors, structure)
             if interpreter is None:
                 expected = ", ".join(shown(value.layout) for value in self.graph.inputs)
                 got = ", ".join(shown(tensor.layout) for tensor in tensors)
@@ -139,12 +147,22 @@ class Program:
             return rows_of(self.graph, again, lambda name: not isinstance(self.constants, Held) or name in self.constants.others)
 
 
-def _sample(tensor):
-    """What stands for a sample of `vmap` in a trace: zeros that lie densely."""
+def own_copy(tensor: Tensor) -> Tensor:
+    """A copy to trace with: of what takes part in a transform its values, or zeros that lie densely for a sample of `vmap`.
+
+    Args:
+        tensor: it.
+    """
     layout = tensor.layout
-    if not isinstance(layout, Wrapping):
-        return tensor
-    return empty(Layout.of(layout.dtype, layout.shape, device=layout.device)).zero_().requires_grad_(tensor.requires_grad)
+    if isinstance(layout, Wrapping) and not layout.has_values:
+        copied = empty(Layout.of(layout.dtype, layout.shape, device=layout.device)).zero_()
+    else:
+        copied = clone(detach(innermost(tensor)))
+    return copied.requires_grad_(tensor.requires_grad)
+
+
+def _same(a, b):
+    return a.layout is b.layout and equal(a, b)
 
 
 class ScriptFunction:
@@ -280,6 +298,15 @@ class Held:
 
     def __init__(self, module, others) -> None:
         self.module, self.others = module, others
+
+    def of(self, graph: Graph) -> Held:
+        """The same for another graph of the module.
+
+        Args:
+            graph: it, which holds what it has besides.
+        """
+        own = {name for name, _ in (*self.module.named_parameters(), *self.module.named_buffers())}
+        return Held(self.module, {name: tensor for name, tensor in graph.constants.items() if name not in own})
 
     def __getitem__(self, name):
         if name in self.others:

@@ -12,7 +12,7 @@ from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...testing import assert_close
 from ...tree import map_tensors, tensors_in
-from ..graphs.programs import Held, Program, ScriptFunction, ScriptModule, module_of, structure_of
+from ..graphs.programs import Held, Program, ScriptFunction, ScriptModule, module_of, own_copy, structure_of
 from .freezing import TracerWarning
 from .naming import values_named
 from .tracing import trace_graph
@@ -61,14 +61,13 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         others = {name: tensor for name, tensor in graph.constants.items() if name not in held}
         traced: Any = module_of(held, type(func).__name__)
 
-        def again(given, apart=False):
-            now = _held_by(traced)                       # which may have gone to another device since
-            if apart:
-                now = {name: clone(detach(tensor)).requires_grad_(tensor.requires_grad) for name, tensor in now.items()}
+        def again(given, apart=False, module=traced):
+            now = _held_by(module)                       # which may have gone to another device since
+            copies = {name: own_copy(tensor) for name, tensor in now.items()}
             with values_named(func):
-                result = trace_graph(lambda *args: functional_call(func, now, args), given, now, argument_names=names)
+                result = trace_graph(lambda *args: functional_call(func, copies, args), given, copies, argument_names=names)
             if not apart:
-                others.update((name, tensor) for name, tensor in result.constants.items() if name not in now)
+                result.constants.update((name, tensor) for name, tensor in now.items() if name in result.constants)
             return result
         traced._program = Program(graph, structure_of(args), again, Held(traced, others))
         traced.training = func.training
