@@ -72,20 +72,26 @@ def _pack_taps(weight, bias, packed, descriptor):
             to[count * WIDTH + lane] = bias[at + lane] if descriptor[HAS_BIAS] != 0 else T(0)
 
 
-def _copy_band(x, first, count, band, descriptor):
-    """Lines of the source between zeros."""
+def _band_of_image(x, number, band, copied, descriptor):
+    """What a band of image `number` sees of it, and which line that begins with: all of it, or its lines copied between zeros."""
     columns, channels, place = descriptor[X_LINE], descriptor[CHANNELS], descriptor[X_PLACE]
-    for y in range(count):
-        source, to = offset(x, (first + y) * columns * channels), offset(band, (y * descriptor[PITCH] + descriptor[BEFORE]) * place)
+    image = offset(x, number * descriptor[X_LINES] * columns * channels)
+    if descriptor[PITCH] == 0:
+        return image, int64(0)
+    bands = as_pointer(descriptor[BAND_TABLE], descriptor)
+    first = bands[band * 2]
+    for y in range(bands[band * 2 + 1]):
+        line = offset(image, (first + y) * columns * channels)
+        to = offset(copied, (y * descriptor[PITCH] + descriptor[BEFORE]) * place)
         for i in range(columns):
-            copy_run(offset(source, i * channels), offset(to, i * place), channels)
+            copy_run(offset(line, i * channels), offset(to, i * place), channels)
+    return copied, first
 
 
 def correlate_last(x, weight, bias, out, workspace, descriptor):
     """Bands first..end of all images. Of each line of places the table has the source's line under the first tap of its class, the
     first row of taps that is inside, and how many are."""
-    channels, bands = descriptor[CHANNELS], as_pointer(descriptor[BAND_TABLE], descriptor)
-    columns, pitch = descriptor[OUT_LINE], descriptor[X_LINE]
+    channels, columns, pitch = descriptor[CHANNELS], descriptor[OUT_LINE], descriptor[X_LINE]
     lines, kinds = as_pointer(descriptor[LINE_TABLE], descriptor), as_pointer(descriptor[KIND_TABLE], descriptor)
     offsets = as_pointer(descriptor[OFFSETS], descriptor)
     copied, packed = offset(workspace, descriptor[SCRATCH]), offset(workspace, descriptor[SCRATCH] + descriptor[PACKED])
@@ -96,11 +102,7 @@ def correlate_last(x, weight, bias, out, workspace, descriptor):
         clear(copied, descriptor[SPACE])
     for unit in range(descriptor[FIRST], descriptor[END]):
         number, band = unit // descriptor[BANDS], unit % descriptor[BANDS]
-        source, above = offset(x, number * descriptor[X_LINES] * descriptor[X_LINE] * channels), int64(0)
-        if descriptor[PITCH] != 0:
-            above = bands[band * 2]
-            _copy_band(source, above, bands[band * 2 + 1], copied, descriptor)
-            source = copied
+        source, above = _band_of_image(x, number, band, copied, descriptor)
         for chunk in range(0, channels, descriptor[CHUNK]):
             end = min(chunk + descriptor[CHUNK], channels)
             for y in range(band * descriptor[HIGH], min((band + 1) * descriptor[HIGH], descriptor[OUT_LINES])):
@@ -129,8 +131,7 @@ def correlate_last(x, weight, bias, out, workspace, descriptor):
 def total_last(grad_out, x, workspace, descriptor):
     """The products' sums (vector of channels, tap of a kind, lane) over bands first..end of all images; the tables are those of
     `correlate_last`."""
-    channels, bands = descriptor[CHANNELS], as_pointer(descriptor[BAND_TABLE], descriptor)
-    columns, pitch = descriptor[OUT_LINE], descriptor[X_LINE]
+    channels, columns, pitch = descriptor[CHANNELS], descriptor[OUT_LINE], descriptor[X_LINE]
     lines, kinds = as_pointer(descriptor[LINE_TABLE], descriptor), as_pointer(descriptor[KIND_TABLE], descriptor)
     offsets = as_pointer(descriptor[OFFSETS], descriptor)
     copied, totals = offset(workspace, descriptor[SCRATCH]), offset(workspace, descriptor[SCRATCH] + descriptor[SPACE])
@@ -139,11 +140,7 @@ def total_last(grad_out, x, workspace, descriptor):
         pitch = descriptor[PITCH]
     for unit in range(descriptor[FIRST], descriptor[END]):
         number, band = unit // descriptor[BANDS], unit % descriptor[BANDS]
-        source, above = offset(x, number * descriptor[X_LINES] * descriptor[X_LINE] * channels), int64(0)
-        if descriptor[PITCH] != 0:
-            above = bands[band * 2]
-            _copy_band(source, above, bands[band * 2 + 1], copied, descriptor)
-            source = copied
+        source, above = _band_of_image(x, number, band, copied, descriptor)
         for y in range(band * descriptor[HIGH], min((band + 1) * descriptor[HIGH], descriptor[OUT_LINES])):
             line, grads = offset(lines, y * 3), offset(grad_out, (number * descriptor[OUT_LINES] + y) * columns * channels)
             for k in range(descriptor[KINDS]):

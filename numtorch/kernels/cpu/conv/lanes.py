@@ -297,15 +297,13 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments, last=False):
     pack = threads.prepare(kernel_for(pack_lanes, dtype), [(first, end, *descriptors[0][2:])
                                                            for first, end in pairwise(edges(groups * blocks, pack_parts))],
                            [(0, 0)] * pack_parts)
-    return sequence(arguments[0], [(pack, arguments[1]), (multiply, arguments[2])], workspace, keep)
+    return sequence(arguments, [(pack, "weight, workspace"), (multiply, arguments)], workspace, keep)
 
 
 def plan_forward(dtype, shape, bias, relu, last=False):
-    arguments = "x, weight, bias, out, workspace"
-    return _plan(dtype, forward_sums(shape), shape.multiply_adds, bias, relu, (arguments, "weight, workspace", arguments), last)
+    return _plan(dtype, forward_sums(shape), shape.multiply_adds, bias, relu, "x, weight, bias, out, workspace", last)
 
 
 def plan_input_grad(dtype, shape, bias=False, last=False):
     """Of a stride of at most 2 along the columns."""
-    arguments = "grad_out, weight, bias, grad_x, workspace"
-    return _plan(dtype, gradient_sums(shape), shape.multiply_adds, bias, False, (arguments, "weight, workspace", arguments), last)
+    return _plan(dtype, gradient_sums(shape), shape.multiply_adds, bias, False, "grad_out, weight, bias, grad_x, workspace", last)

@@ -164,7 +164,7 @@ def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flag
     pack = threads.prepare(kernel_for(pack_weight, dtype), [(first, end, *descriptors[0][2:])
                                                             for first, end in pairwise(edges(groups * blocks, pack_parts))],
                            [(0, 0)] * pack_parts)
-    return sequence(arguments[0], [(pack, arguments[1]), (multiply, arguments[2])], workspace, keep)
+    return sequence(arguments, [(pack, "weight, workspace"), (multiply, arguments)], workspace, keep)
 
 
 def forward_phases(dtype, shape, side=1):
@@ -182,7 +182,7 @@ def plan_forward(dtype, shape, bias, relu):
     flags = (ROW_BIAS if bias else 0) | (RELU if relu else 0)
     return _plan_correlation(
         dtype, shape, image, phases, shape.features // shape.groups, (*weight, weight[0]), shape.places, flags, True,
-        ("x, weight, bias, out, workspace", "weight, workspace", "x, weight, bias, out, workspace"))
+        "x, weight, bias, out, workspace")
 
 
 def _remainders(size, kernel, stride, padding, dilation):
@@ -228,6 +228,5 @@ def plan_input_grad(dtype, shape, bias=False):
                                 tile_names(dtype)["COLUMNS"])
     if side > 1:
         image, phases, weight = input_phases(dtype, shape, side)
-    arguments = "grad_out, weight, bias, grad_x, workspace"
     return _plan_correlation(dtype, shape, image, phases, shape.channels // shape.groups, (*weight, shape.taps if unstrided else 1),
-                             places, ROW_BIAS if bias else 0, False, (arguments, "weight, workspace", arguments))
+                             places, ROW_BIAS if bias else 0, False, "grad_out, weight, bias, grad_x, workspace")

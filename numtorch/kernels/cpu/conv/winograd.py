@@ -312,18 +312,16 @@ def _plan(dtype, shape, weight, flipped, bias, relu, arguments):
     multiply = threads.prepare(kernel_for(winograd, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     pack = threads.prepare(kernel_for(transform_weight, dtype), [(first, end, *descriptors[0][2:]) for first, end in block_cuts],
                            [(0, 0)] * parts)
-    return sequence(arguments[0], [(pack, arguments[1]), (multiply, arguments[2])], (packed + parts * scratch) * size,
+    return sequence(arguments, [(pack, "weight, workspace"), (multiply, arguments)], (packed + parts * scratch) * size,
                     (image, offsets))
 
 
 def plan_forward(dtype, shape, bias, relu):
     depth, rows = shape.channels // shape.groups, shape.features // shape.groups
-    arguments = "x, weight, bias, out, workspace"
-    return _plan(dtype, shape, (depth * 9, 9, rows * depth * 9), False, bias, relu, (arguments, "weight, workspace", arguments))
+    return _plan(dtype, shape, (depth * 9, 9, rows * depth * 9), False, bias, relu, "x, weight, bias, out, workspace")
 
 
 def plan_input_grad(dtype, shape, bias=False):
     channels, features = shape.channels // shape.groups, shape.features // shape.groups
-    arguments = "grad_out, weight, bias, grad_x, workspace"
     return _plan(dtype, _gradient_geometry(shape), (9, channels * 9, features * channels * 9), True, bias, False,
-                 (arguments, "weight, workspace", arguments))
+                 "grad_out, weight, bias, grad_x, workspace")
