@@ -559,3 +559,22 @@ def test_a_traced_module_within_a_trace_of_other_shapes():
         result.square().sum().backward()
         results.append([result, *[p.grad for p in outer.parameters()], *[b.clone() for b in outer.buffers()]])
     torch.testing.assert_close(results[1], results[0])
+
+
+def test_a_trace_that_was_made_of_what_another_one_reaches():
+    """A function's trace has a layer as it was, also where it is traced again within the trace of a module that has the layer."""
+    layer = torch.nn.Linear(4, 4)
+    function = torch.jit.trace(lambda x: layer(x).relu(), torch.rand(2, 4))
+
+    class Outer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x):
+            return function(self.layer(x))
+    module, x = Outer(), torch.rand(3, 4)
+    assert torch.equal(torch.jit.trace(module, torch.rand(3, 4))(x), module(x))
+    with pytest.raises(RuntimeError, match="Tracing can't be nested"):
+        torch.jit.trace(lambda x: torch.jit.trace(lambda y: y * x, x)(x), x)
+    assert not torch.jit.is_tracing()

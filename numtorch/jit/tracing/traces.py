@@ -13,7 +13,7 @@ from ...ops.memory.detach import detach
 from ...testing import assert_close
 from ...tree import map_tensors, tensors_in
 from ..graphs.programs import Held, Program, ScriptFunction, ScriptModule, module_of, own_copy, structure_of
-from .freezing import TracerWarning
+from .freezing import TracerWarning, is_tracing
 from .naming import values_named
 from .tracing import trace_graph
 
@@ -39,7 +39,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         A function, or a module with the parameters of `func`, which has `graph`, `code` and `save`.
 
     Raises:
-        RuntimeError: the result is no structure of tensors and numbers.
+        RuntimeError: the result is no structure of tensors and numbers, or the call is itself traced.
 
     Example:
         >>> import numtorch as torch
@@ -52,6 +52,8 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
     """
     if isinstance(func, (ScriptFunction, ScriptModule)):
         return func
+    if is_tracing():
+        raise RuntimeError("Tracing can't be nested: trace before, and call what that returns")
     args = _arguments(func, example_inputs, example_kwarg_inputs)
     names = _parameters_of(func.forward if isinstance(func, Module) else func)
     if isinstance(func, Module):

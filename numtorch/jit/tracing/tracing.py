@@ -113,7 +113,7 @@ class Trace(Level):
             name: what it is called.
             tensor: it.
         """
-        copied = clone(detach(tensor))
+        copied = clone(detach(self._of_others(tensor)))
         return self.input(copied.requires_grad_() if tensor.node is not None else copied, name)
 
     def _cell_of(self, tensor, value):
@@ -199,8 +199,9 @@ class Trace(Level):
         """What the graph has for an argument of a call: a value, or a number."""
         if not isinstance(x, Tensor):
             return x
+        x = self._of_others(x)
         layout = x.layout
-        if isinstance(layout, Traced) and layout.handler is self:
+        if isinstance(layout, Traced):
             if layout.version != layout.cell.version:
                 layout.current, layout.version = self._value_in(layout.cell, layout.value), layout.cell.version
             return layout.current
@@ -210,14 +211,21 @@ class Trace(Level):
 
     def inside(self, x: Any):
         """The tensor inside of a traced one, with its place on the tape."""
+        x = self._of_others(x) if isinstance(x, Tensor) else x
         layout = getattr(x, "layout", None)
-        if not isinstance(layout, Traced) or layout.handler is not self:
+        if not isinstance(layout, Traced):
             return x
         value = layout.value
         if value.node is not x.node:                     # by requires_grad_, detach_ or a Function, which know this one alone
             value = layout.value = wrap(value.memory, value.address, value.layout, x.node)
             layout.place = x.node
         return value
+
+    def _of_others(self, x):
+        """What a tensor is here: that of a trace around this one is what it stands for, a constant."""
+        while isinstance(x.layout, Traced) and x.layout.handler is not self:
+            x = x.layout.value
+        return x
 
     def result(self, inside: Tensor, value: Value) -> Tensor:
         """A call's result as a traced tensor."""
@@ -298,8 +306,7 @@ class Trace(Level):
             return op.inplace(*inner)
         target, own = tensors[0], inner[0]
         for i, each in enumerate(inner):                 # what lies between elements of the target is read from a copy
-            if isinstance(each, Tensor) and overlap_partly(each, own) and not (
-                    each.layout.non_overlapping_and_dense() and own.layout.non_overlapping_and_dense()):
+            if overlap_partly(each, own) and not all(t.layout.non_overlapping_and_dense() for t in (each, own)):
                 tensors = (*tensors[:i], clone(tensors[i]), *tensors[i + 1:])
                 inner[i] = self.inside(tensors[i])
         values = [self.value_of(t) for t in tensors]
@@ -352,8 +359,7 @@ class Trace(Level):
         if name == "moved_order":
             return function(layout, *args)
         x = layout.tensor()
-        x = tensor_of(layout) if x is None else x
-        inside = self.inside(x)
+        inside = self.inside(x := tensor_of(layout) if x is None else x)
         made = OTHERS[f"view.{name}"](inside, *args)
         if made is None or self.over:
             return made if made is None else (made.layout, 0)
