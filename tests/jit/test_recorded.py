@@ -429,6 +429,54 @@ def test_calls_that_stay_as_they_are():
         assert leaf.grad.tolist() == [2.0 * (i + 1)] * 3
 
 
+class _Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.heads = nn.Linear(8, 6), nn.ModuleList(nn.Linear(6, 2) for _ in range(3))
+
+    def forward(self, x):
+        hidden = self.body(x).tanh()
+        return [head(hidden) for head in self.heads]
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("mode", ["replay", "default"])
+def test_what_only_unused_results_depend_on_gets_no_gradient(mode, twice):
+    torch.manual_seed(0)
+    net = _Heads()
+    nets = net, copy.deepcopy(net)
+    compiled = torch.compile(nets[1], mode=mode)
+    settle(lambda: [out.sum() for out in compiled(torch.ones(4, 8))], compiled)
+    assert recording_of(compiled).programs
+    for used in ([0], [2], [0, 1], [1, 2], [0, 1, 2]):
+        x, grads = torch.randn(4, 8), []
+        for module, call in zip(nets, (net, compiled)):
+            outs = call(x)
+            grads.append(torch.autograd.grad(sum(outs[i].square().sum() for i in used), list(module.parameters()), allow_unused=True,
+                                             create_graph=twice))
+        for a, b in zip(*grads, strict=True):
+            assert (a is None) is (b is None) and (a is None or torch.allclose(a, b, 1e-5, 1e-6))
+
+
+def test_a_buffer_that_gets_another_shape_in_each_call():
+    class Turning(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.register_buffer("turned", torch.arange(6.0).reshape(2, 3))
+
+        def forward(self, x):
+            self.turned.t_()
+            return self.linear(x) + self.turned.sum(1)[:1]
+    net = Turning()
+    other = copy.deepcopy(net)
+    compiled = torch.compile(other)
+    for i in range(20):
+        assert same(net(torch.full((2, 3), float(i))), compiled(torch.full((2, 3), float(i))))
+        assert same(net.turned, other.turned)
+    assert not recording_of(compiled).programs
+
+
 def test_threads_and_pickles():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid(), nn.Linear(4, 2))

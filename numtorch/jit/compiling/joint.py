@@ -59,6 +59,7 @@ class Halves(NamedTuple):
         backward: of what forward gives for it, of arguments and tensors that are reached, and of gradients.
         own: the places of the first among what forward gives.
         arguments, reached: the places of the second among the call's arguments; the third.
+        depends: for each gradient, the places of the results without whose gradients there is none.
         again: gives the results that have graphs, of the arguments at the places `reads`; it draws what the call draws, and writes
             nothing.
         unrecorded: its nodes that stand for calls made without recording.
@@ -69,6 +70,7 @@ class Halves(NamedTuple):
     own: list
     arguments: list
     reached: list
+    depends: list
     again: Graph
     reads: list
     unrecorded: set
@@ -155,9 +157,11 @@ def divide(joint: Joint, arguments: int) -> Halves:
     gradients = graph.results[len(joint.results):]
     written = {target for target, _ in graph.writes}
     behind = set(begin)
+    sources = {value: {place} for place, value in enumerate(begin)}
     for node in graph.nodes:
         if not behind.isdisjoint(node.values()):
             behind.update(node.outputs)
+            sources.update(dict.fromkeys(node.outputs, set().union(*[sources.get(value, ()) for value in node.values()])))
             if node.draws or node.op in CHECKS:
                 raise NotDivided("backward draws random numbers, or checks values")
     first = _needed([*tensors, *written, *[value for _, value in graph.writes]],
@@ -202,7 +206,7 @@ def divide(joint: Joint, arguments: int) -> Halves:
     again, copies = _program(graph, [given[i] for i in reads], repeated, recorded, ())
     return Halves(forward, backward, [made.index(value) for value in own], [given.index(value) for value in read],
                   [joint.names[value.node.attributes[0]] for value in reached if value.node is not None],
-                  again, reads, {copies[node] for node in repeated & joint.unrecorded})
+                  [sources.get(value, set()) for value in gradients], again, reads, {copies[node] for node in repeated & joint.unrecorded})
 
 
 def _needed(values, nodes):

@@ -158,19 +158,24 @@ class CompiledFunctionBackward(Node):
         return [empty(layout).zero_() if each is None else each
                 for each, layout in zip(grad if self.outputs > 1 else (grad,), self.layouts)]
 
-    def _to_edges(self, gradients):
+    def _to_edges(self, gradients, grad):
+        """Gradients of the edges; None of those that only results without gradients depend on, as in the call as it is."""
+        if self.outputs > 1:
+            depends, begun = self.program.halves.depends, {i for i, each in enumerate(grad) if each is not None}
+            gradients = [None if place is None or (depends[place] and begun.isdisjoint(depends[place])) else gradient
+                         for gradient, place in zip(gradients, self.program.given)]
         return tuple([None if edge is None else gradient for edge, gradient in zip(self.edges, gradients)])
 
     def backward(self, grad):
         begin = self._begin(grad)
         given = [restore(tensor, version, self) for tensor, version in zip(self.saved, self.versions)]
         gradients = self.program.differentiate(given + begin)
-        return self._to_edges([None if i is None else gradients[i] for i in self.program.given])
+        return self._to_edges([None if i is None else gradients[i] for i in self.program.given], grad)
 
     def differentiable_backward(self, grad):
         begin, program = self._begin(grad), self.program
         if program.repetition is not None and self.beginning.is_unchanged():
-            return self._to_edges(program.repetition.gradients(self.beginning, self.arguments, begin))
+            return self._to_edges(program.repetition.gradients(self.beginning, self.arguments, begin), grad)
         edges = (*[each.node for each in begin], *self.edges)
         with no_grad():
             gradients = self.backward(grad)
@@ -334,9 +339,9 @@ class Recording:
             return True, result
         if reach.tensors and onlookers():
             return False, None
-        watch = Watch(capturing=False)
+        watch, places = Watch(capturing=False), Before(tensors, reach, False)
         result = watch.run(function, args, kwargs)
-        if not ran_before(watch.codes, self.codes) or watch.breaks or reach.difference() is not None:
+        if not ran_before(watch.codes, self.codes) or watch.breaks or reach.difference() is not None or places.moved() is not None:
             self.codes.update(watch.codes)
             self._failed(watch.breaks[0] if watch.breaks else "what it does changes from call to call")
             return True, result
