@@ -206,7 +206,8 @@ def divide(joint: Joint, arguments: int) -> Halves:
     again, copies = _program(graph, [given[i] for i in reads], repeated, recorded, ())
     return Halves(forward, backward, [made.index(value) for value in own], [given.index(value) for value in read],
                   [joint.names[value.node.attributes[0]] for value in reached if value.node is not None],
-                  [sources.get(value, set()) for value in gradients], again, reads, {copies[node] for node in repeated & joint.unrecorded})
+                  [sources.get(value, set()) for value in gradients], again, reads,
+                  {copies[node] for node in repeated & joint.unrecorded})
 
 
 def _needed(values, nodes):
