@@ -9,7 +9,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..micro.microkernel import I32, I64, _concatenate, _index, _transpose_lanes, _Vectors
-from .tile_ir import _for_each_height, _loop, _next
+from .tile_ir import _for_each_height, _loop
 
 _ADDRESSES = ((1, 0), (1, 1), (1, 2), (3, 1), (1, 4), (5, 1), (3, 2))     # place i is so many strides, once, twice or four times
 
@@ -44,16 +44,8 @@ class _Places:
         entry, there, done = b.block, b.append_basic_block("parts"), b.append_basic_block("places")
         b.cbranch(b.icmp_signed(">", self.parts, _index(0)), there, done)
         b.position_at_end(there)
-        part, before, loop, after = _loop(b, self.parts, "part")
-        sums = [b.phi(v.type) for _ in first]
-        ends = self._depth(b.mul(part, self.part_step), sums)
-        for phi, start, end in zip(sums, first, ends):
-            phi.add_incoming(start, before)
-            phi.add_incoming(end, b.block)
-        following, last = b.add(part, _index(1)), b.block
-        part.add_incoming(following, last)
-        b.cbranch(b.icmp_signed("<", following, self.parts), loop, after)
-        b.position_at_end(after)
+        ends = _loop(b, self.parts, "part", first, lambda part, sums: self._depth(b.mul(part, self.part_step), sums))
+        after = b.block
         b.branch(done)
         b.position_at_end(done)
         merged = [b.phi(v.type) for _ in first]
@@ -70,10 +62,10 @@ class _Places:
             v.store(value, b.gep(to, [_index(j * v.width)]))
 
     def _depth(self, first, start):
+        return _loop(self.b, self.depth, "depth", start, lambda k, sums: self._step(self.b.add(first, k), k, sums))
+
+    def _step(self, at, k, sums):
         b, v = self.b, self.v
-        k, before, loop, done = _loop(b, self.depth, "depth")
-        sums = [b.phi(v.type) for _ in start]
-        at = b.add(first, k)
         panel = b.gep(self.right, [b.mul(at, _index(self.vectors * v.width))])
         row = [v.load(b.gep(panel, [_index(j * v.width)])) for j in range(self.vectors)]
         if self.vectors > 1:                             # one vector's loads are as many as its multiply-adds
@@ -87,12 +79,7 @@ class _Places:
                 to = b.gep(place, [b.mul(self.strides[stride], _index(times))]) if times else place
                 factor = v.splat(b.load(b.bitcast(to, v.element.as_pointer())))
                 new += [v.fma(factor, x, sums[len(new) + j]) for j, x in enumerate(row)]
-        for phi, old, value in zip(sums, start, new):
-            phi.add_incoming(old, before)
-            phi.add_incoming(value, loop)
-        _next(b, k, self.depth, loop, done)
         return new
-
 
     def _ask_for_result(self, k):
         """Ask for the lines to which the sums will go, one of a feature at each step: first where its places begin, then where they
@@ -112,14 +99,14 @@ class _SlidingPlaces(_Places):
     0.88 of the time)."""
 
     def _depth(self, first, start):
+        b = self.b
+        return _loop(b, self.depth, "depth", start, lambda k, sums: self._taps(b.add(first, b.mul(k, _index(3))), sums))
+
+    def _taps(self, at, sums):
         b, v, taps = self.b, self.v, 3
-        k, before, loop, done = _loop(b, self.depth, "depth")
-        sums = [b.phi(v.type) for _ in start]
-        at = b.add(first, b.mul(k, _index(taps)))
         panel = b.gep(self.right, [b.mul(at, _index(v.width))])
         row = [v.load(b.gep(panel, [_index(tap * v.width)])) for tap in range(taps)]
         shift = b.mul(b.load(b.gep(self.offsets, [at])), _index(v.bytes))
-        new = list(sums)
         for r, base in enumerate(self.bases):
             place = b.inttoptr(b.add(base, shift), v.element.as_pointer())
             for j in range(self.run + taps - 1):
@@ -127,12 +114,8 @@ class _SlidingPlaces(_Places):
                 for tap in range(taps):
                     if 0 <= j - tap < self.run:
                         i = r * self.run + j - tap
-                        new[i] = v.fma(factor, row[tap], new[i])
-        for phi, old, value in zip(sums, start, new):
-            phi.add_incoming(old, before)
-            phi.add_incoming(value, loop)
-        _next(b, k, self.depth, loop, done)
-        return new
+                        sums[i] = v.fma(factor, row[tap], sums[i])
+        return sums
 
 
 @intrinsic(prefer_literal=True)

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..micro.microkernel import I1, I32, I64, _index, _Vectors
+from ..micro.microkernel import I1, I32, _index, _Vectors
 
 
 @intrinsic(prefer_literal=True)
@@ -89,45 +89,42 @@ def _for_each_height(builder, value, tallest, emit):
     builder.position_at_end(done)
 
 
-def _loop(b, count, name):
-    """Open a loop k = 0, 1, ... while k < count, at least once: returns k's phi, the blocks before, of and after it."""
+def _loop(b, count, name, first, step):
+    """Values carried through a loop k = 0, 1, ... while k < count, at least once: `step(k, values)` gives the next ones."""
     before, loop, done = b.block, b.append_basic_block(name), b.append_basic_block(name + "_done")
     b.branch(loop)
     b.position_at_end(loop)
-    k = b.phi(I64)
-    k.add_incoming(_index(0), before)
-    return k, before, loop, done
-
-
-def _next(b, k, count, loop, done):
+    phis = [b.phi(value.type) for value in (_index(0), *first)]
+    k, *values = phis
+    new = step(k, values)
     following = b.add(k, _index(1))
-    k.add_incoming(following, loop)
+    for phi, start, value in zip(phis, (_index(0), *first), (following, *new)):
+        phi.add_incoming(start, before)
+        phi.add_incoming(value, b.block)
     b.cbranch(b.icmp_signed("<", following, count), loop, done)
     b.position_at_end(done)
+    return new
 
 
 def _emit_window(b, v, features, lines, most, operands):
     depth, image, distance, offsets, weights, starts, lowest, out, out_feature, out_distance, count = operands
     bases = [b.gep(image, [b.mul(distance, _index(i))]) for i in range(lines)]
     first = [v.splat(b.load(b.gep(starts, [_index(f)]))) for f in range(features)]
-    k, before, loop, done = _loop(b, depth, "window")
-    sums = [[b.phi(v.type) for _ in range(lines)] for _ in range(features)]
-    at = b.load(b.gep(offsets, [k]))
-    row = [v.load(b.gep(base, [at])) for base in bases]
-    factors = b.gep(weights, [b.mul(k, _index(most))])
-    new = []
-    for f, old in enumerate(sums):
-        factor = v.splat(b.load(b.gep(factors, [_index(f)])))
-        new.append([v.fma(factor, x, y) for x, y in zip(row, old)])
-    for start, old_row, new_row in zip(first, sums, new):
-        for old, value in zip(old_row, new_row):
-            old.add_incoming(start, before)
-            old.add_incoming(value, loop)
-    _next(b, k, depth, loop, done)
+
+    def step(k, sums):
+        at = b.load(b.gep(offsets, [k]))
+        row = [v.load(b.gep(base, [at])) for base in bases]
+        factors, new = b.gep(weights, [b.mul(k, _index(most))]), []
+        for f in range(features):
+            factor = v.splat(b.load(b.gep(factors, [_index(f)])))
+            new += [v.fma(factor, x, old) for x, old in zip(row, sums[f * lines:])]
+        return new
+
+    sums = _loop(b, depth, "window", [start for start in first for _ in range(lines)], step)
     mask, floor = v.first(count, 0), v.splat(lowest)
-    for f, new_row in enumerate(new):
+    for f in range(features):
         start = b.gep(out, [b.mul(out_feature, _index(f))])
-        for i, value in enumerate(new_row):
+        for i, value in enumerate(sums[f * lines:(f + 1) * lines]):
             value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
             v.store(value, b.gep(start, [b.mul(out_distance, _index(i))]), mask)
 
@@ -153,20 +150,19 @@ def _emit_rows(b, v, tall, lines, most, operands):
     bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(lines + tall - 1)]
     places = [b.mul(b.mul(wide, _index(y)), _index(most)) for y in range(tall)]
     first = v.splat(start)
-    k, before, loop, done = _loop(b, wide, "rows")
-    sums = [b.phi(v.type) for _ in range(lines)]
-    factors = [v.splat(b.load(b.gep(weights, [b.add(place, b.mul(k, _index(most)))]))) for place in places]
-    at, new = b.mul(k, tap_step), list(sums)
-    for r, base in enumerate(bases):
-        x = v.load(b.gep(base, [at]))
-        for y in range(max(r - lines + 1, 0), min(r + 1, tall)):
-            new[r - y] = v.fma(factors[y], x, new[r - y])
-    for old, value in zip(sums, new):
-        old.add_incoming(first, before)
-        old.add_incoming(value, loop)
-    _next(b, k, wide, loop, done)
+
+    def step(k, sums):
+        factors = [v.splat(b.load(b.gep(weights, [b.add(place, b.mul(k, _index(most)))]))) for place in places]
+        at = b.mul(k, tap_step)
+        for r, base in enumerate(bases):
+            x = v.load(b.gep(base, [at]))
+            for y in range(max(r - lines + 1, 0), min(r + 1, tall)):
+                sums[r - y] = v.fma(factors[y], x, sums[r - y])
+        return sums
+
+    sums = _loop(b, wide, "rows", [first] * lines, step)
     mask, floor = v.first(count, 0), v.splat(lowest)
-    for i, value in enumerate(new):
+    for i, value in enumerate(sums):
         value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)
         v.store(value, b.gep(out, [b.mul(out_distance, _index(i))]), mask)
 
@@ -187,16 +183,12 @@ def multiply_rows(typing_context, tall, lines, most, width, image, distance, wid
 
 def _window_sums(b, v, bases, depth, offsets, weights, most, first):
     """One feature's sums over k, for a vector at each base."""
-    k, before, loop, done = _loop(b, depth, "half")
-    sums = [b.phi(v.type) for _ in bases]
-    at = b.load(b.gep(offsets, [k]))
-    factor = v.splat(b.load(b.gep(weights, [b.mul(k, _index(most))])))
-    new = [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
-    for old, value in zip(sums, new):
-        old.add_incoming(first, before)
-        old.add_incoming(value, loop)
-    _next(b, k, depth, loop, done)
-    return new
+    def step(k, sums):
+        at = b.load(b.gep(offsets, [k]))
+        factor = v.splat(b.load(b.gep(weights, [b.mul(k, _index(most))])))
+        return [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
+
+    return _loop(b, depth, "half", [first] * len(bases), step)
 
 
 @intrinsic(prefer_literal=True)
@@ -227,16 +219,13 @@ def _emit_channels(b, v, run, operands):
     distance, depth, image, offsets, weights, first, first_row, lowest, out, out_row = operands
     bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(run)]
     starts = [v.load(b.gep(first, [b.mul(first_row, _index(r))])) for r in range(run)]
-    k, before, loop, done = _loop(b, depth, "channels")
-    sums = [b.phi(v.type) for _ in range(run)]
-    at, factor = b.load(b.gep(offsets, [k])), v.load(b.gep(weights, [b.mul(k, _index(v.width))]))
-    new = [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
-    for old, start, value in zip(sums, starts, new):
-        old.add_incoming(start, before)
-        old.add_incoming(value, loop)
-    _next(b, k, depth, loop, done)
-    floor = v.splat(lowest)
-    for r, value in enumerate(new):
+
+    def step(k, sums):
+        at, factor = b.load(b.gep(offsets, [k])), v.load(b.gep(weights, [b.mul(k, _index(v.width))]))
+        return [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
+
+    sums, floor = _loop(b, depth, "channels", starts, step), v.splat(lowest)
+    for r, value in enumerate(sums):
         value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
         v.store(value, b.gep(out, [b.mul(out_row, _index(r))]))
 
@@ -256,21 +245,17 @@ def multiply_channels(typing_context, longest, width, run, distance, depth, imag
                       integer), codegen
 
 
-def _add_in_registers(b, v, taps, offsets, image, number, sums, step):
-    """sums[t] += the products of `number` steps, for each tap's own place of the image. `step(k)` gives a step's factor, how far it
-    is along in the image, and the mask of its lanes, if any."""
+def _add_in_registers(b, v, taps, offsets, image, number, sums, factor_of):
+    """sums[t] += the products of `number` steps, for each tap's own place of the image. `factor_of(k)` gives a step's factor, how
+    far it is along in the image, and the mask of its lanes, if any."""
     bases = [b.gep(image, [b.load(b.gep(offsets, [_index(t)]))]) for t in range(taps)]
     ends = [b.gep(sums, [_index(t * v.width)]) for t in range(taps)]
-    first = [v.load(end) for end in ends]
-    k, before, loop, done = _loop(b, number, "taps")
-    totals = [b.phi(v.type) for _ in range(taps)]
-    factor, at, mask = step(k)
-    new = [v.fma(factor, v.load(b.gep(base, [at]), mask), old) for base, old in zip(bases, totals)]
-    for start, old, value in zip(first, totals, new):
-        old.add_incoming(start, before)
-        old.add_incoming(value, loop)
-    _next(b, k, number, loop, done)
-    for end, value in zip(ends, new):
+
+    def step(k, totals):
+        factor, at, mask = factor_of(k)
+        return [v.fma(factor, v.load(b.gep(base, [at]), mask), old) for base, old in zip(bases, totals)]
+
+    for end, value in zip(ends, _loop(b, number, "taps", [v.load(end) for end in ends], step)):
         v.store(value, end)
 
 
@@ -296,12 +281,12 @@ def multiply_taps(typing_context, longest, width, taps, places, image, offsets, 
 def _emit_dots(b, v, taps, operands):
     segments, number, grad, image, offsets, sums = operands
 
-    def step(k):
+    def factor_of(k):
         words = [b.load(b.gep(segments, [b.add(b.mul(k, _index(3)), _index(i))])) for i in range(3)]
         mask = v.first(words[2], 0)
         return v.load(b.gep(grad, [words[0]]), mask), words[1], mask
 
-    _add_in_registers(b, v, taps, offsets, image, number, sums, step)
+    _add_in_registers(b, v, taps, offsets, image, number, sums, factor_of)
 
 
 @intrinsic(prefer_literal=True)
@@ -319,16 +304,14 @@ def multiply_dots(typing_context, most, width, taps, segments, number, grad, ima
 
 def _emit_pieces(b, v, operands):
     number, pieces, source, start, out, count = operands
-    first = v.splat(start)
-    k, before, loop, done = _loop(b, number, "pieces")
-    total = b.phi(v.type)
-    at, bits = [b.load(b.gep(pieces, [b.add(b.mul(k, _index(2)), _index(i))])) for i in range(2)]
-    mask = b.bitcast(b.trunc(bits, ir.IntType(v.width)), ir.VectorType(I1, v.width))
-    value = b.fadd(total, v.load(b.gep(source, [at]), mask))
-    total.add_incoming(first, before)
-    total.add_incoming(value, loop)
-    _next(b, k, number, loop, done)
-    v.store(value, out, v.first(count, 0))
+
+    def step(k, totals):
+        at, bits = [b.load(b.gep(pieces, [b.add(b.mul(k, _index(2)), _index(i))])) for i in range(2)]
+        mask = b.bitcast(b.trunc(bits, ir.IntType(v.width)), ir.VectorType(I1, v.width))
+        return [b.fadd(totals[0], v.load(b.gep(source, [at]), mask))]
+
+    total, = _loop(b, number, "pieces", [v.splat(start)], step)
+    v.store(total, out, v.first(count, 0))
 
 
 @intrinsic(prefer_literal=True)
