@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import builtins
+import keyword
+import math
 import operator
 import re
 from typing import TYPE_CHECKING
 
-from .node import Node, path_of
+from .node import Node, path_of, type_name
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -49,7 +51,10 @@ class _Names:
             return f"slice({shown(value.start)}, {shown(value.stop)}, {shown(value.step)})"
         if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
             return repr(value)
-        if isinstance(value, (float, complex)) and value - value == 0:
+        if isinstance(value, float):
+            self.known.update({} if math.isfinite(value) else {"inf": math.inf, "nan": math.nan})
+            return repr(value)
+        if isinstance(value, complex) and value - value == 0:
             return repr(value)
         if type(value).__module__ == "numtorch.dtypes":
             self.known["torch"] = _torch()
@@ -102,25 +107,28 @@ class CodeGen:
             graph: the graph.
             root: what modules and attributes are found in.
         """
-        names, arguments = _Names(root), []
+        names, arguments = _Names(root), dict[str, str]()
         lines: list[str] = []
         done = _last_uses(graph)
         for node in graph.nodes:
             if node.op == "placeholder":
-                raw = str(node.target)
+                raw = str(node.target).lstrip("*")       # by which callers have it
+                if raw in arguments or not raw.isidentifier() or keyword.iskeyword(raw):
+                    raw = node.name
+                said = type_name(node.type)
+                names.known.update({"torch": _torch()} if said == "torch.Tensor" else {})
                 default = f" = {names.shown(node.args[0])}" if node.args else ""
-                stars = "*" * (len(raw) - len(raw.lstrip("*")))
-                arguments.append(f"{stars}{node.name if not stars else raw.lstrip('*')}{default}")
-                if stars and raw.lstrip("*") != node.name:
-                    lines.append(f"{node.name} = {raw.lstrip('*')}")
+                arguments[raw] = f"{'*' * str(node.target).count('*')}{raw}{f' : {said}' if said else ''}{default}"
+                if raw != node.name:
+                    lines.append(f"{node.name} = {raw}")
             elif node.op == "output":
                 lines.append(f"return {names.shown(node.args[0])}")
             else:
-                ended = [used.name for used in done.get(node, [])] or ([] if node.users else [node.name])
+                ended = [used.name for used in done.get(node, [])] + ([] if node.users else [node.name])
                 end = f";  {' = '.join([*ended, 'None'])}" if ended else ""
                 lines.append(f"{node.name} = {names.expression(node)}{end}")
         body = "\n".join(f"    {line}" for line in lines or ["pass"])
-        return f"\n\n\ndef forward({', '.join([root, *arguments])}):\n{body}\n    ", names.known
+        return f"\n\n\ndef forward({', '.join([root, *arguments.values()])}):\n{body}\n    ", names.known
 
 
 def _last_uses(graph):

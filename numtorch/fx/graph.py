@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .codegen import CodeGen as CodeGen
-from .node import Argument, Node, Target, map_arg
+from .node import Argument, Node, Target, map_arg, path_of
 
 
 class Graph:
@@ -121,7 +121,9 @@ class Graph:
             type_expr: the type of its value.
         """
         if name is None:
-            name = _snake(target.__name__ if callable(target) and hasattr(target, "__name__") else str(target).lstrip("*"))
+            path = path_of(target) if callable(target) and hasattr(target, "__name__") else str(target)
+            name = path.rpartition(".")[2] if path.startswith("torch.") else getattr(target, "__name__", path)
+            name = _snake(name[2:-2] if re.fullmatch("__.+__", name) else name)
         node = Node(self, self._name(name), op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
         self._nodes.insert(len(self._nodes) if self._before is None else self._nodes.index(self._before), node)
         return node

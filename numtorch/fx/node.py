@@ -1,10 +1,12 @@
 """One call in a graph, under PyTorch's names."""
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..interposition import public_functions
+from ..tensor import Tensor
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -83,6 +85,17 @@ def path_of(function: Callable) -> str:
     module = getattr(function, "__module__", None) or "builtins"
     module = {"_operator": "operator", "builtins": ""}.get(module, module)
     return f"{module}.{name}" if module else name
+
+
+def type_name(kind: Any) -> str:
+    """A type as code writes it, where all know it by a name: `bool`, `torch.Tensor`. Else nothing.
+
+    Args:
+        kind: an annotation.
+    """
+    if kind is Tensor:
+        return "torch.Tensor"
+    return kind.__name__ if isinstance(kind, type) and vars(builtins).get(kind.__name__) is kind else ""
 
 
 _known: dict = {}
@@ -257,26 +270,29 @@ class Node:
         where = f"target={self._shown_target()}"
         if self.op == "placeholder":
             default = f"(default={self.args[0]})" if self.args else ""
-            return f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]{default}"
+            said = f"{type_name(self.type)} " if type_name(self.type) else ""
+            return f"%{self.name} : {said}[num_users={len(self.users)}] = placeholder[target={self.target}]{default}"
         if self.op == "get_attr":
             return f"%{self.name} : [num_users={len(self.users)}] = get_attr[{where}]"
         if self.op == "output":
-            return f"return {_shown(self.args[0])}"
+            return f"return {self.args[0]}"
         call = f"(args = {_shown(self.args)}, kwargs = {_shown(self.kwargs)})"
         return f"%{self.name} : [num_users={len(self.users)}] = {self.op}[{where}]{call}"
 
     def _shown_target(self):
-        return self.target if isinstance(self.target, str) else path_of(self.target)
+        path = self.target if isinstance(self.target, str) else path_of(self.target)
+        return path if isinstance(self.target, str) or getattr(builtins, path, None) is not self.target else f"builtins.{path}"
 
     def __repr__(self):
         return self.name
 
 
 def _shown(argument):
-    class Name:
-        def __init__(self, name):
-            self.name = name
-
-        def __repr__(self):
-            return f"%{self.name}"
-    return repr(map_arg(argument, lambda node: Name(node.name)))
+    """An argument as graphs show it, without quotes."""
+    if isinstance(argument, tuple):
+        return f"({', '.join(map(_shown, argument))}{',' if len(argument) == 1 else ''})"
+    if isinstance(argument, list):
+        return f"[{', '.join(map(_shown, argument))}]"
+    if isinstance(argument, dict):
+        return f"{{{', '.join(f'{key}: {_shown(value)}' for key, value in argument.items())}}}"
+    return f"%{argument.name}" if isinstance(argument, Node) else str(argument)

@@ -1,14 +1,18 @@
 """What stands for a value while a function is traced: what is done with it becomes a node."""
 from __future__ import annotations
 
+import dis
+import functools
+import inspect
 import operator
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 from ..tensor import Tensor
 from ..torchfunction import install
 from .graph import Graph
-from .node import Node, Target, map_aggregate
+from .node import Node, Target, map_aggregate, path_of
 
 BASE_TYPES = (str, int, float, bool, complex, bytes, type(None), type(Ellipsis), range)
 
@@ -95,6 +99,11 @@ class TracerBase:
         Args:
             obj: the proxy.
         """
+        caller = sys._getframe(1)
+        if caller.f_code is Proxy.__iter__.__code__ and caller.f_back is not None:
+            code, place = caller.f_back.f_code.co_code, caller.f_back.f_lasti
+            if code[place] == dis.opmap["UNPACK_SEQUENCE"]:
+                return iter([operator.getitem(obj, i) for i in range(code[place + 1])])
         raise TraceError("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
                          "**kwargs function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what "
                          "types of control flow can be traced, and check out the Proxy docstring for help troubleshooting Proxy "
@@ -172,8 +181,9 @@ class Proxy:
                 proxies.append(value)
             return value
         map_aggregate((args, kwargs or {}), look)
-        if getattr(Tensor, getattr(func, "__name__", ""), None) is func and func.__name__.startswith("__"):
-            return proxies[0].tracer.create_proxy("call_method", func.__name__, args, kwargs or {})
+        name = _methods().get(func)
+        if name is not None and not path_of(func).startswith("torch."):
+            return proxies[0].tracer.create_proxy("call_method", name, args, kwargs or {})
         return proxies[0].tracer.create_proxy("call_function", func, args, kwargs or {})
 
 
@@ -192,6 +202,17 @@ class Attribute(Proxy):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+@functools.cache
+def _methods():
+    """The names of a tensor's methods; of its operators those without underscores, where these are methods too."""
+    names: dict = {}
+    for name in dir(Tensor):
+        function, plain = inspect.getattr_static(Tensor, name), name.strip("_") if name.startswith("__") else name
+        if inspect.isfunction(function):
+            names.setdefault(function, plain if callable(getattr(Tensor, plain, None)) else name)
+    return names
 
 
 def _operation(name, reflected=False):

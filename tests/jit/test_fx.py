@@ -46,17 +46,36 @@ def library(torch):
     def names(x):
         return torch.sum(x) + torch.sum(x) + x.sum() + torch.max(x) + x.add(1).add(2)
 
-    return {"net": Net(), "arithmetic": arithmetic, "calls": calls, "names": names}
+    class Attention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.norm = torch.nn.Linear(4, 12), torch.nn.LayerNorm(4)
+            self.register_buffer("mask", torch.ones(3, 3))
+
+        def forward(self, input, scale: float = 2.0, causal: bool = True):
+            q, k, v = self.qkv(self.norm(input)).chunk(3, dim=-1)
+            scores = (q @ k.transpose(-2, -1)).masked_fill(self.mask == 0, float("-inf")) * scale
+            best, _ = scores.max(-1)
+            return torch.relu(scores) @ v + input, best
+
+    def constants(x, *, a: int = 1, b=(1, 2), **more):
+        t = torch.ones(2)
+        i = torch.tensor([0, 1])
+        return t + x, t == x, t @ x, t < x, i[x], t * a + b[0] + more["z"], torch.svd(x)[0], t.expand_as(x)
+
+    return {"net": Net(), "arithmetic": arithmetic, "calls": calls, "names": names, "attention": Attention(), "constants": constants}
 
 
 @pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
-@pytest.mark.parametrize("name", ["net", "arithmetic", "calls", "names"])
+@pytest.mark.parametrize("name", ["net", "arithmetic", "calls", "names", "attention", "constants"])
 def test_nodes_and_code_are_those_of_pytorch(name):
     ours = fx.symbolic_trace(library(torch)[name])
     theirs = reference_fx.symbolic_trace(library(reference)[name])
     assert [(n.op, n.name, len(n.users)) for n in ours.graph.nodes] == [(n.op, n.name, len(n.users)) for n in theirs.graph.nodes]
     assert [str(n.args) for n in ours.graph.nodes] == [str(n.args) for n in theirs.graph.nodes]
     assert [n.target for n in ours.graph.nodes if isinstance(n.target, str)] == [n.target for n in theirs.graph.nodes if isinstance(n.target, str)]
+    if name != "calls":                                  # whose functions' arguments PyTorch completes
+        assert str(ours.graph) == str(theirs.graph).replace("torch._C._nn.gelu", "torch.nn.functional.gelu").replace("_operator", "operator")
     assert _lines(ours.code) == _lines(theirs.code.replace("torch._C._nn.gelu", "torch.nn.functional.gelu").replace("_operator", "operator"))
 
 
@@ -79,6 +98,17 @@ def test_a_traced_module_computes_the_same_and_trains():
     assert net.layers[0].weight.grad is not None
     for other in (copy.deepcopy(traced), pickle.loads(pickle.dumps(traced))):
         assert other.code == traced.code and torch.equal(other(x)["out"], net(x)["out"]) and other.scale is not net.scale
+
+
+def test_what_python_unpacks_is_that_many_nodes():
+    """As many names as there are say how often a proxy is iterated over; the arguments are called as the function calls them."""
+    net = library(torch)["attention"]
+    traced, x = fx.symbolic_trace(net), torch.randn(2, 3, 4)
+    for each in (traced, copy.deepcopy(traced), pickle.loads(pickle.dumps(traced)), fx.Transformer(traced).transform()):
+        assert all(map(torch.equal, each(input=x, scale=3.0), net(x, 3.0)))
+    assert all(map(torch.equal, fx.Interpreter(traced).run(x, 3.0), net(x, 3.0)))
+    with pytest.raises(fx.proxy.TraceError, match="iterated"):
+        fx.symbolic_trace(lambda x: (lambda a, *rest: a)(*x))
 
 
 def test_control_flow_on_values_is_refused():
