@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import gc
 import math
 import pickle
@@ -250,6 +251,35 @@ def test_a_compiled_module_is_a_module():
     assert not model.eval().training and not net.training
     again = pickle.loads(pickle.dumps(model))
     assert same(again(batch(0)), net(batch(0)))
+
+
+class Adjusted(nn.Linear):
+    scale = 1.0
+
+    def forward(self, x):
+        return super().forward(x).detach() * self.scale if self.training else x
+
+
+def test_attributes_of_a_compiled_module_are_the_modules():
+    """PyTorch's OptimizedModule sets, deletes and lists those of the module, has its length, and is in training where it is."""
+    module = Adjusted(3, 3).eval()
+    function, x = torch.compile(module, mode="replay"), torch.ones(2, 3)
+    assert not function.training and bool(function)
+    assert module.train() is module and function.training
+    for value in (2.0, 3.0):
+        function.scale = value
+        for _ in range(5):
+            assert module.scale == value and same(function(x), module(x))
+    function.bias = nn.Parameter(torch.zeros(3))
+    assert function.bias is module.bias and same(function(x), module(x)) and list(dict(function.named_parameters())) == [
+        "_orig_mod.weight", "_orig_mod.bias"]
+    del function.scale
+    assert module.scale == 1.0 and same(function(x), module(x)) and {"in_features", "_orig_mod"} <= set(dir(function))
+    with pytest.raises(TypeError, match="len"):
+        len(function)
+    assert len(torch.compile(perceptron())) == 3
+    function.eval()
+    assert not module.training and not pickle.loads(pickle.dumps(function)).training and not copy.deepcopy(function).training
 
 
 class Scaled(nn.Module):

@@ -1,6 +1,7 @@
 """Compiled functions among threads, forks, other work and what plans and tables keep; what capturing looks at, and leaves behind."""
 from __future__ import annotations
 
+import cProfile
 import ctypes
 import gc
 import math
@@ -73,6 +74,17 @@ def test_kernels_of_other_threads_run_on_while_a_call_is_captured():
         for worker in workers:
             worker.join()
     assert not failed
+
+
+def test_a_profiler_of_python_sees_calls_and_takes_none_from_them():
+    def f(x):
+        return x * 2 + 1
+    function, x = torch.compile(f), torch.arange(3.0)
+    profile = cProfile.Profile()
+    with profile:
+        assert all(same(function(x + i), f(x + i)) for i in range(8))
+    assert any(each.code is f.__code__ for each in profile.getstats())
+    assert all(same(function(x + i), f(x + i)) for i in range(8)) and is_replayed(function), why(function)
 
 
 def test_other_work_between_replays_does_not_disturb():

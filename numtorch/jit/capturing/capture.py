@@ -193,6 +193,12 @@ def _caller(frame, codes, reach=4):
 
 
 # ---------------------------------------------------------------- the watch
+def is_profiled() -> bool:
+    """Whether a profiler is on that is told of calls by C, as cProfile is: Python can take its place, and not give it back."""
+    profile = sys.getprofile()
+    return profile is not None and not callable(profile)
+
+
 class Watch:
     """What one call did.
 
@@ -236,6 +242,8 @@ class Watch:
 
     def run(self, function, args, kwargs):
         """Call a function and watch it. Returns what it returns, and raises what it raises."""
+        if is_profiled():
+            return self._not_now("a profiler is on", function, args, kwargs)
         if not self.capturing:
             return self._profiled(function, args, kwargs)
         if not _one_at_a_time.acquire(blocking=False):   # waiting could be for ever: the other may wait for this thread

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...kernels.cuda.capture import active as device_captures
 from ...nn.modules.module import Module
 from ...storage import mode as memory_mode
-from ..capturing.capture import Break, Watch
+from ..capturing.capture import Break, Watch, is_profiled
 from ..capturing.complaints import Again
 from ..capturing.quick import MISS, written
 from ..capturing.replay import ELSEWHERE, HAS_GRAPH, Replay
@@ -121,6 +121,8 @@ class Compiled:
                             kind.use(replay)
                         self._quick = None if better is not None or kwargs else kind.quickened(replay, args, quick)
                         return result[0]
+        if is_profiled():
+            return self._function(*args, **kwargs)
         if kind.recording is not None and kind.reason is None and not is_tracing():
             result = kind.recording.call(tensors, args, kwargs)
             kind.reason = kind.recording.reason
@@ -229,15 +231,30 @@ class CompiledModule(Module):
     def forward(self, *args, **kwargs) -> Any:
         return self._compiled(*args, **kwargs)
 
+    training = property(lambda self: self._orig_mod.training, lambda self, mode: setattr(self._orig_mod, "training", mode))
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return bool(self._orig_mod)
+
     def __getattr__(self, name):
         try:
             return super().__getattr__(name)
         except AttributeError:
             return getattr(super().__getattr__("_orig_mod"), name)
 
-    def train(self, mode: bool = True):
-        self._orig_mod.train(mode)
-        return super().train(mode)
+    def __setattr__(self, name, value):
+        """As in PyTorch, the module's, which its calls read."""
+        own = name == "_orig_mod" or hasattr(type(self), name)
+        (super() if own else super().__getattr__("_orig_mod")).__setattr__(name, value)
+
+    def __delattr__(self, name):
+        (super() if hasattr(type(self), name) else self._orig_mod).__delattr__(name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
     def __reduce__(self):
         return _again_module, (self._orig_mod, self._compiled._options)
