@@ -13,39 +13,34 @@ from numba.extending import intrinsic
 from ..micro.microkernel import I1, I32, _index, _Vectors
 
 
+def _by_vectors(emit, out, width):
+    """The code of an intrinsic: what `emit(v, *values)` emits, `v` being vectors of `width` elements of `out`."""
+    def codegen(context, builder, signature, values):
+        emit(_Vectors(builder, context.get_value_type(out.dtype), width.literal_value), *values)
+        return context.get_dummy_value()
+    return codegen
+
+
 @intrinsic(prefer_literal=True)
 def copy_vector(typing_context, width, source, out):
-    lanes = width.literal_value
-
-    def codegen(context, builder, signature, values):
-        v = _Vectors(builder, context.get_value_type(signature.args[2].dtype), lanes)
-        v.store(v.load(values[1]), values[2])
-        return context.get_dummy_value()
-    return types.void(width, source, out), codegen
+    return types.void(width, source, out), _by_vectors(lambda v, _, source, out: v.store(v.load(source), out), out, width)
 
 
 @intrinsic(prefer_literal=True)
 def gather_pairs(typing_context, width, source, out, count):
-    lanes = width.literal_value
-
-    def codegen(context, builder, signature, values):
-        b, (_, source, out, count) = builder, values
-        v = _Vectors(b, context.get_value_type(signature.args[2].dtype), lanes)
+    def emit(v, _, source, out, count):
+        b, lanes = v.builder, v.width
         present = b.sub(b.mul(count, _index(2)), _index(1))
         low, high = [v.load(b.gep(source, [_index(start)]), v.first(present, start)) for start in (0, lanes)]
         evens = ir.Constant(ir.VectorType(I32, lanes), list(range(0, 2 * lanes, 2)))
         v.store(b.shuffle_vector(low, high, evens), out, v.first(count, 0))
-        return context.get_dummy_value()
-    return types.void(width, source, out, types.int64), codegen
+    return types.void(width, source, out, types.int64), _by_vectors(emit, out, width)
 
 
 @intrinsic(prefer_literal=True)
 def scatter_pairs(typing_context, width, source, out, count):
-    lanes = width.literal_value
-
-    def codegen(context, builder, signature, values):
-        b, (_, source, out, count) = builder, values
-        v = _Vectors(b, context.get_value_type(signature.args[2].dtype), lanes)
+    def emit(v, _, source, out, count):
+        b, lanes = v.builder, v.width
         value = v.load(source, v.first(count, 0))
         bits = ir.VectorType(I1, lanes)
         evens = ir.Constant(bits, [lane % 2 == 0 for lane in range(lanes)])
@@ -54,17 +49,13 @@ def scatter_pairs(typing_context, width, source, out, count):
             picks = ir.Constant(ir.VectorType(I32, lanes), [(start + lane) // 2 for lane in range(lanes)])
             spread = b.shuffle_vector(value, v.zero, picks)
             v.store(spread, b.gep(out, [_index(start)]), b.and_(evens, v.first(present, start)))
-        return context.get_dummy_value()
-    return types.void(width, source, out, types.int64), codegen
+    return types.void(width, source, out, types.int64), _by_vectors(emit, out, width)
 
 
 @intrinsic(prefer_literal=True)
 def merge_pairs(typing_context, width, even, odd, start, out, count):
-    lanes = width.literal_value
-
-    def codegen(context, builder, signature, values):
-        b, (_, even, odd, start, out, count) = builder, values
-        v = _Vectors(b, context.get_value_type(signature.args[4].dtype), lanes)
+    def emit(v, _, even, odd, start, out, count):
+        b, lanes = v.builder, v.width
         mask, shift = v.first(count, 0), v.splat(start)
         evens, odds = (b.fadd(v.load(source, mask), shift) for source in (even, odd))
         doubled = b.mul(count, _index(2))
@@ -72,8 +63,7 @@ def merge_pairs(typing_context, width, even, odd, start, out, count):
             picks = [(first + lane) // 2 + lane % 2 * lanes for lane in range(lanes)]
             both = b.shuffle_vector(evens, odds, ir.Constant(ir.VectorType(I32, lanes), picks))
             v.store(both, b.gep(out, [_index(first)]), v.first(doubled, first))
-        return context.get_dummy_value()
-    return types.void(width, even, odd, out.dtype, out, types.int64), codegen
+    return types.void(width, even, odd, out.dtype, out, types.int64), _by_vectors(emit, out, width)
 
 
 def _for_each_height(builder, value, tallest, emit):
@@ -106,8 +96,9 @@ def _loop(b, count, name, first, step):
     return new
 
 
-def _emit_window(b, v, features, lines, most, operands):
+def _emit_window(v, features, lines, most, operands):
     depth, image, distance, offsets, weights, starts, lowest, out, out_feature, out_distance, count = operands
+    b = v.builder
     bases = [b.gep(image, [b.mul(distance, _index(i))]) for i in range(lines)]
     first = [v.splat(b.load(b.gep(starts, [_index(f)]))) for f in range(features)]
 
@@ -132,21 +123,19 @@ def _emit_window(b, v, features, lines, most, operands):
 @intrinsic(prefer_literal=True)
 def multiply_window(typing_context, most, lines, width, features, depth, image, distance, offsets, weights, starts, lowest, out,
                     out_feature, out_distance, count):
-    tallest, number, lanes = [t.literal_value for t in (most, lines, width)]
+    tallest, number = most.literal_value, lines.literal_value
 
-    def codegen(context, builder, signature, values):
-        v = _Vectors(builder, context.get_value_type(out.dtype), lanes)
-        _for_each_height(builder, values[3], tallest,
-                         lambda height: _emit_window(builder, v, height, number, tallest, values[4:]))
-        return context.get_dummy_value()
+    def emit(v, _most, _lines, _width, features, *operands):
+        _for_each_height(v.builder, features, tallest, lambda height: _emit_window(v, height, number, tallest, operands))
 
     integer = types.int64
     return types.void(most, lines, width, integer, integer, image, integer, offsets, weights, starts, out.dtype, out, integer,
-                      integer, integer), codegen
+                      integer, integer), _by_vectors(emit, out, width)
 
 
-def _emit_rows(b, v, tall, lines, most, operands):
+def _emit_rows(v, tall, lines, most, operands):
     image, distance, wide, tap_step, weights, start, lowest, out, out_distance, count = operands
+    b = v.builder
     bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(lines + tall - 1)]
     places = [b.mul(b.mul(wide, _index(y)), _index(most)) for y in range(tall)]
     first = v.splat(start)
@@ -170,19 +159,16 @@ def _emit_rows(b, v, tall, lines, most, operands):
 @intrinsic(prefer_literal=True)
 def multiply_rows(typing_context, tall, lines, most, width, image, distance, wide, tap_step, weights, start, lowest, out,
                   out_distance, count):
-    height, number, step, lanes = [t.literal_value for t in (tall, lines, most, width)]
-
-    def codegen(context, builder, signature, values):
-        _emit_rows(builder, _Vectors(builder, context.get_value_type(out.dtype), lanes), height, number, step, values[4:])
-        return context.get_dummy_value()
-
+    height, number, step = [t.literal_value for t in (tall, lines, most)]
     integer = types.int64
     return types.void(tall, lines, most, width, image, integer, integer, integer, weights, start, out.dtype, out, integer,
-                      integer), codegen
+                      integer), _by_vectors(lambda v, *values: _emit_rows(v, height, number, step, values[4:]), out, width)
 
 
-def _window_sums(b, v, bases, depth, offsets, weights, most, first):
+def _window_sums(v, bases, depth, offsets, weights, most, first):
     """One feature's sums over k, for a vector at each base."""
+    b = v.builder
+
     def step(k, sums):
         at = b.load(b.gep(offsets, [k]))
         factor = v.splat(b.load(b.gep(weights, [b.mul(k, _index(most))])))
@@ -194,29 +180,34 @@ def _window_sums(b, v, bases, depth, offsets, weights, most, first):
 @intrinsic(prefer_literal=True)
 def multiply_pairs(typing_context, most, lines, width, image, distance, depth, offsets, weights, odd_depth, odd_offsets,
                    odd_weights, start, out, out_distance, count):
-    step, number, lanes = [t.literal_value for t in (most, lines, width)]
+    step, number = most.literal_value, lines.literal_value
 
-    def codegen(context, builder, signature, values):
-        b, operands = builder, values[3:]
-        v = _Vectors(b, context.get_value_type(out.dtype), lanes)
-        image, distance, depth, offsets, weights, odd_depth, odd_offsets, odd_weights, start, to, to_distance, count = operands
+    def emit(v, _most, _lines, _width, image, distance, depth, offsets, weights, odd_depth, odd_offsets, odd_weights, start, to,
+             to_distance, count):
+        b, lanes = v.builder, v.width
         bases, first = [b.gep(image, [b.mul(distance, _index(i))]) for i in range(number)], v.splat(start)
-        evens = _window_sums(b, v, bases, depth, offsets, weights, step, first)
-        odds = _window_sums(b, v, bases, odd_depth, odd_offsets, odd_weights, step, first)
+        evens = _window_sums(v, bases, depth, offsets, weights, step, first)
+        odds = _window_sums(v, bases, odd_depth, odd_offsets, odd_weights, step, first)
         for i, (even, odd) in enumerate(zip(evens, odds)):
             for half in range(2):
                 picks = [(half * lanes + lane) // 2 + lane % 2 * lanes for lane in range(lanes)]
                 both = b.shuffle_vector(even, odd, ir.Constant(ir.VectorType(I32, lanes), picks))
                 v.store(both, b.gep(to, [b.add(b.mul(to_distance, _index(i)), _index(half * lanes))]), v.first(count, half * lanes))
-        return context.get_dummy_value()
 
     integer = types.int64
     return types.void(most, lines, width, image, integer, integer, offsets, weights, integer, odd_offsets, odd_weights, start, out,
-                      integer, integer), codegen
+                      integer, integer), _by_vectors(emit, out, width)
 
 
-def _emit_channels(b, v, run, operands):
-    distance, depth, image, offsets, weights, first, first_row, lowest, out, out_row = operands
+def _by_height(emit, out, width, tallest):
+    """The same of code for each height, which is the third argument: what `emit(v, height, *values)` emits for the others."""
+    def heights(v, _tallest, _width, height, *values):
+        _for_each_height(v.builder, height, tallest.literal_value, lambda n: emit(v, n, *values))
+    return _by_vectors(heights, out, width)
+
+
+def _emit_channels(v, run, distance, depth, image, offsets, weights, first, first_row, lowest, out, out_row):
+    b = v.builder
     bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(run)]
     starts = [v.load(b.gep(first, [b.mul(first_row, _index(r))])) for r in range(run)]
 
@@ -233,21 +224,15 @@ def _emit_channels(b, v, run, operands):
 @intrinsic(prefer_literal=True)
 def multiply_channels(typing_context, longest, width, run, distance, depth, image, offsets, weights, first, first_row, lowest, out,
                       out_row):
-    tallest, lanes = longest.literal_value, width.literal_value
-
-    def codegen(context, builder, signature, values):
-        v = _Vectors(builder, context.get_value_type(out.dtype), lanes)
-        _for_each_height(builder, values[2], tallest, lambda height: _emit_channels(builder, v, height, values[3:]))
-        return context.get_dummy_value()
-
     integer = types.int64
     return types.void(longest, width, integer, integer, integer, image, offsets, weights, first, integer, out.dtype, out,
-                      integer), codegen
+                      integer), _by_height(_emit_channels, out, width, longest)
 
 
-def _add_in_registers(b, v, taps, offsets, image, number, sums, factor_of):
+def _add_in_registers(v, taps, offsets, image, number, sums, factor_of):
     """sums[t] += the products of `number` steps, for each tap's own place of the image. `factor_of(k)` gives a step's factor, how
     far it is along in the image, and the mask of its lanes, if any."""
+    b = v.builder
     bases = [b.gep(image, [b.load(b.gep(offsets, [_index(t)]))]) for t in range(taps)]
     ends = [b.gep(sums, [_index(t * v.width)]) for t in range(taps)]
 
@@ -259,51 +244,39 @@ def _add_in_registers(b, v, taps, offsets, image, number, sums, factor_of):
         v.store(value, end)
 
 
-def _emit_taps(b, v, taps, operands):
-    places, image, offsets, step, factors, factors_row, sums = operands
-    _add_in_registers(b, v, taps, offsets, image, places, sums,
+def _emit_taps(v, taps, places, image, offsets, step, factors, factors_row, sums):
+    b = v.builder
+    _add_in_registers(v, taps, offsets, image, places, sums,
                       lambda k: (v.load(b.gep(factors, [b.mul(k, factors_row)])), b.mul(k, step), None))
 
 
 @intrinsic(prefer_literal=True)
 def multiply_taps(typing_context, longest, width, taps, places, image, offsets, step, factors, factors_row, sums):
-    tallest, lanes = longest.literal_value, width.literal_value
-
-    def codegen(context, builder, signature, values):
-        v = _Vectors(builder, context.get_value_type(sums.dtype), lanes)
-        _for_each_height(builder, values[2], tallest, lambda height: _emit_taps(builder, v, height, values[3:]))
-        return context.get_dummy_value()
-
     integer = types.int64
-    return types.void(longest, width, integer, integer, image, offsets, integer, factors, integer, sums), codegen
+    return types.void(longest, width, integer, integer, image, offsets, integer, factors, integer, sums), _by_height(
+        _emit_taps, sums, width, longest)
 
 
-def _emit_dots(b, v, taps, operands):
-    segments, number, grad, image, offsets, sums = operands
+def _emit_dots(v, taps, segments, number, grad, image, offsets, sums):
+    b = v.builder
 
     def factor_of(k):
         words = [b.load(b.gep(segments, [b.add(b.mul(k, _index(3)), _index(i))])) for i in range(3)]
         mask = v.first(words[2], 0)
         return v.load(b.gep(grad, [words[0]]), mask), words[1], mask
 
-    _add_in_registers(b, v, taps, offsets, image, number, sums, factor_of)
+    _add_in_registers(v, taps, offsets, image, number, sums, factor_of)
 
 
 @intrinsic(prefer_literal=True)
 def multiply_dots(typing_context, most, width, taps, segments, number, grad, image, offsets, sums):
-    tallest, lanes = most.literal_value, width.literal_value
-
-    def codegen(context, builder, signature, values):
-        v = _Vectors(builder, context.get_value_type(sums.dtype), lanes)
-        _for_each_height(builder, values[2], tallest, lambda height: _emit_dots(builder, v, height, values[3:]))
-        return context.get_dummy_value()
-
     integer = types.int64
-    return types.void(most, width, integer, segments, integer, grad, image, offsets, sums), codegen
+    return types.void(most, width, integer, segments, integer, grad, image, offsets, sums), _by_height(
+        _emit_dots, sums, width, most)
 
 
-def _emit_pieces(b, v, operands):
-    number, pieces, source, start, out, count = operands
+def _emit_pieces(v, _, number, pieces, source, start, out, count):
+    b = v.builder
 
     def step(k, totals):
         at, bits = [b.load(b.gep(pieces, [b.add(b.mul(k, _index(2)), _index(i))])) for i in range(2)]
@@ -316,13 +289,7 @@ def _emit_pieces(b, v, operands):
 
 @intrinsic(prefer_literal=True)
 def sum_pieces(typing_context, width, number, pieces, source, start, out, count):
-    lanes = width.literal_value
-
-    def codegen(context, builder, signature, values):
-        _emit_pieces(builder, _Vectors(builder, context.get_value_type(out.dtype), lanes), values[1:])
-        return context.get_dummy_value()
-
-    return types.void(width, types.int64, pieces, source, out.dtype, out, types.int64), codegen
+    return types.void(width, types.int64, pieces, source, out.dtype, out, types.int64), _by_vectors(_emit_pieces, out, width)
 
 
 # ---------------------------------------------------------------- Winograd's transforms
@@ -359,45 +326,29 @@ _OUTPUT = ((1, 1, 1, 0), (0, 1, -1, -1))
 
 @intrinsic(prefer_literal=True)
 def winograd_input(typing_context, width, image, offsets, out, step, count):
-    lanes = width.literal_value
-
-    def codegen(context, builder, signature, values):
-        b, (_, image, offsets, out, step, count) = builder, values
-        v = _Vectors(b, context.get_value_type(signature.args[3].dtype), lanes)
-        mask = v.first(count, 0)
+    def emit(v, _, image, offsets, out, step, count):
+        b, mask = v.builder, v.first(count, 0)
         x = [v.load(b.gep(image, [b.load(b.gep(offsets, [_index(e)]))])) for e in range(16)]
         for e, value in enumerate(_both_sides(v, _INPUT, x, 4)):
             v.store(value, b.gep(out, [b.mul(step, _index(e))]), mask)
-        return context.get_dummy_value()
-
-    integer = types.int64
-    return types.void(width, image, offsets, out, integer, integer), codegen
+    return types.void(width, image, offsets, out, types.int64, types.int64), _by_vectors(emit, out, width)
 
 
 @intrinsic(prefer_literal=True)
 def winograd_weight(typing_context, width, source, pitch, flipped, out, step):
-    lanes = width.literal_value
-
-    def codegen(context, builder, signature, values):
-        b, (_, source, pitch, flipped, out, step) = builder, values
-        v = _Vectors(b, context.get_value_type(signature.args[4].dtype), lanes)
+    def emit(v, _, source, pitch, flipped, out, step):
+        b = v.builder
         round_about = b.icmp_signed("!=", flipped, _index(0))
         x = [v.load(b.gep(source, [b.mul(pitch, b.select(round_about, _index(8 - t), _index(t)))])) for t in range(9)]
         for e, value in enumerate(_both_sides(v, _WEIGHT, x, 3)):
             v.store(value, b.gep(out, [b.mul(step, _index(e))]))
-        return context.get_dummy_value()
-
-    integer = types.int64
-    return types.void(width, source, integer, integer, out, integer), codegen
+    return types.void(width, source, types.int64, types.int64, out, types.int64), _by_vectors(emit, out, width)
 
 
 @intrinsic(prefer_literal=True)
 def winograd_output(typing_context, width, sums, step, bias, lowest, out, out_row, rows, columns):
-    lanes = width.literal_value
-
-    def codegen(context, builder, signature, values):
-        b, (_, sums, step, bias, lowest, out, out_row, rows, columns) = builder, values
-        v = _Vectors(b, context.get_value_type(out_type), lanes)
+    def emit(v, _, sums, step, bias, lowest, out, out_row, rows, columns):
+        b, lanes = v.builder, v.width
         shift, floor = v.splat(bias), v.splat(lowest)
         masks = [v.first(columns, start) for start in (0, lanes)]
         x = [v.load(b.gep(sums, [b.mul(step, _index(e))])) for e in range(16)]
@@ -413,7 +364,6 @@ def winograd_output(typing_context, width, sums, step, bias, lowest, out, out_ro
                     both = b.shuffle_vector(values[2 * line], values[2 * line + 1],
                                             ir.Constant(ir.VectorType(I32, lanes), picks))
                     v.store(both, b.gep(start, [_index(half * lanes)]), masks[half])
-        return context.get_dummy_value()
 
-    integer, out_type = types.int64, out.dtype
-    return types.void(width, sums, integer, out_type, out_type, out, integer, integer, integer), codegen
+    integer = types.int64
+    return types.void(width, sums, integer, out.dtype, out.dtype, out, integer, integer, integer), _by_vectors(emit, out, width)
