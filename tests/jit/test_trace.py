@@ -2,6 +2,7 @@
 import copy
 import io
 import warnings
+from typing import NamedTuple
 
 import gradientrows as gradients
 import pytest
@@ -342,6 +343,31 @@ def test_a_file_is_read_where_the_source_is_absent(tmp_path):
     text = f"import numtorch as torch; f = torch.jit.load({str(tmp_path / 'f.pt')!r}); print(f(torch.arange(12.).reshape(3, 4))[1].tolist())"
     out = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == str(by_users_op(torch.arange(12.0).reshape(3, 4))[1].tolist())
+
+
+class Point(NamedTuple):
+    x: torch.Tensor
+    scale: int
+
+
+@pytest.mark.parametrize("function", [lambda p: p.x.max(1), lambda p: Point(p.x * p.scale, 3), lambda p: {"a": torch.linalg.qr(p.x), "b": [p.x.sort()]}])
+def test_named_tuples_have_their_fields_in_texts_and_files(function):
+    """As arguments and results, where the class is known and where a file has it alone."""
+    traced, other = torch.jit.trace(function, (Point(torch.rand(3, 3), 2),)), Point(torch.rand(3, 3), 2)
+    assert str(parse(str(traced.graph))) == str(traced.graph)
+    file = io.BytesIO()
+    traced.save(file)
+    assert b"Point" not in file.getvalue().replace(b"return Point(", b"")
+    file.seek(0)
+    loaded, more = torch.jit.load(file), Point(torch.rand(4, 3), 2)
+    for each, given in ((traced, other), (loaded, other), (loaded, more)):
+        found, wanted = each(given), function(given)
+        assert getattr(found, "_fields", None) == getattr(wanted, "_fields", None)
+        for a, b in zip(tensors(found), tensors(wanted), strict=True):
+            torch.testing.assert_close(a, b)
+    for bad in ("return os.system(a=1)", "return system(a=lambda: 0)", "return a(b=1, b=2)", "return if_(__class__=1)"):
+        with pytest.raises(ValueError):
+            parse(f"graph(%x: float32[2]):\n  {bad}")
 
 
 def test_other_files_are_refused(tmp_path):

@@ -14,7 +14,8 @@ places of the arguments that it would write to, and gives what they would hold. 
 
 `str(graph)` is such text, and `parse` (parsing.py) reads it; tracing.py makes graphs, interpreter.py runs them. What stands in
 brackets and behind `return` are Python's literals, and a few names: dtypes, `slice(0, 2, None)`, `device('cpu')`, `inf`, `nan`,
-`layout(float32, (2, 3), (3, 1), 'cpu', False)`, `Window(...)` of convolution, `default_generator`.
+`layout(float32, (2, 3), (3, 1), 'cpu', False)`, `Window(...)` of convolution, `default_generator`. A named tuple has its fields:
+`return max(values=%0, indices=%1)`.
 """
 from __future__ import annotations
 
@@ -369,6 +370,8 @@ def literal(value: Any) -> str:
         return "default_generator"
     if isinstance(value, Window):
         return f"Window({literal(tuple(value))})"
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return f"{type(value).__name__}({', '.join(f'{name}={literal(v)}' for name, v in zip(value._fields, value))})"
     if type(value) in (tuple, Size):
         return "(" + "".join(f"{literal(v)}, " for v in value).removesuffix("" if len(value) == 1 else ", ").rstrip() + ")"
     if type(value) is list:

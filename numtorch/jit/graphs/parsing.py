@@ -3,6 +3,8 @@ is no literal and none of the few names is refused."""
 from __future__ import annotations
 
 import ast
+import collections
+import functools
 import math
 import re
 
@@ -150,7 +152,16 @@ class _Reader:
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.keywords:
             arguments = [self._value(each) for each in tree.args]
             return _CALLS[tree.func.id](*arguments)
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.args:
+            kind = _named(tree.func.id, tuple([str(each.arg) for each in tree.keywords]))
+            return kind(*[self._value(each.value) for each in tree.keywords])
         raise ValueError(f"{ast.unparse(tree)} is no literal")
+
+
+@functools.lru_cache(256)
+def _named(name, fields):
+    """The class of named tuples that a text has: its names are looked at, and nothing of the user's is known of it."""
+    return collections.namedtuple(name, fields)
 
 
 def _layout(kind, shape, strides, place, weak):

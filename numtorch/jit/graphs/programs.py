@@ -40,6 +40,14 @@ def structure_of(args: Any) -> Any:
     return map_tensors(lambda tensor: _HOLE, args)
 
 
+def _without_names(structure):
+    """A structure with tuples in the places of named ones, of which a file knows no class."""
+    if isinstance(structure, (tuple, list)):
+        parts = map(_without_names, structure)
+        return list(parts) if isinstance(structure, list) else tuple(parts)
+    return {key: _without_names(value) for key, value in structure.items()} if isinstance(structure, dict) else structure
+
+
 class Program:
     """Graphs for the kinds of arguments that a function was traced with.
 
@@ -81,7 +89,7 @@ class Program:
 
     @staticmethod
     def _key(graph, structure):
-        return repr(structure), *[value.layout for value in graph.inputs]
+        return repr(_without_names(structure)), *[value.layout for value in graph.inputs]
 
     def run(self, args: tuple) -> Any:
         """What the program gives for arguments.
@@ -97,7 +105,7 @@ class Program:
         if any(isinstance(tensor.layout, Wrapping) for tensor in tensors):
             args = map_tensors(own_copy, args)           # the graph of one sample of vmap, or of values, which then runs for all
             tensors = list(tensors_in(args))
-        key = repr(structure), *[tensor.layout for tensor in tensors]
+        key = repr(_without_names(structure)), *[tensor.layout for tensor in tensors]
         interpreter = self.known.get(key)
         if interpreter is None and structure == self.structure and len(tensors) == len(self.graph.inputs):
             interpreter = self.known.get((key[0], *[tensor.layout.dense() for tensor in tensors]))
@@ -353,7 +361,7 @@ def content_of(program, kind, name, held, training):
     """
     graph, rows = decomposed(program.graph), program.with_rows()
     others = {key: tensor for key, tensor in graph.constants.items() if key not in held and tensor is not None}
-    return {"format": FORMAT, "kind": kind, "name": name, "graph": str(graph), "structure": program.structure,
+    return {"format": FORMAT, "kind": kind, "name": name, "graph": str(graph), "structure": _without_names(program.structure),
             "parameters": {key: value.detach() for key, (what, value) in held.items() if what == "parameter"},
             "trained": [key for key, (what, value) in held.items() if what == "parameter" and value.requires_grad],
             "buffers": {key: value for key, (what, value) in held.items() if what == "buffer"},
