@@ -186,6 +186,9 @@ def test_errors_are_codes(tmp_path):
     for threads in (1, 2):
         assert exported.run((bad, args[1]), expected, threads)[0].stderr == "error 4\n"
     assert exported.run(args, expected, threads=0)[0].stderr == "error 3\n"
+    files = [str(tmp_path / f"{name}.bin") for name in ("input0", "input1", "output0")]
+    for batch, said in (("-1", "error 5\n"), (str(2 ** 48), "malloc: Cannot allocate memory\n")):       # by the example, of any memory
+        assert subprocess.run([str(exported.program), "1", batch, *files], env={}, capture_output=True, text=True).stderr == said
     main = tmp_path / "errors.c"
     main.write_text("""
         #include "model.h"

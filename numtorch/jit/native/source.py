@@ -390,7 +390,7 @@ def example(name: str, program: Any) -> str:
     """
     big, arguments = name.upper(), arguments_of(program)
     files = " ".join(f"{each.name}.bin" for each in arguments)
-    rows = "" if program.fixed else "(size_t)batch * "
+    rows = "" if program.fixed else "(batch < 0 ? 0 : (size_t)batch) * "
     buffers = "\n".join(f"  size_t {each.name}_size = {'' if each.is_number else rows}{each.count} * sizeof({each.kind});\n"
                         f"  {each.kind} *{each.name} = malloc({each.name}_size + 1);" for each in arguments)
     given = ", ".join(f"*{each.name}" if each.by_value else each.name for each in arguments)
@@ -403,6 +403,7 @@ def example(name: str, program: Any) -> str:
         for is_input in (True, False)
     }
     frees = " ".join(f"free({each.name});" for each in arguments)
+    missing = " || ".join(f"!{each}" for each in (*[each.name for each in arguments], "workspace"))
     return f"""/* {name}_example THREADS BATCH {files}: reads the inputs' elements from files, and writes those of the outputs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -420,7 +421,8 @@ int main(int argc, char **argv) {{
   if (argc != {len(arguments) + 3}) {{ fprintf(stderr, "usage: %s THREADS BATCH {files}\\n", argv[0]); return 2; }}
   int64_t batch = atoll(argv[2]);
 {buffers}
-  void *workspace = malloc({big}_WORKSPACE_SIZE);
+  void *workspace = malloc({big}_WORKSPACE_SIZE + 1);
+  if ({missing}) {{ perror("malloc"); return 2; }}
 {moves[True]}
   int error = {name}_run(batch, {given}, workspace, {big}_WORKSPACE_SIZE, atoi(argv[1]));
   if (error != {big}_OK) {{ fprintf(stderr, "error %d\\n", error); return 1; }}
