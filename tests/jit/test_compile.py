@@ -14,7 +14,7 @@ from replays import Pair, batch, is_replayed, kind_of, perceptron, same, sgd, tr
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit.compiling import improving
+from numtorch.jit.compiling import compiled, improving
 from numtorch.kernels import compiler, debugmemory
 from numtorch.ops.core.primitive import registry
 
@@ -54,6 +54,39 @@ def test_each_shape_and_order_has_a_program_of_its_own(shapes):
             for given in ((x, x.transpose(-1, -2).contiguous()), (x.transpose(-1, -2), torch.randn(*shape[:-1], shape[-1], 2)[..., :1])):
                 if given[0].shape[-1] == given[1].shape[-2]:
                     assert same(function(*given), torch.softmax(given[0] @ given[1], -1) + given[0].sum())
+
+
+def test_the_third_call_replays_and_nothing_is_compiled_for_it(monkeypatch):
+    def f(x, y):
+        return (x * y + 1).exp().sum(0), x @ y.t()
+    f(torch.ones(3, 4), torch.ones(3, 4))
+    other, compiling = torch.compile(lambda x: x[0] + 1, mode="replay"), []
+    for _ in range(4):                                   # so that the kernels are there that walk programs and compare words
+        other(torch.ones(2))
+    load = compiler.compile_kernel
+    monkeypatch.setattr(compiler, "compile_kernel", lambda *args, **options: (compiling.append(args), load(*args, **options))[1])
+    function = torch.compile(f, mode="replay")
+    for i in range(4):
+        assert (bool(function._kinds) and is_replayed(function)) is (i > 1)
+        x, y = torch.full((3, 4), float(i)), torch.ones(3, 4)
+        assert all(map(same, function(x, y), f(x, y)))
+    assert not compiling
+
+
+def test_there_are_so_many_programs_and_no_more():
+    """Of kinds of arguments, of programs of a kind, and of captures of a kind: what is beyond runs as it is."""
+    function = torch.compile(lambda x: x * 2 + 1)
+    for size in (*range(1, compiled.KINDS + 5), *range(1, compiled.KINDS + 5)):
+        assert all(same(function(torch.ones(size) * i), torch.ones(size) * i * 2 + 1) for i in range(3))
+    assert len(function._kinds) == compiled.KINDS and all(kind.replays for kind in function._kinds.values())
+    scale = 0.0
+    function = torch.compile(lambda x: x * scale)
+    for number in range(compiled.CAPTURES + 3):
+        scale = float(number)
+        assert all(same(function(torch.ones(2) * i), torch.ones(2) * i * scale) for i in range(3))
+        kind = kind_of(function)
+        assert len(kind.replays) == (min(number + 1, compiled.PROGRAMS) if number + 1 < compiled.CAPTURES else 0)
+    assert kind.reason == "what it does changes from call to call" and kind.captures == compiled.CAPTURES
 
 
 def test_slices_of_one_tensor_are_patched():

@@ -36,6 +36,38 @@ def test_every_optimizer_for_50_steps(name, options):
         assert all(same(a[key], b[key]) if isinstance(a[key], torch.Tensor) else a[key] == b[key] for key in a)
 
 
+def test_every_optimizer_is_tried():
+    """But LBFGS and Muon, which are no rules (below), and SparseAdam, whose gradients are sparse."""
+    names = {name for name, kind in vars(torch.optim).items() if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)}
+    assert names - {"Optimizer"} == {name for name, _ in OPTIMIZERS} | {"LBFGS", "Muon", "SparseAdam"}
+
+
+@pytest.mark.parametrize("make, network", [
+    (lambda p: torch.optim.LBFGS(p, max_iter=3), perceptron), (lambda p: torch.optim.Muon([p[0], p[2]]), perceptron),
+    (lambda p: torch.optim.SparseAdam([p[0]]), lambda: nn.Sequential(nn.EmbeddingBag(9, 4, sparse=True), nn.Linear(4, 4)))],
+    ids=["LBFGS", "Muon", "SparseAdam"])
+def test_optimizers_that_are_no_rules(make, network):
+    def made(net):
+        optimizer = make(list(net.parameters()))
+
+        def step(x, y):
+            def loss():
+                optimizer.zero_grad()
+                value = F.cross_entropy(net(x if type(net[0]) is nn.Linear else (x.abs() * 3).long().clamp(max=8)), y)
+                value.backward()
+                return value
+            if type(optimizer) is torch.optim.LBFGS:
+                return optimizer.step(loss)
+            value = loss()
+            optimizer.step()
+            net.zero_grad()
+            return value
+        step.optimizer = optimizer
+        return step
+    pair = Pair(network, made).run(12, batch, classes)
+    assert is_replayed(pair.compiled) is (type(pair.step.optimizer) is torch.optim.Muon), why(pair.compiled)
+
+
 STEPS = [case for module in (networks, models) for case in module.CASES
          if isinstance(case, bench_case.Case) and case.setup is not None
          and (module is networks or "training step" in case.name) and "ResNet" not in case.name]
@@ -93,8 +125,10 @@ def test_a_learning_rate_that_is_set_between_steps():
     assert is_replayed(pair.compiled), why(pair.compiled)
 
 
+@pytest.mark.parametrize("clipping", [nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_], ids=["norm", "value"])
 @pytest.mark.parametrize("set_to_none, clip", [(False, None), (True, 0.1), (False, 0.1)])
-def test_gradients_that_stay_and_gradients_that_are_clipped(set_to_none, clip):
+def test_gradients_that_stay_and_gradients_that_are_clipped(set_to_none, clip, clipping, monkeypatch):
+    monkeypatch.setattr(nn.utils, "clip_grad_norm_", clipping)
     pair = Pair(perceptron, training(sgd, set_to_none=set_to_none, clip=clip)).run(12, batch, classes)
     assert is_replayed(pair.compiled), why(pair.compiled)
 
