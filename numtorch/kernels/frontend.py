@@ -11,87 +11,119 @@ from __future__ import annotations
 import contextlib
 import gc
 import types as pytypes
+from importlib import import_module
+from typing import Any
 
 from numba.core import compiler, registry, typed_passes, types, untyped_passes
-from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
-from numba.core.ir_utils import build_definitions
-from numba.core.rewrites import rewrite_registry
-from numba.core.ssa import reconstruct_ssa
-from numba.core.transforms import canonicalize_cfg
+from numba.core.compiler_machinery import register_pass
 from numba.core.typing.npydecl import NumpyRulesArrayOperator
 
 
-# After each pass that may change a function Numba works out anew how long its variables live, eight times in all, which is a sixth
-# of the front end. What kernels are asks for it once, at the end (IRLegalization); before, only blocks must be in order.
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _OrderBlocks(FunctionPass):
-    """IRProcessing, without lifetimes."""
+def short_passes(root: str) -> tuple[Any, tuple]:
+    """The passes up to lowering, and what runs them, less what kernels do not need of each.
 
-    _name = "order_blocks"
+    After each pass that may change a function Numba works out anew how long its variables live, eight times in all: a sixth of the
+    front end. What kernels are asks for it once, at the end (IRLegalization); before, only blocks must be in order.
 
-    def __init__(self):
-        super().__init__()
+    Args:
+        root: the package that they are made of: "numba.core", or "numba.cuda.core", its fork for GPUs.
 
-    def run_pass(self, state):
-        state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
-        return True
+    Returns:
+        A base of compilers that take what stands in their `passes`; the passes between those that translate a function's bytecode
+        and those that lower it.
+    """
+    machinery, untyped, typed, transforms, ssa, ir_utils, rewrites = (import_module(f"{root}.{name}") for name in (
+        "compiler_machinery", "untyped_passes", "typed_passes", "transforms", "ssa", "ir_utils", "rewrites"))
+    changes_blocks = machinery.register_pass(mutates_CFG=True, analysis_only=False)
 
+    @changes_blocks
+    class OrderBlocks(machinery.FunctionPass):  # type: ignore[name-defined]
+        """IRProcessing, without lifetimes."""
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _PruneBranches(untyped_passes.DeadBranchPrune):
-    """DeadBranchPrune, which leaves blocks in order."""
+        _name = "order_blocks"
 
-    _name = "prune_branches"
+        def __init__(self):
+            super().__init__()
 
-    def run_pass(self, state):
-        before = {label: block.terminator for label, block in state.func_ir.blocks.items()}
-        super().run_pass(state)
-        if before != {label: block.terminator for label, block in state.func_ir.blocks.items()}:
-            state.func_ir.blocks = canonicalize_cfg(state.func_ir.blocks)
-        return True
+        def run_pass(self, state):
+            state.func_ir.blocks = transforms.canonicalize_cfg(state.func_ir.blocks)
+            return True
 
+    @changes_blocks
+    class PruneBranches(untyped.DeadBranchPrune):  # type: ignore[name-defined]
+        """DeadBranchPrune, which leaves blocks in order."""
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _Rewrite(untyped_passes.GenericRewrites):
-    """GenericRewrites, which change no block's end, without lifetimes."""
+        _name = "prune_branches"
 
-    _name = "rewrite"
+        def run_pass(self, state):
+            before = {label: block.terminator for label, block in state.func_ir.blocks.items()}
+            super().run_pass(state)
+            if before != {label: block.terminator for label, block in state.func_ir.blocks.items()}:
+                state.func_ir.blocks = transforms.canonicalize_cfg(state.func_ir.blocks)
+            return True
 
-    def run_pass(self, state):
-        blocks = state.func_ir.blocks
-        for kind in rewrite_registry.rewrites["before-inference"]:
-            rewrite, waiting = kind(state), list(blocks)
-            while waiting:
-                label = waiting.pop()
-                if rewrite.match(state.func_ir, blocks[label], state.typemap, state.calltypes):
-                    blocks[label] = rewrite.apply()
-                    waiting.append(label)
-        return True
+    @changes_blocks
+    class Rewrite(untyped.GenericRewrites):  # type: ignore[name-defined]
+        """GenericRewrites, which change no block's end, without lifetimes."""
 
+        _name = "rewrite"
 
-@register_pass(mutates_CFG=False, analysis_only=False)
-class _AssignOnce(untyped_passes.ReconstructSSA):
-    """ReconstructSSA, without lifetimes."""
+        def run_pass(self, state):
+            blocks = state.func_ir.blocks
+            for kind in rewrites.rewrite_registry.rewrites["before-inference"]:
+                rewrite, waiting = kind(state), list(blocks)
+                while waiting:
+                    label = waiting.pop()
+                    if rewrite.match(state.func_ir, blocks[label], state.typemap, state.calltypes):
+                        blocks[label] = rewrite.apply()
+                        waiting.append(label)
+            return True
 
-    _name = "assign_once"
+    @machinery.register_pass(mutates_CFG=False, analysis_only=False)
+    class AssignOnce(untyped.ReconstructSSA):  # type: ignore[name-defined]
+        """ReconstructSSA, without lifetimes."""
 
-    def run_pass(self, state):
-        state.func_ir = reconstruct_ssa(state.func_ir)
-        self._patch_locals(state)
-        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
-        return True
+        _name = "assign_once"
 
+        def run_pass(self, state):
+            state.func_ir = ssa.reconstruct_ssa(state.func_ir)
+            self._patch_locals(state)
+            state.func_ir._definitions = ir_utils.build_definitions(state.func_ir.blocks)
+            return True
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _StripPhis(typed_passes.PreLowerStripPhis):
-    """PreLowerStripPhis, without lifetimes."""
+    @changes_blocks
+    class StripPhis(typed.PreLowerStripPhis):  # type: ignore[name-defined]
+        """PreLowerStripPhis, without lifetimes."""
 
-    _name = "strip_phis"
+        _name = "strip_phis"
 
-    def run_pass(self, state):
-        state.func_ir = self._strip_phi_nodes(state.func_ir)
-        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
-        return True
+        def run_pass(self, state):
+            state.func_ir = self._strip_phi_nodes(state.func_ir)
+            state.func_ir._definitions = ir_utils.build_definitions(state.func_ir.blocks)
+            return True
+
+    class Passes(machinery.PassManager):  # type: ignore[name-defined]
+        """Passes one after the other, without the events, timings and checks that Numba makes around each."""
+
+        def _runPass(self, index, one, state):
+            one.analysis = self._analysis
+            one.run_pass(state)
+
+    class FewPasses:
+        def define_pipelines(self):
+            function = self.state.func_id
+            if function.is_generator or any(isinstance(constant, pytypes.CodeType) for constant in function.code.co_consts):
+                return super().define_pipelines()
+            passes = Passes("kernel")
+            for one in self.passes:
+                passes.add_pass(one, one.__name__)
+            passes.finalize()
+            return [passes]
+
+    return FewPasses, (
+        untyped.FixupArgs, OrderBlocks, untyped.RewriteSemanticConstants, PruneBranches, Rewrite, untyped.FindLiterallyCalls,
+        AssignOnce, PruneBranches, untyped.LiteralPropagationSubPipelinePass, typed.NopythonTypeInference, StripPhis,
+        typed.NoPythonSupportedFeatureValidation, typed.IRLegalization)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -107,35 +139,13 @@ class _Finish(typed_passes.NoPythonBackend):
         return True
 
 
-_PASSES = (
-    untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, _OrderBlocks, untyped_passes.RewriteSemanticConstants,
-    _PruneBranches, _Rewrite, untyped_passes.FindLiterallyCalls, _AssignOnce, _PruneBranches,
-    untyped_passes.LiteralPropagationSubPipelinePass, typed_passes.NopythonTypeInference, _StripPhis,
-    typed_passes.NoPythonSupportedFeatureValidation, typed_passes.IRLegalization, typed_passes.NativeLowering,
-    _Finish,
-)
+_FewPasses, _translated = short_passes("numba.core")
 
 
-class _Passes(PassManager):
-    """Passes one after the other, without the events, timings and checks that Numba makes around each."""
-
-    def _runPass(self, index, one, state):
-        one.analysis = self._analysis
-        one.run_pass(state)
-
-
-class KernelCompiler(compiler.Compiler):
+class KernelCompiler(_FewPasses, compiler.Compiler):  # type: ignore[valid-type]
     """Numba's compiler with the passes that kernels need."""
 
-    def define_pipelines(self):
-        function = self.state.func_id
-        if function.is_generator or any(isinstance(constant, pytypes.CodeType) for constant in function.code.co_consts):
-            return super().define_pipelines()
-        passes = _Passes("kernel")
-        for one in _PASSES:
-            passes.add_pass(one, one.__name__)
-        passes.finalize()
-        return [passes]
+    passes = untyped_passes.TranslateByteCode, *_translated, typed_passes.NativeLowering, _Finish
 
 
 def _load_numbers():

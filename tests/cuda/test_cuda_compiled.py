@@ -65,6 +65,23 @@ def test_float32_stays_float32(name, compiler):
     assert ".f64" in operator_kernel(name, "float64").ptx((9, 0)), "the test would not see float64"
 
 
+def test_code_is_what_all_of_numba_cuda_makes(compiler, monkeypatch):
+    from numtorch.kernels.cuda import frontend
+    from numtorch.kernels.cuda.reduce.reduce import cuda_kernels
+    kernels = operator_kernel("exp", "float32"), operator_kernel("mul", "complex64", "s"), \
+        *walks(cuda_kernels("sum", "float32", "float32"), "whole")
+
+    def texts():
+        """Without the numbers that numba-cuda gives to functions and shared arrays as they come."""
+        compiler._ptx.cache_clear()
+        compiler._targets.clear()
+        return [re.sub(r"_Z\w+|_cudapy_smem_\d+", "name", kernel.ptx((9, 0))) for kernel in kernels]
+
+    few = texts()
+    monkeypatch.setattr(frontend, "KernelCompiler", frontend._plain[0])
+    assert few == texts()
+
+
 @pytest.mark.parametrize("capability", CAPABILITIES)
 @pytest.mark.parametrize("name, dtype", [("add", "float32"), ("sigmoid", "float32"), ("exp", "float64"), ("sin", "float64"),
                                          ("mul", "complex64"), ("floor_divide", "int64"),

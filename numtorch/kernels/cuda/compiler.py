@@ -13,7 +13,6 @@ import hashlib
 import re
 import sys
 import threading
-from contextlib import contextmanager
 
 import numpy as np
 from numba import cuda
@@ -61,22 +60,6 @@ class _Compiled(Target):
 
 _simulated = _Simulated()
 _targets: dict[tuple, _Compiled] = {}
-
-
-@contextmanager
-def _compiling_for(capability):
-    """Device functions ask for the current device's capability; this answers, so that none is needed."""
-    from numba.cuda import dispatcher
-
-    class Asked:
-        compute_capability = capability
-
-    original = dispatcher.get_current_device
-    dispatcher.get_current_device = lambda: Asked
-    try:
-        yield
-    finally:
-        dispatcher.get_current_device = original
 
 
 def _type(name):
@@ -160,7 +143,8 @@ class Kernel:
 
 @functools.lru_cache(maxsize=8)                          # variants of an architecture are assembled from one text
 def _ptx(kernel, capability):
-    with _lock, _compiling_for(capability):
+    from . import frontend
+    with _lock, frontend.compiling_for(capability):
         target = _targets.setdefault(capability, _Compiled())
         body = bind(kernel._function, kernel._names, kernel._compute, target=target)
         from numba.cuda import types
