@@ -25,23 +25,18 @@ def _named(name, form):
     return intrinsic(form)
 
 
-def _same(values):
-    """Floats of one type, which is also the result's."""
-    if all(isinstance(v, types.Float) and v == values[0] for v in values):
-        return values[0](*values)
-    return None
+def _of_floats(values, codegen):
+    """The form for floats of one type, which is also the result's; None for others."""
+    return (values[0](*values), codegen) if all(isinstance(v, types.Float) and v == values[0] for v in values) else None
 
 
 def _float_function(name, arity):
     def codegen(context, builder, signature, values):
         return _libdevice(builder, name, values)
 
-    def typed(*values):
-        signature = _same(values)
-        return (signature, codegen) if signature else None
-
-    return _named(name, {1: lambda typing_context, x: typed(x), 2: lambda typing_context, x, y: typed(x, y),
-                         3: lambda typing_context, x, y, z: typed(x, y, z)}[arity])
+    return _named(name, {1: lambda typing_context, x: _of_floats((x,), codegen),
+                         2: lambda typing_context, x, y: _of_floats((x, y), codegen),
+                         3: lambda typing_context, x, y, z: _of_floats((x, y, z), codegen)}[arity])
 
 
 fma, copysign = _float_function("fma", 3), _float_function("copysign", 2)
@@ -56,11 +51,7 @@ def _extreme(name, comparison):
         first = builder.or_(builder.fcmp_ordered(comparison, x, y), builder.fcmp_unordered("uno", x, x))
         return builder.select(first, x, y)
 
-    def form(typing_context, x, y):
-        signature = _same((x, y))
-        return (signature, codegen) if signature else None
-
-    return _named(name, form)
+    return _named(name, lambda typing_context, x, y: _of_floats((x, y), codegen))
 
 
 fmax, fmin = _extreme("fmax", ">"), _extreme("fmin", "<")
@@ -93,12 +84,8 @@ def _settle(name, arity, limit32, limit64):
             builder.store(_libdevice(builder, name, arguments), out)
         return builder.load(out)
 
-    def typed(*values):
-        signature = _same(values)
-        return (signature, codegen) if signature else None
-
-    return _named(f"settle_{name}", {1: lambda typing_context, x, y: typed(x, y),
-                                     2: lambda typing_context, x, y, r: typed(x, y, r)}[arity])
+    return _named(f"settle_{name}", {1: lambda typing_context, x, y: _of_floats((x, y), codegen),
+                                     2: lambda typing_context, x, y, r: _of_floats((x, y, r), codegen)}[arity])
 
 
 settle_sin, settle_cos = _settle("sin", 1, *LIMITS["sin"]), _settle("cos", 1, *LIMITS["cos"])

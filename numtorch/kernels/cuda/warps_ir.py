@@ -5,6 +5,8 @@ from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
+from .lowering import _named
+
 I32, I64, FLOAT, VOID = ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.VoidType()
 
 
@@ -100,8 +102,7 @@ def _copy(name, text):
             _statement(builder, [values[0], address, size], text, "r,l,r,~{memory}")
             return context.get_dummy_value()
         return types.void(types.uint32, source, nbytes), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 copy_async = _copy("copy_async", "cp.async.cg.shared.global.L2::128B [$0], [$1], 16, $2;")
@@ -151,8 +152,7 @@ def _from_lane(name, mode):
         def codegen(context, builder, signature, values):
             return _shuffled(builder, values[0], mode, context.cast(builder, values[1], signature.args[1], types.int32))
         return x(x, at), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 lane_across, lane_before = _from_lane("lane_across", "bfly.b32"), _from_lane("lane_before", "up.b32")
@@ -186,8 +186,7 @@ def _packed(name, kind):
             text = f"cvt.rn.{kind}.f32 $0, $2, $1;"
             return builder.asm(ir.FunctionType(I32, [FLOAT, FLOAT]), text, "=r,f,f", values, False)
         return types.uint32(types.float32, types.float32), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 packed_bfloat16, packed_float16 = _packed("packed_bfloat16", "bf16x2"), _packed("packed_float16", "f16x2")
@@ -199,8 +198,7 @@ def _plain(name, text):
             _statement(builder, [], text, "~{memory}")
             return context.get_dummy_value()
         return types.void(), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 commit_copies = _plain("commit_copies", "cp.async.commit_group;")
@@ -216,8 +214,7 @@ def _await(name, instruction):
             _statement(builder, [], f"{instruction} {left.literal_value};", "~{memory}")
             return context.get_dummy_value()
         return types.void(left), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 await_groups = _await("await_groups", "cp.async.wait_group")
@@ -230,8 +227,7 @@ def _load(name, variant):
             text = f"ldmatrix.sync.aligned.m8n8.x4{variant}.shared.b16 {{$0,$1,$2,$3}}, [$4];"
             return _assembly(builder, [I32] * 4, values, text, "=r,=r,=r,=r,r,~{memory}")
         return types.UniTuple(types.uint32, 4)(types.uint32), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 load_matrices, load_matrices_transposed = _load("load_matrices", ""), _load("load_matrices_transposed", ".trans")
@@ -256,8 +252,7 @@ def _add_products(name, shape, kind):
                     total[at:at + 4] = [builder.extract_value(out, i) for i in range(4)]
             return cgutils.pack_array(builder, total)
         return sums(a, b, sums), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 add_products_bfloat16 = _add_products("add_products_bfloat16", "m16n8k16", "bf16")
@@ -333,8 +328,7 @@ def _add_group_products(name, kind):
             constraints = ",".join(["=f"] * count + ["l", "l", *map(str, range(count)), "~{memory}"])
             return _assembly(builder, [FLOAT] * count, given, text, constraints)
         return sums(sums, a, b, a_panel, b_panel), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 add_group_products_bfloat16 = _add_group_products("add_group_products_bfloat16", "bf16")

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
 
+from ..lowering import _named
 from .fragments import _of_columns, places
 
 I32, FLOAT = ir.IntType(32), ir.FloatType()
@@ -31,8 +31,7 @@ def _of_rows(name, combine):
                 found[row] = value if found[row] is None else combine(builder, found[row], value)
             return cgutils.pack_array(builder, found)
         return types.UniTuple(types.float32, 2 * count)(x, rows), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 maxima_of_rows = _of_rows("maxima_of_rows", lambda builder, x, y: _one(builder, "max.NaN.f32 $0, $1, $2;", "=f,f,f", x, y))
@@ -47,8 +46,7 @@ def _each(name, compute, kind=types.float32):
             return cgutils.pack_array(builder, [compute(builder, value, each[row], column) for value, (row, column) in
                                                 zip(given, places(len(x), len(of_rows) // 2))])
         return x(x, types.UniTuple(kind, len(of_rows))), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 def _seen(comparison):
@@ -77,8 +75,7 @@ def _exponentials(name, of_columns):
                 found.append(_one(builder, "ex2.approx.ftz.f32 $0, $1;", "=f,f", power))
             return cgutils.pack_array(builder, found)
         return x(x, types.float32, shifts), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 exponentials_of_rows = _exponentials("exponentials_of_rows", False)
@@ -92,8 +89,7 @@ def _slopes(name, of_columns):
             return cgutils.pack_array(builder, [builder.fmul(p, builder.fsub(s, given[2][place]))
                                                 for p, s, place in zip(given[0], given[1], _place(x, dots, of_columns))])
         return x(x, t, dots), codegen
-    form.__name__ = name
-    return intrinsic(form)
+    return _named(name, form)
 
 
 slopes_of_rows, slopes_of_columns = _slopes("slopes_of_rows", False), _slopes("slopes_of_columns", True)
