@@ -207,7 +207,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     if plain is not None:
         return plain.requires_grad_() if requires_grad else plain
     if isinstance(data, Tensor):
-        array, kind = raw_array(data if data.layout.device is cpu else data.cpu()), data.layout.dtype
+        array, kind = raw_array(_on_host(data)), data.layout.dtype
         natural, source_words = kind, True
     else:
         array, kind, source_words, natural = _as_array(data)
@@ -386,9 +386,16 @@ def _common_dtype(data):
     return default.to_complex() if isinstance(data, complex) else default
 
 
+def _on_host(x):
+    """A tensor whose elements NumPy can see; for one that takes part in a transform, the one inside."""
+    while x.layout.handler is not None:
+        x = x.layout.handler.values(x)
+    return x if x.layout.device is cpu else x.cpu()
+
+
 def _untensor(data):
     if isinstance(data, Tensor):
-        return readable_array(data if data.layout.device is cpu else data.cpu())
+        return readable_array(_on_host(data))
     return [_untensor(d) for d in data] if isinstance(data, (list, tuple)) else data
 
 

@@ -52,6 +52,8 @@ def numpy(self, *, force: bool = False) -> ndarray:
         raise TypeError(f"can't convert {layout} tensor to numpy. Use Tensor.to_dense() first.")
     if self.node is not None and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if layout.handler is not None:
+        return layout.handler.values(self).numpy(force=True)
     return array_over(self, layout.dtype.numpy)
 
 

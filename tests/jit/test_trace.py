@@ -231,7 +231,9 @@ def test_a_trace_re_executes_what_was_recorded_and_warns_of_branches():
         traced = torch.jit.trace(f, torch.ones(3))
     assert torch.equal(traced(torch.ones(3)), torch.full((3,), 2.0))
     assert torch.equal(traced(-torch.ones(3)), torch.full((3,), -2.0))
-    for asks, kind in ((lambda x: x * x.sum().item(), "number"), (lambda x: x * int(x[0]), "number|integer"), (lambda x: x + x.tolist()[0], "list")):
+    for asks, kind in ((lambda x: x * x.sum().item(), "number"), (lambda x: x * int(x[0]), "number|integer"), (lambda x: x + x.tolist()[0], "list"),
+                        (lambda x: x * float(x.numpy().sum()), "NumPy array"), (lambda x: x + torch.tensor([x[0], x[1], 2.0]), "Python values"),
+                        (lambda x: x + torch.tensor(x), "Python values")):
         with pytest.warns(torch.jit.TracerWarning, match=kind) as seen:
             torch.jit.trace(asks, torch.ones(3))
         assert seen[0].filename == __file__

@@ -35,7 +35,7 @@ def tracing():
         _tracing.depth -= 1
 
 
-_ASKED = {"item": "a Python number", "tolist": "a Python list", "_as_bool": "a Python boolean", "_as_int": "a Python integer",
+_ASKED = {"item": "a Python number", "tolist": "a Python list", "numpy": "a NumPy array", "_as_bool": "a Python boolean", "_as_int": "a Python integer",
           "_as_float": "a Python float"}
 
 
