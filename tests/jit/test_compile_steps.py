@@ -125,6 +125,25 @@ def test_a_learning_rate_that_is_set_between_steps():
     assert is_replayed(pair.compiled), why(pair.compiled)
 
 
+@pytest.mark.parametrize("read", [lambda o: o.param_groups, lambda o: getattr(o, "param_groups"), lambda o: o.__dict__["param_groups"],      # noqa: B009
+                                  lambda o: o.state_dict()["param_groups"]])
+def test_a_learning_rate_that_the_step_reads(read):
+    def make(net):
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss.detach() * read(optimizer)[0]["lr"]
+        step.optimizer = optimizer
+        return step
+    pair = Pair(perceptron, make)
+    steps = {id(net): step.optimizer for net, step in zip(pair.nets, (pair.eager, pair.step))}
+    pair.run(20, batch, classes, before=lambda number, net: steps[id(net)].param_groups[0].update(lr=0.1 / (number // 4 + 1)))
+
+
 @pytest.mark.parametrize("clipping", [nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_], ids=["norm", "value"])
 @pytest.mark.parametrize("set_to_none, clip", [(False, None), (True, 0.1), (False, 0.1)])
 def test_gradients_that_stay_and_gradients_that_are_clipped(set_to_none, clip, clipping, monkeypatch):

@@ -332,7 +332,7 @@ class Reach:
         if own is not None:
             self._hold(name, lambda: [vars(value)], None, lambda: guards.of_own_dict(value))     # it may be exchanged itself
             skip = next((names for c, names in self.ignored if isinstance(value, c)), ())
-            if isinstance(value, RuleOptimizer) and not any("param_groups" in code.co_names for code in self.codes):
+            if isinstance(value, RuleOptimizer) and "param_groups" not in self.read:
                 skip = {*skip, "param_groups"}           # a replayed step reads its options, as an eager one does
                 result += self._of_groups(name, own["param_groups"])
             keys = [key for key in own if key not in skip]
