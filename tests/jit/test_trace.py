@@ -606,3 +606,21 @@ def test_a_trace_that_was_made_of_what_another_one_reaches():
     with pytest.raises(RuntimeError, match="Tracing can't be nested"):
         torch.jit.trace(lambda x: torch.jit.trace(lambda y: y * x, x)(x), x)
     assert not torch.jit.is_tracing()
+
+
+@pytest.mark.parametrize("made", ["function", "module"])
+def test_arguments_are_given_by_name(made):
+    """By those of the function, in any order, also in a file's program."""
+    function = torch.nn.Bilinear(2, 2, 3) if made == "module" else lambda input1, input2: input1 - input2.sum(1, keepdim=True)
+    traced, x, y = torch.jit.trace(function, (torch.rand(4, 2), torch.rand(4, 2))), torch.rand(4, 2), torch.rand(4, 2)
+    file = io.BytesIO()
+    torch.jit.save(traced, file)
+    file.seek(0)
+    for each in (traced, torch.jit.load(file)):
+        for found in (each(x, input2=y), each(input2=y, input1=x)):
+            assert torch.equal(found, function(x, y))
+        for wrong in ({"input2": y, "other": x}, {"input2": y}, {"input1": x, "input2": y, "more": y}):
+            with pytest.raises(RuntimeError, match="expected the arguments input1, input2 by name, got"):
+                each(**wrong)
+        with pytest.raises(RuntimeError, match="expected the argument input2 by name, got input1"):
+            each(x, input1=y)

@@ -124,6 +124,23 @@ class Program:
             self.known[key] = self.known[self._key(interpreter.graph, structure)] = interpreter
         return interpreter.run(*given)
 
+    def placed(self, args: tuple, by_name: dict) -> tuple:
+        """All arguments by place. They are called as the graph's inputs are, where each is a tensor.
+
+        Args:
+            args, by_name: of a call.
+
+        Raises:
+            RuntimeError: a name that no further argument has, or one that is missing.
+        """
+        if not all(isinstance(each, str) for each in self.structure):
+            raise RuntimeError("jit: a program with arguments that are no tensors takes all of them by place")
+        more = [value.name for value in self.graph.inputs][len(args):]
+        if set(more) != set(by_name):
+            raise RuntimeError(f"jit: expected {'the arguments ' if more[1:] else 'the argument ' if more else 'no arguments'}"
+                               f"{', '.join(more)} by name, got {', '.join(by_name)}")
+        return (*args, *[by_name[name] for name in more])
+
     def _for_rows(self, tensors, structure):
         """What runs the graph for as many rows as arguments have, or None where none is known for them."""
         if self.rows is None or structure != self.structure or len(tensors) != len(self.graph.inputs):
@@ -192,8 +209,8 @@ class ScriptFunction:
     def code(self) -> str:
         return code_of(self.graph, self.__name__)
 
-    def __call__(self, *args: Any) -> Any:
-        return self._program.run(args)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._program.run(self._program.placed(args, kwargs) if kwargs else args)
 
     def content(self) -> dict:
         """What a file holds of it."""
@@ -254,8 +271,8 @@ class ScriptModule(Module):
     def code(self) -> str:
         return code_of(self.graph, "forward", method=True)
 
-    def forward(self, *args: Any) -> Any:
-        return self._program.run(args)
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._program.run(self._program.placed(args, kwargs) if kwargs else args)
 
     def content(self) -> dict:
         """What a file holds of it."""

@@ -35,8 +35,8 @@ def tracing():
         _tracing.depth -= 1
 
 
-_ASKED = {"item": "a Python number", "tolist": "a Python list", "numpy": "a NumPy array", "_as_bool": "a Python boolean", "_as_int": "a Python integer",
-          "_as_float": "a Python float"}
+_ASKED = {"item": "a Python number", "tolist": "a Python list", "numpy": "a NumPy array", "_as_bool": "a Python boolean",
+          "_as_int": "a Python integer", "_as_float": "a Python float"}
 
 
 def warn_frozen(x) -> None:
