@@ -299,6 +299,14 @@ def test_threads_of_progress_bars_see_no_tensors():
     tqdm.tqdm.monitor.exit()
 
 
+def test_tensors_of_inference_mode_are_reached():
+    with torch.inference_mode():
+        weight = torch.arange(3.0)
+    function = torch.compile(lambda x: (x * weight + 1).exp())
+    assert settled(function, torch.ones(3)).reason == "it was replaced"
+    close(function(torch.ones(3)), (weight + 1).exp())
+
+
 def test_random_streams_are_where_they_would_be():
     def f(x):
         return F.dropout(x * 2 + 1, 0.5).exp()

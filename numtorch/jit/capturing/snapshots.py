@@ -26,7 +26,7 @@ class Snapshot:
     def __init__(self, storages, tensors, leaves, optimizers, generators) -> None:
         self.gradients = [(leaf, leaf.grad) for leaf in leaves]
         memory = [*storages, *[t.memory for t in tensors], *[grad.memory for _, grad in self.gradients if grad is not None]]
-        self.memory = [(s, bytes_of(s.address, s.nbytes, s.device), s.version, s.writer)
+        self.memory = [(s, bytes_of(s.address, s.nbytes, s.device), None if s.inference else (s.version, s.writer))
                        for s in {id(s): s for s in memory}.values()]
         self.streams = [(g, g._seed, g._offset) for g in generators]
         self.prepared = [(o, list(o._prepared)) for o in optimizers]
@@ -37,9 +37,10 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back."""
-        for storage, content, version, writer in self.memory:
+        for storage, content, writes in self.memory:
             put_bytes(storage.address, content, storage.device)
-            storage.version, storage.writer = version, writer
+            if writes is not None:                       # memory of inference mode counts none
+                storage.version, storage.writer = writes
         for leaf, grad in self.gradients:
             leaf.grad = grad
         for generator, seed, offset in self.streams:
