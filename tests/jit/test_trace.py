@@ -624,3 +624,20 @@ def test_arguments_are_given_by_name(made):
                 each(**wrong)
         with pytest.raises(RuntimeError, match="expected the argument input2 by name, got input1"):
             each(x, input1=y)
+
+
+def test_dicts_are_taken_in_any_order():
+    """Also by a program from a file, which knows no source, for the rows that were traced and for others."""
+    def function(pair, scale):
+        return pair["a"] * scale[0] - pair["b"]["c"]
+    traced = torch.jit.trace(function, ({"a": torch.rand(3, 2), "b": {"c": torch.rand(3, 2), "d": 1}}, [torch.rand(2)]))
+    file = io.BytesIO()
+    traced.save(file)
+    file.seek(0)
+    loaded = torch.jit.load(file)
+    for rows in (3, 5):
+        a, c, scale = torch.rand(rows, 2), torch.rand(rows, 2), torch.rand(2)
+        for each in (traced, loaded):
+            assert torch.equal(each({"b": {"d": 1, "c": c}, "a": a}, [scale]), a * scale - c)
+    with pytest.raises(RuntimeError, match="traced for"):
+        loaded({"b": {"d": 2, "c": c}, "a": a}, [scale])

@@ -48,6 +48,16 @@ def _without_names(structure):
     return {key: _without_names(value) for key, value in structure.items()} if isinstance(structure, dict) else structure
 
 
+def _ordered(args, structure):
+    """Arguments with their dicts in the order of a structure's, which is equal."""
+    if isinstance(structure, dict):
+        return {key: _ordered(args[key], value) for key, value in structure.items()}
+    if isinstance(structure, (tuple, list)):
+        parts = map(_ordered, args, structure)
+        return type(args)(*parts) if hasattr(args, "_fields") else type(args)(parts)
+    return args
+
+
 class Program:
     """Graphs for the kinds of arguments that a function was traced with.
 
@@ -62,6 +72,7 @@ class Program:
 
     def __init__(self, graph: Graph, structure, again=None, constants=None, rows: Rows | None = None) -> None:
         self.graph, self.structure, self.again, self.constants, self.rows = graph, structure, again, constants, rows
+        self.text = repr(_without_names(structure))
         self.known = {self._key(graph, structure): Interpreter(graph, constants)}
 
     def copied(self, module: ScriptModule, memo: dict) -> Program:
@@ -100,12 +111,15 @@ class Program:
         Raises:
             RuntimeError: arguments of other types, where the source is absent.
         """
-        tensors, structure = list(tensors_in(args)), structure_of(args)
-        given = tensors
+        structure = structure_of(args)
+        text = repr(_without_names(structure))
+        if text != self.text and structure == self.structure:            # but for the order in dicts
+            args, structure, text = _ordered(args, self.structure), self.structure, self.text
+        given = tensors = list(tensors_in(args))
         if any(isinstance(tensor.layout, Wrapping) for tensor in tensors):
             args = map_tensors(own_copy, args)           # the graph of one sample of vmap, or of values, which then runs for all
             tensors = list(tensors_in(args))
-        key = repr(_without_names(structure)), *[tensor.layout for tensor in tensors]
+        key = text, *[tensor.layout for tensor in tensors]
         interpreter = self.known.get(key)
         if interpreter is None and structure == self.structure and len(tensors) == len(self.graph.inputs):
             interpreter = self.known.get((key[0], *[tensor.layout.dense() for tensor in tensors]))
