@@ -303,7 +303,8 @@ def test_tensors_of_inference_mode_are_reached():
     with torch.inference_mode():
         weight = torch.arange(3.0)
     function = torch.compile(lambda x: (x * weight + 1).exp())
-    assert settled(function, torch.ones(3)).reason == "it was replaced"
+    found = settled(function, torch.ones(3))
+    assert "Inference tensors" in found.reason           # its launches stay
     close(function(torch.ones(3)), (weight + 1).exp())
 
 
