@@ -223,6 +223,29 @@ def test_what_is_no_graph_is_refused(line, wrong):
         parse(text, {})
 
 
+CHANGES = {                                              # by hand, and what verify says
+    "order": (lambda graph: graph.nodes.reverse(), "uses %1, which is not there yet"),
+    "name": (lambda graph: setattr(graph.nodes[1].outputs[0], "name", "x"), "%x is there twice"),
+    "op": (lambda graph: setattr(graph.nodes[0], "op", "sine"), "the op sine is not known"),
+    "result": (lambda graph: graph.nodes.pop(), "the result uses %2, which is not there yet"),
+    "write": (lambda graph: graph.writes.append((graph.nodes[0].outputs[0], graph.inputs[0])), "neither an input nor a constant"),
+    "writes": (lambda graph: setattr(graph.nodes[1], "writes", (1,)), "writes to what is no value"),
+    "node": (lambda graph: setattr(graph.nodes[0].outputs[0], "node", graph.nodes[1]), "says that something else computes it"),
+    "layout": (lambda graph: setattr(graph.inputs[0], "layout", None), "%x has no layout"),
+    "constant": (lambda graph: graph.constant("w", torch.ones(3)) and graph.constants.clear(), "there is no constant 'w'"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_graph_that_was_changed_by_hand_is_verified(name):
+    change, wrong = CHANGES[name]
+    graph = torch.jit.trace(lambda x: (x.sin() + 1).cos(), torch.rand(3)).graph
+    graph.verify()
+    change(graph)
+    with pytest.raises(ValueError, match=wrong):
+        graph.verify()
+
+
 # ---------------------------------------------------------------- jit.trace
 def test_a_trace_re_executes_what_was_recorded_and_warns_of_branches():
     def f(x):
