@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy import int64
 
 from ..planning import Elsewhere, planning_for
 from ..threads import NOTHING
-from .compiler import compile_kernel, prepare
+from .compiler import compile_kernel, cuda, prepare
 from .environment import MOST_BLOCKS, THREADS
 from .serial import given, reporting, staged
 from .shared.coordinates import NARROW, divisor, numbers
@@ -31,6 +32,7 @@ class Form(NamedTuple):
         names: what else it binds, of the descriptor and of what the host's kernel binds.
         scalars: places of the descriptor with floats, as bits of float64 there and of the compute type (`lines.scalar`) here.
         first: a form whose kernel runs before this one, with the same addresses.
+        cleared: how many elements of the last address are set to 0 before, of the descriptor.
         divisors: of the descriptor, the extents that the kernel divides numbers by: their words stand behind it, and the kernel
             names `quotient` and `N` (shared/coordinates.py).
             A thread of such a kernel works once: the grid has as many as there is work.
@@ -42,9 +44,18 @@ class Form(NamedTuple):
     names: Callable = lambda row, bound: {}
     scalars: tuple = ()
     first: Form | None = None
+    cleared: Callable | None = None
     divisors: Callable | None = None
     largest: Callable | None = None
     more: Callable = lambda row, bound: []
+
+
+def clear(x, descriptor):
+    """descriptor: how many elements of x become 0."""
+    i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
+    while i < descriptor[0]:
+        x[i] = 0
+        i += int64(cuda.gridDim.x) * THREADS
 
 
 def float_from(word: int) -> float:
@@ -75,7 +86,11 @@ class Parallel(Elsewhere):
         names["INT"] = integer_of(kind)
         plans = [self._planned(each, kernel, row, names, compute, meant) for each in (form.first, form) if each is not None]
         places = tuple(range(len(kernel.signature) - 1))
-        plan = plans[0] if len(plans) == 1 else in_turn(*[(each, places) for each in plans])
+        launches = [(each, places) for each in plans]
+        if form.cleared is not None:
+            count = form.cleared(row)
+            launches.insert(0, (launch(compile_kernel(clear, kernel.signature[-2:]), [count], count, self.device), places[-1:]))
+        plan = plans[0] if len(launches) == 1 else in_turn(*launches)
         plan = staged(plan, self.host, self.device) if self.host else plan
         plan = plan if self.report is None else reporting(plan, form.function.__name__, self.report, self.device)
         return given(plan, self.read, self.device) if self.read else plan

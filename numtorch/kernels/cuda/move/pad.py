@@ -75,13 +75,6 @@ def pad_elements(x, value, out, descriptor):
                 out[int64(e) * WIDE + w] = value[w]
 
 
-def clear_planes(grad_out, grad_x, descriptor):
-    i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] * descriptor[1]:
-        grad_x[i] = store(T(0))
-        i += int64(cuda.gridDim.x) * THREADS
-
-
 def pad_grad_elements(grad_out, grad_x, descriptor):
     form, words = offset(descriptor, 3), descriptor[2]
     elements = words // WIDE
@@ -123,7 +116,7 @@ _plan_constant = in_parallel(host.plan_pad, _forms, read=lambda mode, size, *geo
 _plan_other = in_parallel(host.plan_pad, _forms)
 plan_pad_grad = in_parallel(host.plan_pad_grad, {host.pad_rows_grad: Form(
     pad_grad_elements, lambda row: row[0] * row[4] * width_of(row[3:]), way_to_add,
-    first=Form(clear_planes, lambda row: row[0] * row[1]),
+    cleared=lambda row: row[0] * row[1],
     divisors=lambda row: (*_divisors(row[3:]), row[4] * width_of(row[3:])),
     largest=lambda row: max(row[0] * row[4] * width_of(row[3:]), _reach(row[3:])))})
 

@@ -55,13 +55,6 @@ def max_pool_windows(x, out, indices, descriptor):
         indices[o] = at
 
 
-def clear_images(grad_out, indices, grad_x, descriptor):
-    i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] * descriptor[1] * descriptor[3]:
-        grad_x[i] = store(T(0))
-        i += int64(cuda.gridDim.x) * THREADS
-
-
 def max_pool_grad_windows(grad_out, indices, grad_x, descriptor):
     """descriptor: as on the host; the divisors of channels, of places of the result, and of 1."""
     inputs, outputs, channels = descriptor[1], descriptor[2], descriptor[3]
@@ -113,7 +106,7 @@ def _windows(function):
 plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool_last: _windows(max_pool_windows)})
 plan_max_pool_grad = in_parallel(host.plan_max_pool_grad, {host.max_pool_grad_last: Form(
     max_pool_grad_windows, lambda row: row[0] * row[2] * row[3], way_to_add,
-    first=Form(clear_images, lambda row: row[0] * row[1] * row[3]), divisors=lambda row: (row[3], row[2], 1))})
+    cleared=lambda row: row[0] * row[1] * row[3], divisors=lambda row: (row[3], row[2], 1))})
 plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, {host.avg_pool_last: _windows(mean_windows)})
 plan_avg_pool2d_grad = in_parallel(host.plan_avg_pool2d_grad, {host.avg_pool_grad_last: Form(
     mean_grad_elements, lambda row: row[0] * row[1] * row[2] * row[3],

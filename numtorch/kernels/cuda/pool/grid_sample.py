@@ -37,13 +37,6 @@ def sample_elements(x, grid, out, descriptor):
         o += int64(cuda.gridDim.x) * THREADS
 
 
-def clear_image(grad_out, grid, grad_x, descriptor):
-    i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[1] * descriptor[3] * descriptor[4]:
-        grad_x[i] = T(0)
-        i += int64(cuda.gridDim.x) * THREADS
-
-
 def sample_to_image(grad_out, grid, grad_x, descriptor):
     channels, height, width, points = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
     o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
@@ -92,6 +85,6 @@ def _of_channels(row):
 
 plan_sample = in_parallel(host.plan_sample, {host.sample: Form(sample_elements, _of_channels)})
 plan_sample_image_grad = in_parallel(host.plan_sample_image_grad, {host.sample_to_image: Form(
-    sample_to_image, lambda row: row[1] * row[5], first=Form(clear_image, lambda row: row[1] * row[3] * row[4]))})
+    sample_to_image, lambda row: row[1] * row[5], cleared=lambda row: row[1] * row[3] * row[4])})
 plan_sample_grid_grad = in_parallel(host.plan_sample_grid_grad, {host.sample_to_grid: Form(
     sample_to_grid, lambda row: row[1] // row[6] * row[5])})

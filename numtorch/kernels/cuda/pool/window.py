@@ -112,13 +112,6 @@ def extent_covered(start, kernel, padding, size, include_padding):
     return end - start if include_padding != 0 else min(end, size) - max(int64(start), int64(0))
 
 
-def clear_planes(grad_out, indices, grad_x, descriptor):
-    i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] * descriptor[1]:
-        grad_x[i] = store(T(0))
-        i += int64(cuda.gridDim.x) * THREADS
-
-
 put_at = add_at
 
 
@@ -166,7 +159,7 @@ plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool: _windows(max
 _reduced = {host.reduce_windows: _windows(reduced_windows)}
 plan_max_pool2d_values = in_parallel(host.plan_max_pool2d_values, _reduced)
 plan_max_pool_grad = in_parallel(host.plan_max_pool_grad, {host.max_pool_grad: Form(
-    max_pool_grad_windows, lambda row: row[0] * row[2], way_to_add, first=Form(clear_planes, lambda row: row[0] * row[1]),
+    max_pool_grad_windows, lambda row: row[0] * row[2], way_to_add, cleared=lambda row: row[0] * row[1],
     divisors=lambda row: (row[2],))})
 plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, _reduced)
 plan_avg_pool2d_grad = in_parallel(host.plan_avg_pool2d_grad, {host.avg_pool_grad: Form(

@@ -226,14 +226,6 @@ def count_one_stored(target):
 bins_and_sizes, bin_of, count_at = sizes_of, integer_bin, count_one
 
 
-def clear_counts(x, counts, descriptor):
-    bins, _, _, _ = bins_and_sizes(descriptor)
-    b = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while b < bins:
-        counts[b] = 0
-        b += int64(cuda.gridDim.x) * THREADS
-
-
 def count_few(x, counts, descriptor):
     """By way of a table of the block's."""
     cells = cuda.shared.array(BINS, int32)
@@ -262,13 +254,6 @@ def count_many(x, counts, descriptor):
         if b >= 0:
             count_at(offset(counts, b))
         i += int64(cuda.gridDim.x) * THREADS
-
-
-def clear_sums(x, weights, sums, descriptor):
-    b = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while b < descriptor[1]:
-        sums[b] = C(0)
-        b += int64(cuda.gridDim.x) * THREADS
 
 
 def add_weights(x, weights, sums, descriptor):
@@ -385,8 +370,7 @@ def _counting(host_kernel, few, scalars=(), **names):
 
     function = count_few if few else count_many
     threads = (lambda row: -(-row[0] // EACH)) if few else _elements
-    cleared = Form(clear_counts, lambda row: names.get("BINS", row[1]), lambda row, given: names)
-    return {host_kernel: Form(function, threads, bound, scalars, first=cleared)}
+    return {host_kernel: Form(function, threads, bound, scalars, cleared=lambda row: names.get("BINS", row[1]))}
 
 
 plan_count_runs = in_parallel(host.plan_count_runs, {host.count_runs: Form(count_runs, _elements, _whole_block)}, host={1: STATUS})
@@ -399,7 +383,7 @@ plan_count_bytes = in_parallel(host.plan_count_bytes, _counting(
     host.count_bytes, True, bins_and_sizes=sizes_of_bytes, bin_of=byte_bin, C=int64, BINS=256))
 plan_rank_bytes = in_parallel(host.plan_rank_bytes, {host.rank_bytes: Form(rank_bytes, _elements)})
 plan_add_weights = in_parallel(host.plan_add_weights, {host.add_weights: Form(
-    add_weights, _elements, first=Form(clear_sums, lambda row: row[1]))})
+    add_weights, _elements, cleared=lambda row: row[1])})
 _bins = dict(bins_and_sizes=sizes_of_bins, bin_of=equal_bin)
 _plan_few_bins = in_parallel(host.plan_count_bins, _counting(host.count_bins, True, (2, 3), **_bins))
 _plan_many_bins = in_parallel(host.plan_count_bins, _counting(host.count_bins, False, (2, 3), **_bins))
