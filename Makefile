@@ -1,6 +1,6 @@
 # Needs Python 3.10-3.14, make and a package index; everything lands in .venv.
 #   make demo    set up, then train two networks on handwritten digits
-#   make test    set up, then run the tests (ARGS="tests/test_layout.py -x" to choose)
+#   make test    set up, then run the tests (ARGS="tests/ops/test_views.py -x" to choose)
 #   make memory  the tests of most kernel families with poisoned and with guarded memory (docs/debugging.md)
 #   make bench   the tables of docs/benchmarks.md and the README's pictures, measured here (ten minutes on an idle machine)
 #   make docs    the documentation site, in build/docs

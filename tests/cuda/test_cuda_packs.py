@@ -49,7 +49,7 @@ else:
 
 
 def run(*code, **environment):
-    path = os.pathsep.join([*filter(None, [environment.pop("site", None)]), str(ROOT), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([*filter(None, [environment.pop("site", None)]), str(ROOT), str(ROOT / "tests" / "cuda"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run([sys.executable, *map(str, code)], text=True, timeout=600, capture_output=True,
                           env={**os.environ, "PYTHONPATH": path, "NUMTORCH_COMPILE_AHEAD": "0", **environment})
     assert done.returncode == 0, done.stderr[-3000:]

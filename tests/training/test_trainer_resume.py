@@ -77,7 +77,7 @@ SCRIPT = textwrap.dedent("""
             os._exit(0)
         ended.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     print(json.dumps(ended))
-""").format(tests=str(Path(__file__).resolve().parents[1]))
+""").format(tests=str(Path(__file__).resolve().parent))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork")
