@@ -86,13 +86,15 @@ def _vjp(node, grad):
     return (masked_scale(grad, mask, node.attributes),)
 
 
-def _check(name, input, p, training):
+def _drops(name, input, p, training) -> bool:
+    """Whether anything is dropped. Raises for what is no probability, training or input."""
     if training is not True and training is not False:
         raise refusal(name, "training", "bool", training)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p} ({name})")
     if not layout_of(name, input).dtype.is_floating_point and training and p:
         raise NotImplementedError(f"{name}: expected a floating point input, got {input.layout.dtype}")
+    return training and p != 0.0
 
 
 def _finish(input, out, inplace):
@@ -120,8 +122,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False)
         >>> sorted(set(torch.nn.functional.dropout(torch.ones(1000), 0.5).tolist()))
         [0.0, 2.0]
     """
-    _check("dropout", input, p, training)
-    if not training or p == 0.0:
+    if not _drops("dropout", input, p, training):
         return input
     return _finish(input, _dropout(input, p), inplace)
 
@@ -148,8 +149,7 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
         >>> len(set(torch.nn.functional.alpha_dropout(torch.ones(1000), 0.5, training=True).tolist()))
         2
     """
-    _check("alpha_dropout", input, p, training)
-    if not training or p == 0.0:
+    if not _drops("alpha_dropout", input, p, training):
         return input
     return _finish(input, _alpha_dropout(input, p), inplace)
 
@@ -187,8 +187,7 @@ def feature_dropout(input, p: float = 0.5, training: bool = True, inplace: bool 
         >>> torch.nn.functional.feature_dropout(torch.ones(1, 50, 3), 0.5).std(-1).max()
         tensor(0.)
     """
-    _check("feature_dropout", input, p, training)
-    if not training or p == 0.0:
+    if not _drops("feature_dropout", input, p, training):
         return input
     return _finish(input, _channels(input, p), inplace)
 
@@ -221,8 +220,7 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
         >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 50, 3), 0.5, training=True).std(-1).max()
         tensor(0.)
     """
-    _check("feature_alpha_dropout", input, p, training)
-    if not training or p == 0.0:
+    if not _drops("feature_alpha_dropout", input, p, training):
         return input
     if p == 1.0:
         return _finish(input, mul(input, 0.0), inplace)
@@ -235,7 +233,7 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
 def _of_dims(name, batched):
     """Dropout of channels for inputs of `batched` dimensions, or one less where the batch is missing."""
     def function(input, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-        _check(name, input, p, training)
+        drops = _drops(name, input, p, training)
         ndim = input.layout.ndim
         if batched == 3 and ndim not in (2, 3):          # the youngest of the three: PyTorch never took others
             raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to "
@@ -253,7 +251,7 @@ def _of_dims(name, batched):
                           "desired - input is interpreted as shape (N, C, L), where C is the channel dim. To silence this "
                           "warning, please use dropout1d instead.", stacklevel=2)
             unbatched = False
-        if not training or p == 0.0:
+        if not drops:
             return input
         return _finish(input, _channels(input, p, unbatched), inplace)
     function.__name__ = function.__qualname__ = name

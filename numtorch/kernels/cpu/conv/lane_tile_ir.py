@@ -9,7 +9,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..micro.microkernel import I32, I64, _concatenate, _index, _transpose_lanes, _Vectors
-from .tile_ir import _for_each_height, _loop
+from .tile_ir import _by_vectors, _for_each_height, _loop
 
 _ADDRESSES = ((1, 0), (1, 1), (1, 2), (3, 1), (1, 4), (5, 1), (3, 2))     # place i is so many strides, once, twice or four times
 
@@ -22,12 +22,11 @@ def _opaque(builder, value):
 class _Places:
     """Emits sums[run * place][vector] over parts of the depth, all in registers."""
 
-    def __init__(self, builder, element, width, run, runs, vectors, operands):
-        self.b, self.run, self.runs, self.vectors = builder, run, runs, vectors
-        self.v = _Vectors(builder, element, width)
+    def __init__(self, v, run, runs, vectors, operands):
+        self.v, self.b, self.run, self.runs, self.vectors = v, v.builder, run, runs, vectors
         (self.parts, self.part_step, self.depth, image, starts, stride, self.offsets, self.right, self.first, self.first_row,
          self.lowest, self.out, self.out_row, rows, self.result, self.plane, self.span) = operands
-        b, size = builder, self.v.bytes
+        b, size = self.b, v.bytes
         self.bases = [b.ptrtoint(b.gep(image, [b.load(b.gep(starts, [_index(r)]))]), I64) for r in range(runs)]
         self.rows = [b.load(b.gep(rows, [_index(r)])) for r in range(runs)]
         one = b.mul(stride, _index(size))
@@ -121,45 +120,38 @@ class _SlidingPlaces(_Places):
 @intrinsic(prefer_literal=True)
 def multiply_sliding(typing_context, longest, runs, width, run, parts, part_step, groups, image, starts, offsets, right, first,
                      lowest, out, out_row, rows):
-    tallest, number, lanes = [t.literal_value for t in (longest, runs, width)]
+    tallest, number = longest.literal_value, runs.literal_value
 
-    def codegen(context, builder, signature, values):
-        element = context.get_value_type(out.dtype)
-        run, parts, part_step, groups, image, starts, offsets, right, first, lowest, to, to_row, numbers = values[3:]
+    def emit(v, _longest, _runs, _width, run, parts, part_step, groups, image, starts, offsets, right, first, lowest, to, to_row,
+             numbers):
         operands = [parts, part_step, groups, image, starts, _index(1), offsets, right, first, _index(0), lowest, to, to_row,
                     numbers, None, None, None]
-        _for_each_height(builder, run, tallest,
-                         lambda height: _SlidingPlaces(builder, element, lanes, height, number, 1, operands).emit())
-        return context.get_dummy_value()
+        _for_each_height(v.builder, run, tallest, lambda height: _SlidingPlaces(v, height, number, 1, operands).emit())
 
     integer = types.int64
     return types.void(longest, runs, width, integer, integer, integer, integer, image, starts, offsets, right, first, out.dtype,
-                      out, integer, rows), codegen
+                      out, integer, rows), _by_vectors(emit, out, width)
 
 
 @intrinsic(prefer_literal=True)
 def multiply_places(typing_context, longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets,
                     right, first, first_row, lowest, out, out_row, rows, result, plane, span):
-    tallest, number, columns, lanes = [t.literal_value for t in (longest, runs, vectors, width)]
+    tallest, number, columns = [t.literal_value for t in (longest, runs, vectors)]
 
-    def codegen(context, builder, signature, values):
-        element = context.get_value_type(out.dtype)
-        _for_each_height(builder, values[4], tallest,
-                         lambda height: _Places(builder, element, lanes, height, number, columns, values[5:]).emit())
-        return context.get_dummy_value()
+    def emit(v, _longest, _runs, _vectors, _width, run, *operands):
+        _for_each_height(v.builder, run, tallest, lambda height: _Places(v, height, number, columns, operands).emit())
 
     integer = types.int64
     return types.void(longest, runs, vectors, width, integer, integer, integer, integer, image, starts, integer, offsets, right,
-                      first, integer, out.dtype, out, integer, rows, result, integer, integer), codegen
+                      first, integer, out.dtype, out, integer, rows, result, integer, integer), _by_vectors(emit, out, width)
 
 
 @intrinsic(prefer_literal=True)
 def store_transposed(typing_context, width, runs, pitch, source, run, features, out, plane, targets, ends):
-    lanes, number, distance = width.literal_value, runs.literal_value, pitch.literal_value
+    number, distance = runs.literal_value, pitch.literal_value
 
-    def codegen(context, builder, signature, values):
-        b, (_, _, _, source, run, features, out, plane, targets, ends_of_rows) = builder, values
-        v = _Vectors(b, context.get_value_type(signature.args[6].dtype), lanes)
+    def emit(v, _width, _runs, _pitch, source, run, features, out, plane, targets, ends_of_rows):
+        b, lanes = v.builder, v.width
         lane = _Vectors(b, v.element, 16 // v.bytes)
         ends = [b.mul(run, _index(r)) for r in range(number + 1)]
         below = [v.first(count, 0) for count in ends]
@@ -196,7 +188,6 @@ def store_transposed(typing_context, width, runs, pitch, source, run, features, 
                 transposed([b.gep(out, [places[0]])], lambda feature, value, there: v.store(value, there[0]))
             with parted:
                 transposed([b.gep(out, [place]) for place in places], store_parts)
-        return context.get_dummy_value()
 
     integer = types.int64
-    return types.void(width, runs, pitch, source, integer, integer, out, integer, targets, ends), codegen
+    return types.void(width, runs, pitch, source, integer, integer, out, integer, targets, ends), _by_vectors(emit, out, width)
