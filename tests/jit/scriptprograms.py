@@ -73,6 +73,13 @@ def tuples(x) -> tuple[Tensor, Tensor]:
     return pair[0] * 2, pair[1].max(dim=0)[0]
 
 
+def starred(x):
+    first, *rest = (1, 2, 3)
+    *before, last = x, 2.0, x * first
+    (a, *_), *none = ((x, 1, 2.5),)
+    return rest[1] * last + before[0] * before[1] + a, len(rest) + len(none), rest
+
+
 def optional(x, y: Tensor | None = None, scale: float | None = None):
     if y is None:
         y = x

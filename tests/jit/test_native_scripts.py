@@ -123,6 +123,13 @@ def exchanged(x, y):
     return a, b, c[0], c[1]
 
 
+def starred(x):
+    first, *rest = (x.sum(), 2, 3) if x.sum() > 0 else (x[0], 4, 5)
+    *before, last = x, rest[0], x * first
+    (a, *_), *none = ((x, 1, 2.5),)
+    return rest[1] * last + before[0] * before[1] + a, len(none), rest[0]
+
+
 def structures(x):
     parts = [x, x * 2, x * 3]
     named = {"low": x, "high": x * 2}
@@ -384,6 +391,7 @@ ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (n
         (real, [(a, b) for a in FLOATS for b in FLOATS]), (functions, [(a, b) for a in FLOATS for b in (*FLOATS, 800.0, -800.0)]),
         (logic, [(a, b) for a in (*FLOATS, 4.0) for b in (*FLOATS, 4.0, 5.0)]),
         (exchanged, [(x, y) for (x,), (y,) in zip(vectors(4, (1, 0), (1, 0.1), (1, 0.2)), vectors(4, (2, 0), (1, 3), (1, 0)))]),
+        (starred, vectors(4, (1, 0), (1, -3))),
         (structures, vectors(4, (1, 0), (1, 0.1), (1, 9))), (unrolled, [(x, n) for (x,) in vectors(16, (1, 0)) for n in (0.0, 1.0, 3.0, 9.0)]),
         (elements, [(torch.rand(3, 5), i, j) for i in (-3, 0, 2, 3, -4) for j in (0, 3, 4)]),
         (made, [(torch.rand(4), n, f) for n, f in ((0, 0.1), (5, -1.0), (1 << 40, math.nan), (3, 0.0))]),

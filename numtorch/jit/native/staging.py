@@ -326,10 +326,16 @@ class Stager(Loops, Evaluating, Merging):
             self.frames[-1].env[target.id] = value
         elif isinstance(target, ast.Tuple):
             parts = self.parts(value)
+            for place, each in enumerate(target.elts):
+                if isinstance(each, ast.Starred):        # of a tuple, whose length the checker knows
+                    end = len(parts) - (len(target.elts) - place - 1)
+                    parts[place:end] = [parts[place:end]]
             if len(parts) != len(target.elts):
                 self.refuse(f"{len(target.elts)} values are wanted, and there are {len(parts)}")
             for each, part in zip(target.elts, parts):
                 self.store(each, part)
+        elif isinstance(target, ast.Starred):
+            self.store(target.value, value)
         elif isinstance(target, ast.Subscript):
             self.set_element(self.evaluate(target.value), self.evaluate(target.slice), value)
         else:

@@ -179,7 +179,9 @@ class Checker(Expressions):
         first = node.targets[0]
         hint = self.declared.get(first.id) if isinstance(first, ast.Name) else self.declared_attribute(first)
         value, kind = self.expression(node.value, hint)
-        return [ast.Assign([self.store(target, kind, node) for target in node.targets], value)], True
+        starred: list = []
+        made = ast.Assign([self.store(target, kind, node, starred) for target in node.targets], value)
+        return [made, *[ast.copy_location(_as_tuple(name), node) for name in starred]], True
 
     def _do_AnnAssign(self, node):
         kind = self._kind(node.annotation)
@@ -217,8 +219,8 @@ class Checker(Expressions):
         after = self.operation(node, node.op, before, kind)
         return [ast.AugAssign(self.store(target, after, node), node.op, value)], True
 
-    def store(self, target, kind, node):
-        """The made target of an assignment."""
+    def store(self, target, kind, node, starred=None):
+        """The made target of an assignment. Names behind a `*` are added to `starred`: Python has lists there, and scripts tuples."""
         if isinstance(target, ast.Name):
             if target.id == "self" or target.id not in self.locals:
                 self.refuse(target, f"{target.id} cannot be assigned to")
@@ -233,12 +235,12 @@ class Checker(Expressions):
         if isinstance(target, (ast.Tuple, ast.List)):
             kind = unnamed(kind)
             if any(isinstance(each, ast.Starred) for each in target.elts):
-                self.refuse(target, "a starred name is not assigned to in a script: take a slice, such as x[1:]")
+                return self._store_starred(target, kind, node, starred)
             if kind.name == "Tuple" and kind.of and len(kind.of) != len(target.elts):
                 self.refuse(target, f"Need {len(target.elts)} values to unpack, and there are {len(kind.of)}")
             kinds = kind.of if kind.name == "Tuple" and kind.of else [self.element(kind, target)] * len(target.elts)
             return ast.copy_location(
-                ast.Tuple([self.store(each, one, node) for each, one in zip(target.elts, kinds)], ast.Store()), target
+                ast.Tuple([self.store(each, one, node, starred) for each, one in zip(target.elts, kinds)], ast.Store()), target
             )
         if isinstance(target, ast.Attribute):
             owner, owner_kind = self.expression(target.value)
@@ -256,6 +258,23 @@ class Checker(Expressions):
             index, _ = self.expression(target.slice)
             return ast.copy_location(ast.Subscript(owner, index, ast.Store()), target)
         return refuse_node(self.source, target)
+
+    def _store_starred(self, target, kind, node, starred):
+        """The made target `first, *others, last`."""
+        before = next(i for i, each in enumerate(target.elts) if isinstance(each, ast.Starred))
+        name, after = target.elts[before].value, len(target.elts) - before - 1
+        if starred is None or kind.name != "Tuple" or not kind.of or not isinstance(name, ast.Name):
+            self.refuse(target, "a starred name is of a tuple, whose length is known, in an assignment alone in a script: take a "
+                                "slice, such as x[1:]")
+        if len(kind.of) < before + after:
+            self.refuse(target, f"Need at least {before + after} values to unpack, and there are {len(kind.of)}")
+        end = len(kind.of) - after
+        kinds = [*kind.of[:before], Kind("Tuple", kind.of[before:end]), *kind.of[end:]]
+        targets = [each.value if isinstance(each, ast.Starred) else each for each in target.elts]
+        made = [self.store(each, one, node, starred) for each, one in zip(targets, kinds)]
+        made[before] = ast.copy_location(ast.Starred(made[before], ast.Store()), name)
+        starred.append(name.id)
+        return ast.copy_location(ast.Tuple(made, ast.Store()), target)
 
     def _set(self, name, kind):
         self.env[name] = kind
@@ -407,3 +426,8 @@ def _is_literal(node):
     if isinstance(node, ast.Call):
         return ast.unparse(node.func) == "torch.device" and all(map(_is_literal, node.args)) and not node.keywords
     return isinstance(node, (ast.Constant, ast.Attribute))
+
+
+def _as_tuple(name):
+    """The statement `name = (*name,)`."""
+    return ast.Assign([ast.Name(name, ast.Store())], ast.Tuple([ast.Starred(ast.Name(name, ast.Load()), ast.Load())], ast.Load()))

@@ -114,6 +114,8 @@ class Listing:
     def target(self, node):
         if isinstance(node, (ast.Tuple, ast.List)):
             return ", ".join(map(self.target, node.elts))
+        if isinstance(node, ast.Starred):
+            return f"*{self.target(node.value)}"
         if isinstance(node, ast.Name):
             return f"%{node.id}"
         return f"{self.of(node.value)}[{self.of(node.slice)}]" if isinstance(node, ast.Subscript) else f"%{ast.unparse(node)}"
