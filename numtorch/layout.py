@@ -76,6 +76,7 @@ class Layout:
                  "__weakref__")
     handler = None                                       # what takes over calls on special layouts (ops/core/primitive.py)
     has_values = True                                    # of which a check could ask
+    instead_of_memory = "please use `to_dense()`"        # where a special layout's address was asked for
     kind = "strided"                                     # the name of the `memory_layout` that users see
     _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
     _lock = survive_fork(threading.Lock())

@@ -74,8 +74,8 @@ class Tensor(Attached, metaclass=TensorType):
     if not TYPE_CHECKING:
         def __getattr__(self, name):
             if name == "address":                        # of a special layout, which is of tensors
-                raise NoMemory(f"Cannot access data pointer of Tensor that doesn't have storage: it is {self.layout!r}; please use "
-                               f"it inside of its transform, or `to_dense()` of a sparse one")
+                raise NoMemory(f"Cannot access data pointer of Tensor that doesn't have storage: it is {self.layout!r}; "
+                               f"{self.layout.instead_of_memory}")
             why = None if name.startswith("_") else importlib.import_module("numtorch.alias").instead(f"Tensor.{name}")
             raise AttributeError(f"numtorch has no torch.Tensor.{name}: {why}" if why else
                                  f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)

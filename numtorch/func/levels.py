@@ -82,6 +82,8 @@ class Level:
     def text(self, x, prefix):
         raise NotImplementedError
 
+    instead_of_memory = "please use it inside of its transform"              # where an address was asked for
+
     def reduced(self, x):
         """How a tensor of the transform would be pickled."""
         raise RuntimeError("pickle: a tensor that takes part in a transform of torch.func has no memory of its own to be kept; "
@@ -116,6 +118,10 @@ class Wrapping(Layout):
 
     def overlaps_itself(self):
         return False                                     # the tensor inside is asked when it is written to
+
+    @property
+    def instead_of_memory(self):
+        return self.handler.instead_of_memory
 
     @property
     def has_values(self):

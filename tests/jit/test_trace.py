@@ -1,6 +1,7 @@
 """Traces: what a function computes as a graph, every op with its gradient; the graph's text, its interpreter, files."""
 import copy
 import io
+import pickle
 import warnings
 from typing import NamedTuple
 
@@ -418,6 +419,16 @@ def test_nothing_of_a_trace_stays_when_the_function_fails():
         torch.jit.trace(layer, torch.zeros(1, 2))
     assert layer.weight.layout.handler is None and not torch.jit.is_tracing()
     assert torch.equal(layer.weight @ torch.zeros(2, 1), torch.zeros(2, 1))
+
+
+@pytest.mark.parametrize("ask", [lambda x: x.data_ptr(), lambda x: torch.save(x, io.BytesIO()), copy.deepcopy, pickle.dumps,
+                                 lambda x: x.untyped_storage()], ids=["data_ptr", "save", "deepcopy", "pickle", "storage"])
+def test_what_asks_a_traced_tensor_for_memory_is_told_what_to_do(ask):
+    with pytest.raises(RuntimeError, match=r"tensor that is traced has no memory of its own.*outside of the traced function.*clone") as caught:
+        torch.jit.trace(lambda x: (ask(x), x)[1], torch.ones(2))
+    assert "transform" not in str(caught.value)
+    with pytest.raises(RuntimeError, match="transform"):
+        torch.func.vmap(lambda x: (ask(x), x)[1])(torch.ones(2))
 
 
 def test_a_traced_tensor_that_escapes_is_an_ordinary_one():

@@ -377,5 +377,6 @@ def untyped_storage(self) -> UntypedStorage:
         (True, 24)
     """
     if self.layout.handler is not None:
-        raise NotImplementedError(f"Cannot access storage of a tensor whose layout is {self.layout}")
+        raise NotImplementedError(f"Cannot access storage of a tensor whose layout is {self.layout}; "
+                                  f"{self.layout.instead_of_memory}")
     return UntypedStorage._over(self)
