@@ -20,7 +20,7 @@ from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit.capturing import before, places, replay
+from numtorch.jit.capturing import before, places, writing
 from numtorch.jit.capturing.capture import Watch
 from numtorch.kernels import compiler, debugmemory
 from numtorch.kernels.program import stores_words
@@ -227,7 +227,7 @@ def test_memory_that_is_not_reached_is_found_at_the_second_attempt(count, monkey
     for i in range(9):
         assert same(compiled(torch.full((count,), float(i))), f(torch.full((count,), float(i))))
         assert same(mine, its) and mine._version == its._version
-    assert is_replayed(compiled) and replay.ELSEWHERE in why(compiled)
+    assert is_replayed(compiled) and writing.ELSEWHERE in why(compiled)
 
 
 def test_storages_are_found_by_address():

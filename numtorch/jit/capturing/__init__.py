@@ -14,7 +14,8 @@ before     what a call begins with
 capture    the call, watched: what it launches, and what keeps it from being replayed
 complaints what a kernel finds wrong in a replay
 results    what a call returns, such that a replay can return it
-replay     the program made of it, and its runs
+writing    the program made of it: where each word that a kernel was given comes from
+replay     a call with its program, and its runs
 contents   the bytes of memory on any device, and waiting for a device
 snapshots  what a call may change, kept and put back
 quick      a call where nothing has changed since the last one

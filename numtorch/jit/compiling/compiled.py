@@ -14,7 +14,8 @@ from ...storage import mode as memory_mode
 from ..capturing.capture import Break, Watch, is_profiled
 from ..capturing.complaints import Again
 from ..capturing.quick import MISS, written
-from ..capturing.replay import ELSEWHERE, HAS_GRAPH, Replay
+from ..capturing.replay import HAS_GRAPH, Replay
+from ..capturing.writing import ELSEWHERE
 from ..tracing.freezing import is_tracing
 from .calls import IGNORED, capture, key_of, reach_of, reason_before, world
 from .improving import Improvement
