@@ -420,6 +420,56 @@ def test_scripts_traces_and_python_call_each_other():
     assert torch.equal(through_file(pair)(x), pair(x))
 
 
+@pytest.mark.parametrize("make", [lambda lib: lib.jit.script(lib.nn.Sequential(lib.nn.Linear(3, 2))), lambda lib: lib.jit.trace(lib.sin, lib.ones(2)),
+                                  lambda lib: lib.jit.trace(lib.nn.Linear(3, 2), lib.ones(1, 3))], ids=["script", "trace", "traced module"])
+def test_files_of_the_users_lie_beside_a_program(make, tmp_path):
+    found = []
+    for library in [torch, *([reference] if reference else [])]:
+        path, wanted = str(tmp_path / library.__name__), {"labels.txt": "", "bytes": None, "not there": "before"}
+        library.jit.save(make(library), path, _extra_files={"labels.txt": "Zürich\n", "bytes": b"\x00\xff" * 1000, "unread": b""})
+        library.jit.load(path, _extra_files=wanted)
+        found.append(dict(wanted))
+        make(library).save(path, _extra_files={"again": "1"})
+        library.jit.load(path, None, wanted := {**wanted, "again": ""})
+        found.append(wanted)
+        with pytest.raises(TypeError):
+            library.jit.save(make(library), path, _extra_files={"a": 3})
+    one = {"labels.txt": "Zürich\n".encode(), "bytes": b"\x00\xff" * 1000, "not there": b""}
+    assert found == [one, {**dict.fromkeys(one, b""), "again": b"1"}] * (len(found) // 2)
+
+
+@pytest.mark.parametrize("extra", [{"a": 3}, {"a": torch.ones(2)}, 3, ["a"], {"a": "\u20ac"}], ids=repr)
+def test_damaged_files_of_the_users_are_refused(extra, tmp_path):
+    content = {**torch.jit.script(programs.early).content(), "extra": extra}
+    torch.save(content, tmp_path / "bad.pt")
+    wanted = {"a": ""}
+    with pytest.raises(RuntimeError, match=r"bad\.pt: jit.load: the file is damaged"):
+        torch.jit.load(tmp_path / "bad.pt", _extra_files=wanted)
+    assert wanted == {"a": ""} and torch.jit.load(tmp_path / "bad.pt")(torch.ones(3), 3) is not None
+
+
+def test_methods_of_a_script_have_their_code_and_graph():
+    """As PyTorch's have: of a script's methods, of a traced module's and of one of the package `forward`."""
+    class Two(torch.nn.Module):
+        def forward(self, x):
+            return self.shifted(x, 2) * 2
+
+        def shifted(self, x, by: int):
+            return x + by
+
+    script = torch.jit.script(Two())
+    for each in (script, through_file(script)):
+        assert each.forward.code == "def forward(self, x):\n    return self.shifted(x, 2) * 2\n" and each.forward.__name__ == "forward"
+        assert each.shifted.code == "def shifted(self, x, by: int):\n    return x + by\n" and each.shifted(torch.ones(1), 3).item() == 4
+        assert "aten::mul" in str(each.forward.graph) and "aten::add" in str(each.shifted.graph) and str(each.graph) == str(each.forward.graph)
+        assert each.forward(torch.ones(1)).item() == each(torch.ones(1)).item() == 6
+    traced = torch.jit.trace(torch.nn.Linear(2, 1), torch.ones(1, 2))
+    assert traced.forward.code == traced.code and traced.forward.graph is traced.graph
+    early = programs.Early(2)
+    assert "for i in range(self.turns)" in early.forward.code
+    assert "Linear" in torch.jit.script(torch.nn.Linear(2, 1)).forward.code
+
+
 def mixed(x):
     return _traced(x) + _scripted(x)  # noqa: F821
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import copy
 import functools
+import types
 import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...func.levels import Wrapping, innermost
@@ -230,16 +232,67 @@ class ScriptFunction:
         """What a file holds of it."""
         return content_of(self._program, "function", self.__name__, {}, [])
 
-    def save(self, f: Any) -> None:
+    def save(self, f: Any, _extra_files: Mapping[str, str | bytes] | None = None) -> None:
         """Write it to a file, which `jit.load` reads.
 
         Args:
             f: the file's name, or a file open for writing.
+            _extra_files: texts or bytes by name, which are written beside it.
         """
-        save_file(self.content(), f)
+        save_file({**self.content(), **extra_files(_extra_files)}, f)
 
     def __repr__(self):
         return f"<traced {self.__name__}>"
+
+
+def extra_files(given: Mapping[str, str | bytes] | None) -> dict:
+    """What a file holds of what users give to be written beside a program.
+
+    Args:
+        given: texts or bytes by name.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not given:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) and isinstance(data, (str, bytes, bytearray))
+                                                 for name, data in given.items()):
+        raise TypeError("jit.save: expected _extra_files to be a dict of texts or bytes by their names")
+    written = {name: data.encode() if isinstance(data, str) else bytes(data) for name, data in given.items()}
+    return {"extra": {name: data.decode("latin-1") for name, data in written.items()}}       # pickled bytes would ask for a class
+
+
+class Method:
+    """A traced module's method, with the graph and the code of what it runs.
+
+    Args:
+        function: what is called with the module.
+        module: it.
+    """
+
+    def __init__(self, function: Callable, module: ScriptModule) -> None:
+        self.function, self.module, self.__name__ = function, module, function.__name__
+
+    graph = property(lambda self: self.module.graph)
+    code = property(lambda self: self.module.code)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+class listed_method:
+    """Decorates a method which then has a graph and code, as in `module.forward.code`.
+
+    Args:
+        function: the method.
+    """
+
+    def __init__(self, function: Callable) -> None:
+        self.function, self.__doc__ = function, function.__doc__
+
+    def __get__(self, module, kind=None):
+        return self.function if module is None else types.MethodType(module._listed(self.function), module)
 
 
 finishing: list = []                                     # what is done with objects of users' subclasses (scripting/subclasses.py)
@@ -285,6 +338,11 @@ class ScriptModule(Module):
     def code(self) -> str:
         return code_of(self.graph, "forward", method=True)
 
+    def _listed(self, function):
+        """What is called with the module in the place of one of its methods, and has its graph and code."""
+        return Method(function, self)
+
+    @listed_method
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._program.run(self._program.placed(args, kwargs) if kwargs else args)
 
@@ -294,13 +352,14 @@ class ScriptModule(Module):
                 for name, value in (*self.named_parameters(), *self.named_buffers())}
         return content_of(self._program, "module", self._original_name, held, self.training)
 
-    def save(self, f: Any) -> None:
+    def save(self, f: Any, _extra_files: Mapping[str, str | bytes] | None = None) -> None:
         """Write it to a file, which `jit.load` reads.
 
         Args:
             f: the file's name, or a file open for writing.
+            _extra_files: texts or bytes by name, which are written beside it.
         """
-        save_file(self.content(), f)
+        save_file({**self.content(), **extra_files(_extra_files)}, f)
 
     def _frozen(self) -> ScriptModule:
         """A copy whose tensors are neither trained nor part of a state."""

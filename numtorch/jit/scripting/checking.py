@@ -220,7 +220,7 @@ class Checker(Expressions):
         return [ast.AugAssign(self.store(target, after, node), node.op, value)], True
 
     def store(self, target, kind, node, starred=None):
-        """The made target of an assignment. Names behind a `*` are added to `starred`: Python has lists there, and scripts tuples."""
+        """The made target of an assignment. Names behind a `*` are added to `starred`: Python has lists there, scripts tuples."""
         if isinstance(target, ast.Name):
             if target.id == "self" or target.id not in self.locals:
                 self.refuse(target, f"{target.id} cannot be assigned to")

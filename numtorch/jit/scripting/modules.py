@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from ...nn.modules.module import Module
 from ...ops.core.primitive import is_ours
-from ..graphs.programs import ScriptFunction, ScriptModule
+from ..graphs.programs import ScriptFunction, ScriptModule, listed_method
 from . import vocabulary
 from .kinds import is_named_tuple, said_kind
-from .listing import listed
 from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
 from .vocabulary import OWN, is_plain
@@ -55,11 +54,11 @@ class ScriptedFunction(ScriptFunction):
 
     @property
     def graph(self) -> Any:
-        return listed(self._script)
+        return self._script.graph
 
     @property
     def code(self) -> str:
-        return self._script.text
+        return self._script.code
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._script.run(args, kwargs)
@@ -93,17 +92,19 @@ class ScriptedModule(ScriptModule):
 
     @property
     def graph(self) -> Any:
-        return listed(self._scripts["forward"])
+        return self._scripts["forward"].graph
 
     @property
     def code(self) -> str:
-        return "\n".join(script.text for script in self._scripts.values() if isinstance(script, Script))
+        return "\n".join(script.code for script in self._scripts.values() if isinstance(script, Script))
 
+    def _listed(self, function):
+        script = self._scripts.get(function.__name__)
+        return function if script is None else script if isinstance(script, Script) else script.function
+
+    @listed_method
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        script = self._scripts.get("forward")
-        if script is None:
-            raise NotImplementedError(f"{self._original_name} has no forward")
-        return script.run((self, *args), kwargs) if isinstance(script, Script) else script.function(self, *args, **kwargs)
+        raise NotImplementedError(f"{self._original_name} has no forward")
 
     def content(self) -> dict:
         return Writer().module(self)
@@ -117,9 +118,7 @@ class ScriptedModule(ScriptModule):
             script = scripts[name]
             if script.is_property:
                 return script.run((self,), {}) if isinstance(script, Script) else script.function(self)
-            if not isinstance(script, Script):
-                return types.MethodType(script.function, self)
-            return lambda *args, **kwargs: script.run((self, *args), kwargs)
+            return types.MethodType(script if isinstance(script, Script) else script.function, self)
         return super().__getattr__(name)
 
 
@@ -153,6 +152,7 @@ class LibraryModule(ScriptModule):
     def code(self) -> str:
         return f"def forward(self, *args):\n    return torch.nn.{self._original_name}.forward(self, *args)\n"
 
+    @listed_method
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._inner(*args, **kwargs)
 

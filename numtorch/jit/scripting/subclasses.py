@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graphs.programs import finishing
+from ..graphs.programs import finishing, listed_method
 from .modules import ScriptedModule, convert
 from .scripts import export
 from .units import Unit
@@ -44,8 +44,9 @@ def _finish(module):
 
 def _runner(name):
     def run(self, *args, **kwargs):
-        return self._scripts[name].run((self, *args), kwargs)
-    return run
+        raise NotImplementedError
+    run.__name__ = name
+    return listed_method(run)                            # what runs is the object's script of this name
 
 
 finishing.append(_finish)

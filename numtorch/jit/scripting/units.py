@@ -12,6 +12,7 @@ from ..graphs.programs import ScriptFunction, ScriptModule
 from .checking import Checker
 from .classes import ScriptClass, is_script_class
 from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind
+from .listing import listed
 from .problems import NotSupportedError, Source, refuse
 from .reading import Reader, source_of
 
@@ -42,15 +43,24 @@ class Script:
     is_property = False                                  # whether it is run where the attribute of its name is read
 
     def __init__(self, unit: Unit, name: str, source: Source, tree: ast.FunctionDef, owner: Any = None) -> None:
+        self.__name__ = name
         self.unit, self.name, self.source, self.tree, self.owner = unit, name, source, tree, owner
         self.function: Any = None
         self.made: Any = None
         self.checking = False
 
     @property
-    def text(self) -> str:
+    def code(self) -> str:
         """The function in the subset's grammar, which reads back."""
         return ast.unparse(self.tree) + "\n"
+
+    @property
+    def graph(self) -> Any:
+        """What it does, with blocks for loops and conditions."""
+        return listed(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.run(args, kwargs)
 
     def ready(self, caller=None, node=None) -> Script:
         """This script, checked and made."""
@@ -340,7 +350,7 @@ def parsed(unit: Unit, text: str, file: str, owner: Any = None) -> Script:
 
     Args:
         unit: what it belongs to.
-        text: as `Script.text` gives it.
+        text: as `Script.code` gives it.
         file: what to call it in errors.
         owner: the module or class that its `self` is of.
 

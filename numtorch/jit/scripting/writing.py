@@ -49,7 +49,7 @@ class Writer:
 
     def entry(self, name, entry):
         if isinstance(entry, Script):
-            return {"text": entry.text, **({"property": True} if entry.is_property else {})}
+            return {"text": entry.code, **({"property": True} if entry.is_property else {})}
         if isinstance(entry, ScriptClass):
             return {"methods": {each: self.entry(each, script) for each, script in entry.methods.items()},
                     "declared": {each: str(kind) for each, kind in entry.declared.items()}, "shared": dict(entry.shared),
