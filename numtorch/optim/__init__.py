@@ -1,6 +1,7 @@
 """Optimisers, and schedules for their learning rates. In import order:
 
 check                what they refuse
+states               the dicts in which rules keep what goes on from step to step
 optimizer            what all share: parameter groups, state, hooks, files
 rule                 those whose step is a formula for one element; rows, on sparse gradients
 sgd, adam, adagrad   such rules, by family; sparse_adam

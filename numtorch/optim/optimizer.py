@@ -62,7 +62,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                             f"{type(params)}")
-        self.defaults, self.state, self.param_groups = defaults, defaultdict(dict), []
+        self.defaults, self.state, self.param_groups = defaults, self._empty_state(), []
         self._hooks, self._opt_called = None, False      # the second: schedulers warn where they are stepped before
         groups = list(params)
         if not groups:
@@ -254,6 +254,9 @@ class Optimizer:
         return self._add_hook("loaded", hook, prepend)
 
     # ------------------------------------------------------------ state
+    def _empty_state(self) -> defaultdict:
+        return defaultdict(dict)
+
     def state_dict(self) -> dict:
         """State by the parameters' numbers, and groups with numbers in place of parameters, as PyTorch saves them.
 
@@ -291,13 +294,13 @@ class Optimizer:
             raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
         parameters = dict(zip(chain.from_iterable(g["params"] for g in saved),
                               chain.from_iterable(g["params"] for g in self.param_groups)))
-        self.state = defaultdict(dict)
+        self.state = self._empty_state()
         for number, values in state_dict["state"].items():
             parameter = parameters.get(number)
             if parameter is None:
                 self.state[number] = deepcopy(values)
             else:
-                self.state[parameter] = {k: _adopted(k, v, parameter) for k, v in values.items()}
+                self.state[parameter].update({k: _adopted(k, v, parameter) for k, v in values.items()})
         self.param_groups = [{**deepcopy({k: v for k, v in new.items() if k != "params"}), "params": old["params"]}
                              for new, old in zip(saved, self.param_groups)]
         self._run_hooks("loaded")

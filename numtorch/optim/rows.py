@@ -10,6 +10,7 @@ from ..ops.pointwise.arithmetic import mul
 from ..sparse.coo import coalesce
 from ..tensor import Tensor
 from .rule import Batch, joined_counts, row_of
+from .states import keep
 
 
 class RowBatch(Batch):
@@ -80,5 +81,5 @@ class MomentumRows(AddedRows):
         sign, _, _, lr, momentum, kept = self.values
         state, grad = self.states[0], mul(self.grad, sign)
         buffer = grad if self.fresh else coalesce(mul(state["momentum_buffer"], momentum) + mul(grad, kept))
-        state["momentum_buffer"] = buffer
+        keep(state, "momentum_buffer", buffer)
         self.add(grad + mul(buffer, momentum) if self.nesterov else buffer, -lr)

@@ -24,6 +24,7 @@ from ..ops.memory.copies import copy_elements
 from ..storage import moves
 from ..tensor import Tensor, empty, lasting, view_of
 from .optimizer import Optimizer
+from .states import State, States, keep
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,11 +164,11 @@ class RuleOptimizer(Optimizer):
             return False
         state = self.state[parameter]
         for name in self.counts:
-            if name not in state:
-                state[name] = _number(self.first_count(name, group))
+            if not isinstance(state.get(name), Tensor):
+                keep(state, name, _number(state.get(name, self.first_count(name, group))))
         missing = [name for name in rule.states if state.get(name) is None]
         for name in missing:
-            state[name] = self.first(name, parameter, group)
+            keep(state, name, self.first(name, parameter, group))
         return bool(missing)
 
     def share_memory(self) -> None:
@@ -211,12 +212,16 @@ class RuleOptimizer(Optimizer):
             prepared = self._prepared[number] = _Prepared(self, group, rule)
         return prepared.batches
 
+    def _empty_state(self):
+        return States()
+
     def load_state_dict(self, state_dict):
         super().load_state_dict(state_dict)
         self._prepared = [None] * len(self.param_groups)
 
     def __setstate__(self, state):
         super().__setstate__(state)
+        self.state = States(self.state)
         self._prepared = [None] * len(self.param_groups)
 
 
@@ -259,9 +264,14 @@ class Batch:
 
 
 class _Prepared:
-    """A group's batches, and what must not have changed for them to be used again."""
+    """A group's batches, and what must not have changed for them to be used again.
 
-    __slots__ = ("known", "state", "rule", "entries", "batches", "moves")
+    Attributes:
+        foreign: (dict, key, value) of what somebody else's dicts hold, whose writes are not counted: of a state that a program has
+            made and put in the place of the optimiser's.
+    """
+
+    __slots__ = ("known", "state", "rule", "batches", "moves", "foreign")
 
     def __init__(self, optimizer, group, rule) -> None:
         self.state, self.rule, self.moves = optimizer.state, rule, moves[0]
@@ -282,6 +292,7 @@ class _Prepared:
             self.known.append((parameter, parameter.address, parameter.layout, grad.layout))
             fresh = optimizer.begin(parameter, group)
             state = optimizer.state[parameter] if rule.states or optimizer.counts else {}
+            _check_states(type(optimizer).__name__, state, rule, parameter)
             counts = tuple([float(state[name]) for name in optimizer.counts])
             again = None
             if among[id(parameter)] > 1:                 # one step after the other: each begins where the last ended
@@ -290,14 +301,23 @@ class _Prepared:
             chosen.setdefault((parameter.layout.dtype, parameter.layout.device, fresh, counts, again), []).append(
                 (place, parameter, grad, state))
             place += 1
-        self.entries = len(optimizer.state)
         self.batches += [_batch(optimizer, rule, key, rows, len(chosen) == 1) for key, rows in chosen.items()]
+        self.foreign = self._of_others(optimizer, [row for rows in chosen.values() for row in rows])
+
+    def _of_others(self, optimizer, rows):
+        if not self.rule.states and not optimizer.counts:
+            return []
+        own = type(self.state) is States
+        foreign = [] if own else [(self.state, parameter, state) for _, parameter, _, state in rows]
+        return foreign + [(state, name, state[name]) for *_, state in rows if not (own and type(state) is State)
+                          for name in (*self.rule.states, *optimizer.counts)]
 
     def update(self, state, group, rule):
         """Write moved gradients' addresses. False where something else has changed."""
         parameters = group["params"]
-        if state is not self.state or len(state) != self.entries or rule is not self.rule or self.moves != moves[0] \
-                or len(parameters) != len(self.known):
+        if state is not self.state or rule is not self.rule or self.moves != moves[0] or len(parameters) != len(self.known):
+            return False
+        if self.foreign and not all(each.get(key) is value for each, key, value in self.foreign):
             return False
         gradients = []
         for parameter, (known, address, layout, grad_layout) in zip(parameters, self.known):
@@ -328,6 +348,18 @@ def _check(name, layout):
     if layout.numel and not layout.non_overlapping_and_dense():
         raise RuntimeError(f"{name}: expected parameters whose elements fill their memory, got shape {list(layout.shape)} with "
                            f"strides {list(layout.strides)}; use .contiguous()")
+
+
+def _check_states(name, state, rule, parameter):
+    """Have a parameter's states lie as it does: those that a program has put there may not."""
+    layout = parameter.layout
+    for key in rule.states:
+        value = state[key]
+        if value.layout is not layout:
+            if value.layout.shape != layout.shape:
+                raise RuntimeError(f"{name}: expected a state {key!r} of its parameter's shape {list(layout.shape)}, got "
+                                   f"{list(value.layout.shape)}")
+            keep(state, key, _laid_out(value.detach(), layout))
 
 
 def _laid_out(grad, layout):
@@ -387,7 +419,7 @@ def _joined(states, name):
     array = raw_array(whole)
     for place, state in enumerate(states):
         array[place] = float(state[name])
-        state[name] = view_of(whole, Layout.of(dtype, ()), place)
+        keep(state, name, view_of(whole, Layout.of(dtype, ()), place))
     return array
 
 

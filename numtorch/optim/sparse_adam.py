@@ -5,6 +5,7 @@ from ..kernels.intrinsics import sqrt
 from ..sparse.layouts import is_sparse
 from .rows import RowBatch
 from .rule import Rule, RuleOptimizer
+from .states import keep
 
 
 def _lazy_adam(p, g, exp_avg, exp_avg_sq, step_size, rest1, rest2, eps):
@@ -64,7 +65,7 @@ class SparseAdam(RuleOptimizer):
     def of_rows(self, parameter, grad, group, rule):
         super().begin(parameter, group)
         state = self.state[parameter]
-        state["step"] = state.get("step", 0) + 1
+        keep(state, "step", state.get("step", 0) + 1)
         return RowBatch(self, rule, parameter, grad, state)
 
     def coefficients(self, group, batch):

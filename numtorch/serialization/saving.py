@@ -18,6 +18,7 @@ from ..layout import Layout, Size, memory_layout
 from ..nn.base.state import StateDict
 from ..nn.parameter import Buffer, Parameter
 from ..ops.memory.untyped import StorageBase
+from ..optim.states import State
 from ..sparse.files import described
 from ..sparse.layouts import is_sparse
 from ..tensor import Tensor, wrap
@@ -95,6 +96,7 @@ class _Saver(pickle._Pickler):                           # the one in Python, wh
         self.save(DTYPES[obj])
 
     dispatch[Named], dispatch[dtype] = save_named, save_dtype
+    dispatch[State] = dispatch[dict]                     # PyTorch reads no others, where it reads weights only
 
 
 def _reduced_tensor(tensor):

@@ -13,6 +13,7 @@ from bench.runner import case as bench_case
 from bench.runner.networks import residual_block
 from numtorch import nn
 from numtorch.jit.capturing.memory import offsets_of
+from numtorch.jit.compiling.improving import compiling
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
@@ -270,6 +271,42 @@ def test_what_is_changed_between_steps_that_find_all_as_it_was(change):
         if number % 4 == 1:
             change(net, steps[id(net)])
     pair.run(9 if change is not _one_less else 3, batch, classes, before=before)
+
+
+def _steps_anew(optimizer, p):
+    optimizer.state[p]["step"] = torch.tensor(0.0)
+
+
+def _another_dict(optimizer, p):
+    optimizer.state[p] = {name: value.clone() for name, value in optimizer.state[p].items()}
+
+
+def _its_entry(optimizer, p):                            # of a dict of the program's own, in the end
+    optimizer.state[p]["exp_avg"] = optimizer.state[p]["exp_avg"] * 0.5
+
+
+def _updated(optimizer, p):
+    optimizer.state[p].update(exp_avg=torch.ones_like(p.detach()), step=torch.tensor(3.0))
+
+
+def _gone(optimizer, p):
+    del optimizer.state[p]
+
+
+@pytest.mark.parametrize("mode", ["replay", "default"])
+def test_states_of_adam_that_are_exchanged_are_used(mode):
+    """Between replays, of launches as they were captured and of the graph that they become."""
+    pair = Pair(perceptron, training(lambda parameters: torch.optim.Adam(parameters, lr=0.01)), mode=mode)
+    changes = [_steps_anew, _another_dict, _its_entry, _updated, _gone]
+    for number in range(12 * (len(changes) + 3)):
+        for net, step in zip(pair.nets, (pair.eager, pair.step)):
+            if number % 12 == 0 and number > 24:
+                changes[number // 12 % len(changes)](step.optimizer, net[0].weight)
+        losses = [step(batch(number), classes(number)) for step in (pair.eager, pair.compiled)]
+        torch.testing.assert_close(*losses, rtol=1e-5 if mode == "default" else 0.0, atol=1e-6 if mode == "default" else 0.0)
+        while mode == "default" and compiling:
+            time.sleep(0.01)
+    assert is_replayed(pair.compiled), why(pair.compiled)
 
 
 def test_gradients_that_are_kept_now_and_then():

@@ -51,11 +51,11 @@ def _of_optimizer(update, objects) -> list:
     """What `Update.is_same` depends on. Learning rates do not: they are coefficients, which each step writes."""
     optimizer = update.optimizer
     own, groups, prepared = vars(optimizer), optimizer.param_groups, optimizer._prepared
-    if any(batch.keep for each in prepared if each is not None for batch in each.batches):
+    if any(each.foreign or any(batch.keep for batch in each.batches) for each in prepared if each is not None):
         raise guards.Unknown
     objects += [optimizer.state, groups, prepared, *groups, *prepared, moves[0]]
     pairs = [*guards.of_own_dict(optimizer), *guards.of_dict(own, frozenset(("param_groups", "_prepared", "state"))),
-             *guards.of_list(groups), *guards.of_list(prepared), *guards.of_list(moves), guards.of_length(optimizer.state)]
+             *guards.of_list(groups), *guards.of_list(prepared), *guards.of_list(moves)]
     for group in groups:
         options = frozenset(group) - {"lr"}
         objects += [group[name] for name in options]
