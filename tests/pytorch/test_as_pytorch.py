@@ -1,4 +1,6 @@
 """What PyTorch refuses and how it words it, and what it gives in corners: each row is run here, and in PyTorch where it is installed."""
+import copy
+import io
 import warnings
 
 import numpy as np
@@ -41,9 +43,51 @@ def _symmetric(matrix):
     return bool((matrix - matrix.mT).abs().max() < 1e-12)
 
 
+def _hooked(t, forward, *args):
+    """What a module's backward hooks see: the gradients of its inputs, and of its outputs."""
+    module, seen = type("M", (t.nn.Module,), {"forward": lambda self, *args: forward(*args)})(), []
+    module.register_full_backward_hook(lambda m, inputs, outputs: seen.extend((inputs, outputs)))
+    out = module(*args)
+    (out[0] if isinstance(out, tuple) else out).sum().backward()
+    return [[None if g is None else g.tolist() for g in grads] for grads in seen]
+
+
+def _twice_through_a_hook(t):
+    module, x = t.nn.Tanh(), t.tensor([0.5], dtype=t.float64, requires_grad=True)
+    module.register_full_backward_hook(lambda m, inputs, outputs: (inputs[0] * 3,))
+    slope, = t.autograd.grad(module(x), x, create_graph=True)
+    return [slope.item(), t.autograd.grad(slope, x)[0].item()]
+
+
+def _copied_leaf(t):
+    x = t.ones(2, requires_grad=True)
+    x.named = "x"
+    other = copy.copy(x)
+    (other * 2).sum().backward()
+    return [str(x.grad), other.grad.tolist(), other.is_leaf, other.named, other.data_ptr() == x.data_ptr()]
+
+
+def _fetched_at_once(t):
+    data = type("D", (t.utils.data.Dataset,), {"__len__": lambda self: 4, "__getitem__": lambda self, i: i,
+                                               "__getitems__": lambda self, numbers: [i * 10 for i in numbers]})()
+    return [batch.tolist() for batch in t.utils.data.DataLoader(t.utils.data.Subset(data, [3, 1, 2]), batch_size=2)]
+
+
+def _mapped_to_meta(t):
+    file = io.BytesIO()
+    t.save(t.ones(2, 3), file)
+    file.seek(0)
+    return (lambda x: [x.device.type, list(x.shape)])(t.load(file, map_location="meta"))
+
+
+ONE = lambda t, *values: t.tensor(values, dtype=t.float64, requires_grad=True)
 I = lambda t: t.ones(2, 2, dtype=t.int64)
 
 VALUES = {
+    "hooks_of_a_module_see_gradients_of_arguments": (lambda t: _hooked(t, lambda a, b, k, c: (a * b * k, a), ONE(t, 2.0), t.tensor([5.0], dtype=t.float64), 3, [ONE(t, 1.0)]),
+                                                     [[[15.0], [0.0], None, None], [[1.0], None]]),
+    "hooks_of_a_module_do_not_see_dicts": (lambda t: _hooked(t, lambda a: type("D", (dict,), {"sum": lambda d: d["y"].sum()})(y=a * 2), ONE(t, 2.0)) + [[]], [[]]),
+    "hooks_of_a_module_change_no_second_gradients": (_twice_through_a_hook, [3 * (1 - np.tanh(0.5) ** 2), -6 * np.tanh(0.5) * (1 - np.tanh(0.5) ** 2)]),
     "bends_of_a_sign": (lambda t: _gradient(t, lambda x: (t.copysign(x, t.tensor(-1.0)) ** 2) * x, 2.0, -3.0, order=2), [12.0, -18.0]),
     "convolved_integers": (lambda t: [t.conv1d(t.arange(8).view(1, 2, 4), t.tensor([[[1, -1]], [[2, 2 ** 62]]]), t.tensor([5, 0]), 2, 1, groups=2).tolist(),
                                       t.conv_transpose1d(t.arange(3).view(1, 3), t.tensor([[[1, 2, 3]]]), None, 2, 1, 1).tolist()],
@@ -188,6 +232,8 @@ def _with_submodule(t):
 
 
 ERRORS = {
+    "gradients_for_a_module_without_any": (lambda t: (lambda m: (m.register_full_backward_hook(lambda m, inputs, outputs: (t.ones(1, 1),)), m(t.ones(1, 1)).sum().backward()))(t.nn.Linear(1, 1)),
+                                           RuntimeError, "no input requires gradient should always return None"),
     "logits_of_integers_in_place": (lambda t: t.tensor([3, 4]).logit_(), RuntimeError, "result type Float can't be cast to the desired output type Long"),
     "largest_of_nothing": (lambda t: t.linalg.norm(t.ones(0), INF), RuntimeError, "linalg.vector_norm cannot compute the inf norm on"),
     "largest_over_nothing": (lambda t: t.linalg.vector_norm(t.ones(0, 3), -1, 0), RuntimeError, "linalg.vector_norm cannot compute"),

@@ -10,8 +10,8 @@ import warnings
 from ...autograd.graph import GraphNode, Recorded, attach_outputs
 from ...autograd.hooks import HookTable
 from ...autograd.modes import modes, no_grad
-from ...tensor import view_of
-from ...tree import map_tensors, tensors_in
+from ...ops.creation.fill import zeros
+from ...tensor import Tensor, view_of
 
 KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 
@@ -166,7 +166,8 @@ class Hooks:
 
 
 class _Passing:
-    """One call of a module with backward hooks: the gradients of its outputs are held until those of its inputs come."""
+    """One call of a module with backward hooks: the gradients of its outputs are held until those of its inputs come. They are those
+    of the tensors among the arguments and among a tuple of outputs; what lies deeper in these is passed on as it is."""
 
     def __init__(self, module, tables) -> None:
         self.module = module
@@ -175,37 +176,72 @@ class _Passing:
         self.grad_outputs, self.has_inputs = None, False
 
     def watch_inputs(self, args):
-        tensors = list(tensors_in(args))
-        if not any(t.node is not None for t in tensors):
+        self.inputs = len(args)
+        where, layouts = _tensors_among(args)
+        if not where:
             return args
         self.has_inputs = True
-        return _identity(args, tensors, self._inputs_came)
+
+        def inputs_came(grads):
+            if self.grad_outputs is None:                # came another way than by the outputs, as second gradients do
+                return grads
+            grads = self._call(_spread([_materialized(grad, layout) for grad, layout in zip(grads, layouts)], where, len(args)))
+            return tuple(grads[i] for i in where)
+        return _identity(args, where, inputs_came)
 
     def watch_outputs(self, output):
-        tensors = list(tensors_in(output))
-        return _identity(output, tensors, self._outputs_came) if any(t.node is not None for t in tensors) else output
+        outputs = output if isinstance(output, tuple) else (output,)
+        where, _ = _tensors_among(outputs)
+        if not where:
+            return output
 
-    def _outputs_came(self, grads):
-        for hook in self.before:
-            result = hook(self.module, grads)
-            if result is not None:
-                grads = _same_count(result, grads)
-        self.grad_outputs = grads
-        if not self.has_inputs and self.after:
-            warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
-                          "require gradients.", UserWarning, stacklevel=2)
-            self._call((None,), grads)
-        return grads
+        def outputs_came(grads):
+            grads = _spread(grads, where, len(outputs))
+            for hook in self.before:
+                result = hook(self.module, grads)
+                if result is not None:
+                    grads = _same_count(result, grads)
+            self.grad_outputs = grads
+            if not self.has_inputs and self.after:
+                warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                              "inputs require gradients.", UserWarning, stacklevel=2)
+                self._call((None,) * self.inputs)
+            return tuple(grads[i] for i in where)
+        passed = _identity(outputs, where, outputs_came)
+        return passed if outputs is output else passed[0]
 
-    def _inputs_came(self, grads):
-        return self._call(grads, self.grad_outputs)
-
-    def _call(self, grad_inputs, grad_outputs):
+    def _call(self, grad_inputs):
+        grad_outputs, self.grad_outputs = self.grad_outputs, None
         for hook in self.after:
             result = hook(self.module, grad_inputs, grad_outputs)
-            if result is not None and self.has_inputs:
+            if result is None:
+                continue
+            if self.has_inputs:
                 grad_inputs = _same_count(result, grad_inputs)
+            elif not (isinstance(result, tuple) and all(grad is None for grad in result)):
+                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None or None "
+                                   "for all gradients.")
         return grad_inputs
+
+
+def _tensors_among(values):
+    """Which of the values are tensors, and their layouts; nothing where none of these is recorded."""
+    where = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
+    if not any(values[i].node is not None for i in where):
+        return (), ()
+    return where, [values[i].layout for i in where]
+
+
+def _materialized(grad, layout):
+    return zeros(layout.shape, dtype=layout.dtype, device=layout.device) if grad is None else grad
+
+
+def _spread(grads, where, count):
+    """The gradients in their places among `count` values."""
+    spread = [None] * count
+    for i, grad in zip(where, grads):
+        spread[i] = grad
+    return tuple(spread)
 
 
 def _same_count(result, expected):
@@ -237,24 +273,26 @@ def _passed(x):
         return x.view(x.layout.shape)
 
 
-def _identity(structure, tensors, function):
-    """The structure with its tensors behind a node that shows all their gradients to `function` at once."""
+def _identity(values, where, function):
+    """The values with the tensors among them behind a node that shows all their gradients to `function` at once."""
+    tensors = [values[i] for i in where]
     count = len(tensors)
     node = GraphNode(_BACKWARD_HOOK, tuple(t.node for t in tensors), (), function, count)
     passed = [_passed(t) for t in tensors]
-    recorded = [(i, p) for i, p in enumerate(passed) if p.layout.dtype.category >= 2]
     if count == 1:
-        passed[0].node = node if recorded else None
+        passed[0].node = node
     else:
         attach_outputs(node, passed)
-        for tensor in passed:
-            if tensor.layout.dtype.category < 2:
+        for tensor, given in zip(passed, tensors):
+            if given.node is None:
                 tensor.node = None
     for tensor in passed:
         if _is_of_tensors(tensor):
             tensor.layout.handler.place(tensor)
-    replacement = iter(passed)
-    return map_tensors(lambda t: next(replacement), structure)
+    replaced = list(values)
+    for i, tensor in zip(where, passed):
+        replaced[i] = tensor
+    return tuple(replaced) if type(values) is tuple else type(values)(*replaced)
 
 
 # ---------------------------------------------------------------- hooks of all modules
