@@ -69,7 +69,11 @@ def _rebuild_on(tensor, place, requires_grad):
 
 # ---------------------------------------------------------------- copy
 def _copy(self) -> Tensor:
-    return alias(self, type(self))
+    """A leaf over the same memory, with the same attributes and a gradient of its own."""
+    out = alias(self, type(self))
+    out.node = None
+    out.__dict__.update(_plain_state(self))
+    return out.requires_grad_() if self.requires_grad else out
 
 
 def _deepcopy(self, memo) -> Tensor:
