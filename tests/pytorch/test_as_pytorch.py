@@ -90,6 +90,8 @@ VALUES = {
     "hooks_of_a_module_change_no_second_gradients": (_twice_through_a_hook, [3 * (1 - np.tanh(0.5) ** 2), -6 * np.tanh(0.5) * (1 - np.tanh(0.5) ** 2)]),
     "copied_leaf": (_copied_leaf, ["None", [2.0, 2.0], True, "x", True]),
     "deleted_gradient": (lambda t: (lambda x: (x.sum().backward(), delattr(x, "grad"), [str(x.grad)])[-1])(t.ones(2, requires_grad=True)), ["None"]),
+    "lazy_norm_of_doubles": (lambda t: (lambda m: [str(m(t.ones(2, 3).double()).dtype), list(m.running_mean.shape), str(m.running_mean.dtype)])(t.nn.LazyBatchNorm1d().double()),
+                             ["torch.float64", [3], "torch.float64"]),
     "bends_of_a_sign": (lambda t: _gradient(t, lambda x: (t.copysign(x, t.tensor(-1.0)) ** 2) * x, 2.0, -3.0, order=2), [12.0, -18.0]),
     "convolved_integers": (lambda t: [t.conv1d(t.arange(8).view(1, 2, 4), t.tensor([[[1, -1]], [[2, 2 ** 62]]]), t.tensor([5, 0]), 2, 1, groups=2).tolist(),
                                       t.conv_transpose1d(t.arange(3).view(1, 3), t.tensor([[[1, 2, 3]]]), None, 2, 1, 1).tolist()],

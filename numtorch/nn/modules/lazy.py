@@ -146,6 +146,14 @@ class _Lazy(Module):
         self.__dict__[self.size] = size
         self.__class__ = self.becomes
 
+    def _apply(self, fn, recurse=True):
+        """Buffers whose shape is not known stay such, of another dtype or on another device."""
+        waiting = [name for name, buffer in self._buffers.items() if isinstance(buffer, _Uninitialized)]
+        super()._apply(fn, recurse)
+        for name in waiting:
+            self._buffers[name] = UninitializedBuffer(False, self._buffers[name].device, self._buffers[name].dtype)
+        return self
+
     def _size_of(self, input):
         return input.layout.shape[-1] if not self.dims else input.layout.shape[-1 - self.dims]
 
