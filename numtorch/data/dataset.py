@@ -211,6 +211,11 @@ class Subset(Dataset):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
+    def __getitems__(self, indices):
+        fetch = getattr(self.dataset, "__getitems__", None)
+        numbers = [self.indices[i] for i in indices]
+        return fetch(numbers) if fetch is not None else [self.dataset[number] for number in numbers]
+
     def __len__(self) -> int:
         return len(self.indices)
 

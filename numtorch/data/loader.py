@@ -88,6 +88,9 @@ def default_convert(data):
     return data
 
 
+_FIXED = frozenset(("dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers"))    # once it is made
+
+
 class DataLoader:
     """Batches of a dataset, made in this process or by workers.
 
@@ -145,6 +148,12 @@ class DataLoader:
         if not num_workers and multiprocessing_context is not None:
             raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
                              f"num_workers={num_workers}")
+        if isinstance(multiprocessing_context, str):
+            from multiprocessing import get_all_start_methods
+            methods = get_all_start_methods()
+            if multiprocessing_context not in methods:
+                raise ValueError(f"multiprocessing_context option should specify a valid start method in {methods}, but got "
+                                 f"multiprocessing_context={multiprocessing_context!r}")
         iterable = isinstance(dataset, IterableDataset)
         if iterable and (shuffle or sampler is not None or batch_sampler is not None):
             raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options")
@@ -169,6 +178,12 @@ class DataLoader:
         self.persistent_workers, self.in_order, self._workers = persistent_workers, in_order, None
         self.collate_fn = collate_fn or (default_collate if batch_size is not None or batch_sampler is not None
                                          else default_convert)
+        self._complete = True
+
+    def __setattr__(self, name, value):
+        if name in _FIXED and "_complete" in self.__dict__:
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
 
     def __len__(self):
         if isinstance(self.dataset, IterableDataset):

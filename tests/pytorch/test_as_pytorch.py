@@ -92,6 +92,7 @@ VALUES = {
     "deleted_gradient": (lambda t: (lambda x: (x.sum().backward(), delattr(x, "grad"), [str(x.grad)])[-1])(t.ones(2, requires_grad=True)), ["None"]),
     "lazy_norm_of_doubles": (lambda t: (lambda m: [str(m(t.ones(2, 3).double()).dtype), list(m.running_mean.shape), str(m.running_mean.dtype)])(t.nn.LazyBatchNorm1d().double()),
                              ["torch.float64", [3], "torch.float64"]),
+    "part_of_what_is_fetched_at_once": (_fetched_at_once, [[30, 10], [20]]),
     "bends_of_a_sign": (lambda t: _gradient(t, lambda x: (t.copysign(x, t.tensor(-1.0)) ** 2) * x, 2.0, -3.0, order=2), [12.0, -18.0]),
     "convolved_integers": (lambda t: [t.conv1d(t.arange(8).view(1, 2, 4), t.tensor([[[1, -1]], [[2, 2 ** 62]]]), t.tensor([5, 0]), 2, 1, groups=2).tolist(),
                                       t.conv_transpose1d(t.arange(3).view(1, 3), t.tensor([[[1, 2, 3]]]), None, 2, 1, 1).tolist()],
@@ -238,6 +239,8 @@ def _with_submodule(t):
 ERRORS = {
     "gradients_for_a_module_without_any": (lambda t: (lambda m: (m.register_full_backward_hook(lambda m, inputs, outputs: (t.ones(1, 1),)), m(t.ones(1, 1)).sum().backward()))(t.nn.Linear(1, 1)),
                                            RuntimeError, "no input requires gradient should always return None"),
+    "batch_size_of_a_loader_that_is_made": (lambda t: setattr(t.utils.data.DataLoader([1, 2]), "batch_size", 2), ValueError, "batch_size attribute should not be set after DataLoader is initialized"),
+    "start_method_of_workers": (lambda t: t.utils.data.DataLoader([1], num_workers=1, multiprocessing_context="nope"), ValueError, "should specify a valid start method in"),
     "logits_of_integers_in_place": (lambda t: t.tensor([3, 4]).logit_(), RuntimeError, "result type Float can't be cast to the desired output type Long"),
     "largest_of_nothing": (lambda t: t.linalg.norm(t.ones(0), INF), RuntimeError, "linalg.vector_norm cannot compute the inf norm on"),
     "largest_over_nothing": (lambda t: t.linalg.vector_norm(t.ones(0, 3), -1, 0), RuntimeError, "linalg.vector_norm cannot compute"),
