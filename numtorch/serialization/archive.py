@@ -59,7 +59,7 @@ def read_entry(archive, entry):
 def read_storage(archive, entry, kind, location, numel, map_location, mapped):
     """A storage of the archive as a tensor of one dimension, over the mapped file where there is one."""
     target = device_of(location, map_location)
-    if not target.startswith(("cpu", "cuda")):
+    if not target.startswith(("cpu", "cuda", "meta")):
         raise RuntimeError(f"don't know how to restore data location of a storage (tagged with {target}): name a device with "
                            f"map_location")
     with damaged():

@@ -93,6 +93,7 @@ VALUES = {
     "lazy_norm_of_doubles": (lambda t: (lambda m: [str(m(t.ones(2, 3).double()).dtype), list(m.running_mean.shape), str(m.running_mean.dtype)])(t.nn.LazyBatchNorm1d().double()),
                              ["torch.float64", [3], "torch.float64"]),
     "part_of_what_is_fetched_at_once": (_fetched_at_once, [[30, 10], [20]]),
+    "mapped_to_meta": (_mapped_to_meta, ["meta", [2, 3]]),
     "bends_of_a_sign": (lambda t: _gradient(t, lambda x: (t.copysign(x, t.tensor(-1.0)) ** 2) * x, 2.0, -3.0, order=2), [12.0, -18.0]),
     "convolved_integers": (lambda t: [t.conv1d(t.arange(8).view(1, 2, 4), t.tensor([[[1, -1]], [[2, 2 ** 62]]]), t.tensor([5, 0]), 2, 1, groups=2).tolist(),
                                       t.conv_transpose1d(t.arange(3).view(1, 3), t.tensor([[[1, 2, 3]]]), None, 2, 1, 1).tolist()],
