@@ -166,8 +166,8 @@ class Hooks:
 
 
 class _Passing:
-    """One call of a module with backward hooks: the gradients of its outputs are held until those of its inputs come. They are those
-    of the tensors among the arguments and among a tuple of outputs; what lies deeper in these is passed on as it is."""
+    """One call of a module with backward hooks: the gradients of its outputs are held until those of its inputs come. They are
+    those of the tensors among the arguments and among a tuple of outputs; what lies deeper in these is passed on as it is."""
 
     def __init__(self, module, tables) -> None:
         self.module = module
