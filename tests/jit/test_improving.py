@@ -67,6 +67,22 @@ def test_a_chain_of_elementwise_ops_becomes_one_launch():
     assert "fusion: 1" in str(torch.compile.explain(function)(x, y))
 
 
+@pytest.mark.parametrize("f, passes, launches", [
+    (lambda x: (torch.cumsum(x @ x, 0), (x @ x).sort(1)[0]), {"subexpressions": 1}, -1), (lambda x: (x @ x, x.cumsum(0))[0], {"dead code": 1}, -1)],
+    ids=["twice", "unused"])
+def test_a_product_that_is_made_for_nothing_is_reason_enough_for_a_graph(f, passes, launches):
+    function, x = torch.compile(f), torch.randn(60, 60)
+    found = settled(function, x)
+    replays = kind_of(function).replays
+    assert found.reason == "it was replaced" and found.passes == passes and replays[0].launches == found.replay.launches + launches
+    close(function(x), f(x))
+
+
+def test_views_that_nobody_uses_are_none():
+    function = torch.compile(lambda x: (x.t(), x.cumsum(0))[1])
+    assert settled(function, torch.randn(6, 6)).reason == "there is nothing for passes to do"
+
+
 def test_what_is_kept_of_an_operand_that_is_written_is_no_constant():
     """The tape keeps a copy of it, which the graph must not have as it was in the call that was traced."""
     torch.manual_seed(0)

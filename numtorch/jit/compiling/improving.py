@@ -33,9 +33,10 @@ from ..capturing.replay import NotCaptured, Replay
 from ..capturing.snapshots import Snapshot, alike, content, nudge
 from ..capturing.steps import Draw
 from ..graphs.epilogue import EPILOGUE
-from ..graphs.graph import Graph, Value
+from ..graphs.graph import CONSTANT, Graph, Value
 from ..graphs.interpreter import Interpreter
 from ..passes import choices
+from ..passes.inplace import is_view
 from ..tracing.freezing import tracing
 from ..tracing.tracing import Trace
 from .executor import Executor
@@ -125,7 +126,7 @@ class Improvement:
         except Exception as error:
             return self._stay(f"its graph does not run: {error}")
         self.graph, self.passes, self.executor = made[0]
-        if not any(name not in ("dead code", "subexpressions") for _, passes, _ in made for name in passes):
+        if all(set(passes) <= {"dead code", "subexpressions"} and _computed(each) == _computed(graph) for each, passes, _ in made):
             return self._stay("there is nothing for passes to do")
         for _, passes, executor in made:
             passes.update({"in place": count} if (count := sum(map(len, executor.in_place.values()))) else {})
@@ -227,6 +228,11 @@ class Improvement:
             else:
                 self._stay("it is faster than its graph")
         return result
+
+
+def _computed(graph):
+    """How many calls of a graph compute something: views that nobody uses are nothing to be spared."""
+    return sum(node.op != CONSTANT and not is_view(node) for node in graph.nodes)
 
 
 # ---------------------------------------------------------------- the graph of a call
