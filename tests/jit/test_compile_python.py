@@ -187,11 +187,39 @@ def test_what_cannot_be_captured_stays_right_and_is_listed(f, capsys):
     assert said.launches == 0 and said.breaks and all(b.what for b in said.breaks)
     first, lines = f.__code__.co_firstlineno, 4
     assert any(b.file == __file__ and first <= b.line < first + lines for b in said.breaks), said
+    strict = torch.compile(f, fullgraph=True)
     with pytest.raises(compiled.Unsupported, match=r"test_compile_python.py:\d+: "):
-        strict = torch.compile(f, fullgraph=True)
-        for _ in range(8):
+        for _ in range(2 + (f is _mask)):                # of another length, so that there is something to plan
             strict(torch.tensor([1.0, 2.0, 3.0]))
     capsys.readouterr()
+    with pytest.raises(compiled.Unsupported, match=r"test_compile_python.py:\d+: "):
+        strict(torch.tensor([1.0, 2.0, 3.0]))
+    assert capsys.readouterr().out == "", "it is called before it raises"
+
+
+@pytest.mark.parametrize("says", [False, True])
+def test_what_a_first_step_prepares_is_no_break_for_fullgraph(says, capsys):
+    """An optimiser makes its states in the first step and prepares the second anew: it is the third that is captured."""
+    net = perceptron()
+    optimizer, after = torch.optim.Adam(net.parameters(), amsgrad=True), print if says else str
+
+    @torch.compile(fullgraph=True)
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        after("stepped")
+        return loss.detach()
+    if not says:
+        for number in range(6):
+            step(batch(number))
+        assert is_replayed(step)
+        return
+    step(batch(0))
+    with pytest.raises(compiled.Unsupported, match=rf"test_compile_python.py:{step.__wrapped__.__code__.co_firstlineno + 6}: .*print"):
+        step(batch(1))
+    assert capsys.readouterr().out == "stepped\n" * 2
 
 
 def test_explain_of_what_is_captured():

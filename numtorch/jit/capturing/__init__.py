@@ -11,6 +11,7 @@ steps      what optimisers and random streams do at each replay
 steady     what a replay need not find out again
 unchanged  whether Python, tensors and hooks are as they were when a call was captured
 before     what a call begins with
+items      what is written down of the call
 capture    the call, watched: what it launches, and what keeps it from being replayed
 complaints what a kernel finds wrong in a replay
 results    what a call returns, such that a replay can return it

@@ -20,7 +20,7 @@ import sys
 import sysconfig
 import threading
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +28,15 @@ from ... import storage
 from ...autograd.engine import run_backward
 from ...devices import cpu
 from ...exchange.scalars import number, recent_numbers
+from ...kernels.compiler import compile_kernel
 from ...kernels.entries import Calls, is_entry, native_of
 from ...kernels.events import SILENT_KIND, events
 from ...kernels.forks import survive_fork
-from ...kernels.threads import prepared_on
+from ...kernels.threads import prepare, prepared_on
 from ...nn.utils import parameters
 from ...ops.core import status
 from ...ops.core.generator import Generator
-from ...ops.core.primitive import Dropped
+from ...ops.core.primitive import Dropped, Primitive
 from ...ops.index import index_op
 from ...ops.pointwise import divisor
 from ...ops.reduce.query import CHECK_PROBABILITIES
@@ -44,6 +45,7 @@ from ...optim import rule
 from ...tensor import Tensor
 from .allowed import CLEANING_OF_SETS, MODULES, decides_alone, is_allowed
 from .catching import catches
+from .items import Break, Check, Clear, Complaint, Entry, Launch
 from .memory import Memory
 from .ondevice import OnDevice
 from .places import version
@@ -57,6 +59,7 @@ _SILENT_FILES = tuple(f"{PACKAGE}/{name}" for name in ("jit/", "kernels/entries.
 _MAKING_BLOCKS = {storage._new_block.__code__, storage.address_of.__code__}
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
+_PREPARING = {each.__code__ for each in (rule._Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
 APART: set = set()                                     # functions that calls run by, of which nothing is captured
 # this package's functions that do something beside launches, and what notes it
 _OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__code__: "_on_step",
@@ -72,79 +75,6 @@ _OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__c
                 for name in ("is_leaf", "grad_fn", "output_nr", "grad", "retains_grad")}}
 _CHANGING = {Tensor.data_ptr.__code__, Tensor.const_data_ptr.__code__, Tensor._version.fget.__code__}    # of any tensor
 _one_at_a_time = survive_fork(threading.Lock())
-
-
-class Break(NamedTuple):
-    """What keeps a call from being replayed: what it is, and the user's file and line; `outer` is the line of the captured function
-    itself, 0 where it is not known."""
-
-    what: str
-    file: str
-    line: int
-    outer: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}"
-
-
-class Launch(NamedTuple):
-    """A call of a kernel: the words that are addresses of this thread's own are already those of the program."""
-
-    native: int
-    words: tuple
-    tables: list                                         # (place, entries) of the words that are tables of Python's
-    status: Any                                          # None, or the place of the address of words that must be 0 afterwards
-    statuses: int                                        # how many these are
-    complaint: Any                                       # what says what is wrong where it is not
-
-
-class Entry(NamedTuple):
-    """A word of such a table."""
-
-    word: int
-    moves: bool                                          # whether it is a tensor's address
-
-
-class Clear(NamedTuple):
-    """A word that Python sets to 0."""
-
-    address: int
-
-
-class Check(NamedTuple):
-    """A word that Python looks at, and complains about where it is not 0."""
-
-    address: int
-    complaint: Any
-
-
-class Complaint:
-    """A call of this package that raises what is wrong, once its tensors hold what they held.
-
-    Args:
-        function: it.
-        arguments: by name; tensors are kept as address and layout only.
-        early: whether nothing has been written yet that lasts, so that the call can be made once more instead.
-    """
-
-    def __init__(self, function, arguments, early: bool) -> None:
-        self.function, self.early = function, early
-        self.arguments = {name: _described(value) for name, value in arguments.items()}
-
-
-class Described(NamedTuple):
-    """A tensor as address and layout."""
-
-    address: int
-    layout: Any
-
-
-def _described(value):
-    if isinstance(value, Tensor):
-        return Described(value.address, value.layout)
-    if isinstance(value, (list, tuple)):
-        return [_described(each) for each in value]
-    return value
 
 
 # ---------------------------------------------------------------- whose code
@@ -264,7 +194,7 @@ class Watch:
             _one_at_a_time.release()
 
     def _not_now(self, why, function, args, kwargs):
-        self.breaks.append(Break(why, "?", 0))
+        self.breaks.append(Break(why, "?", 0, passing=True))
         return function(*args, **kwargs)
 
     def _profiled(self, function, args, kwargs):
@@ -286,7 +216,8 @@ class Watch:
         while outer is not None and outer.f_code is not self.code:
             outer = outer.f_back
         file, line = users_line(frame)
-        break_ = Break(what, file, line, 0 if outer is None else outer.f_lineno)
+        preparing = frame.f_code in _PREPARING or _caller(frame, _PREPARING, sys.maxsize) is not None
+        break_ = Break(what, file, line, 0 if outer is None else outer.f_lineno, preparing)
         if break_ not in self.breaks:
             self.breaks.append(break_)
 
@@ -472,7 +403,6 @@ class Watch:
                 words = (*words[:i], self._drawn(word, frame), *words[i + 1:])
         tables = [(words.index(address), entries) for address, entries in tables if address in words]
         self.items.append(Launch(native, words, tables, place, statuses, complaint))
-
 
     def _tables_of(self, frame):
         """(address, entries) of the tables of addresses with which norms of many tensors are called."""

@@ -7,7 +7,7 @@ from typing import Any
 from ...kernels.program import CONSTANT
 from ...storage import Storage
 from ...tensor import wrap
-from .capture import Described
+from .items import Described
 from .steps import Draw
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from ...kernels.cuda.runtime import uploaded
 from ...kernels.program import CONSTANT, Program, stores_words
 from ...kernels.threads import prepared_on
-from .capture import Check, Clear, Launch
 from .complaints import described
+from .items import Check, Clear, Launch
 from .ondevice import DeviceLaunch, DeviceProgram, Said, Upload
 from .places import UNUSED, Owners, Slot, Spans, extents
 from .results import NotCaptured

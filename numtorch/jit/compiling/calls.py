@@ -15,10 +15,14 @@ from ...optim.optimizer import Optimizer
 from ...tensor import Tensor
 from ...torchfunction import _state as _overriding
 from ..capturing.before import Before
-from ..capturing.capture import Break, Watch
+from ..capturing.capture import Watch
+from ..capturing.items import Break
 from ..capturing.reach import Reach, Unfollowed, has_attributes, refused_names
 from ..capturing.replay import NotCaptured, Replay
+from ..capturing.writing import ELSEWHERE
 from .splitting import code_of
+
+NEW_CODE = "code runs that did not run before"
 
 
 def world():
@@ -78,13 +82,14 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
     except Unfollowed as error:
         watch = Watch(False, where, error.code)          # what ran last time may be more, where kernels were planned
         result = watch.run(function, args, kwargs)
-        return result, None, [*_places(error, where, codes, place), *watch.breaks], watch.codes
+        again = error.code in watch.codes
+        return result, None, [*_places(error, where, codes, place, not again), *watch.breaks], watch.codes
     result = watch.run(function, args, kwargs)
     replay, breaks = None, watch.breaks
     if not breaks:
         try:
             if not ran_before(watch.codes, codes):
-                raise NotCaptured("code runs that did not run before")
+                raise NotCaptured(NEW_CODE)
             changed = reach.difference()
             if changed is not None:
                 raise NotCaptured(f"it has an effect on Python: {changed}")
@@ -93,7 +98,7 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
                 raise NotCaptured("it has an effect on Python: a mode or what an argument holds has changed")
             replay = Replay(watch, before, result, reuse)
         except NotCaptured as error:
-            breaks = [Break(str(error), *place)]
+            breaks = [Break(str(error), *place, passing=str(error) in (NEW_CODE, ELSEWHERE) and not all_memory)]
         except Exception as error:                       # the result is there and right: a mistake of ours must not take it away
             breaks = [Break(f"it could not be captured ({type(error).__name__}: {error})", *place)]
     watch.memory.close()
@@ -110,11 +115,12 @@ def ran_before(codes, known) -> bool:
     return all(known.get(code) is scope for code, scope in codes.items())
 
 
-def _places(error, code, codes, place):
+def _places(error, code, codes, place, passing):
     """The breaks of a function that names what none may refer to, or reaches what cannot be compared."""
     if error.code is None:
-        return [Break(str(error), *place)]
-    breaks = [Break(str(error), error.code.co_filename, line) for _, line in refused_names(error.code, error.scope)[:1]]
+        return [Break(str(error), *place, passing=passing)]
+    breaks = [Break(str(error), error.code.co_filename, line, passing=passing)
+              for _, line in refused_names(error.code, error.scope)[:1]]
     own = refused_names(code, codes[code]) if code in codes else []
     return breaks + [Break(f"{said} is used", code.co_filename, line, line) for said, line in own]
 

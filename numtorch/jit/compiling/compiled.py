@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from ...kernels.cuda.capture import active as device_captures
 from ...nn.modules.module import Module
 from ...storage import mode as memory_mode
-from ..capturing.capture import Break, Watch, is_profiled
+from ..capturing.capture import Watch, is_profiled
 from ..capturing.complaints import Again
+from ..capturing.items import Break
 from ..capturing.quick import MISS, written
 from ..capturing.replay import HAS_GRAPH, Replay
 from ..capturing.writing import ELSEWHERE
@@ -184,7 +185,11 @@ class Compiled:
                 kind.reason, kind.replays = "what it does changes from call to call", []
         else:
             kind.breaks, kind.attempts = breaks or [Break("an argument requires grad", "?", 0)], kind.attempts + 1
-            if kind.attempts >= ATTEMPTS:
+            lasting = [each for each in breaks if not each.passing]
+            if self._options["fullgraph"] and lasting:
+                kind.reason = str(lasting[0])
+                self._refuse(kind, args, kwargs)
+            elif kind.attempts >= ATTEMPTS:
                 kind.reason = str(kind.breaks[0])
                 if not self._options["fullgraph"]:
                     kind.split = split(function, {each.outer for each in breaks if each.outer},

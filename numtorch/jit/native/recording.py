@@ -12,7 +12,8 @@ from ...kernels.program import STACK_BYTES, run_block
 from ...ops.memory.copies import clone
 from ...tensor import Tensor
 from ...tree import flatten, map_tensors, tensors_in
-from ..capturing.capture import Check, Clear, Launch, Watch
+from ..capturing.capture import Watch
+from ..capturing.items import Check, Clear, Launch
 from ..capturing.memory import CapturedStorage
 from ..capturing.places import alive, version
 from .words import CONSTANT, INPUTS, Data, Memory, Unknown, Word
