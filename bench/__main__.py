@@ -16,7 +16,7 @@ from .runner.case import ProcessCase
 from .runner.session import OURS, Session, available_threads
 
 FAMILIES = ("core", "pointwise", "reduce", "gemm", "conv", "norm", "gather", "sparse", "func", "random", "optim", "autograd",
-            "models", "networks", "compile", "growth", "scaling", "start", "memory", "multiprocessing",
+            "models", "networks", "compile", "passes", "growth", "scaling", "start", "memory", "multiprocessing",
             "training")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
@@ -61,7 +61,8 @@ def arguments(words=None):
     options.dtype = options.dtype or (["float32"] if options.quick else None)
     if options.peers is None:                            # what compiles programs is compared with programs that are compiled
         compiled = "compile" in options.families and not options.quick       # which takes minutes
-        options.peers = [peer for peer in report.PEERS if peer in ("torch", "numpy") or compiled]
+        options.peers = [peer for peer in report.PEERS if peer in ("torch", "numpy") or (
+            "passes" in options.families if peer == "without" else compiled)]
     return options
 
 
@@ -83,7 +84,7 @@ def load_sides(peers):
     modules, absent = {OURS: importlib.import_module(OURS)}, []
     for peer in peers:
         try:
-            modules[peer] = importlib.import_module(peer.partition(".")[0])
+            modules[peer] = importlib.import_module(report.MODULES.get(peer, peer))
         except ModuleNotFoundError:
             absent.append(peer)
     if "torch.compile" in modules and shutil.which("g++") is None:           # which it compiles with

@@ -92,6 +92,20 @@ def _of(family, beginning):
 
 
 # ---------------------------------------------------------------- functions as graphs
+def settled(torch, function, *inputs, **options):
+    """The function compiled, and called until nothing more becomes of it."""
+    compiled = torch.compile(function, **options)
+    for _ in range(_CALLS):
+        compiled(*inputs)
+    end = time.monotonic() + _MOST_SECONDS
+    while not torch.compile.explain(compiled)(*inputs).settled:
+        if time.monotonic() > end:
+            raise RuntimeError(f"no graph after {_MOST_SECONDS} s")
+        compiled(*inputs)
+        time.sleep(0.02)
+    return compiled
+
+
 def _graph(name, function, inputs, budget, moved, **fields):
     """`function(torch, *inputs)`, on our side compiled until nothing more becomes of it."""
     def setup(torch, *inputs):
@@ -99,15 +113,7 @@ def _graph(name, function, inputs, budget, moved, **fields):
             return function(torch, *given)
         if torch.__name__ != "numtorch":
             return lambda: run(*inputs)
-        compiled = torch.compile(run)
-        for _ in range(_CALLS):
-            compiled(*inputs)
-        end = time.monotonic() + _MOST_SECONDS
-        while not torch.compile.explain(compiled)(*inputs).settled:
-            if time.monotonic() > end:
-                raise RuntimeError(f"{name}: no graph after {_MOST_SECONDS} s")
-            compiled(*inputs)
-            time.sleep(0.02)
+        compiled = settled(torch, run, *inputs)
         return lambda: compiled(*inputs)
 
     def other(torch, *inputs):

@@ -188,12 +188,14 @@ class ProcessCase:
     """Rows measured in processes of their own, one after another, each side in turn.
 
     Attributes:
-        source: Python source in which `{module}` stands for the side's package; it prints a JSON list of numbers, one a row.
+        source: Python source in which `{module}` stands for the side's package and `{side}` for its name; it prints a JSON list of
+            numbers, one a row.
         rows: for each number its name, unit (`"s"`, `"B"`, `"×"` or `""`), budget, and, where there is one, what it must not
             exceed by itself.
         sides: the packages that can run it.
         rounds: how many processes a side; the first of them is not counted when there are several: it warms disk and store.
         long: whether it takes so long that a quick run leaves it out.
+        budgets: the ratios to sides beside PyTorch that no row is to exceed.
         store: the kernel store and home of each process of ours: the user's own; `"empty"`; or `"warm"`, one that an earlier
             process of the same case filled.
     """
@@ -206,3 +208,4 @@ class ProcessCase:
     store: str = "user"
     long: bool = False
     group: str = ""
+    budgets: dict = field(default_factory=dict)

@@ -10,6 +10,8 @@ import time
 
 import numpy as np
 
+from .report import MODULES
+
 # What a case's source may use. `began` is when its process was started, before Python was. The peak is the kernel's high-water mark
 # of this process image: `ru_maxrss` also remembers the parent's, which is what was resident before `exec`.
 PRELUDE = """
@@ -45,9 +47,10 @@ def _environment(threads, home):
 def _run(case, side, threads, home):
     """The numbers one process printed. Raises RuntimeError with its last words where it failed."""
     with tempfile.TemporaryDirectory() as empty:
+        source = case.source.replace("{module}", MODULES.get(side, side)).replace("{side}", side)
         environment = _environment(threads, empty if case.store == "empty" else home)
-        done = subprocess.run([sys.executable, "-c", PRELUDE + case.source.replace("{module}", side)],
-                              capture_output=True, text=True, env={**environment, "BENCH_BEGAN": repr(time.time())})
+        done = subprocess.run([sys.executable, "-c", PRELUDE + source], capture_output=True, text=True,
+                              env={**environment, "BENCH_BEGAN": repr(time.time())})
     if done.returncode:
         raise RuntimeError((done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1])
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -69,7 +72,8 @@ def process_rows(family, case, sides, threads, seconds) -> list[dict]:
     rows = []
     for i, (name, unit, budget, *most) in enumerate(case.rows):
         row = {"family": family, "group": case.group or family, "name": name, "dtype": None, "threads": threads, "unit": unit,
-               "budget": budget, "size": 0.0, **({"most": most[0]} if most and most[0] is not None else {})}
+               "budget": budget, "size": 0.0, **({"most": most[0]} if most and most[0] is not None else {}),
+               **({"budgets": case.budgets} if case.budgets else {})}
         for side in sides:
             values = [run[i] for run in runs[side][1 if len(runs[side]) > 1 else 0:]]
             if side in problems and side == "numtorch":

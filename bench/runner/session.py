@@ -103,7 +103,9 @@ class Session:
         """NumPy's BLAS and JAX take their threads from the environment, so they are measured with the largest number only."""
         if side == "numpy":
             return case.numpy and dtype in ("float32", "float64") and threads == max(self.threads)
-        return side in (OURS, "torch") or (side in case.others and (side == "torch.compile" or threads == max(self.threads)))
+        if side == "torch":
+            return "without" not in case.others          # which is compared with itself alone
+        return side == OURS or (side in case.others and (side != "jax" or threads == max(self.threads)))
 
     def _rates(self, row, case, dtype, threads, arrays, results):
         width = {"float64": 8, "float16": 2, "bfloat16": 2}.get(dtype, 4)

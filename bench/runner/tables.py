@@ -33,6 +33,8 @@ EXPLAINED = {
     "to NumPy": "to NumPy: numtorch's time over NumPy's; below 1, numtorch is faster.",
     "to torch.compile": "to torch.compile: numtorch's time over that of PyTorch's compiled function, and what it was to reach.",
     "to JAX": "to JAX: numtorch's time over that of the same program under JAX's jit, and what it was to reach.",
+    "to the same without the pass": "to the same without the pass: the time (or memory) over what it is without the pass, "
+                                   "and what it was to reach.",
     "gain": "gain: how many times as fast as on one thread.",
     "budget": "budget: what the ratio (or the gain) was meant to reach. Rows that reach it are met, others are missed.",
     "at most": "at most: the time that numtorch may take, whatever PyTorch takes.",

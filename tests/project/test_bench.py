@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def run(monkeypatch, capsys):
     before = numtorch.get_num_threads()
 
     def run(cases, *words, sides=("torch",), absent=()):
-        known = {"torch": PEER, "numpy": np, "torch.compile": PEER, "jax": JAX}
+        known = {"torch": PEER, "numpy": np, "torch.compile": PEER, "jax": JAX, "without": numtorch}
         modules = {"numtorch": numtorch, **{s: known[s] for s in sides}}
         monkeypatch.setattr(command, "load_sides", lambda peers: (modules, list(absent)))
         monkeypatch.setattr(FAMILIES["core"], "CASES", cases)
@@ -210,7 +211,41 @@ def test_compilers_stand_beside_the_cases_that_name_them(run):
     assert "missed" in run([missed], sides=("torch", "jax"))[1]
 
 
-@pytest.mark.parametrize("words, peers", [(["compile"], 4), (["core"], 2), (["compile", "--quick"], 2), (["compile", "--peers", "jax"], 1)])
+def test_every_pass_has_a_row_without_it():
+    """What `optimized` runs, and its memory, is left out in a row each, by functions that are there."""
+    passes = importlib.import_module("numtorch.jit.passes")
+    wanted = {name for name, value in vars(passes).items() if isinstance(value, types.FunctionType) and value.__module__ != passes.__name__}
+    found = {path: pkgutil.resolve_name(path) for paths in FAMILIES["passes"].OFF.values() for path in paths}
+    assert len(wanted) >= 11 and wanted <= {path.removeprefix("numtorch.jit.passes.") for path in found} and all(map(callable, found.values()))
+    named = {name.split(":")[0] for case in FAMILIES["passes"].CASES for name in (
+        [name for name, *_ in case.rows] if isinstance(case, ProcessCase) else [case.name])}
+    assert named == {*FAMILIES["passes"].OFF, "optimiser steps"}
+
+
+@pytest.mark.skipif(DISABLE_JIT, reason="nothing is captured")
+def test_a_program_is_compared_with_itself_without_a_pass(run, monkeypatch):
+    family, kept = FAMILIES["passes"], []
+    small = family._function("elementwise fusion", "small", lambda torch, x: kept.append(passes.fuse) or (x * 2 + 1).tanh(), (normal(8),))
+    passes = importlib.import_module("numtorch.jit.passes")
+    whole = passes.fuse
+    status, printed = run([small, ADD], "--wide", sides=("torch", "without"))
+    assert status == 0 and passes.fuse is whole and kept[0] is whole and len(set(kept)) == 2
+    row, = re.findall("^elementwise fusion: small f32.*", printed, re.M)
+    assert ("(≤ 0.98)" in row and row.rstrip().endswith("met")) or row.rstrip().endswith("missed")
+    assert "to the same without the pass" in printed and "PyTorch min / median" in printed and "stand-in, the same" not in printed
+    status, printed = run([replace(small, others={"without": lambda torch, x: lambda: x})], sides=("without",))
+    assert status == 1 and "without says otherwise" in printed
+
+
+def test_processes_know_which_side_they_are():
+    source = "import {module}\nreport(2.0 if '{side}' == 'without' else 1.0)"
+    case = ProcessCase("p", source, (("p", "B", None),), ("numtorch", "without"), 1, budgets={"without": 0.98})
+    row, = process_rows("passes", case, case.sides, 1, 0.25)
+    assert report.ratio(row, "without") == 0.5 and report.verdict(row) == "met"
+    assert report.verdict({**row, "budgets": {"without": 0.4}}) == "missed" and report.verdict({**row, "budgets": {}}) == ""
+
+
+@pytest.mark.parametrize("words, peers", [(["passes"], 3), (["compile"], 4), (["core"], 2), (["compile", "--quick"], 2), (["compile", "--peers", "jax"], 1)])
 def test_compilers_take_part_where_programs_are_compiled(words, peers, monkeypatch):
     assert len(command.arguments(words).peers) == peers
     monkeypatch.setattr(command.shutil, "which", lambda name: None)
