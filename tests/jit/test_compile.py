@@ -6,6 +6,7 @@ import copy
 import gc
 import math
 import pickle
+import weakref
 from traceback import walk_tb
 
 import numpy as np
@@ -331,6 +332,63 @@ def test_a_compiled_method():
         other.weight.mul_(3)
     for _ in range(6):
         assert one(torch.ones(3)).item() == 3 and other(torch.ones(3)).item() == 9
+
+
+class Plain:
+    """A method of an object that is no module, whose result has a graph outside."""
+
+    def __init__(self, scale):
+        self.scale, self.weight = scale, nn.Parameter(torch.ones(3))
+
+    @torch.compile(mode="replay")
+    def whole(self, x):
+        return (x * self.weight * self.scale).detach()
+
+    @torch.compile(mode="replay")
+    def recorded(self, x):
+        return x * self.weight * self.scale
+
+
+@pytest.mark.parametrize("make", [Scaled, lambda: Plain(1.0)])
+def test_instances_of_compiled_methods_live_no_longer_for_it(make):
+    """And what comes at the place of one that is gone gets programs of its own."""
+    methods = ["forward"] if make is Scaled else ["whole", "recorded"]
+    for number in range(40):
+        instance = make()
+        compiled_ones = [vars(type(instance))[name] for name in methods]
+        with torch.no_grad():
+            instance.weight.fill_(number)
+        for _ in range(6 if number else 40):             # the first up to the graph that launches become
+            for name in methods:
+                result = getattr(instance, name)(torch.ones(3))
+                assert result.sum().item() == 3 * number
+        for each in compiled_ones:
+            kind = list(each._kinds.values())[-1]
+            assert kind.replays or kind.recording.programs
+        alive = weakref.ref(instance)
+        del instance, result
+        gc.collect()
+        assert alive() is None and not any(each._kinds for each in compiled_ones)
+
+
+def test_each_instance_has_programs_and_the_oldest_lose_theirs():
+    instances = [Plain(float(number)) for number in range(compiled.OBJECTS + 3)]
+    whole = vars(Plain)["whole"]
+    for size in (3, 1):
+        for instance in instances:
+            for _ in range(4):
+                assert instance.whole(torch.ones(size)).sum().item() == 3 * instance.scale
+            assert list(whole._kinds.values())[-1].replays
+    assert len({kind.identities for kind in whole._kinds.values()}) == compiled.OBJECTS
+
+
+def test_objects_that_are_others_in_each_call_are_not_watched_for_ever(monkeypatch):
+    watched, run = [], compiled.Watch.run
+    monkeypatch.setattr(compiled.Watch, "run", lambda self, *args: watched.append(self) or run(self, *args))
+    function = torch.compile(lambda x, other: x * other.scale)
+    for number in range(compiled.KINDS + 20):
+        assert function(torch.ones(3), Plain(float(number))).tolist() == [number] * 3
+    assert len(watched) == compiled.KINDS and not function._kinds
 
 
 @torch.compile

@@ -154,6 +154,8 @@ class _Writer:
                 tests += [f"type({name}) is not {self.name('kind', kind)}", f"{name} != {self.name('value', value)}"]
             elif isinstance(value, (tuple, list, dict, float)):
                 raise guards.Unknown
+            elif id(value) in self.replay.reach.weak:    # its end is that of the function, too
+                tests.append(f"id({name}) != {id(value)}")
             else:
                 tests.append(f"{name} is not {self.name('value', value)}")
         if len(self.tensors) != len(self.replay.layouts):

@@ -125,6 +125,7 @@ class Reach:
         roots: (name, object) pairs.
         codes: the code objects that ran, with their globals.
         ignored: attributes that are not compared, by the class that has them.
+        weak: objects among the roots that are not kept alive by this: who asks for a comparison has them.
 
     Attributes:
         tensors: all tensors that are reached, by identity, with how they are reached.
@@ -135,15 +136,16 @@ class Reach:
         Unfollowed: something is reached that cannot be compared, or too much.
     """
 
-    def __init__(self, roots, codes, ignored) -> None:
+    def __init__(self, roots, codes, ignored, weak=()) -> None:
         self.codes, self.ignored = codes, ignored
+        self.weak = {id(value) for value in weak if can_die(value)}
         self.tensors: dict[int, tuple] = {}
         self.held: list = []                             # (how it is reached, read, what it held)
         self.seen: dict[int, Any] = {}
         self.followed: set = set()                       # code objects whose functions are reached
         self.read = frozenset().union(*map(read_names, codes))           # the names of attributes that they may read
         self.asks = bool(self.read & _BY_NAME)
-        self.roots = [value for _, value in roots]
+        self.roots = [value for _, value in roots if id(value) not in self.weak]
         pending = list(roots)
         for code, scope in codes.items():
             pending += self._of_code(code, scope)
@@ -230,7 +232,7 @@ class Reach:
             raise Unfollowed(f"{name} is a function whose results are kept (functools.cache), which cannot be compared")
         if isinstance(value, np.ndarray | np.generic):
             raise Unfollowed(f"{name} is an array of NumPy, whose elements may change")
-        self.seen[id(value)] = value
+        self.seen[id(value)] = None if id(value) in self.weak else value
         if isinstance(value, types.ModuleType):
             return self._of_module(name, value)
         if isinstance(value, Tensor):
@@ -325,12 +327,13 @@ class Reach:
         return result + ([(f"class of {name}", type(kind))] if type(kind) is not type else [])
 
     def _of_object(self, name, value):
-        kind = type(value)
+        kind, here = type(value), weakref.ref(value) if id(value) in self.weak else (lambda strong=value: strong)
         result = list(self._of_class(name, kind))
-        self._hold(name, lambda: [type(value)], ["class"], lambda: [guards.of_kind(value)])
+        self._hold(name, lambda: [type(here())], ["class"], lambda: [guards.of_kind(here())])
         own = getattr(value, "__dict__", None)
         if own is not None:
-            self._hold(name, lambda: [vars(value)], None, lambda: guards.of_own_dict(value))     # it may be exchanged itself
+            self._hold(name, lambda: [getattr(here(), "__dict__", None)], None,          # it may be exchanged itself
+                       lambda: guards.of_own_dict(here()))
             skip = next((names for c, names in self.ignored if isinstance(value, c)), ())
             if isinstance(value, RuleOptimizer) and "param_groups" not in self.read:
                 skip = {*skip, "param_groups"}           # a replayed step reads its options, as an eager one does
@@ -341,8 +344,8 @@ class Reach:
             result += [(f"{name}.{key}", own[key]) for key in keys]
         slots = [slot for c in kind.__mro__ for slot in _slots(c)]
         if slots:
-            self._hold(name, lambda: [getattr(value, slot, MISSING) for slot in slots], slots,
-                       lambda: [guards.of_slot(value, slot) for slot in slots])
+            self._hold(name, lambda: [getattr(here(), slot, MISSING) for slot in slots], slots,
+                       lambda: [guards.of_slot(here(), slot) for slot in slots])
             result += [(f"{name}.{slot}", getattr(value, slot, None)) for slot in slots]
         if own is None and not slots and not isinstance(value, _CONTAINERS) and not _is_plain(value):
             raise Unfollowed(f"{name} is {_article(kind)}, which cannot be compared")
@@ -380,6 +383,17 @@ class Reach:
             else:
                 pairs += own
         return pairs, rest
+
+
+def can_die(value) -> bool:
+    """Whether an object is one of a program's that weak references may be made to: an instance, or a module.
+
+    Args:
+        value: any object.
+    """
+    return bool(type(value).__weakrefoffset__) and not isinstance(value, (
+        *_LIBRARY, *_CONTAINERS, types.FunctionType, types.MethodType, types.ModuleType, functools.partial, type, weakref.ref,
+        Tensor, np.ndarray))
 
 
 def has_attributes(tensor, names) -> bool:

@@ -44,7 +44,7 @@ def reach_of(function, objects, codes) -> Reach:
         codes: the user's code objects that run, with their globals.
     """
     roots = [("function", function), ("hooks of all modules", everywhere), *[("an argument", each) for each in objects]]
-    return Reach(roots, codes, IGNORED)
+    return Reach(roots, codes, IGNORED, objects)
 
 
 def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):

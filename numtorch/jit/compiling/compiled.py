@@ -15,6 +15,7 @@ from ..capturing.capture import Watch, is_profiled
 from ..capturing.complaints import Again
 from ..capturing.items import Break
 from ..capturing.quick import MISS, written
+from ..capturing.reach import can_die
 from ..capturing.replay import HAS_GRAPH, Replay
 from ..capturing.writing import ELSEWHERE
 from ..tracing.freezing import is_tracing
@@ -23,7 +24,8 @@ from .improving import Improvement
 from .recorded import Recording
 from .splitting import split
 
-KINDS = 16                                               # of arguments, by layouts and values, that a function has programs for
+KINDS = 16                                               # of arguments, by layouts and values, that a function has programs for:
+OBJECTS = 64                                             # for each of so many objects among them, such as methods' instances
 PROGRAMS = 4                                             # of each kind, for what else is reached: another mode, another layer
 CAPTURES = 16                                            # of each kind; then what is reached changes too often
 ATTEMPTS = 4                                             # in a row that may fail
@@ -45,7 +47,8 @@ class _Kind:
         self.replays: list[Replay] = []                  # the one used last first
         self.codes: dict | None = None
         self.captures, self.attempts, self.reason, self.breaks = 0, 0, None, []
-        self.objects: list = []                          # whose identity is part of the kind
+        self.objects: list = []                          # whose identity is part of the kind: weak references to those that may die
+        self.identities: frozenset = frozenset()
         self.split: Any = None                           # what is called instead, where it is split
         self.recording: Recording | None = None          # where its results have a graph
         self.quick: dict = {}                            # by replay, the function for calls where nothing has changed
@@ -83,6 +86,7 @@ class Compiled:
         self._function, self._options = function, options
         self._kinds: dict = {}
         self._quick: Any = None                          # of the last call
+        self._brief = 0                                  # kinds in a row whose objects ended before there was a program
         _living.add(self)
 
     def __call__(self, *args, **kwargs):
@@ -149,13 +153,34 @@ class Compiled:
 
     # ------------------------------------------------------------ the first calls of a kind
     def _new_kind(self, key, objects):
-        if len(self._kinds) >= KINDS:
-            kind = _Kind()
+        kind, identities, kinds = _Kind(), frozenset(map(id, objects)), dict(self._kinds)    # of which any may end meanwhile
+        if sum(each.identities == identities for each in kinds.values()) >= KINDS:
             kind.reason = f"more than {KINDS} kinds of arguments"
             return kind
-        kind = self._kinds[key] = _Kind()
-        kind.objects = objects
+        if identities and self._brief >= KINDS:
+            kind.reason = "its arguments are other objects from call to call"
+            return kind
+        others = dict.fromkeys(each.identities for each in kinds.values())
+        if identities not in others and len(others) >= OBJECTS:          # the programs of the oldest go
+            oldest = next(each for each in others if each)
+            for other, each in kinds.items():
+                if each.identities == oldest:
+                    self._drop(other)
+        own = weakref.ref(self)
+
+        def end(_):
+            compiled = own()
+            if compiled is not None:
+                compiled._drop(key)
+        kind.objects = [weakref.ref(each, end) if can_die(each) else each for each in objects]
+        kind.identities = identities
+        self._kinds[key] = kind
         return kind
+
+    def _drop(self, key):
+        kind, self._quick = self._kinds.pop(key, None), None
+        if kind is not None:
+            self._brief = self._brief + 1 if not kind.replays and kind.recording is None and kind.reason is None else 0
 
     def _first_calls(self, kind, tensors, args, kwargs):
         """Call it as it is, and watch: first for whose code runs, then for what it launches."""
@@ -202,7 +227,7 @@ class Compiled:
         return (kind.split or self._function)(*args, **kwargs)
 
 
-IGNORED.append((Compiled, {"_kinds", "_quick"}))
+IGNORED.append((Compiled, {"_kinds", "_quick", "_brief"}))
 
 
 def _reached(function, codes, args, kwargs, tensors):
@@ -214,7 +239,7 @@ def _reached(function, codes, args, kwargs, tensors):
 def forget() -> None:
     """Let the programs of all compiled functions go."""
     for each in list(_living):
-        each._quick, each._kinds = None, {}
+        each._quick, each._kinds, each._brief = None, {}, 0
 
 
 def _again(function, options):
