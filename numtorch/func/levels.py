@@ -82,17 +82,13 @@ class Level:
     def text(self, x, prefix):
         raise NotImplementedError
 
-    instead_of_memory = "please use it inside of its transform"              # where an address was asked for
-
     def reduced(self, x):
         """How a tensor of the transform would be pickled."""
-        raise RuntimeError("pickle: a tensor that takes part in a transform of torch.func has no memory of its own to be kept; "
-                           "please return it from the function that is transformed, or detach() one of forward mode")
+        raise RuntimeError(f"pickle: {x.layout.instead_of_memory}")
 
     def copied_storage(self, x, memo):
         """The storage of what would be a deep copy."""
-        raise RuntimeError("deepcopy: a tensor that takes part in a transform of torch.func has no memory of its own to be "
-                           "copied; please use clone()")
+        raise RuntimeError(f"deepcopy: {x.layout.instead_of_memory}")
 
 
 def running() -> list[Level]:
@@ -111,6 +107,8 @@ class Wrapping(Layout):
     """
 
     __slots__ = ("handler", "value", "place")
+    instead_of_memory = ("a tensor that takes part in a transform of torch.func has no memory of its own: please use it inside of it, "
+                         "clone() it, return it from the function that is transformed, or detach() one of forward mode")
     unrecorded: Node | None = None
 
     def __repr__(self):
@@ -118,10 +116,6 @@ class Wrapping(Layout):
 
     def overlaps_itself(self):
         return False                                     # the tensor inside is asked when it is written to
-
-    @property
-    def instead_of_memory(self):
-        return self.handler.instead_of_memory
 
     @property
     def has_values(self):

@@ -39,6 +39,8 @@ class Traced(Wrapping):
     """
 
     __slots__ = ("cell", "current", "version", "tensor")
+    instead_of_memory = ("a tensor that is traced has no memory of its own, since the graph is run with others: please do this "
+                         "outside of the traced function, with what it returns, or `clone()` for a copy in the graph")
 
     def parts(self):
         return [self.value]

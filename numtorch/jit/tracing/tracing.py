@@ -79,15 +79,6 @@ class Trace(Level):
                 leaf.grad = detach(leaf.grad.layout.value)
 
     # ------------------------------------------------------------ tensors in and out
-    instead_of_memory = ("a tensor that is traced has no memory of its own, since the graph is run with others: please do this "
-                         "outside of the traced function, with what it returns, or `clone()` for a copy in the graph")
-
-    def reduced(self, x):
-        raise RuntimeError(f"pickle: {self.instead_of_memory}")
-
-    def copied_storage(self, x, memo):
-        raise RuntimeError(f"deepcopy: {self.instead_of_memory}")
-
     def traced(self, inside: Tensor, cell: Cell, current: Value, version: int) -> Tensor:
         """A traced tensor.
 

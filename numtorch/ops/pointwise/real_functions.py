@@ -144,7 +144,7 @@ def hypot(x, y):
     """
     large, small = where(abs(x) > abs(y), abs(x), abs(y)), where(abs(x) > abs(y), abs(y), abs(x))
     large = where(abs(x) == INFINITY, abs(x), large)     # beside NaN too: IEEE 754 has hypot(inf, NaN) = inf
-    ratio = where(large == 0, 0, small / where(large == 0, 1, large))
+    ratio = small / where(large == 0, 1, large)
     return where((large - large) == (large - large), large * sqrt(1 + ratio * ratio), large)
 
 
