@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
-from ...dtypes import bool_
+from ...dtypes import bfloat16, bool_, float16
 from ...exchange.construction import make
 from ...exchange.scalars import check_fits, number
 from ...tensor import Tensor, view_of
@@ -107,7 +107,11 @@ def setitem(self, index, value) -> None:
         source = number(value)
         if source is None:
             raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
-        check_fits(value, self.layout.dtype)
+        try:
+            check_fits(value, self.layout.dtype)
+        except RuntimeError:                             # 16 bits have an infinity for it, though fills refuse it, as in PyTorch
+            if self.layout.dtype not in (float16, bfloat16):
+                raise
     kind, layout = type(index), self.layout
     if kind is Tensor:
         if is_int(index.layout):
