@@ -14,7 +14,7 @@ from ..ops.creation.fill import ones_like
 from ..ops.memory.detach import detach
 from ..tensor import Tensor
 from ..tree import flatten, map_tensors, shown, unflatten
-from .variables import gradients, leads_on, places, variable, without_graph
+from .variables import end, gradients, leads_on, places, variable, without_graph
 
 
 # ---------------------------------------------------------------- arguments
@@ -72,6 +72,7 @@ class Recording:
         with enable_grad():
             self.variables = [self._variable(leaf) for leaf in leaves]
             self.output = func(*replaced(args, argnums, unflatten(self.variables, self.form)), **kwargs)
+        end(self.variables)
         self.aux = None
         if has_aux:
             if not (isinstance(self.output, tuple) and len(self.output) == 2):

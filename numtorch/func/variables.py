@@ -5,6 +5,8 @@ of its own; the gradients of special tensors are taken of the tensors inside.
 """
 from __future__ import annotations
 
+from weakref import WeakSet
+
 from ..autograd.api import grad as gradients_of
 from ..autograd.graph import GraphNode, Leaf, Recorded
 from ..ops.creation.fill import zeros_like
@@ -25,6 +27,14 @@ def _variable_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- variables
+_ended: WeakSet[Leaf] = WeakSet()
+
+
+def end(variables) -> None:
+    """The function of variables has returned: no gradient but their transform's own is asked for them any more."""
+    _ended.update([place for place in places(variables) if isinstance(place, Leaf)])
+
+
 def variable(x: Tensor, outer: bool = True) -> Tensor:
     """A tensor over the same memory that has a place of its own in the graph, and in it leads to x's where `outer` says so."""
     for level in active_batches():
@@ -50,7 +60,7 @@ def without_graph(x):
 
 
 def leads_on(roots, variables) -> bool:
-    """Whether the graph leads on from variables, or to leaves that are none of them."""
+    """Whether the graph leads on from variables, or to leaves that are none of them nor of a transform inside that has ended."""
     ends = {innermost(v).node for v in variables}
     if any(not isinstance(end, Leaf) for end in ends):
         return True
@@ -58,7 +68,7 @@ def leads_on(roots, variables) -> bool:
     pending = list(seen)
     for node in pending:
         if isinstance(node, Leaf):
-            if node not in ends:
+            if node not in ends and node not in _ended:
                 return True
             continue
         for edge in node.edges:

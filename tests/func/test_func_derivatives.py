@@ -135,6 +135,14 @@ PROGRAMS = {
     "gradient of per-sample gradients": (lambda torch, w, x: torch.func.grad(lambda v: torch.func.vmap(torch.func.grad(
         lambda u, s: (u @ s).sin()), (None, 0))(v, x).pow(2).sum())(w), (3,), (5, 3)),
     "a constant of the samples": (lambda torch, w, x: torch.func.vmap(lambda s: torch.func.grad(lambda v: (v * s).sum() ** 2)(w))(x), (3,), (4, 3)),
+    "gradient of mapped gradients at a constant": (lambda torch, w, x: torch.func.grad(lambda v: torch.func.vmap(torch.func.grad(
+        lambda a: (a ** 3 * v).sum()))(x).sum())(w), (3,), (4, 3)),
+    "gradient of a Jacobian at a constant": (lambda torch, w, x: torch.func.grad(lambda v: torch.func.vjp(
+        lambda a: (a ** 3 * v).sin(), x)[1](v)[0].sum())(w), (3,), (3,)),
+    "an index of each sample": (lambda torch, x: torch.func.grad(lambda x: torch.func.vmap(
+        lambda a, j: (a[j] * a[-1]).sum() + a[0, j] ** 2 + a[j, j])(x, torch.tensor([0, 2, -1])).sum())(x), (3, 3, 4)),
+    "written at an index of each sample": (lambda torch, x: torch.func.grad(lambda x: torch.func.vmap(
+        lambda a, j: _written_at(a.clone(), j))(x, torch.tensor([0, 2, -1])).sum())(x), (3, 3, 4)),
     "mapped writes": (lambda torch, x, s: torch.func.vmap(torch.func.grad(lambda a, b: (a.index_fill(0, torch.tensor([1, 1]), b[0]).index_add(
         0, torch.tensor([0, 0]), b[:2]) ** 2).sum(), (0, 1)))(x, s), (4, 3), (4, 3)),
     "recorded outside": (lambda torch, x: torch.func.grad(cubes)(x.requires_grad_()), (3,)),
@@ -149,6 +157,12 @@ PROGRAMS = {
     "written forward": (lambda torch, x, t: torch.func.jvp(lambda a: _written(torch.zeros(4, 2), a), (x,), (t,)), (2,), (2,)),
     "written in a map": (lambda torch, x: torch.func.vmap(lambda a: _written(torch.stack([a] * 4), a * 2))(x), (3, 2)),
 }
+
+
+def _written_at(a, j):
+    a[j] = a[1] * 2
+    a[0, j] = 3.0
+    return a.square().sum()
 
 
 def _written_into(torch, target, value):

@@ -126,7 +126,7 @@ def _read_other(item, pattern, numbers, tensors):
         item = _as_index(item)
     layout = item.layout
     kind = layout.dtype
-    if layout.ndim == 0 and kind.category <= 1:
+    if layout.ndim == 0 and kind.category <= 1 and layout.has_values:
         if kind is bool_ or kind is uint8:
             pattern.append(bool)
             tensors.append(_always if item.item() else _never)
@@ -313,5 +313,5 @@ def over_all(mask, layout):
 
 
 def is_int(of_index):
-    """Whether an index tensor of a layout stands for an int."""
-    return not of_index.ndim and of_index.dtype is int64
+    """Whether an index tensor of a layout stands for an int, which those of samples of `vmap` do not: each has its own."""
+    return not of_index.ndim and of_index.dtype is int64 and of_index.has_values
