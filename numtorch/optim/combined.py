@@ -5,7 +5,7 @@ from bisect import bisect_right
 from typing import Any
 
 from .plateau import ReduceLROnPlateau
-from .schedule import LRScheduler
+from .schedule import LRScheduler, set_rate
 
 
 class _OfSeveral(LRScheduler):
@@ -71,7 +71,7 @@ class SequentialLR(_OfSeveral):
                              f"be equal to {len(milestones)}")
         self._milestones, self.last_epoch = list(milestones), last_epoch + 1
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            set_rate(group, group["initial_lr"])
         _undo_first_step(self)
         begins = self._schedulers[bisect_right(self._milestones, 0)]
         begins._initial_step()

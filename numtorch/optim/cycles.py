@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import types
 
-from .schedule import LRScheduler, check_optimizer, for_each_group
+from .schedule import LRScheduler, check_optimizer, for_each_group, set_rate
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -123,7 +123,7 @@ class CyclicLR(_WithMomentum):
         lowest = for_each_group("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for group, lr in zip(optimizer.param_groups, lowest):
-                group["lr"] = lr
+                set_rate(group, lr)
         self.max_lrs = for_each_group("max_lr", optimizer, max_lr)
         self.total_size = float(step_size_up) + float(step_size_up if step_size_down is None else step_size_down)
         self.step_ratio = step_size_up / self.total_size

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 
+from ..tensor import Tensor
 from .optimizer import Optimizer
 
 
@@ -15,6 +16,20 @@ def for_each_group(name, optimizer, value) -> list:
         raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
                          f"param_groups has {groups}.")
     return list(value)
+
+
+def set_rate(group, lr):
+    """Set a parameter group's rate. One that is a tensor is written, so that whoever holds it has the new one."""
+    held = group["lr"]
+    if not isinstance(held, Tensor):
+        group["lr"] = lr
+    elif held is not lr:
+        held.copy_(lr.reshape(held.layout.shape)) if isinstance(lr, Tensor) else held.fill_(lr)
+
+
+def _kept(lr):
+    """A rate as it is now, whatever is written to it."""
+    return lr.clone() if isinstance(lr, Tensor) else lr
 
 
 def check_optimizer(optimizer):
@@ -49,12 +64,12 @@ class LRScheduler:
         check_optimizer(optimizer)
         for number, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", group["lr"])
+                group.setdefault("initial_lr", _kept(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(f"param 'initial_lr' is not specified in param_groups[{number}] when resuming scheduler with "
                                f"last_epoch >= 0")
         self.optimizer, self.last_epoch = optimizer, last_epoch
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs = [_kept(group["initial_lr"]) for group in optimizer.param_groups]
         self._initial_step()
 
     def _initial_step(self):
@@ -93,7 +108,7 @@ class LRScheduler:
 
     def _set(self, rates):
         for group, lr in zip(self.optimizer.param_groups, rates):
-            group["lr"] = lr
+            set_rate(group, lr)
         self._last_lr = self._now()
 
     def state_dict(self) -> dict:
@@ -109,7 +124,7 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
     def _now(self):
-        return [group["lr"] for group in self.optimizer.param_groups]
+        return [_kept(group["lr"]) for group in self.optimizer.param_groups]
 
     def _scaled(self, factor):
         return [group["lr"] * factor for group in self.optimizer.param_groups]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import math
+import types
 
 import numpy as np
 import pytest
@@ -93,7 +94,6 @@ SCHEDULES = [
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
 def test_schedules_like_pytorch(make, kind):
     """Rates and momenta for 12 epochs, with state saved and loaded in the middle."""
-    import types
     reference = pytest.importorskip("torch")
     found = []
     for module in (torch, reference):
@@ -111,6 +111,24 @@ def test_schedules_like_pytorch(make, kind):
                 scheduler.load_state_dict(copy.deepcopy(scheduler.state_dict()))
         found.append(np.array([[[v for v in (lr, m, *(b or ())) if v is not None] for lr, m, b in row] for row in rows], float))
     np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", SCHEDULES)
+def test_rates_in_tensors_are_written(make):
+    """The rates of numbers, in the tensor that the optimiser was given; those of before do not change with it."""
+    rate = torch.tensor(0.4, dtype=torch.float64)
+    groups = lambda: [{"params": [nn.Parameter(torch.ones(1))]}, {"params": [nn.Parameter(torch.ones(1))], "lr": 0.3}]
+    by_number, by_tensor = (optim.SGD(groups(), lr=lr, momentum=0.9) for lr in (0.4, rate))
+    family = types.SimpleNamespace(**{**vars(lr_scheduler), "SWALR": optim.swa_utils.SWALR})
+    first, second = make(family, by_number), make(family, by_tensor)
+    for _ in range(8):
+        last = second.get_last_lr()
+        before = last[0].item()
+        for each in (by_number, first, by_tensor, second):
+            each.step()
+        assert by_tensor.param_groups[0]["lr"] is rate and last[0].item() == before
+        np.testing.assert_allclose(rate.item(), by_number.param_groups[0]["lr"], rtol=1e-12)
+        np.testing.assert_allclose([float(lr) for lr in second.get_last_lr()], first.get_last_lr(), rtol=1e-12)
 
 
 def test_plateau_like_pytorch():
