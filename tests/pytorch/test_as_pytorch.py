@@ -148,6 +148,8 @@ VALUES = {
     "arange_of_numpy_numbers": (lambda t: [t.arange(np.int64(3)).dtype == t.int64, t.arange(np.float32(3)).dtype == t.float32], [True, True]),
     "fills_that_fit": (lambda t: t.full((2,), -1, dtype=t.uint8), [255, 255]),
     "infinite_half": (lambda t: t.full((1,), INF, dtype=t.float16), [INF]),
+    "half_too_large_where_it_is_written": (lambda t: [_too_large(t, index) for index in (0, ..., slice(1), [1], t.tensor([True, False]))],
+                                           [[-INF, 0.0], [-INF, -INF], [-INF, 0.0], [0.0, -INF], [-INF, 0.0]]),
     "largest_half": (lambda t: t.zeros(1, dtype=t.float16).fill_(65504.0), [65504.0]),
     "truth_of_masks": (lambda t: [t.tensor([1, 0], dtype=t.uint8).all().dtype == t.uint8, t.tensor([1, 0]).any().dtype == t.bool], [True, True]),
     "complex_l1": (lambda t: t.nn.functional.l1_loss(t.tensor([3 + 4j]), t.tensor([0j])), 5.0),
@@ -230,6 +232,12 @@ def _grad_of(t, backward):
     x = t.ones(2, requires_grad=True)
     backward(x)
     return x.grad
+
+
+def _too_large(t, index):
+    x = t.zeros(2, dtype=t.float16)
+    x[index] = -1e9
+    return x.tolist()
 
 
 def _with_submodule(t):
