@@ -469,7 +469,7 @@ def test_packed_sequences_are_tuples_that_convert():
     packed = pack_sequence([torch.ones(3, 2), torch.ones(2, 2)])
     data, batch_sizes, sorted_indices, unsorted_indices = packed
     assert data is packed.data and batch_sizes.dtype is torch.int64 and sorted_indices is None and unsorted_indices is None
-    assert packed.to(torch.float32) is packed and packed.double().data.dtype is torch.float64 and not packed.is_cuda
+    assert packed.to(torch.float32) is packed and packed.double().data.dtype is torch.float64 and not packed.is_cuda and not packed.is_pinned()
     assert PackedSequence((data, batch_sizes)).batch_sizes is batch_sizes
 
 

@@ -89,6 +89,14 @@ class PackedSequence(_Fields):
         """
         return self.to("cuda" if device is None else device)
 
+    def pin_memory(self) -> PackedSequence:
+        """With the data in pinned memory, as by `Tensor.pin_memory`."""
+        return type(self)(self.data.pin_memory(), self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+
+    def is_pinned(self) -> bool:
+        """Whether the data is in pinned memory."""
+        return self.data.is_pinned()
+
     @property
     def is_cuda(self) -> bool:
         """Whether the data is on a CUDA device."""
