@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 
 import numpy as np
 import pytest
@@ -293,3 +294,19 @@ def test_random_programs_do_the_same_wherever_they_are_split(seed, tmp_path):
             made += 0 if called is None else len(called.pieces)
             assert called is None or all(_outcome(called, x) == _outcome(f, x) for x in (0, 3, 60)), (name, lines)
     assert made > 20
+
+
+def test_a_decorated_function_is_split_and_not_what_it_wraps():
+    def scaled(function):
+        @functools.wraps(function)
+        def inner(x, factor):
+            y = function(x) * factor
+            return y.sum().item()
+        return inner
+
+    @scaled
+    def doubled(x):
+        return x * 2
+    compiled = torch.compile(doubled)
+    for number in range(8):
+        assert compiled(torch.ones(3), float(2)) == 12.0

@@ -204,11 +204,11 @@ class _Splitter:
 
     def frame(self):
         """The function with its pieces called, or None."""
-        lines, _ = inspect.findsource(self.function)
+        lines, _ = inspect.findsource(self.code)         # of a decorated function, not what it wraps
         whole = compile("".join(lines), self.code.co_filename, "exec", self.code.co_flags & _FUTURE, True)
         if not any(_alike(code, self.code) for code in _codes(whole)):
             return None                                  # the file has changed, or somebody has changed the function
-        source, first = inspect.getsourcelines(self.function)
+        source, first = inspect.getsourcelines(self.code)
         tree = ast.parse(textwrap.dedent("".join(source)))
         ast.increment_lineno(tree, first - 1)
         self.tree = tree.body[0]
