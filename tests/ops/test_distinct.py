@@ -41,6 +41,13 @@ def test_unique_consecutive():
     assert tensor([[1, 2], [1, 2], [0, 2]]).unique_consecutive(dim=0).tolist() == [[1, 2], [0, 2]]
 
 
+def test_unique_of_no_rows():
+    none = tensor(np.zeros((0, 3)))
+    values, inverse, counts = none.unique(return_inverse=True, return_counts=True, dim=0)
+    assert values.shape == (0, 3) and inverse.shape == counts.shape == (0,)
+    assert none.t().unique(dim=1).shape == (3, 0) and none.unique_consecutive(dim=0).shape == (0, 3)
+
+
 def test_bincount():
     array, weights = RNG.integers(0, 9, 50), RNG.normal(size=50)
     np.testing.assert_array_equal(tensor(array).bincount().numpy(), np.bincount(array))

@@ -1,6 +1,8 @@
 """Distinct values: unique, mode and membership. Counts are in histograms.py."""
 from __future__ import annotations
 
+from math import prod
+
 from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import bool_, int8, int64
 from ...layout import Layout, wrap_dim
@@ -121,7 +123,7 @@ def _as_rows(x, dim):
     dim = wrap_dim(dim, x.layout.ndim)
     moved = transpose(x, 0, dim)
     rest = moved.layout.shape[1:]
-    return reshape(moved, x.layout.shape[dim], -1), lambda rows: transpose(reshape(rows, rows.layout.shape[0], *rest), 0, dim)
+    return reshape(moved, x.layout.shape[dim], prod(rest)), lambda rows: transpose(reshape(rows, rows.layout.shape[0], *rest), 0, dim)
 
 
 @ORDER_ROWS.planned
