@@ -123,7 +123,8 @@ def _as_rows(x, dim):
     dim = wrap_dim(dim, x.layout.ndim)
     moved = transpose(x, 0, dim)
     rest = moved.layout.shape[1:]
-    return reshape(moved, x.layout.shape[dim], prod(rest)), lambda rows: transpose(reshape(rows, rows.layout.shape[0], *rest), 0, dim)
+    flat = reshape(moved, x.layout.shape[dim], prod(rest))
+    return flat, lambda rows: transpose(reshape(rows, rows.layout.shape[0], *rest), 0, dim)
 
 
 @ORDER_ROWS.planned
