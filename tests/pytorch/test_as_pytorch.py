@@ -159,6 +159,10 @@ VALUES = {
                                pytest.approx([1.0, -7 / 50 ** 0.5])),
     "length_beside_nan": (lambda t: t.hypot(t.tensor([NAN, INF, -INF, NAN, 3.0]), t.tensor([INF, NAN, NAN, 3.0, NAN])), pytest.approx([INF, INF, INF, NAN, NAN], nan_ok=True)),
     "length_of_nan_and_zero": (lambda t: t.hypot(t.tensor([NAN, 0.0, -0.0]), t.tensor([0.0, NAN, 0.0])), pytest.approx([NAN, NAN, 0.0], nan_ok=True)),
+    "gradient_beside_a_gamma_exponent": (lambda t: (lambda a, x: t.autograd.grad(t.igamma(a, x).sum(), x)[0])(
+        t.tensor([2.0], requires_grad=True), t.tensor([1.0], requires_grad=True)), pytest.approx([0.36787944])),
+    "cdf_of_a_gamma_that_is_learned": (lambda t: t.distributions.Gamma(t.tensor([1.0], requires_grad=True), 2.0).cdf(t.tensor([0.5])).detach(),
+                                       pytest.approx([0.63212056])),
     "decimals_of_half": (lambda t: t.round(t.tensor([1.2345, 123.456, 60000.0], dtype=t.float16), decimals=3), [1.234375, 123.4375, 60000.0]),
     "filled_at_equal_indices": (lambda t: _grad_of(t, lambda v: t.zeros(4).index_fill(0, t.tensor([1, 1, 2]), v.sum()).sum().backward()), [2.0, 2.0]),
     "histogram_of_a_constant": (lambda t: [part.tolist() for part in t.histogram(t.ones(5), 4)], [[0.0, 0.0, 5.0, 0.0], [0.5, 0.75, 1.0, 1.25, 1.5]]),

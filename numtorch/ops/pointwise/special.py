@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import math
 
-from ...autograd.graph import recording
+from ...autograd.graph import GraphNode, Recorded, recording
 from ...kernels import vectormath
 from ...kernels.vectormath.elementary import constant, polynomial
 from ...tensor import Tensor
 from ..core.arguments import integer
 from ..core.operands import layout_of, method, result_type
 from ..core.subfunction import Subfunction
+from ..memory.detach import detach
 from ..memory.resize import into
 from .arithmetic import FLOATS, UNORDERED, where
 from .elementary import PI, cos, erfc, exp, lgamma, log, log1p, sin, sqrt
@@ -133,11 +134,22 @@ def _(grad, x, a, upper):
     return grad * where(upper > 0, -1, 1) * exp((a - 1) * log(x) - x - lgamma(a)), 0, 0, 0
 
 
+def _no_derivative(node, grad):
+    raise NotImplementedError(f"the derivative for '{node.primitive.name}' is not implemented.")
+
+
 def _incomplete(name, upper, doc, example):
+    refusing = Recorded(f"{name}: input")
+    refusing.derivative(_no_derivative)
+
     def function(input, other, *, out=None) -> Tensor:
         layout_of(name, input), layout_of(name, other, "other", 2)
         if recording(input):
-            raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
+            if input.layout.handler is not None:
+                raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
+            exponent = input
+            input = detach(exponent)                     # its gradient is refused when it is asked for
+            input.node = GraphNode(refusing, (exponent.node,), ())
         if result_type(input, other).category < 2:
             raise NotImplementedError(f'"{name}" not implemented for \'{result_type(input, other).title}\'')
         return gamma_share_of(other, input, gamma_front(input, other), upper, out=out)
@@ -147,13 +159,13 @@ def _incomplete(name, upper, doc, example):
     A series where `other` is below `input` + 1, a continued fraction elsewhere.
 
     Args:
-        input: the exponent, not negative; without a gradient.
+        input: the exponent, not negative; backward through it raises.
         other: the bound of the integral, not negative, broadcast with `input`; NaN comes out below 0 of either.
         out: a tensor to write the result into.
 
     Raises:
         TypeError: a number in place of a tensor.
-        NotImplementedError: integers, bools or complex numbers; an `input` that requires a gradient.
+        NotImplementedError: integers, bools or complex numbers; the gradient of `input`, where it is asked for.
         RuntimeError: shapes that do not broadcast.
 
     Example:
