@@ -120,6 +120,11 @@ def test_vector_norms_and_condition_numbers():
     for p in (None, 2, -2, 1, np.inf, "fro"):
         near(linalg.cond(square, p), np.linalg.cond(square.numpy(), p))
     assert linalg.cond(torch.zeros(2, 2), 1).item() == np.inf
+    some = torch.stack([torch.eye(2), torch.ones(2, 2), torch.eye(2) * 3]).requires_grad_()       # of which one is singular
+    for p, wanted in ((1, 1), (-1, 1), ("fro", 2), ("nuc", 4)):
+        near(linalg.cond(some, p).detach(), [wanted, np.inf, wanted])
+        slope, = torch.autograd.grad(linalg.cond(some, p)[[0, 2]].sum(), some)
+        assert not slope.isnan().any()
 
 
 def test_powers_and_products():

@@ -16,11 +16,13 @@ from ..creation.fill import eye
 from ..memory.assign import copy_
 from ..memory.copies import clone, to_dtype
 from ..memory.resize import into, into_exactly
+from ..pointwise.functions import where
 from ..reduce.reductions import amax, amin, norm, sum
 from ..shape.slicing import diagonal as old_diagonal
 from ..shape.views import expand
 from . import lapack
 from .factorise import eigvalsh
+from .lu import inv_ex
 from .matmul import chain_matmul, matmul
 from .products import cross as old_cross
 from .solve import inv, solve, tolerance
@@ -174,10 +176,10 @@ def cond(A, p=None, *, out=None) -> Tensor:
         first, last = values[..., 0], values[..., -1]
         return into(out, first / last if p != -2 else last / first)
     lapack.matrices("cond", A, square=True)
-    try:
-        return into(out, matrix_norm(A, p) * matrix_norm(inv(A), p))
-    except lapack.LinAlgError:
-        return into(out, A.new_full(A.layout.shape[:-2], math.inf))
+    inverse, info = inv_ex(A)
+    singular = info != 0
+    inverse = where(singular[..., None, None], 0, inverse)
+    return into(out, where(singular, math.inf, matrix_norm(A, p) * matrix_norm(inverse, p)))
 
 
 def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, out=None) -> Tensor:
