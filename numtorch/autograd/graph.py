@@ -166,13 +166,14 @@ class Leaf(Node):
 
     Attributes:
         order: the layout of the gradient: the tensor's own where it fills a block of memory; None for row-major.
+        ended: whether it was the variable of a transform (func/variables.py) whose function has returned.
     """
 
-    __slots__ = ("grad", "layout", "order", "tensor", "post_hooks")
+    __slots__ = ("grad", "layout", "order", "tensor", "post_hooks", "ended")
 
     def __init__(self, tensor) -> None:
         self.edges, self.extras, self.saved = (), None, None
-        self.grad, self.post_hooks = None, None
+        self.grad, self.post_hooks, self.ended = None, None, False
         self.lie_as(tensor.layout)
         self.tensor = weakref.ref(tensor)                # the tensor owns the leaf, so not the other way round
 

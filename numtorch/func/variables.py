@@ -5,8 +5,6 @@ of its own; the gradients of special tensors are taken of the tensors inside.
 """
 from __future__ import annotations
 
-from weakref import WeakSet
-
 from ..autograd.api import grad as gradients_of
 from ..autograd.graph import GraphNode, Leaf, Recorded
 from ..ops.creation.fill import zeros_like
@@ -27,12 +25,11 @@ def _variable_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- variables
-_ended: WeakSet[Leaf] = WeakSet()
-
-
 def end(variables) -> None:
     """The function of variables has returned: no gradient but their transform's own is asked for them any more."""
-    _ended.update([place for place in places(variables) if isinstance(place, Leaf)])
+    for place in places(variables):
+        if isinstance(place, Leaf):
+            place.ended = True
 
 
 def variable(x: Tensor, outer: bool = True) -> Tensor:
@@ -68,7 +65,7 @@ def leads_on(roots, variables) -> bool:
     pending = list(seen)
     for node in pending:
         if isinstance(node, Leaf):
-            if node not in ends and node not in _ended:
+            if node not in ends and not node.ended:
                 return True
             continue
         for edge in node.edges:

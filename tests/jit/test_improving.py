@@ -350,6 +350,7 @@ def test_what_functions_of_the_library_were_given_is_reached():
             return (net(x) * scale["by"]).sum()
     function = torch.compile(torch.func.grad(Loss().total))
     x = torch.ones(4, 3)
+    assert not torch.compile.explain(torch.func.grad(Loss().total))(x).breaks
     for factor in (2.0, 3.0):
         scale["by"] = factor
         for _ in range(8):
