@@ -39,7 +39,8 @@ class Attached:
     def __complex__(self) -> _complex: ...
     def __contains__(self, element: _Operand) -> _bool:
         """Whether any element equals a number or tensor (broadcast)."""
-    def __copy__(self) -> Tensor: ...
+    def __copy__(self) -> Tensor:
+        """A leaf over the same memory, with the same attributes and a gradient of its own."""
     def __deepcopy__(self, memo: _Any) -> Tensor:
         """A copy with memory of its own; tensors copied together share memory where the originals do."""
     def __delitem__(self, index: _Any) -> None: ...
