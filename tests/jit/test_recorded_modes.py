@@ -3,22 +3,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_recorded import recording_of, settle
+from test_recorded import faster, recording_of, settle  # noqa: F401 (a fixture)
 
 import numtorch as torch
 from numtorch import nn
-from numtorch.jit.compiling import trial
 from numtorch.kernels import compiler, debugmemory
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
                                 reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
 F = nn.functional
-
-
-@pytest.fixture(autouse=True)
-def faster(monkeypatch):
-    """Programs are used, whatever the clock says."""
-    monkeypatch.setattr(trial, "is_faster", lambda one, other, restore, devices: True)
 
 
 def _without(x):
