@@ -1,8 +1,9 @@
 """From a Python function to a kernel on a GPU: bound like a CPU kernel, compiled to PTX, assembled to a cubin, launched.
 
-This file and lowering.py are all that know numba-cuda, so that a successor can replace it: kernels are plain functions that
-name `cuda` for the grid (`cuda.threadIdx.x`, `cuda.syncthreads()`) and intrinsics for the rest. A kernel takes raw addresses,
-one launch parameter each. cubins go to the kernel store under the hash of all that shaped them.
+This file, frontend.py and the files of intrinsics (lowering.py, *_ir.py) are all that compile by numba-cuda, so that a successor
+can replace it: kernels are plain functions that name `cuda` for the grid (`cuda.threadIdx.x`, `cuda.syncthreads()`) and
+intrinsics for the rest. A kernel takes raw addresses, one launch parameter each. cubins go to the kernel store under the hash of
+all that shaped them.
 
 In the simulator the same functions run as Python: `Pointer`s stand for addresses, the intrinsics' Python twins for PTX.
 """
