@@ -87,6 +87,35 @@ def test_a_profiler_of_python_sees_calls_and_takes_none_from_them():
     assert all(same(function(x + i), f(x + i)) for i in range(8)) and is_replayed(function), why(function)
 
 
+def test_garbage_that_is_collected_meanwhile_is_nobodys_call():
+    """Neither the callbacks of the collector nor finalisers of cycles are part of a call in which Python happens to look for garbage."""
+    class Cycle:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            times.append(time.perf_counter())
+    times, objects = [], []
+    gc.callbacks.append(lambda phase, info: times.append(time.perf_counter()))
+    try:
+        @torch.compile
+        def step(x):
+            y = x * 2
+            for _ in range(20_000):
+                objects.append([])                       # each is one more for the collector to count
+            objects.clear()
+            return y.exp()
+        for number in range(20):
+            Cycle()
+            assert same(step(torch.full((3,), float(number))), (torch.full((3,), float(number)) * 2).exp())
+        assert is_replayed(step), why(step)
+        before = len(times)
+        objects.extend([] for _ in range(20_000))
+        assert len(times) > before                       # the collector runs again
+    finally:
+        gc.callbacks.pop()
+
+
 def test_other_work_between_replays_does_not_disturb():
     pair = Pair(perceptron, training(sgd)).run(5, batch, classes)
     assert is_replayed(pair.compiled)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import os
 import sys
 import sysconfig
@@ -123,6 +124,21 @@ def _caller(frame, codes, reach=4):
 
 
 # ---------------------------------------------------------------- the watch
+@contextlib.contextmanager
+def _nothing_collected():
+    """While Python looks for no cyclic garbage: its callbacks and finalisers are nobody's calls, and may be anybody's code.
+
+    The thresholds say so, since the function itself may ask whether collection is enabled, or change it.
+    """
+    often, *rest = gc.get_threshold()
+    gc.set_threshold(0, *rest)
+    try:
+        yield
+    finally:
+        if gc.get_threshold()[0] == 0:
+            gc.set_threshold(often, *rest)
+
+
 def is_profiled() -> bool:
     """Whether a profiler is on that is told of calls by C, as cProfile is: Python can take its place, and not give it back."""
     profile = sys.getprofile()
@@ -199,16 +215,17 @@ class Watch:
 
     def _profiled(self, function, args, kwargs):
         before = sys.getprofile()
-        events.start(self._observe)
-        try:
-            with self.on_device or contextlib.nullcontext():
-                return function(*args, **kwargs)
-        finally:
-            self.before = None                           # which this object, part of a cycle, need not keep
-            if isinstance(getattr(before, "__self__", None), Watch):            # this call is part of another that is watched
-                events.start(before)
-            else:
-                sys.setprofile(before)
+        with _nothing_collected():
+            events.start(self._observe)
+            try:
+                with self.on_device or contextlib.nullcontext():
+                    return function(*args, **kwargs)
+            finally:
+                self.before = None                       # which this object, part of a cycle, need not keep
+                if isinstance(getattr(before, "__self__", None), Watch):        # this call is part of another that is watched
+                    events.start(before)
+                else:
+                    sys.setprofile(before)
 
     def stop(self, what, frame) -> None:
         """Note what keeps the call from being replayed."""
