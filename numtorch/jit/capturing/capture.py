@@ -29,6 +29,7 @@ from ... import storage
 from ...autograd.engine import run_backward
 from ...devices import cpu
 from ...exchange.scalars import number, recent_numbers
+from ...exchange.values import item, numpy, tolist
 from ...kernels.compiler import compile_kernel
 from ...kernels.entries import Calls, is_entry, native_of
 from ...kernels.events import SILENT_KIND, events
@@ -60,6 +61,7 @@ _SILENT_FILES = tuple(f"{PACKAGE}/{name}" for name in ("jit/", "kernels/entries.
 _MAKING_BLOCKS = {storage._new_block.__code__, storage.address_of.__code__}
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
+_READING = {each.__code__ for each in (item, numpy, tolist)}
 _PREPARING = {each.__code__ for each in (rule._Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
 APART: set = set()                                     # functions that calls run by, of which nothing is captured
 # this package's functions that do something beside launches, and what notes it
@@ -233,10 +235,28 @@ class Watch:
         while outer is not None and outer.f_code is not self.code:
             outer = outer.f_back
         file, line = users_line(frame)
-        preparing = frame.f_code in _PREPARING or _caller(frame, _PREPARING, sys.maxsize) is not None
-        break_ = Break(what, file, line, 0 if outer is None else outer.f_lineno, preparing)
+        break_ = Break(what, file, line, 0 if outer is None else outer.f_lineno, self._may_pass(frame))
         if break_ not in self.breaks:
             self.breaks.append(break_)
+
+    def _may_pass(self, frame):
+        """Whether the next call may be without what keeps this one from being replayed, as all is that is kept between calls."""
+        code = frame.f_code
+        if code in _PREPARING or _caller(frame, _PREPARING, sys.maxsize) is not None:
+            return True
+        if self.capturing or code in APART or code in _READING or _caller(frame, _READING) is not None:
+            return False
+        nearest, outer = None, frame                     # whose code asks, where it is not the standard library's
+        while outer is not None and (kind := kind_of(outer.f_code, outer.f_globals)) != _SILENT:
+            module = str(outer.f_globals.get("__name__"))
+            if outer.f_code.co_name == "<module>" or module.startswith("importlib."):
+                return True                              # what is imported, and the text of kernels, runs once
+            if module.startswith("numpy.linalg"):
+                return False
+            if nearest is None and kind != _STANDARDS:
+                nearest = kind
+            outer = outer.f_back
+        return nearest != _USERS
 
     # ------------------------------------------------------------ what Python tells
     def _observe(self, frame, event, function):

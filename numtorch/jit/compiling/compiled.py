@@ -195,6 +195,7 @@ class Compiled:
             watch = Watch(capturing=False)
             result = watch.run(function, args, kwargs)
             kind.codes = watch.codes
+            self._refuse_if_whole(kind, watch.breaks, args, kwargs)
             return result
         result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"],
                                                      any(each.what == ELSEWHERE for each in kind.breaks))
@@ -210,16 +211,19 @@ class Compiled:
                 kind.reason, kind.replays = "what it does changes from call to call", []
         else:
             kind.breaks, kind.attempts = breaks or [Break("an argument requires grad", "?", 0)], kind.attempts + 1
-            lasting = [each for each in breaks if not each.passing]
-            if self._options["fullgraph"] and lasting:
-                kind.reason = str(lasting[0])
-                self._refuse(kind, args, kwargs)
-            elif kind.attempts >= ATTEMPTS:
+            self._refuse_if_whole(kind, breaks, args, kwargs)
+            if kind.attempts >= ATTEMPTS:
                 kind.reason = str(kind.breaks[0])
                 if not self._options["fullgraph"]:
                     kind.split = split(function, {each.outer for each in breaks if each.outer},
                                        lambda piece: Compiled(piece, self._options))
         return result
+
+    def _refuse_if_whole(self, kind, breaks, args, kwargs):
+        lasting = [each for each in breaks if not each.passing]
+        if self._options["fullgraph"] and lasting:
+            kind.reason = str(lasting[0])
+            self._refuse(kind, args, kwargs)
 
     def _refuse(self, kind, args, kwargs):
         if self._options["fullgraph"]:
