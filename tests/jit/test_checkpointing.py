@@ -1,8 +1,8 @@
 """Values that are computed again instead of being kept: less memory at one time, and the same numbers."""
 import pytest
 from replays import kind_of, same, why
-from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
-from test_passes import ops, traced
+from settling import close, hurry
+from tracedgraphs import ops, traced
 
 import numtorch as torch
 from numtorch import nn
@@ -12,6 +12,7 @@ from numtorch.jit.passes.checkpointing import recompute
 from numtorch.jit.passes.memory import memory_plan
 
 F = nn.functional
+pytestmark = pytest.mark.usefixtures("soon")
 
 
 def gelus(x, w, v):

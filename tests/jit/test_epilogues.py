@@ -1,8 +1,8 @@
 """Biases, relu and other elementwise calls as part of products and convolutions: what is taken in, what is left, and that it computes the same."""
 import pytest
 from replays import Pair, batch, classes, kind_of, sgd, states, training
-from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
-from test_passes import ops, traced
+from settling import close, hurry
+from tracedgraphs import ops, traced
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
@@ -13,6 +13,7 @@ from numtorch.kernels.debugmemory import MODE
 from numtorch.ops.core.primitive import forget_plans
 
 F = torch.nn.functional
+pytestmark = pytest.mark.usefixtures("soon")
 CONV = "convolution_relu"
 ROWS = {                                                 # the program, shapes of its arguments, what is left, how many calls were taken in
     "x @ w + b": (lambda x, w, b: x @ w + b, [(6, 5), (5, 7), (7,)], ["view.transpose", "linear"], 1),

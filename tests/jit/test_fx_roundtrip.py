@@ -2,8 +2,7 @@
 import copy
 
 import pytest
-from test_fx import library
-from test_graphmodules import PROGRAMS
+from fxprograms import PROGRAMS, library
 
 import numtorch as torch
 from bench import networks

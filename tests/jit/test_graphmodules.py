@@ -3,7 +3,8 @@ import copy
 import pickle
 
 import pytest
-from test_passes import ops, traced
+from fxprograms import PROGRAMS
+from tracedgraphs import ops, traced
 
 import numtorch as torch
 from numtorch import fx
@@ -11,16 +12,6 @@ from numtorch.jit import Interpreter
 from numtorch.jit.passes import optimized
 
 F = torch.nn.functional
-PROGRAMS = {                                             # the program, shapes of its arguments
-    "elementwise": (lambda x, y: torch.where(x > 0, x * 2 + y, x.tanh() - 1), [(3, 4), (4,)]),
-    "views": (lambda x, y: (x.t().unsqueeze(0).expand(2, 4, 3)[:, 1:, ::2] + y.view(1, 3, 1), x.unbind(0)[1], x.split(2)[0]), [(3, 4), (3,)]),
-    "reductions": (lambda x, y: (x.sum(1), tuple(x.max(0)), x.softmax(-1) @ y, torch.var(x)), [(3, 4), (4,)]),
-    "products": (lambda x, w: F.gelu(F.linear(x, w)) @ w, [(6, 4), (5, 4)]),
-    "images": (lambda x, w: F.max_pool2d(F.conv2d(x, w, padding=1).relu(), 2), [(2, 3, 6, 6), (4, 3, 3, 3)]),
-    "draws": (lambda x, y: (F.dropout(F.linear(x, y), 0.5), F.dropout(x, 0.2) + 1)[1], [(30, 4), (4, 4)]),
-    "writes": (lambda x, y: (x.add_(y), x[1:].mul_(2), y.copy_(x[0]))[0] * 1, [(3, 4), (4,)]),
-    "gradients": (lambda x, y: (lambda v: torch.autograd.grad((v.exp() * y).sum(), v)[0])(x.detach().requires_grad_()), [(3, 4), (4,)]),
-}
 
 
 def made(name):

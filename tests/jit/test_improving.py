@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, same, sgd, training, why
+from settling import close, hurry, settled
 
 import numtorch as torch
 from numtorch import nn
@@ -16,40 +17,9 @@ from numtorch.jit.compiling import improving
 from numtorch.kernels import ahead, compiler, debugmemory
 from numtorch.ops.core.primitive import miss, registry
 
-pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
-                                reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
+pytestmark = [pytest.mark.usefixtures("soon"), pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
+              reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")]
 F = nn.functional
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch):
-    monkeypatch.setattr(improving, "PATIENCE", 2)
-
-
-def hurry(found, wins=True):
-    """Do not wait for the compiler, and let one of both programs be faster, whatever the clock says."""
-    if found is not None and found.stage.__name__ == "_compiled":
-        found.thread.join()
-    if found is not None and found.stage.__name__ == "_contest":
-        found.calls, found.times = improving.TURNS, ([0.0], [-1.0 if wins else 1e9])
-
-
-def settled(function, *args, wins=True):
-    """Call it until nothing more becomes of it. Returns what was made."""
-    found = None
-    for _ in range(60):
-        function(*args)
-        replays = kind_of(function).replays
-        found = found or (replays[0].better if replays else None)
-        if found is not None:
-            hurry(found, wins)
-            if found.reason is not None:
-                return found
-    raise AssertionError(f"{found.stage.__name__ if found else why(function)}")
-
-
-def close(a, b):
-    torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
 def test_a_chain_of_elementwise_ops_becomes_one_launch():

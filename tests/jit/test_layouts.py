@@ -1,7 +1,8 @@
 """Convolutions with channels last: which calls lie so, that nothing else changes, and that the clock decides."""
 import pytest
-from test_improving import close, hurry, kind_of, soon  # noqa: F401 (a fixture)
-from test_passes import ops, traced
+from replays import kind_of
+from settling import close, hurry
+from tracedgraphs import ops, traced
 
 import numtorch as torch
 from numtorch import nn
@@ -11,6 +12,7 @@ from numtorch.jit.passes import choices, optimized
 from numtorch.jit.passes.layouts import lay_out
 
 F = nn.functional
+pytestmark = pytest.mark.usefixtures("soon")
 POINT = (16, 16, 1, 1)                                   # a kernel of one element: the same product in both orders
 
 

@@ -1,6 +1,6 @@
 """Fused calls on 16-bit floats give what the calls give one by one, bit for bit: each number between them is rounded."""
 import pytest
-from test_passes import chain
+from tracedprograms import chain
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse

@@ -1,10 +1,10 @@
 """Passes over graphs: what each does, and that none changes what is computed."""
 import io
-import random
 
 import gradientrows as gradients
 import pytest
-from test_trace import PROGRAMS, tensors
+from tracedgraphs import ops, tensors, traced
+from tracedprograms import PROGRAMS, chain
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
@@ -16,15 +16,6 @@ from numtorch.jit.passes.deadcode import dead_code
 from numtorch.jit.passes.inplace import writes_in_place
 from numtorch.jit.passes.memory import memory_plan
 from numtorch.jit.passes.subexpressions import merge_subexpressions
-from numtorch.jit.tracing.tracing import trace_graph
-
-
-def ops(graph):
-    return [node.op for node in graph.nodes if node.op != "constant"]
-
-
-def traced(function, *args, **options):
-    return trace_graph(function, args, **options)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -107,29 +98,6 @@ def test_constants_are_folded():
     assert len(ops(graph)) == 1
     x = torch.randn(2, 3)
     torch.testing.assert_close(Interpreter(graph).run(x), f(x))
-
-
-def chain(seed):
-    """A random program of elementwise ops over operands that broadcast."""
-    draw = random.Random(seed)
-    unary = ["sin", "tanh", "exp", "abs", "neg", "relu", "sigmoid", "square"]
-
-    def f(x, row, column):
-        rng = random.Random(draw.getstate()[1][0])
-        known = [x, row + column, column * 0.5]
-        for _ in range(12):
-            kind = rng.random()
-            a, b = rng.choice(known), rng.choice(known)
-            if kind < 0.4:
-                known.append(getattr(torch, rng.choice(unary))(a).clamp(-3, 3))
-            elif kind < 0.8:
-                known.append(getattr(torch, rng.choice(["add", "sub", "mul", "maximum"]))(a, b).clamp(-3, 3))
-            elif kind < 0.9:
-                known.append(torch.where(a > b, a, b * rng.randint(1, 3)))
-            else:
-                known.append(a.sum(-1, keepdim=True) / 8)
-        return known[-1], known[-3], known[5] + 0
-    return f
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from recordings import recording_of, settle
 from replays import kind_of, same
 
 import numtorch as torch
@@ -14,32 +15,9 @@ from numtorch.jit.compiling.recorded import ATTEMPTS
 from numtorch.jit.compiling.trial import is_faster
 from numtorch.kernels import compiler, debugmemory
 
-pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
-                                reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
+pytestmark = [pytest.mark.usefixtures("faster"), pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
+              reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")]
 F = nn.functional
-
-
-@pytest.fixture(autouse=True)
-def faster(monkeypatch):
-    """Programs are used, whatever the clock says."""
-    monkeypatch.setattr(trial, "is_faster", lambda one, other, restore, devices: True)
-
-
-def recording_of(compiled):
-    return kind_of(getattr(compiled, "_compiled", compiled)).recording
-
-
-def settle(call, compiled, most=40):
-    """Call until there are programs, or it is known that there are none."""
-    for _ in range(most):
-        call()
-        kinds = list(getattr(compiled, "_compiled", compiled)._kinds.values())
-        pending = [k.recording.pending for k in kinds if k.recording is not None and k.recording.pending is not None]
-        for _, thread in pending:
-            if thread is not None:
-                thread.join()
-        if kinds and all(k.reason or (k.recording is not None and k.recording.programs) for k in kinds):
-            return
 
 
 class Attending(nn.Module):

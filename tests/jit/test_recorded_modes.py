@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_recorded import faster, recording_of, settle  # noqa: F401 (a fixture)
+from recordings import recording_of, settle
 
 import numtorch as torch
 from numtorch import nn
 from numtorch.kernels import compiler, debugmemory
 
-pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
-                                reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
+pytestmark = [pytest.mark.usefixtures("faster"), pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
+              reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")]
 F = nn.functional
 
 

@@ -2,8 +2,9 @@
 import numpy as np
 import pytest
 from replays import kind_of
-from test_improving import close, hurry, soon  # noqa: F401 (a fixture)
-from test_passes import chain, ops, traced
+from settling import close, hurry
+from tracedgraphs import ops, traced
+from tracedprograms import chain
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
@@ -13,6 +14,7 @@ from numtorch.kernels.debugmemory import MODE
 from numtorch.tree import flatten
 
 F = torch.nn.functional
+pytestmark = pytest.mark.usefixtures("soon")
 
 
 def masked_softmax(x, y, weight, column):
