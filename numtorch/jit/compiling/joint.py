@@ -81,19 +81,20 @@ def _refuse(x):
     raise NotDivided("a value comes to Python")
 
 
-def joint_graph(function, args: tuple, kwargs: dict, reach) -> Joint:
+def joint_graph(function, args: tuple, kwargs: dict, reach, exact: bool) -> Joint:
     """Trace a call and its derivative.
 
     Args:
         function, args, kwargs: the call. It is made, with all its effects.
         reach: what the function reaches.
+        exact: as `Trace` has it.
 
     Raises:
         NotDivided: backward runs Python of the user's, or there is nothing to differentiate.
     """
     held = reach.named()
     before = {tensor.node: tensor.node.grad for tensor in held.values() if type(tensor.node) is Leaf}
-    trace = Trace({id(tensor): name for name, tensor in held.items()}, _refuse, final=True)
+    trace = Trace({id(tensor): name for name, tensor in held.items()}, _refuse, final=True, exact=exact)
     with tracing(), trace:
         given = map_tensors(lambda tensor: trace.argument(None, tensor), (args, kwargs))
         copies = list(tensors_in(given))

@@ -349,7 +349,7 @@ class Recording:
         devices = {tensor.layout.device for tensor in (*tensors, *[t for _, t in reach.tensors.values()])}
         try:
             with unsaid(devices):
-                joint = joint_graph(function, args, kwargs, reach)
+                joint = joint_graph(function, args, kwargs, reach, not self.passes)
             program = Recorded(reach, joint, len(tensors), self.passes)
         except Exception as error:
             self._failed(f"it is not traced: {error}")

@@ -2,10 +2,12 @@
 backward runs, kernels included, where a trace to be differentiated has the ops that the derivative is made of."""
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode, Node
+from ...autograd.graph import GraphNode, Node, rebuild_result
 from ...autograd.modes import no_grad
 from ...ops.core.primitive import registry
 from ...ops.memory.detach import detach
+from ...ops.pointwise.pointwise import PointwiseOp
+from ...ops.pointwise.tape import PointwiseNode, recipe_for
 
 PREFIX = "gradient."
 # Whose derivatives are ops that others are put together with: elementwise calls, and what only lies otherwise.
@@ -30,7 +32,18 @@ def is_gradient(op: str) -> bool:
     Args:
         op: its name.
     """
-    return op.startswith(PREFIX) and getattr(registry.get(op.removeprefix(PREFIX)), "vjp", None) is not None
+    primitive = registry.get(op.removeprefix(PREFIX)) if op.startswith(PREFIX) else None
+    return getattr(primitive, "vjp", None) is not None or (isinstance(primitive, PointwiseOp) and primitive.differentiable)
+
+
+def has_kernel(node: Node) -> bool:
+    """Whether backward of an elementwise call runs one kernel, which gives all gradients that are wanted.
+
+    Args:
+        node: of the tape.
+    """
+    return isinstance(node, PointwiseNode) and not any(node.recipe.passed) and \
+        not any(node.recipe.inputs[i].weak for i in node.recipe.saves)
 
 
 def run_gradient(op: str, inputs: list, attributes: tuple) -> list:
@@ -46,6 +59,8 @@ def run_gradient(op: str, inputs: list, attributes: tuple) -> list:
     primitive, first, last = registry[op.removeprefix(PREFIX)], 1 if grads is None else grads, len(inputs) - results
     with no_grad():
         inputs = [None if t is None else detach(t) for t in inputs]
+        if isinstance(primitive, PointwiseOp):
+            return _run_kernel(primitive, inputs[0], inputs[first:last], inputs[last:], wanted, own)
         node = GraphNode(primitive, tuple([_WANTED if each else None for each in wanted]), (), own, first)
         saved = inputs[first:last]
         kept = [(t.memory, t.address, t.layout, t.memory.version) for t in inputs[last:]]
@@ -54,13 +69,27 @@ def run_gradient(op: str, inputs: list, attributes: tuple) -> list:
     return [grad for grad in gradients if grad is not None]
 
 
-def given_to(node: GraphNode, grad) -> tuple[list, tuple]:
+def _run_kernel(op, grad, saved, results, wanted, layouts):
+    """The gradients of an elementwise call of operands of these layouts."""
+    node = PointwiseNode()
+    node.recipe = recipe_for(op.planned_for(layouts, ()), sum(1 << i for i, each in enumerate(wanted) if each))
+    node.edges, node.extras = tuple([_WANTED if each else None for each in wanted]), None
+    node.saved = (*[part for t in saved for part in (t, t.memory.version)],
+                  *[(t.memory, t.address, t.layout, t.memory.version) for t in results])
+    return [gradient for gradient in node.backward_slowly(grad) if gradient is not None]
+
+
+def given_to(node: GraphNode | PointwiseNode, grad) -> tuple[list, tuple]:
     """The inputs and attributes of a node's derivative.
 
     Args:
         node, grad: of the tape, and the gradient of its results.
     """
+    wanted = tuple([edge is not None for edge in node.edges])
+    if isinstance(node, PointwiseNode):
+        recipe = node.recipe
+        results = [rebuild_result(node.saved[-1], node)] if recipe.saves_out else []
+        return [grad, *node.restored(), *results], (None, len(results), wanted, recipe.inputs)
     saved, results = node.tensors(), node.result_tensors() if node.saved[2] else []
     grads = grad if isinstance(grad, list) else [grad]
-    wanted = tuple([edge is not None for edge in node.edges])
     return [*grads, *saved, *results], (len(grads) if isinstance(grad, list) else None, len(results), wanted, node.attributes)

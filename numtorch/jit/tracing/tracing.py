@@ -31,7 +31,7 @@ from ...ops.memory.detach import detach
 from ...ops.memory.writing import overlap_partly
 from ...tensor import Tensor, wrap
 from ...tree import map_tensors
-from ..graphs.gradients import BY_OPS, PREFIX, given_to, run_gradient
+from ..graphs.gradients import BY_OPS, PREFIX, given_to, has_kernel, run_gradient
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import OTHERS, tensors_of
 from ..graphs.updates import TracedBatch
@@ -46,18 +46,20 @@ class Trace(Level):
         names: what tensors that are there already are called, by identity; they are traced from the start.
         freezing: called with what was asked of a value, and where; by default it warns.
         final: whether the graph will not be differentiated: then derivatives are calls of their own (gradients.py).
+        exact: whether those of elementwise calls are, too, so that the graph gives what backward gives to the last bit. Else they are
+            ops, which passes put together with others.
 
     Attributes:
         graph: what was written down.
         unrecorded: the nodes of calls that were made without recording.
     """
 
-    def __init__(self, names: dict | None = None, freezing=None, final: bool = False) -> None:
+    def __init__(self, names: dict | None = None, freezing=None, final: bool = False, exact: bool = False) -> None:
         self.graph = Graph()
         self.unrecorded: set[Node] = set()
         self.cells: dict[int, Cell] = {}                 # by the storage's identity, which the cell's base keeps
         self.names = names or {}
-        self.freezing, self.final = freezing or warn_frozen, final
+        self.freezing, self.final, self.exact = freezing or warn_frozen, final, exact
         self.adopted: list[tuple[Tensor, Tensor]] = []   # tensors of others whose layout is traced meanwhile
         self.packed: list[Saved] = []
         self.coefficients: dict = {}                     # of optimisers' steps: (tensor, optimiser) by their values
@@ -403,11 +405,12 @@ class Trace(Level):
     # ------------------------------------------------------------ backward
     def backward(self, node, grad):
         """The gradients for a node's edges."""
-        if not self.final or type(node) is not GraphNode or node.primitive.name in BY_OPS or \
-                registry.get(node.primitive.key) is not node.primitive:  # the hooks of a module, say, which are Python
+        whole = self.final and type(node) is GraphNode and node.primitive.name not in BY_OPS
+        primitive = node.primitive if whole else node.recipe.op if self.exact and has_kernel(node) else None
+        if primitive is None or registry.get(primitive.key) is not primitive:            # the hooks of a module, say, which are Python
             return node.differentiable_backward(grad)
         tensors, attributes = given_to(node, grad)
-        op = PREFIX + node.primitive.key
+        op = PREFIX + primitive.key
         made = run_gradient(op, [self.inside(t) for t in tensors], attributes)
         values = self.emit(op, [None if t is None else self.value_of(t) for t in tensors], attributes, [t.layout for t in made])
         gradients = iter([self.result(inside, value) for inside, value in zip(made, values)])

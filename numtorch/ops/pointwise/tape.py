@@ -84,7 +84,7 @@ class PointwiseNode(Node):
         names = [recipe.op.parameters[i] for i in recipe.saves]
         if wanted not in names:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        return self._restored()[names.index(wanted)]
+        return self.restored()[names.index(wanted)]
 
     def title(self):
         return self.recipe.op.name
@@ -98,7 +98,7 @@ class PointwiseNode(Node):
     def backward(self, grad):
         return self.backward_slowly(grad)
 
-    def _restored(self):
+    def restored(self):
         """The saved inputs, unpacked where a hook packed them. Raises RuntimeError for one that was changed in place."""
         count = 2 * len(self.recipe.saves)
         if self.saved is None:
@@ -109,7 +109,7 @@ class PointwiseNode(Node):
 
     def backward_slowly(self, grad):
         """The gradients, whatever happened to the graph since it was recorded."""
-        recipe, inputs = self.recipe, self._restored()
+        recipe, inputs = self.recipe, self.restored()
         if not recipe.computed:
             return self._arrange([grad] * len(recipe.wanted))
         if grad.layout.handler is not None or any(t.layout.handler is not None for t in inputs):
@@ -136,7 +136,7 @@ class PointwiseNode(Node):
         """The gradients by ops on tensors, which are recorded in turn."""
         recipe, op = self.recipe, self.recipe.op
         values = {"grad": grad}
-        for index, tensor in zip(recipe.saves, self._restored()):
+        for index, tensor in zip(recipe.saves, self.restored()):
             if tensor.layout.weak:
                 tensor = as_tensor_of(tensor, recipe.out.dtype)
             values[op.parameters[index]] = tensor
