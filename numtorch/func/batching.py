@@ -97,6 +97,12 @@ def batched(value: Tensor, level: BatchLevel) -> Tensor:
     return tensor_of(layout)
 
 
+def every_sample(layout: Layout, size: int) -> Layout:
+    """The layout of samples that lie one behind the other, each as a layout says."""
+    reach = max(layout.extent()[1], 1)
+    return Layout.of(layout.dtype, (size, *layout.shape), (reach, *layout.strides), layout.device)
+
+
 class BatchLevel(Level):
     """One run of `vmap`.
 
@@ -136,6 +142,12 @@ class BatchLevel(Level):
         if not isinstance(layout, Wrapping) or layout.handler.rank < self.rank:
             return batched(self.all_samples(x), self)
         return x if layout.handler is self else tensor_of(layout.replaced(self.as_sample))
+
+    def with_samples(self, x):
+        value, has = self.inside(x)
+        if has:
+            return x
+        return batched(clone(self.all_samples(value), memory_format=every_sample(value.layout, self.size)), self)
 
     def wrapped(self, result):
         """What a rule returned, as one sample."""

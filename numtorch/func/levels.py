@@ -68,6 +68,16 @@ class Level:
             base._views = [*[v for v in base._views or () if v() is not None], ref(out)]
         return out
 
+    def each_like(self, x, made):
+        """A new tensor that was made like x, with elements of its own for each sample that x has elements for."""
+        for level in reversed(levels_of([x])):
+            made = level.with_samples(made)
+        return made
+
+    def with_samples(self, x):
+        """A tensor that belongs to the caller as one of this level: its copy for each sample, where the level has samples."""
+        return x
+
     def place(self, x):
         """Give the tensor inside the place in the graph that a tensor was given, as by the hooks of a module."""
         raise NotImplementedError("register_full_backward_hook: backward hooks of modules see no tensors that take part in a "

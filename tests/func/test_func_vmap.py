@@ -139,7 +139,22 @@ SELECTION = {
     "fold": (lambda torch, x: torch.nn.functional.fold(x, 3, 2), (1, 8, 4)), "pinv": (lambda torch, x: torch.linalg.pinv(x), (3, 2)),
     "bce": (lambda torch, x, y: torch.nn.functional.binary_cross_entropy(x.sigmoid(), y.sigmoid()), (2, 3), (2, 3)),
 }
-ROWS = {f"{kind}: {name}": row for kind, rows in (("elementwise", ELEMENTWISE), ("products", PRODUCTS), ("reductions", REDUCTIONS),
+def filled(x, made):
+    """A new tensor that a sample is written into."""
+    made[1:].add_(x[0])
+    made[0] = x[1]
+    return made
+
+
+MADE = {
+    "zeros_like": (lambda torch, x: filled(x, torch.zeros_like(x)), (2, 3)), "full_like": (lambda torch, x: filled(x, torch.full_like(x, 2)), (2, 3)),
+    "ones_like": (lambda torch, x: filled(x, torch.ones_like(x, dtype=torch.float64)), (2, 3)),
+    "transposed": (lambda torch, x: filled(x.t(), torch.zeros_like(x.t())), (3, 2)), "empty_like": (lambda torch, x: filled(x, torch.empty_like(x).fill_(1)), (2, 3)),
+    "new_zeros": (lambda torch, x: filled(x, x.new_zeros(4, 3)), (2, 3)), "new_ones": (lambda torch, x: filled(x, x.new_ones(2, 3)), (2, 3)),
+    "new_empty": (lambda torch, x: filled(x, x.new_empty(2, 3).zero_()), (2, 3)), "new_full": (lambda torch, x: filled(x, x.new_full((3, 3), 7)), (2, 3)),
+    "new_empty_strided": (lambda torch, x: filled(x, x.new_empty_strided((3, 3), (1, 4)).zero_()), (2, 3)),
+}
+ROWS = {f"{kind}: {name}": row for kind, rows in (("made", MADE), ("elementwise", ELEMENTWISE), ("products", PRODUCTS), ("reductions", REDUCTIONS),
                                                   ("views", VIEWS), ("layers", LAYERS),
                                                   ("selection", SELECTION)) for name, row in rows.items()}
 

@@ -6,7 +6,7 @@ from ...ops.memory.copies import clone
 from ...ops.shape.join import cat, stack
 from ...ops.shape.pad import constant_pad_nd
 from ...ops.shape.view_tape import place as place_in
-from ..batching import aligned, rule, writing
+from ..batching import aligned, every_sample, rule, writing
 from .sizes import all_batched, call
 
 
@@ -14,10 +14,7 @@ def _of_all(wanted, layout, size):
     """A layout or memory format that is wanted of a sample, as one of all samples."""
     if isinstance(wanted, str) and wanted.startswith("channels"):
         wanted = formatted(Layout.of(layout.dtype, layout.shape[1:], None, layout.device), wanted)
-    if isinstance(wanted, Layout):
-        reach = max(wanted.extent()[1], 1)
-        return Layout.of(wanted.dtype, (size, *wanted.shape), (reach, *wanted.strides), wanted.device)
-    return wanted
+    return every_sample(wanted, size) if isinstance(wanted, Layout) else wanted
 
 
 @rule("clone", "to_copy")

@@ -206,6 +206,13 @@ def like_layout(input, dtype, device, memory_format=None, name="empty_like"):
     return layout if memory_format is None else formatted(layout, memory_format)
 
 
+def _alike(input, made):
+    """What was made like another tensor, which inside of `vmap` has elements for each sample where the other has."""
+    handler = input.layout.handler
+    each = None if handler is None else getattr(handler, "each_like", None)
+    return made if each is None else each(input, made)
+
+
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
                pin_memory: bool = False) -> Tensor:
     """Uninitialised, with the shape, dtype, device and dense strides of another tensor.
@@ -228,7 +235,7 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
         like = like_layout(input, dtype, device, memory_format)
     except NotImplementedError:
         return _none_like(input, dtype, device, requires_grad)
-    return finish_made(fresh(like), requires_grad)
+    return _alike(input, finish_made(fresh(like), requires_grad))
 
 
 def _none_like(input, dtype, device, requires_grad):
@@ -257,7 +264,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     """
     if layout is not None:
         check_strided("full_like", layout)
-    return finish_made(filled(like_layout(input, dtype, device, memory_format, "full_like"), fill_value), requires_grad)
+    made = filled(like_layout(input, dtype, device, memory_format, "full_like"), fill_value)
+    return _alike(input, finish_made(made, requires_grad))
 
 
 @provide
@@ -283,7 +291,7 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
         like = like_layout(input, dtype, device, memory_format, "zeros_like")
     except NotImplementedError:
         return _none_like(input, dtype, device, requires_grad)
-    return finish_made(filled_from(like, ZERO), requires_grad)
+    return _alike(input, finish_made(filled_from(like, ZERO), requires_grad))
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
@@ -303,7 +311,8 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: boo
     """
     if layout is not None:
         check_strided("ones_like", layout)
-    return finish_made(filled_from(like_layout(input, dtype, device, memory_format, "ones_like"), ONE), requires_grad)
+    made = filled_from(like_layout(input, dtype, device, memory_format, "ones_like"), ONE)
+    return _alike(input, finish_made(made, requires_grad))
 
 
 def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -422,7 +431,7 @@ def _new(name, value):
         own = self.layout
         layout = layout_for(name, shape if size is None else (size,), dtype or own.dtype, device or own.device)
         out = fresh(layout) if value is None else filled_from(layout, value)
-        return out.requires_grad_() if requires_grad else out
+        return _alike(self, out.requires_grad_() if requires_grad else out)
     made.__name__ = made.__qualname__ = f"new_{name}"
     filled_with = "uninitialised elements" if value is None else name
     shown = {"empty": "new_empty(2).shape\n        torch.Size([2])", "zeros": "new_zeros(2)\n        tensor([0, 0])",
@@ -468,8 +477,8 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
     if layout is not None:
         check_strided("new_full", layout)
     check_several("new_full", "size", size)
-    return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
-                requires_grad=requires_grad)
+    return _alike(self, full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
+                             requires_grad=requires_grad))
 
 
 @method
@@ -488,8 +497,8 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
     """
     if layout is not None:
         check_strided("new_empty_strided", layout)
-    return empty_strided(size, stride, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
-                         requires_grad=requires_grad)
+    return _alike(self, empty_strided(size, stride, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
+                                      requires_grad=requires_grad))
 
 
 @method
