@@ -120,6 +120,12 @@ def test_vector_norms_and_condition_numbers():
     for p in (None, 2, -2, 1, np.inf, "fro"):
         near(linalg.cond(square, p), np.linalg.cond(square.numpy(), p))
     assert linalg.cond(torch.zeros(2, 2), 1).item() == np.inf
+    for shape, orders in (((2, 0, 0), (None, 1, -1, 2, -2, "fro", "nuc")), ((0, 3, 3), (None, 1, "nuc")), ((2, 0, 3), (None, -1, np.inf, 2))):
+        assert all(linalg.cond(torch.zeros(shape), p).tolist() == [0] * shape[0] for p in orders)
+        assert linalg.cond(torch.zeros(shape, dtype=torch.complex128)).dtype is torch.float64
+    for p, shape in ((3, (0, 0)), ("x", (2, 2)), ("fro", (0, 3))):
+        with pytest.raises(RuntimeError, match="linalg.cond"):
+            linalg.cond(torch.zeros(shape), p)
     some = torch.stack([torch.eye(2), torch.ones(2, 2), torch.eye(2) * 3]).requires_grad_()       # of which one is singular
     for p, wanted in ((1, 1), (-1, 1), ("fro", 2), ("nuc", 4)):
         near(linalg.cond(some, p).detach(), [wanted, np.inf, wanted])

@@ -164,13 +164,21 @@ def cond(A, p=None, *, out=None) -> Tensor:
         out: a tensor to write the result to.
 
     Returns:
-        (*), real; infinite for singular matrices.
+        (*), real; infinite for singular matrices, and 0 for those without elements.
+
+    Raises:
+        RuntimeError: what are no matrices, or not square where they must be, or another `p`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
         tensor(2.)
     """
+    lapack.matrices("cond", A, square=isinstance(p, str), floats=False)
+    if p not in (None, 1, -1, 2, -2, math.inf, -math.inf, "fro", "nuc"):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if not A.layout.numel:
+        return into(out, A.new_zeros(A.layout.shape[:-2], dtype=A.layout.dtype.to_real()))
     if p in (None, 2, -2):
         values = svdvals(A)
         first, last = values[..., 0], values[..., -1]
