@@ -9,6 +9,7 @@ permitted   what users let a file use (`add_safe_globals`)
 unpickler   what the pickle in a file may do
 mapped      tensors over the bytes of a file (safetensors.py has them too)
 archive     the zip archive, of which nothing is believed
+locations   where storages go: `map_location`
 rebuilding  the tensors that a file describes
 formats     what a file is that is not read, and what reads it
 oldfiles    files from before PyTorch 1.6

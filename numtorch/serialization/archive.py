@@ -8,7 +8,6 @@ import struct
 import zipfile
 import zlib
 
-from ..devices import device
 from ..exchange.arrays import raw_array
 from ..layout import Layout
 from ..tensor import lasting
@@ -56,12 +55,8 @@ def read_entry(archive, entry):
         return archive.read(entry)
 
 
-def read_storage(archive, entry, kind, location, numel, map_location, mapped):
+def read_storage(archive, entry, kind, numel, mapped):
     """A storage of the archive as a tensor of one dimension, over the mapped file where there is one."""
-    target = device_of(location, map_location)
-    if not target.startswith(("cpu", "cuda", "meta")):
-        raise RuntimeError(f"don't know how to restore data location of a storage (tagged with {target}): name a device with "
-                           f"map_location")
     with damaged():
         info = archive.getinfo(entry)
         size = info.file_size
@@ -69,30 +64,12 @@ def read_storage(archive, entry, kind, location, numel, map_location, mapped):
         raise RuntimeError(f"load: {entry} has {size} bytes, and its {numel} elements of {kind} take {numel * kind.itemsize}")
     if mapped is not None:
         with damaged():
-            base = mapped.tensor(entry_offset(mapped, info), Layout.of(kind, (numel,)))
-    else:
-        base = lasting(Layout.of(kind, (numel,)))
-        left = memoryview(raw_array(base)).cast("B") if numel else memoryview(bytearray())
-        with damaged(), archive.open(entry) as content:     # compares the checksum at the end
-            while count := content.readinto(left[:1 << 20]):
-                left = left[count:]
-            if left or content.read(1):
-                raise zipfile.BadZipFile(f"{entry} has another size than the {size} bytes that it is said to have")
-    if target.startswith("cpu"):
-        return base
-    try:
-        return base.to(target)
-    except (RuntimeError, AssertionError) as error:
-        raise RuntimeError(f"Attempting to deserialize object on a CUDA device, which is not there. On a machine without one, use "
-                           f"torch.load with map_location=torch.device('cpu'). {error}") from error
-
-
-def device_of(location, map_location):
-    """The device that a storage saved on one goes to."""
-    if isinstance(map_location, dict):
-        location = map_location.get(location, location)
-    elif callable(map_location) and not isinstance(map_location, device):
-        location = "cpu"
-    elif map_location is not None:
-        location = str(map_location)
-    return location
+            return mapped.tensor(entry_offset(mapped, info), Layout.of(kind, (numel,)))
+    base = lasting(Layout.of(kind, (numel,)))
+    left = memoryview(raw_array(base)).cast("B") if numel else memoryview(bytearray())
+    with damaged(), archive.open(entry) as content:      # compares the checksum at the end
+        while count := content.readinto(left[:1 << 20]):
+            left = left[count:]
+        if left or content.read(1):
+            raise zipfile.BadZipFile(f"{entry} has another size than the {size} bytes that it is said to have")
+    return base

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..files import naming
 from . import formats, oldfiles
-from .archive import check_sizes, damaged, device_of, read_entry, read_storage
+from .archive import check_sizes, damaged, read_entry, read_storage
+from .locations import located
 from .mapped import MappedFile
 from .rebuilding import Reader
 from .unpickler import Unpickler, WeightsOnlyUnpickler
@@ -26,7 +27,8 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
     Args:
         f: a path, or a file open for reading bytes.
         map_location: where tensors go: a device or its name, a dict from names saved to such, or a function of a storage and its
-            name (whose storage stays where it is read, on the CPU). Where they were saved from when None.
+            name that returns the storage to use: the one it is given, which is on the CPU, one made of it, or None for where it
+            was saved from. Where they were saved from when None.
         pickle_module: taken for PyTorch's sake: None or `pickle`.
         weights_only: whether only tensors, numbers, strings, containers and what `serialization.add_safe_globals` allows may come.
             False runs whatever the file says: for files from a source you trust. True when None.
@@ -35,6 +37,7 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         pickle_load_args: for the unpickler, such as `encoding`.
 
     Raises:
+        TypeError: `map_location` is, or gives, something else. What such a function raises is raised.
         ValueError: `mmap` of what is no path.
         pickle.UnpicklingError: the pickle in the file is damaged, or asks for what `weights_only` does not allow. With
             `weights_only=False`, what the file says runs, and raises what it raises.
@@ -62,7 +65,7 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         unpickler = functools.partial(Unpickler if weights_only is False else WeightsOnlyUnpickler,
                                       **{"encoding": "utf-8", **pickle_load_args})
         if oldfiles.begins(file):
-            return oldfiles.load(file.read(), unpickler, Reader, functools.partial(device_of, map_location=map_location))
+            return oldfiles.load(file.read(), unpickler, Reader, functools.partial(located, map_location=map_location))
         start = file.tell()
         what = formats.of_bytes(file.read(24))
         file.seek(start)
@@ -80,6 +83,6 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         if f"{prefix}byteorder" in archive.namelist() and read_entry(archive, f"{prefix}byteorder") != b"little":
             raise RuntimeError("load: the file's numbers are big-endian")
         mapped = MappedFile(f) if mmap else None
-        reader = Reader(lambda key, kind, location, numel: read_storage(
-            archive, f"{prefix}data/{key}", kind, location, numel, map_location, mapped))
+        reader = Reader(lambda key, kind, location, numel: located(
+            read_storage(archive, f"{prefix}data/{key}", kind, numel, mapped), location, map_location))
         return unpickler(read_entry(archive, f"{prefix}data.pkl"), reader.meanings, reader.storage_of).load()

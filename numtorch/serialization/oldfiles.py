@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 
+from ..devices import cpu
 from ..exchange.arrays import raw_array
 from ..layout import Layout
 from ..tensor import lasting
@@ -23,14 +24,14 @@ def begins(file) -> bool:
     return beginning == BEGINNING
 
 
-def load(content: bytes, unpickler, reader_of, target_of):
+def load(content: bytes, unpickler, reader_of, locate):
     """The object in such a file.
 
     Args:
         content: the file's bytes.
         unpickler: reads a pickle: `unpickler(bytes, meanings, storage_of)`.
         reader_of: gives what builds tensors over storages, from a function `(key, kind, location, numel) -> Tensor`.
-        target_of: gives the device for a location in the file.
+        locate: has a storage's tensor go where it belongs: `locate(tensor, location)`.
 
     Raises:
         RuntimeError: the file ends early, or says two things of a storage.
@@ -38,11 +39,9 @@ def load(content: bytes, unpickler, reader_of, target_of):
     bases: dict = {}
 
     def storage(key, kind, location, numel):
-        if not target_of(location).startswith("cpu"):
-            raise RuntimeError("load: files from before PyTorch 1.6 are read to the CPU; use map_location='cpu'")
         if not 0 <= numel * kind.itemsize <= len(content):
             raise RuntimeError(f"load: the file has {len(content)} bytes, and a storage of {numel} elements of {kind}")
-        base = bases[key] = lasting(Layout.of(kind, (numel,)))
+        base = bases[key] = locate(lasting(Layout.of(kind, (numel,))), location)
         return base
 
     reader = reader_of(storage)
@@ -63,6 +62,9 @@ def load(content: bytes, unpickler, reader_of, target_of):
         if int.from_bytes(content[at:at + 8], "little") != base.numel() or at + 8 + nbytes > len(content):
             raise RuntimeError(f"load: the file is damaged: its storage {key!r} has not {base.numel()} elements")
         if nbytes:
-            memoryview(raw_array(base)).cast("B")[:] = content[at + 8:at + 8 + nbytes]
+            read = base if base.layout.device is cpu else lasting(Layout.of(base.dtype, base.shape))
+            memoryview(raw_array(read)).cast("B")[:] = content[at + 8:at + 8 + nbytes]
+            if read is not base:
+                base.copy_(read)
         at += 8 + nbytes
     return made

@@ -109,6 +109,7 @@ class WeightsOnlyUnpickler(Unpickler):
                                           if name.startswith("_rebuild") or name == "_get_layout"],
                          *self.allowed.values()]
         self.allowance = 1 << 12 | 8 * len(pickled)
+        self.of_storage = None                           # what was raised where a storage is read: by the caller's file or function
 
     def load(self):
         try:
@@ -120,6 +121,8 @@ class WeightsOnlyUnpickler(Unpickler):
         except RuntimeError:                             # of a storage or of a tensor in it
             raise
         except Exception as error:
+            if error is self.of_storage:
+                raise
             raise self._damaged(error) from error
 
     @staticmethod
@@ -147,7 +150,11 @@ class WeightsOnlyUnpickler(Unpickler):
         view = pid[5] if type(pid) is tuple and len(pid) == 6 else None      # of a storage, in files from before 1.6
         if not (type(pid) is tuple and len(pid) in (5, 6) and type(pid[0]) is str and pid[0] == "storage" and view is None):
             self._refuse("refers to something that is no storage")
-        return super().persistent_load(pid)
+        try:
+            return super().persistent_load(pid)
+        except Exception as error:
+            self.of_storage = error
+            raise
 
     # ------------------------------------------------------------ what may be taken again and again, and what is a key
     def _pay(self, amount):

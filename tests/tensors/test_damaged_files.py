@@ -224,6 +224,8 @@ BAD_PICKLES = {
     "very many": storage(numel=number(1 << 62)), "more than that": storage(numel=number(1 << 80)), "missing": storage(key=text("7")),
     "elsewhere": storage(key=text("../data.pkl")), "a key that is none": storage(key=b"K\x00"), "a key of a list": storage(key=b"]"),
     "a device that is not": storage(location=text("cpuu:x:y")[:-1] + b"z").replace(b"cpuu", b"mpsu"),
+    "a GPU of text": storage(location=text("cuda:x")), "a GPU below none": storage(location=text("cuda:-1")),
+    "a GPU above all": storage(location=text("cuda:" + "9" * 30)), "a second nowhere": storage(location=text("meta:x")),
     "a location that is none": storage(location=b"K\x01"), "said to be two things": storage() + b"0" + storage("IntStorage"),
     "said to have two sizes": storage() + b"0" + storage("ByteStorage", numel=b"K\x08"),
     # tensors

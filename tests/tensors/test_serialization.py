@@ -218,9 +218,58 @@ def test_requires_grad_attributes_and_strides():
     assert leaf.requires_grad and leaf.note == "kept" and result.is_leaf and result.requires_grad and flipped.tolist() == [2, 1, 0]
 
 
-@pytest.mark.parametrize("map_location", ["cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, name: storage])
-def test_where_tensors_go(map_location):
-    assert through(torch.ones(2), map_location=map_location).device.type == "cpu"
+# ---------------------------------------------------------------- where storages go
+BOTH = [pytest.param(torch, id="ours")] + ([pytest.param(peer, id="PyTorch")] if peer else [])
+PLACES = [                                               # map_location, the device, and what elements of 1 come to
+    ("a name", lambda t: "cpu", "cpu", [1, 1]), ("a device", lambda t: t.device("cpu"), "cpu", [1, 1]),
+    ("another's", lambda t: {"cuda:0": "cpu"}, "cpu", [1, 1]), ("a dict", lambda t: {"cpu": "meta"}, "meta", None),
+    ("itself", lambda t: lambda storage, place: storage, "cpu", [1, 1]), ("None", lambda t: lambda storage, place: None, "cpu", [1, 1]),
+    ("a copy", lambda t: lambda storage, place: storage.clone().fill_(0), "cpu", [0, 0]),
+    ("a larger one", lambda t: lambda storage, place: t.UntypedStorage(64).fill_(0), "cpu", [0, 0]),
+    ("by its place", lambda t: lambda storage, place: t.UntypedStorage(storage.nbytes(), device={"cpu": "meta"}[place]), "meta", None)]
+
+
+@pytest.mark.parametrize("library", BOTH)
+@pytest.mark.parametrize("make, device, values", [pytest.param(*row[1:], id=row[0]) for row in PLACES])
+def test_where_tensors_go(library, make, device, values):
+    x = library.ones(2)
+    whole, part = through([x, x[1:]], library, library, map_location=make(library))
+    assert whole.device.type == part.device.type == device
+    if values is not None:
+        assert whole.tolist() == values and part.tolist() == values[1:] and part.data_ptr() == whole.data_ptr() + 4
+
+
+@pytest.mark.parametrize("library", BOTH)
+def test_a_function_sees_each_storage_once(library):
+    seen, x = [], library.ones(3, dtype=library.int16)
+    through([x, x[1:], library.nn.Parameter(library.zeros(1))], library, library,
+            map_location=lambda storage, place: seen.append((type(storage) is library.UntypedStorage, storage.nbytes(), place)))
+    assert seen == [(True, 6, "cpu"), (True, 4, "cpu")]
+
+
+@pytest.mark.parametrize("library", BOTH)
+@pytest.mark.parametrize("map_location, kind", [
+    (lambda storage, place: 3, TypeError), (lambda storage: storage, TypeError), (lambda storage, place: 1 / 0, ZeroDivisionError),
+    (lambda storage, place: {}[place], KeyError), ({"cpu": 3}, TypeError), ({"cpu": "nowhere"}, RuntimeError), ("nowhere", RuntimeError),
+    (3, TypeError), (b"cpu", TypeError), ("cuda:77", RuntimeError)])
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_where_tensors_cannot_go(library, map_location, kind, weights_only):
+    with pytest.raises(kind) as raised:
+        through(library.ones(2), library, library, map_location=map_location, weights_only=weights_only)
+    assert raised.type is kind
+    if library is torch:
+        with pytest.raises(RuntimeError, match="at least 8 bytes, got one of 4"):      # PyTorch shows what lies behind it
+            through(torch.ones(2), map_location=lambda storage, place: torch.UntypedStorage(4))
+
+
+@pytest.mark.skipif(peer is None, reason="PyTorch writes it")
+@pytest.mark.parametrize("library", BOTH)
+def test_where_tensors_of_old_files_go(library):
+    file, seen = io.BytesIO(), []
+    peer.save([peer.ones(2), peer.zeros(1)], file, _use_new_zipfile_serialization=False)
+    found = library.load(io.BytesIO(file.getvalue()), map_location=lambda storage, place: seen.append(place) or storage.clone())
+    assert [x.tolist() for x in found] == [[1, 1], [0]] and seen == ["cpu", "cpu"]
+    assert library.load(io.BytesIO(file.getvalue()), map_location="meta")[0].device.type == "meta"
 
 
 # ---------------------------------------------------------------- what PyTorch writes
