@@ -19,6 +19,7 @@ class Named:
 V2, V3 = Named("torch._utils", "_rebuild_tensor_v2"), Named("torch._utils", "_rebuild_tensor_v3")
 PARAMETER = Named("torch._utils", "_rebuild_parameter")
 PARAMETER_WITH_STATE = Named("torch._utils", "_rebuild_parameter_with_state")
+META = Named("torch._utils", "_rebuild_meta_tensor_no_storage")
 OF_A_KIND = Named("torch._tensor", "_rebuild_from_type_v2")
 SPARSE, LAYOUT = Named("torch._utils", "_rebuild_sparse_tensor"), Named("torch.serialization", "_get_layout")
 UNTYPED = Named("torch.storage", "UntypedStorage")

@@ -8,6 +8,7 @@ from ..devices import device
 from ..dtypes import dtype
 from ..layout import Size
 from ..nn.parameter import Parameter
+from ..ops.creation.fill import empty_strided
 from ..ops.memory.typed import TypedStorage
 from ..ops.memory.untyped import UntypedStorage
 from ..sparse.files import get_layout, rebuild_sparse
@@ -23,9 +24,22 @@ def _rebuild_parameter(data, requires_grad, hooks, state=None):
     return out
 
 
+def _check_dimensions(size):
+    if len(size) > 64:
+        raise pickle.UnpicklingError(f"load: the file describes a tensor of {len(size)} dimensions")
+
+
+def _rebuild_on_meta(kind, size, stride, requires_grad):
+    if not isinstance(kind, dtype):
+        raise pickle.UnpicklingError("load: the file describes a tensor of no dtype")
+    _check_dimensions(size)
+    return empty_strided(size, stride, dtype=kind, device="meta", requires_grad=requires_grad)
+
+
 _MEANINGS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_sparse_tensor"): rebuild_sparse, ("torch.serialization", "_get_layout"): get_layout,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
+    ("torch._utils", "_rebuild_meta_tensor_no_storage"): _rebuild_on_meta,
     ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
     ("torch", "Tensor"): Tensor,
     ("torch.nn.parameter", "Parameter"): Parameter, ("torch", "Size"): Size, ("torch", "device"): device,
@@ -86,14 +100,13 @@ class Reader:
         base = self.base_of.get(id(storage))
         if base is None or not isinstance(kind, dtype):
             raise pickle.UnpicklingError("load: the file describes a tensor that lies in no storage")
-        if len(size) > 64:
-            raise pickle.UnpicklingError(f"load: the file describes a tensor of {len(size)} dimensions")
+        _check_dimensions(size)
         bits = metadata or {}
         out = self.whole(base, kind, bool(bits.get("conj")), bool(bits.get("neg"))).as_strided(size, stride, offset)
         return out.requires_grad_() if requires_grad else out
 
     def rebuild_of_a_kind(self, build, kind, args, state):
-        known = build is self.build or build is self.build_of
+        known = build is self.build or build is self.build_of or build is _rebuild_on_meta
         if not (known and isinstance(kind, type) and issubclass(kind, Tensor)):
             raise pickle.UnpicklingError("load: the file describes a tensor of an unknown kind")
         out = build(*args) if kind is Tensor else alias(build(*args), kind)

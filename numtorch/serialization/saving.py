@@ -26,6 +26,7 @@ from .names import (
     DEVICE,
     DTYPES,
     LAYOUT,
+    META,
     OF_A_KIND,
     PARAMETER,
     PARAMETER_WITH_STATE,
@@ -114,11 +115,14 @@ def _reduced_tensor(tensor):
     if any(step < 0 for step in held.layout.strides):    # PyTorch has none
         held = held.contiguous()
     layout, storage = held.layout, held.memory
-    offset = (held.address - storage.address) // layout.dtype.itemsize if layout.numel else 0
-    args = held.storage(), offset, tuple(layout.shape), tuple(layout.strides), tensor.requires_grad, OrderedDict()
-    build = V2 if layout.dtype in STORAGES else V3
-    if build is V3:
-        args = *args, layout.dtype
+    shape, strides = tuple(layout.shape), tuple(layout.strides)
+    if layout.device.type == "meta":                     # has no storage in a file: what shares one does not when loaded
+        build, args = META, (layout.dtype, shape, strides, tensor.requires_grad)
+    else:
+        offset = (held.address - storage.address) // layout.dtype.itemsize if layout.numel else 0
+        build, args = V2, (held.storage(), offset, shape, strides, tensor.requires_grad, OrderedDict())
+        if layout.dtype not in STORAGES:
+            build, args = V3, (*args, layout.dtype)
     if kind is Tensor and not state:
         return build, args
     return OF_A_KIND, (build, TENSOR if kind is Tensor else kind, args, state)

@@ -180,6 +180,10 @@ def tensor(base=None, offset=b"K\x00", size=b"K\x02\x85", stride=b"K\x01\x85", r
     return b"ctorch._utils\n_rebuild_tensor_v2\n(" + (storage() if base is None else base) + offset + size + stride + rest + b"tR"
 
 
+def without_memory(kind=b"ctorch\nfloat32\n", size=b"K\x02\x85", stride=b"K\x01\x85"):
+    return b"ctorch._utils\n_rebuild_meta_tensor_no_storage\n(" + kind + size + stride + b"\x88tR"
+
+
 def number(value):
     content = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
     return b"\x8a" + bytes([len(content)]) + content
@@ -243,6 +247,10 @@ BAD_PICKLES = {
     + text("a") + b"\x89)tR", "a kind that is none": b"ctorch._tensor\n_rebuild_from_type_v2\n(K\x01ctorch\nTensor\n)}tR",
     "a kind built by another": b"ctorch._tensor\n_rebuild_from_type_v2\n(c__builtin__\nset\nctorch\nTensor\n)}tR",
     "a device of noise": b"ctorch\ndevice\n" + text("a:b:c") + b"\x85R",
+    "without memory, of no dtype": without_memory(b"N"), "of a negative size": without_memory(size=b"J\xff\xff\xff\xff\x85"),
+    "and too large": without_memory(size=number(1 << 70) + b"\x85"), "and of text": without_memory(size=text("2") + b"\x85"),
+    "and of more sizes than strides": without_memory(size=b"K\x01K\x01\x86"), "and recorded integers": without_memory(b"ctorch\nint32\n"),
+    "and of very many dimensions": without_memory(size=b"(" + b"K\x01" * 5000 + b"t", stride=b"(" + b"K\x01" * 5000 + b"t"),
     # pickles that are not
     "nothing": b"", "an empty stack": b"0", "no mark": b"t", "a mark alone": b"(", "a memo that is not": b"h\x07",
     "a step that is not": b"\xff", "a late protocol": b"\x80\xc8", "a list as key": b"}]Ns", "odd items": b"}(K\x01u",
@@ -264,6 +272,7 @@ def test_crafted_pickles(body, capfd):
 
 def test_the_crafted_ones_are_right_where_they_are_not_bent():
     assert torch.load(io.BytesIO(forged(as_pickle(RIGHT), **{"data/0": bytes(8)}))).tolist() == [0, 0]
+    assert torch.load(io.BytesIO(forged(as_pickle(without_memory())))).is_meta
     ordered = b"ccollections\nOrderedDict\n]" + text("a") + b"K\x01\x86a\x85R}" + text("_metadata") + b"Nsb"
     for body, expected in [(ordered, OrderedDict(a=1)), (b"ccollections\nCounter\n}" + text("a") + b"K\x02s\x85R", Counter("aa")),
                            (b"c__builtin__\nset\n](K\x01K\x02e\x85R", {1, 2}), (b"c__builtin__\nbytearray\nC\x01a\x85R", bytearray(b"a")),

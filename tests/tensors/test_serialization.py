@@ -63,6 +63,21 @@ def test_layouts(writer, reader, name):
     assert sizes == sorted([0, x.element_size(), 24 * x.element_size(), 24 * x.element_size()])
 
 
+@pytest.mark.parametrize("writer, reader", PAIRS)
+@pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"map_location": "cpu"}])
+def test_tensors_without_memory(writer, reader, options):
+    """They are saved as what they are, whatever their size, and stay on the meta device wherever the others go."""
+    x = writer.empty(1 << 20, 1 << 20, device="meta")
+    x.note = "kept"
+    made = [x, x.t(), x[1:3, 4], writer.empty(2, dtype=writer.uint16, device="meta"), writer.empty(2, device="meta", requires_grad=True),
+            writer.nn.Parameter(writer.empty(0, 3, device="meta")), *writer.nn.Linear(2, 3, device="meta").state_dict().values()]
+    found = through(made, writer, reader, **options)
+    for before, after in zip(made, found, strict=True):
+        assert after.device.type == "meta" and tuple(after.shape) == tuple(before.shape) and str(after.dtype) == str(before.dtype)
+        assert tuple(after.stride()) == tuple(before.stride()) and after.requires_grad is before.requires_grad
+    assert found[0].note == "kept" and type(found[5]) is reader.nn.Parameter
+
+
 @pytest.mark.skipif(peer is None, reason="reads it in PyTorch")
 def test_negative_strides_are_written_out():
     """PyTorch has none."""
