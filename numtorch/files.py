@@ -63,7 +63,7 @@ def naming(f: FileLike) -> Iterator[None]:
     """
     try:
         yield
-    except (RuntimeError, pickle.UnpicklingError) as error:
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
         name = f if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
         if isinstance(name, (str, os.PathLike)) and len(error.args) == 1:
             error.args = (f"{os.fsdecode(name)}: {error.args[0]}",)

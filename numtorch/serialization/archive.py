@@ -23,7 +23,7 @@ def damaged(how="damaged"):
             RuntimeError) as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:         # but for a place that no file has
             raise
-        raise RuntimeError(f"load: the file is {how}: {str(error) or 'it ends early'}") from None
+        raise RuntimeError(f"load: failed reading zip archive: the file is {how}: {str(error) or 'it ends early'}") from None
 
 
 _MOST_DEFLATED = 1032                                    # bytes that deflate makes of one at most

@@ -39,10 +39,12 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
     Raises:
         TypeError: `map_location` is, or gives, something else. What such a function raises is raised.
         ValueError: `mmap` of what is no path.
-        pickle.UnpicklingError: the pickle in the file is damaged, or asks for what `weights_only` does not allow. With
-            `weights_only=False`, what the file says runs, and raises what it raises.
-        RuntimeError: not a file of this format (and of which, where that is known), a damaged archive, tensors that reach out of
-            their memory, or on a device that is not there. Both name the file, where it has a name.
+        EOFError: the file is empty, or the pickle in it ends early.
+        pickle.UnpicklingError: not a file of this format (and of which, where that is known), or the pickle in it is damaged, or
+            asks for what `weights_only` does not allow. With `weights_only=False`, what the file says runs, and raises what it
+            raises.
+        RuntimeError: a damaged archive, one that was not written by `save`, a pickle alone, tensors that reach out of their
+            memory, or on a device that is not there. All three name the file, where it has a name.
         OSError: the file is not there, or cannot be read.
 
     Example:
@@ -56,7 +58,8 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
     if pickle_module not in (None, pickle):
         raise RuntimeError("load: expected pickle_module to be None or pickle")
     if not isinstance(f, (str, os.PathLike)) and not (hasattr(f, "read") and hasattr(f, "seek")):
-        raise AttributeError(f"load: expected 'f' to be a path or a file that can be read and searched, got {type(f).__name__}")
+        raise AttributeError(f"load: expected 'f' to be a path or a file that can be read and searched, got {type(f).__name__}; "
+                             f"read what cannot be searched into an io.BytesIO first")
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
     with contextlib.ExitStack() as opened:
@@ -65,13 +68,11 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         unpickler = functools.partial(Unpickler if weights_only is False else WeightsOnlyUnpickler,
                                       **{"encoding": "utf-8", **pickle_load_args})
         if oldfiles.begins(file):
+            if mmap:
+                raise RuntimeError("load: mmap can only be used with files of the zip format, which PyTorch writes since 1.6")
             return oldfiles.load(file.read(), unpickler, Reader, functools.partial(located, map_location=map_location))
-        start = file.tell()
-        what = formats.of_bytes(file.read(24))
-        file.seek(start)
-        if what is not None:
-            raise RuntimeError(f"load: the file is {what}")
-        with damaged("damaged, or not of the formats that save and PyTorch write"):
+        formats.check_beginning(file)
+        with damaged("damaged, or ends early"):
             archive = opened.enter_context(zipfile.ZipFile(file))
             check_sizes(archive, file)
         what = formats.of_entries(archive.namelist())

@@ -91,6 +91,7 @@ class WeightsOnlyUnpickler(Unpickler):
     """Runs a pickle that may be anybody's.
 
     Raises:
+        EOFError: it ends early.
         pickle.UnpicklingError: it asks for what is not allowed, or it is damaged.
         RuntimeError: a storage of the file is damaged, or a tensor reaches out of its own.
     """
@@ -116,6 +117,8 @@ class WeightsOnlyUnpickler(Unpickler):
             return super().load()
         except pickle.UnpicklingError:
             raise
+        except EOFError:
+            raise EOFError("Weights only load failed: the file ends early") from None
         except RecursionError as error:
             raise self._damaged(error) from None
         except RuntimeError:                             # of a storage or of a tensor in it

@@ -21,7 +21,7 @@ import pytest
 import numtorch as torch
 from numtorch.exchange.arrays import raw_array
 
-REFUSALS = (pickle.UnpicklingError, RuntimeError)
+REFUSALS = (EOFError, pickle.UnpicklingError, RuntimeError)
 
 
 # ---------------------------------------------------------------- files, and what is the same
@@ -415,7 +415,7 @@ READER = textwrap.dedent("""
         try:
             torch.load(io.BytesIO(content))
             said = "read"
-        except (RuntimeError, pickle.UnpicklingError) as error:
+        except (EOFError, RuntimeError, pickle.UnpicklingError) as error:
             said = "refused"
             assert not isinstance(error, RecursionError)
         print(name, said, time.perf_counter() - start, sep="|", flush=True)

@@ -162,5 +162,5 @@ def test_mapped_files_that_cannot_be(tmp_path):
             continue
         assert not isinstance(found, numtorch.Tensor) or len(found.reshape(-1).tolist()) <= len(data)
     os.truncate(tmp_path / "file", 0)
-    with pytest.raises(RuntimeError, match="the file is empty"):
+    with pytest.raises(EOFError, match="the file is empty"):
         numtorch.load(tmp_path / "file", mmap=True)

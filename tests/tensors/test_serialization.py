@@ -310,10 +310,14 @@ class Harmful:
 
 def forged(pickled, size=8):
     """A file whose pickle is given, with a storage of as many bytes."""
+    return archive_of(**{"data.pkl": pickled, "data/0": bytes(size), "version": b"3\n"})
+
+
+def archive_of(**entries):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("a/data.pkl", pickled)
-        archive.writestr("a/data/0", bytes(size))
+        for name, content in entries.items():
+            archive.writestr(f"a/{name}", content)
     return io.BytesIO(file.getvalue())
 
 
@@ -321,8 +325,17 @@ def forged(pickled, size=8):
 REBUILD = (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"
            b"X\x03\x00\x00\x00cpu%btQ%b%b\x85K\x01\x85\x89)tR.")
 BAD_FILES = [
-    ("nothing", lambda: io.BytesIO(b"not a zip"), RuntimeError, "not of the formats"),
-    ("no pickle", lambda: io.BytesIO(b"PK\x05\x06" + bytes(18)), RuntimeError, "no data.pkl"),
+    ("empty", io.BytesIO, EOFError, "is empty"),
+    ("something else", lambda: io.BytesIO(b"not a zip"), pickle.UnpicklingError, "not of the formats"),
+    ("a web page", lambda: io.BytesIO(b"<html><body>404</body></html>"), pickle.UnpicklingError, "is a web page"),
+    ("a pickle", lambda: io.BytesIO(pickle.dumps([1, 2], 2)), RuntimeError, "is a pickle that torch.save did not write"),
+    ("an empty archive", lambda: io.BytesIO(b"PK\x05\x06" + bytes(18)), pickle.UnpicklingError, "not of the formats"),
+    ("half", lambda: io.BytesIO(forged(pickle.dumps(1, 2)).getvalue()[:150]), RuntimeError, "failed reading zip archive"),
+    ("no pickle", lambda: archive_of(other=b"1"), RuntimeError, "no data.pkl"),
+    ("an empty pickle", lambda: forged(b""), EOFError, "ends early"),
+    ("a pickle that ends early", lambda: forged(b"\x80\x02}q\x00("), EOFError, "ends early"),
+    ("no storage", lambda: archive_of(**{"data.pkl": REBUILD % (b"K\x02", b"K\x00", b"K\x02"), "version": b"3\n"}), RuntimeError,
+     "data/0"),
     ("code", lambda: forged(pickle.dumps(Harmful(), 2)), pickle.UnpicklingError, "not an allowed global"),
     ("attributes", lambda: forged(b"\x80\x02ctorch\nfloat32\n}X\x08\x00\x00\x00itemsizeK\x01sb."), pickle.UnpicklingError,
      "sets attributes"),
@@ -336,13 +349,16 @@ BAD_FILES = [
 
 @pytest.mark.parametrize("make, kind, message", [pytest.param(*row[1:], id=row[0]) for row in BAD_FILES])
 def test_bad_files(make, kind, message, tmp_path, capsys):
-    """What is wrong is said, and of which file, where that has a name."""
+    """What is wrong is said, and of which file, where that has a name. PyTorch raises the same, but where only it could read on."""
     with pytest.raises(kind, match=message):
         torch.load(make())
+    if peer and message not in ("sets attributes", "storages are not those"):
+        with pytest.raises(kind):
+            peer.load(make())
     path = tmp_path / "model.pt"
     path.write_bytes(make().getvalue())
     with open(path, "rb") as opened:
-        for file, options in ((path, {}), (str(path), {"mmap": True}), (opened, {"weights_only": True})):
+        for file, options in ((path, {}), (str(path), {"mmap": not oldfiles.begins(make())}), (opened, {"weights_only": True})):
             with pytest.raises(kind, match=message) as raised:
                 torch.load(file, **options)
             assert str(raised.value).startswith(f"{path}: ")
