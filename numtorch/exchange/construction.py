@@ -203,7 +203,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
         device = default[0]
     plain = None
     if device is None or device is cpu or device == "cpu":
-        plain = copy_of(data) if type(data) is np.ndarray and dtype is None else _from_plain(data, dtype)
+        plain = copy_of(data) if type(data) is np.ndarray and dtype is None else from_plain(data, dtype)
     if plain is not None:
         return plain.requires_grad_() if requires_grad else plain
     if isinstance(data, Tensor):
@@ -236,8 +236,13 @@ _FORMATS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}
 _CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2, frozenset(): 2}
 
 
-def _from_plain(data, dtype):
-    """A tensor of numbers in even lists, without a NumPy array between; None where that takes more thought."""
+def from_plain(data, dtype):
+    """A tensor of numbers in even lists, without a NumPy array between; None where that takes more thought.
+
+    Args:
+        data: numbers, in lists or alone.
+        dtype: of the tensor, or None for that of the numbers.
+    """
     shape = []
     if type(data) is not list:
         data = [data]

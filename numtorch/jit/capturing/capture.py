@@ -17,6 +17,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import struct
 import sys
 import sysconfig
 import threading
@@ -28,6 +29,7 @@ import numpy as np
 from ... import storage
 from ...autograd.engine import run_backward
 from ...devices import cpu
+from ...exchange.construction import from_plain
 from ...exchange.scalars import number, recent_numbers
 from ...exchange.values import item, numpy, tolist
 from ...kernels.compiler import compile_kernel
@@ -47,7 +49,7 @@ from ...optim import rule
 from ...tensor import Tensor
 from .allowed import CLEANING_OF_SETS, MODULES, decides_alone, is_allowed
 from .catching import catches
-from .items import Break, Check, Clear, Complaint, Entry, Launch
+from .items import Break, Check, Complaint, Entry, Launch, Write
 from .memory import Memory
 from .ondevice import OnDevice
 from .places import version
@@ -63,6 +65,7 @@ _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", 
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
 _READING = {each.__code__ for each in (item, numpy, tolist)}
 _PREPARING = {each.__code__ for each in (rule._Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
+MOST_WORDS = 1024                                        # that become a tensor: each is stored by a launch of its own
 APART: set = set()                                     # functions that calls run by, of which nothing is captured
 # this package's functions that do something beside launches, and what notes it
 _OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__code__: "_on_step",
@@ -309,6 +312,8 @@ class Watch:
             return True
         if name in ("clear_status", "read_status") and file.endswith("/status.py"):
             return True
+        if code is from_plain.__code__:
+            return self._on_numbers(frame, function)
         if code is number.__code__:                      # a number's memory is written once, and by nobody else
             return True
         return code is Generator._advance.__code__ or (code in _CLIPPING and function.__name__ in ("array", "copy"))
@@ -319,6 +324,19 @@ class Watch:
         draw = Draw(names["self"], names["counters"])
         self.items.append(draw)
         self.claimed[ctypes.addressof(names["words"])] = draw, names["words"]
+
+    def _on_numbers(self, frame, function):
+        """Python's numbers become a tensor: they are what they are, since all that they come of is compared before a replay."""
+        names = frame.f_locals
+        if function is struct.pack_into and self.capturing:
+            try:
+                content = struct.pack(f"{len(names['data'])}{names['letter']}", *names["data"])
+            except (OverflowError, struct.error):        # it fails there, too
+                return True
+            words = struct.unpack(f"{-(-len(content) // 8)}q", content.ljust(-(-len(content) // 8) * 8, b"\0"))
+            self.items.append(Write(names["out"].address, words))
+            return len(words) <= MOST_WORDS
+        return True
 
     def _on_seed(self, frame):
         self.stop("a random stream is set or looked at", frame)
@@ -370,7 +388,7 @@ class Watch:
     def _on_clear(self, frame):
         tensor = frame.f_locals["tensor"]
         if tensor.layout.device is cpu:                  # else the device's watcher is told
-            self.items.append(Clear(tensor.address))
+            self.items.append(Write(tensor.address, (0,)))
 
     def _on_read(self, frame):
         caller = frame.f_back

@@ -38,10 +38,11 @@ class Entry(NamedTuple):
     moves: bool                                          # whether it is a tensor's address
 
 
-class Clear(NamedTuple):
-    """A word that Python sets to 0."""
+class Write(NamedTuple):
+    """What Python writes, in words of 64 bits. Memory has whole ones, so the last may be filled up."""
 
     address: int
+    words: tuple
 
 
 class Check(NamedTuple):

@@ -9,7 +9,7 @@ from ...kernels.cuda.runtime import uploaded
 from ...kernels.program import CONSTANT, Program, stores_words
 from ...kernels.threads import prepared_on
 from .complaints import described
-from .items import Check, Clear, Launch
+from .items import Check, Launch, Write
 from .ondevice import DeviceLaunch, DeviceProgram, Said, Upload
 from .places import UNUSED, Owners, Slot, Spans, extents
 from .results import NotCaptured
@@ -144,8 +144,10 @@ class ProgramWriter:
                 finish()
             if kind is Launch:
                 self._launch(program, item, complaints)
-            elif kind is Clear:
-                program.add([self._store(self._word(item.address), 0)])
+            elif kind is Write:
+                target, offset, _ = self._word(item.address)
+                for i, value in enumerate(item.words):
+                    program.add([self._store([target, offset + 8 * i, 0], value)])
             elif kind is Check:
                 self._check(program, [self._word(item.address)], item.complaint, complaints)
             else:

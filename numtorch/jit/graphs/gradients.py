@@ -36,14 +36,21 @@ def is_gradient(op: str) -> bool:
     return getattr(primitive, "vjp", None) is not None or (isinstance(primitive, PointwiseOp) and primitive.differentiable)
 
 
-def has_kernel(node: Node) -> bool:
-    """Whether backward of an elementwise call runs one kernel, which gives all gradients that are wanted.
+def differentiated(node: Node, exact: bool):
+    """The primitive whose derivative is one call at a node; None where it is ops, or Python such as the hooks of a module.
 
     Args:
         node: of the tape.
+        exact: whether elementwise calls have one, too: the kernel that backward runs, where that gives all that is wanted.
     """
-    return isinstance(node, PointwiseNode) and not any(node.recipe.passed) and \
-        not any(node.recipe.inputs[i].weak for i in node.recipe.saves)
+    primitive = None
+    if type(node) is GraphNode and node.primitive.name not in BY_OPS:
+        primitive = node.primitive
+    elif exact and isinstance(node, PointwiseNode):
+        recipe = node.recipe
+        if not any(recipe.passed) and not any(recipe.inputs[i].weak for i in recipe.saves):
+            primitive = recipe.op
+    return None if primitive is None or registry.get(primitive.key) is not primitive else primitive
 
 
 def run_gradient(op: str, inputs: list, attributes: tuple) -> list:

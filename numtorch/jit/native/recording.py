@@ -13,7 +13,7 @@ from ...ops.memory.copies import clone
 from ...tensor import Tensor
 from ...tree import flatten, map_tensors, tensors_in
 from ..capturing.capture import Watch
-from ..capturing.items import Check, Clear, Launch
+from ..capturing.items import Check, Launch, Write
 from ..capturing.memory import CapturedStorage
 from ..capturing.places import alive, version
 from .words import CONSTANT, INPUTS, Data, Memory, Unknown, Word
@@ -173,8 +173,9 @@ class Reader:
         for item in items:
             if isinstance(item, Launch):
                 self._launch(item)
-            elif isinstance(item, Clear):
-                self.steps.append(Store(self.memory.locate(item.address), Word(CONSTANT, 0)))
+            elif isinstance(item, Write):
+                self.steps += [Store(self.memory.locate(item.address + 8 * i), Word(CONSTANT, word))
+                               for i, word in enumerate(item.words)]
             elif isinstance(item, Check):
                 self.steps.append(Assert(self.memory.locate(item.address)))
             else:

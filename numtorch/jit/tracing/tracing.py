@@ -18,20 +18,20 @@ import itertools
 from typing import Any
 from weakref import ref
 
-from ...autograd.graph import GraphNode, Leaf, saved_tensors_hooks
+from ...autograd.graph import Leaf, saved_tensors_hooks
 from ...autograd.modes import modes
 from ...func.levels import Level, Wrapping, lie_like, tensor_of
 from ...layout import Layout
 from ...ops.core.generator import Generator, default_generator
 from ...ops.core.operands import as_operand
-from ...ops.core.primitive import Primitive, miss, registry
+from ...ops.core.primitive import Primitive, miss
 from ...ops.memory.assign import lasting_copy
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...ops.memory.writing import overlap_partly
 from ...tensor import Tensor, wrap
 from ...tree import map_tensors
-from ..graphs.gradients import BY_OPS, PREFIX, given_to, has_kernel, run_gradient
+from ..graphs.gradients import PREFIX, differentiated, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import OTHERS, tensors_of
 from ..graphs.updates import TracedBatch
@@ -46,8 +46,7 @@ class Trace(Level):
         names: what tensors that are there already are called, by identity; they are traced from the start.
         freezing: called with what was asked of a value, and where; by default it warns.
         final: whether the graph will not be differentiated: then derivatives are calls of their own (gradients.py).
-        exact: whether those of elementwise calls are, too, so that the graph gives what backward gives to the last bit. Else they are
-            ops, which passes put together with others.
+        exact: whether those of elementwise calls are, too, to the last bit. Else they are ops, which passes put together.
 
     Attributes:
         graph: what was written down.
@@ -405,15 +404,13 @@ class Trace(Level):
     # ------------------------------------------------------------ backward
     def backward(self, node, grad):
         """The gradients for a node's edges."""
-        whole = self.final and type(node) is GraphNode and node.primitive.name not in BY_OPS
-        primitive = node.primitive if whole else node.recipe.op if self.exact and has_kernel(node) else None
-        if primitive is None or registry.get(primitive.key) is not primitive:            # the hooks of a module, say, which are Python
+        if not self.final or (primitive := differentiated(node, self.exact)) is None:
             return node.differentiable_backward(grad)
         tensors, attributes = given_to(node, grad)
         op = PREFIX + primitive.key
         made = run_gradient(op, [self.inside(t) for t in tensors], attributes)
         values = self.emit(op, [None if t is None else self.value_of(t) for t in tensors], attributes, [t.layout for t in made])
-        gradients = iter([self.result(inside, value) for inside, value in zip(made, values)])
+        gradients = map(self.result, made, values)
         return [next(gradients) if wanted else None for wanted in attributes[2]]
 
     # ------------------------------------------------------------ what is saved for backward

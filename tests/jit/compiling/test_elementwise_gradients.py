@@ -6,8 +6,6 @@ from replays import kind_of, same
 
 import numtorch as torch
 from numtorch.kernels import compiler, debugmemory
-from numtorch.ops.core.primitive import registry
-from numtorch.ops.pointwise.pointwise import PointwiseOp
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
                                 reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
