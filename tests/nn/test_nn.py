@@ -335,8 +335,9 @@ def test_lists_and_dicts():
     held = nn.Module()
     held.list, held.dict = nn.ParameterList([torch.ones(1), torch.ones(2)]), nn.ParameterDict({"w": torch.ones(3)})
     assert list(held.state_dict()) == ["list.0", "list.1", "dict.w"] and held.dict["w"].requires_grad
-    assert repr(held.list) == ("ParameterList(\n  (0): Parameter containing: [torch.float32 of size 1]\n"
-                               "  (1): Parameter containing: [torch.float32 of size 2]\n)")
+    assert repr(held.list) == ("ParameterList(\n    (0): Parameter containing: [torch.float32 of size 1]\n"
+                               "    (1): Parameter containing: [torch.float32 of size 2]\n)")
+    assert repr(held.dict) == "ParameterDict(  (w): Parameter containing: [torch.FloatTensor of size 3])"
 
 
 def test_what_is_replaced_keeps_its_place():
@@ -378,6 +379,32 @@ def test_containers_as_python_ones():
     assert other.popitem()[0] == "b" and held.setdefault("c", torch.ones(3)).shape == (3,) and len(list(held.parameters())) == 2
     held.clear()
     assert not list(held.parameters()) and list(held.fromkeys(["x"], 1).items()) == [("x", 1)]
+    assert next(other.values()) is other["a"] and list({"b": 1} | other) == ["b", "a"]
+
+
+MISSING = [                                              # what is not in a container, and what PyTorch says
+    (lambda: nn.ParameterDict()["a"], AttributeError, "'ParameterDict' object has no attribute 'a'"),
+    (lambda: nn.ParameterDict().pop("a"), AttributeError, "no attribute 'a'"), (lambda: nn.ParameterDict().popitem(), KeyError, "is empty"),
+    (lambda: nn.ParameterDict().__delitem__("a"), KeyError, "a"), (lambda: nn.ParameterDict()[0], TypeError, "not a string .type is 'int'"),
+    (lambda: nn.ParameterDict().__setitem__(0, torch.ones(1)), TypeError, "not a string .type is 'int'"),
+    (lambda: nn.ParameterDict(3), TypeError, "iterable of key/value pairs, but got int"),
+    (lambda: nn.ParameterDict().update(None), TypeError, "iterable of key/value pairs, but got NoneType"),
+    (lambda: nn.ParameterDict([1]), TypeError, "ParameterDict update sequence element #0 should be Iterable"),
+    (lambda: nn.ParameterDict({}).update(["ab", "c"]), ValueError, "ParameterDict update sequence element #1 has length 1; 2 is required"),
+    (lambda: nn.ModuleDict()["a"], KeyError, "a"), (lambda: nn.ModuleDict().pop("a"), KeyError, "a"),
+    (lambda: nn.ModuleDict([nn.ReLU()]), TypeError, "ModuleDict update sequence element #0 should be Iterable"),
+    (lambda: nn.ModuleDict([("a", nn.ReLU(), 3)]), ValueError, "ModuleDict update sequence element #0 has length 3; 2 is required"),
+    (lambda: nn.ParameterList().extend(torch.ones(2)), TypeError, "should be called with an iterable, but got Tensor"),
+    (lambda: nn.ModuleList([nn.ReLU()]).pop(key=1), IndexError, "index 1 is out of range"),
+    *[(lambda kind=kind, index=index: kind()[index], error, message) for kind in (nn.ParameterList, nn.ModuleList, nn.Sequential)
+      for index, error, message in ((0, IndexError, "index 0 is out of range"), ("0", TypeError, "'str' object cannot be interpreted as an i"),
+                                    (None, TypeError, "'NoneType' object cannot be"), (1.0, TypeError, "'float' object cannot be"))]]
+
+
+@pytest.mark.parametrize("call, kind, message", MISSING)
+def test_what_containers_do_not_hold(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
 
 
 # ---------------------------------------------------------------- layers

@@ -1,8 +1,9 @@
 """Modules made of modules. Lists and dicts of parameters are in parametercontainer.py."""
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,10 +13,23 @@ from .module import Module
 def _numbered(module, index):
     """The child number `index`, counted from the end when negative, by the name it has."""
     count = len(module._modules)
-    index = index.__index__()
+    index = operator.index(index)
     if not -count <= index < count:
         raise IndexError(f"index {index} is out of range")
     return next(islice(module._modules, index % count, None))
+
+
+def pairs_of(name, pairs):
+    """The names and values that a dict of modules or parameters is given, each checked before it is put in."""
+    if not isinstance(pairs, Iterable):
+        raise TypeError(f"{name}.update should be called with an iterable of key/value pairs, but got {type(pairs).__name__}")
+    pair: Any
+    for place, pair in enumerate(pairs):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{name} update sequence element #{place} should be Iterable; is {type(pair).__name__}")
+        if len(pair) != 2:
+            raise ValueError(f"{name} update sequence element #{place} has length {len(pair)}; 2 is required")
+        yield pair
 
 
 class _Numbered(Module):
@@ -142,17 +156,17 @@ class Sequential(_Numbered):
             self.append(module)
         return self
 
-    def pop(self, index):
+    def pop(self, key):
         """Take a module out and return it.
 
         Args:
-            index: its place.
+            key: its place.
 
         Raises:
             IndexError: there is none.
         """
-        module = self[index]
-        del self[index]
+        module = self[key]
+        del self[key]
         return module
 
 
@@ -220,17 +234,17 @@ class ModuleList(_Numbered):
             self.append(module)
         return self
 
-    def pop(self, index):
+    def pop(self, key):
         """Take a module out and return it.
 
         Args:
-            index: its place.
+            key: its place.
 
         Raises:
             IndexError: there is none.
         """
-        module = self[index]
-        del self[index]
+        module = self[key]
+        del self[key]
         return module
 
     def __repr__(self):
@@ -318,10 +332,8 @@ class ModuleDict(Module):
             modules: a dict, or pairs of names and modules.
 
         Raises:
-            TypeError: not an iterable.
+            TypeError: not an iterable, or of something that is none.
+            ValueError: of something else than pairs.
         """
-        if not hasattr(modules, "__iter__"):
-            raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got "
-                            f"{type(modules).__name__}")
-        for key, module in modules.items() if hasattr(modules, "items") else modules:
+        for key, module in pairs_of("ModuleDict", modules.items() if hasattr(modules, "items") else modules):
             self[key] = module

@@ -1,12 +1,14 @@
 """Lists and dicts of parameters."""
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...tensor import Tensor
 from ..parameter import Parameter
+from .container import pairs_of
 from .module import Module
 
 
@@ -18,9 +20,11 @@ class _ParameterRepr(Module):
         for name, value in self._named():
             if isinstance(value, Tensor):
                 kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-                lines.append(f"({name}): {kind} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]")
+                place = f" ({value.device})" if value.device.type == "cuda" else ""
+                size = "x".join(map(str, value.shape))
+                lines.append(f"  ({name}): {kind} containing: [{self._type_of(value)} of size {size}{place}]")
             else:
-                lines.append(f"({name}): Object of type: {type(value).__name__}")
+                lines.append(f"  ({name}): Object of type: {type(value).__name__}")
         return "\n".join(lines)
 
     def __call__(self, *args, **kwargs):
@@ -46,10 +50,14 @@ class ParameterList(_ParameterRepr):
         self.extend(values or ())
 
     def _named(self):
-        return [(str(i), self[i]) for i in range(self._size)]
+        return enumerate(self)
+
+    @staticmethod
+    def _type_of(tensor):
+        return tensor.dtype
 
     def _name(self, index):
-        index = index.__index__()
+        index = operator.index(index)
         if not -self._size <= index < self._size:
             raise IndexError(f"index {index} is out of range")
         return str(index % self._size)
@@ -85,9 +93,12 @@ class ParameterList(_ParameterRepr):
         """Add parameters at the end, and return this list.
 
         Args:
-            values: any iterable; tensors become parameters.
+            values: any iterable but a tensor; tensors become parameters.
+
+        Raises:
+            TypeError: anything else.
         """
-        if not hasattr(values, "__iter__"):
+        if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
             self.append(value)
@@ -120,21 +131,27 @@ class ParameterDict(_ParameterRepr):
     def _named(self):
         return self.items()
 
-    def __getitem__(self, key):
-        return getattr(self, str(self._known(key)))
+    @staticmethod
+    def _type_of(tensor):
+        return tensor.type()
 
-    def _known(self, key):
-        if key not in self._keys:
-            raise KeyError(key)
+    @staticmethod
+    def _name(key):
+        if not isinstance(key, str):
+            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+                            f"'{type(key).__name__}')")
         return key
 
+    def __getitem__(self, key):
+        return getattr(self, self._name(key))
+
     def __setitem__(self, key, value):
-        self._keys[key] = None
-        setattr(self, str(key), _as_parameter(value))
+        self._keys[self._name(key)] = None
+        setattr(self, key, _as_parameter(value))
 
     def __delitem__(self, key):
-        del self._keys[self._known(key)]
-        delattr(self, str(key))
+        del self._keys[key]
+        delattr(self, key)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -151,11 +168,11 @@ class ParameterDict(_ParameterRepr):
 
     def values(self):
         """The parameters."""
-        return [self[k] for k in self._keys]
+        return (self[k] for k in self._keys)
 
     def items(self):
         """Pairs of names and parameters."""
-        return [(k, self[k]) for k in self._keys]
+        return ((k, self[k]) for k in self._keys)
 
     def pop(self, key):
         """Take a parameter out and return it.
@@ -164,7 +181,7 @@ class ParameterDict(_ParameterRepr):
             key: its name.
 
         Raises:
-            KeyError: there is none.
+            AttributeError: there is none.
         """
         value = self[key]
         del self[key]
@@ -176,11 +193,15 @@ class ParameterDict(_ParameterRepr):
         Args:
             parameters: an OrderedDict, another ParameterDict, or pairs of names and values; those of a plain dict come in the order
                 of their names, as in PyTorch.
+
+        Raises:
+            TypeError: not an iterable, or of something that is none; a name that is no string.
+            ValueError: of something else than pairs.
         """
         if hasattr(parameters, "items"):
             ordered = isinstance(parameters, (OrderedDict, ParameterDict))
             parameters = parameters.items() if ordered else sorted(parameters.items())
-        for key, value in parameters:
+        for key, value in pairs_of("ParameterDict", parameters):
             self[key] = value
 
     def clear(self):
@@ -238,6 +259,11 @@ class ParameterDict(_ParameterRepr):
     def __or__(self, other):
         joined = self.copy()
         joined.update(other)
+        return joined
+
+    def __ror__(self, other):
+        joined = other.copy()
+        joined.update(self)
         return joined
 
     def __ior__(self, other):
