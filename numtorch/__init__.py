@@ -212,7 +212,8 @@ def __getattr__(name):
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _LATE:
-        return getattr(_importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+        found = _builtins.globals()[name] = getattr(_importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+        return found                                     # and the next who asks finds it without this function
     if name in _METHODS:
         return getattr(Tensor, name)
     return _importlib.import_module(f"{__name__}.alias").attribute(__name__, name)

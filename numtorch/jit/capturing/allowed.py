@@ -9,7 +9,7 @@ import math
 import operator
 import sys
 from collections import OrderedDict, defaultdict, deque
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 FUNCTIONS = frozenset("""
     abs all any bool callable chr complex dict divmod enumerate filter float format frozenset getattr hasattr hash id int isinstance
@@ -23,7 +23,7 @@ MODULES = frozenset("""
     keyword textwrap reprlib copyreg
 """.split())
 CONTAINERS = (list, tuple, dict, set, frozenset, str, bytes, int, float, complex, bool, deque, OrderedDict, defaultdict, range,
-              slice, type(None))
+              slice, type(None), MappingProxyType)
 OURS = {("sys", "getrefcount"), ("sys", "getprofile"), ("_ctypes", "addressof"), ("_thread", "get_ident"), ("_functools", "reduce"),
         ("_struct", "pack"), ("_struct", "unpack")}      # of numbers, where a kernel is planned
 CLEANING = "_weakref", "_remove_dead_weakref"            # of a table, whenever something dies that it knew

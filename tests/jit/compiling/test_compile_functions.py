@@ -1,0 +1,101 @@
+"""Compiled training steps with functions of the user's that have derivatives of their own, and with 16-bit floats inside."""
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from replays import Pair, batch, classes, is_replayed, perceptron, sgd, why
+
+import numtorch as torch
+from numtorch import nn
+from numtorch.kernels import compiler, debugmemory
+
+pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
+                                reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
+F = nn.functional
+
+
+class Power(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, power):
+        ctx.save_for_backward(x)
+        ctx.power = power
+        return x ** power, x.argmax(1)
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        x, = ctx.saved_tensors
+        return ctx.power * x ** (ctx.power - 1) * grad if ctx.needs_input_grad[0] else None, None
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3                                  # not the derivative, so that a trace of the formula would be seen
+
+
+class Counted(torch.autograd.Function):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        Counted.calls += 1
+        return grad
+
+
+def _power(net, x, y):
+    hidden, places = Power.apply(net(x), 3)
+    return F.cross_entropy(Doubled.apply(hidden * 0.5), y) + places.float().mean()
+
+
+def _half(net, x, y):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        hidden = net(x) + net(x * 2)                     # weights are cast once
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return F.cross_entropy(hidden + net(x), y)
+
+
+def _late(net, x, y):
+    return F.cross_entropy(net(x), y) - torch.cosine_similarity(net(x), net(x * 2)).mean()
+
+
+def _step(loss):
+    def make(net):
+        optimizer = sgd(net.parameters())
+
+        def step(x, y):
+            optimizer.zero_grad()
+            value = loss(net, x, y)
+            value.backward()
+            optimizer.step()
+            return value
+        return step
+    return make
+
+
+@pytest.mark.parametrize("loss", [_power, _half, _late], ids=["function", "autocast", "late"])
+def test_steps_are_replayed_bit_for_bit(loss):
+    pair = Pair(perceptron, _step(loss)).run(30, batch, classes, seed=0)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+
+
+def test_what_backward_of_a_function_does_to_python_is_done_every_time():
+    pair = Pair(perceptron, _step(lambda net, x, y: F.cross_entropy(Counted.apply(net(x)), y)))
+    Counted.calls = 0
+    pair.run(9, batch, classes)
+    assert Counted.calls == 18 and not is_replayed(pair.compiled)
+
+
+def test_a_late_name_is_found_by_python_alone_the_second_time():
+    program = "import numtorch as t; a = 'cosine_similarity'; assert a not in vars(t); f = getattr(t, a); assert vars(t)[a] is f"
+    subprocess.run([sys.executable, "-c", program], check=True)
