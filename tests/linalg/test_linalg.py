@@ -124,7 +124,7 @@ def test_vector_norms_and_condition_numbers():
         assert all(linalg.cond(torch.zeros(shape), p).tolist() == [0] * shape[0] for p in orders)
         assert linalg.cond(torch.zeros(shape, dtype=torch.complex128)).dtype is torch.float64
     for p, shape in ((3, (0, 0)), ("x", (2, 2)), ("fro", (0, 3))):
-        with pytest.raises(RuntimeError, match="linalg.cond"):
+        with pytest.raises(RuntimeError, match=r"linalg\.cond"):
             linalg.cond(torch.zeros(shape), p)
     some = torch.stack([torch.eye(2), torch.ones(2, 2), torch.eye(2) * 3]).requires_grad_()       # of which one is singular
     for p, wanted in ((1, 1), (-1, 1), ("fro", 2), ("nuc", 4)):
@@ -237,6 +237,8 @@ def test_what_has_no_gradient_says_so():
     (lambda: linalg.inv(torch.zeros(2, 2)), linalg.LinAlgError, "singular"),
     (lambda: linalg.solve(torch.zeros(2, 2), torch.ones(2)), linalg.LinAlgError, "singular"),
     (lambda: linalg.cholesky(-torch.eye(2)), linalg.LinAlgError, "not positive-definite"),
+    (lambda: linalg.svd(matrices(3, 3) * np.nan), linalg.LinAlgError, "linalg.svd: The algorithm .* contained non-finite values"),
+    (lambda: linalg.pinv(torch.stack([torch.eye(2), torch.eye(2) * np.nan])), linalg.LinAlgError, r"linalg.svd: \(Batch element 1\): The algorithm"),
     (lambda: linalg.inv(torch.ones(2, 3)), RuntimeError, "must be batches of square matrices"),
     (lambda: linalg.det(torch.ones(3)), RuntimeError, "at least 2 dimensions"),
     (lambda: linalg.svd(torch.ones(2, 2, dtype=torch.int64)), RuntimeError, "Expected a floating point or complex"),
@@ -253,6 +255,19 @@ def test_what_has_no_gradient_says_so():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_infinities_give_nan_as_singular_values_and_refuse_eigenvalues():
+    """LAPACK need not return from a singular value decomposition of infinities."""
+    several = torch.stack([torch.eye(3), torch.eye(3)])
+    several[1, 2, 0] = np.inf
+    for a in (several, several.to(torch.complex128), several[1:], several[1]):
+        for values in (linalg.svdvals(a), *linalg.svd(a), linalg.pinv(a)):
+            assert values.isnan()[-1].all() and (len(a) != 2 or not values[0].isnan().any())
+        for eigenvalues in (linalg.eig, linalg.eigvals):
+            with pytest.raises(RuntimeError, match="should not contain infs or NaNs") as refused:
+                eigenvalues(a)
+            assert refused.type is RuntimeError
 
 
 def test_info_instead_of_errors():

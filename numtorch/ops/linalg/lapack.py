@@ -140,6 +140,8 @@ def compute(name, layouts, function, *tensors, **options):
         results = getattr(host, function)(*[array(on_host(f"linalg.{name}", x)) for x in tensors], **options)
     except np.linalg.LinAlgError as error:
         what = str(error)
+        if "infs or NaNs" in what:
+            raise RuntimeError(f"torch.linalg.{name}: input tensor should not contain infs or NaNs.") from None
         if "Singular" in what:
             what = "The diagonal element of U is zero, the solve could not be completed because the input matrix is singular."
         elif "positive definite" in what:
