@@ -16,7 +16,7 @@ from ..autograd.api import backward as run_backward
 from ..autograd.function import Function
 from ..autograd.graph import modified
 from ..autograd.modes import enable_grad, is_grad_enabled, modes, no_grad, saved_tensors_hooks
-from ..ops.core.generator import get_rng_state, set_rng_state
+from ..ops.core.generator import default_generator
 from ..tensor import Tensor
 
 
@@ -86,23 +86,38 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = T
               if isinstance(t, Tensor) and t.layout.handler is None and not t.is_inference()]
     frame = _Frame(lambda: function(*args, **kwargs), inputs, second, preserve_rng_state, determinism_check == "default")
     with saved_tensors_hooks(frame.pack, frame.unpack), _running(frame), first:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.draws.end_here()
+    return result
 
 
-class _random_numbers:
-    """Inside, random numbers continue from `state`; afterwards from where they were. Does nothing for None."""
+class _Draws:
+    """What a first run draws of the default stream, so that the second can draw it again.
 
-    def __init__(self, state):
-        self.state = state
+    Args:
+        preserved: whether it should.
+    """
 
-    def __enter__(self):
-        if self.state is not None:
-            self.before = get_rng_state()
-            set_rng_state(self.state)
+    def __init__(self, preserved):
+        self.begin = self.end = default_generator._position() if preserved else None
 
-    def __exit__(self, *exception):
-        if self.state is not None:
-            set_rng_state(self.before)
+    def end_here(self):
+        """The first run is over. One that has drawn nothing leaves the stream alone in the second, too."""
+        if self.begin is not None:
+            self.end = default_generator._position()
+
+    @contextlib.contextmanager
+    def again(self):
+        """Inside, random numbers are those of the first run; afterwards they continue from where they were."""
+        if self.begin == self.end:
+            yield
+            return
+        before = default_generator._position()
+        default_generator._go_to(self.begin)
+        try:
+            yield
+        finally:
+            default_generator._go_to(before)
 
 
 class _Runs(threading.local):
@@ -142,7 +157,7 @@ class _Frame:
 
     def __init__(self, run, inputs, context, preserve_rng_state, checked):
         self.run, self.inputs, self.context, self.checked = run, inputs, context, checked
-        self.state = get_rng_state() if preserve_rng_state else None
+        self.draws = _Draws(preserve_rng_state)
         self.layouts, self.again = [], {}
 
     def pack(self, tensor):
@@ -161,7 +176,7 @@ class _Frame:
             if tensor.memory.version != version:         # the second run would be of other values
                 raise modified(tensor, version, "checkpoint")
         saved = _Saved()
-        with enable_grad(), _random_numbers(self.state), _running(saved), self.context, saved_tensors_hooks(saved.append, _never):
+        with enable_grad(), self.draws.again(), _running(saved), self.context, saved_tensors_hooks(saved.append, _never):
             self.run()
         if len(saved) != len(self.layouts):
             raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward "
@@ -188,10 +203,12 @@ class _Reentrant(Function):
     def forward(ctx, function, preserve_rng_state, *args):
         ctx.run, ctx.args = function, [None if isinstance(a, Tensor) else a for a in args]
         ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx.state = get_rng_state() if preserve_rng_state else None
+        ctx.draws = _Draws(preserve_rng_state)
         ctx.save_for_backward(*[args[i] for i in ctx.where])
         with no_grad():
-            return function(*args)
+            result = function(*args)
+        ctx.draws.end_here()
+        return result
 
     @staticmethod
     def backward(ctx, *grads):
@@ -203,7 +220,7 @@ class _Reentrant(Function):
         for position, tensor in zip(ctx.where, ctx.saved_tensors):
             inner = tensor.detach()
             args[position] = inner.requires_grad_() if tensor.requires_grad else inner
-        with enable_grad(), _random_numbers(ctx.state):
+        with enable_grad(), ctx.draws.again():
             outputs = ctx.run(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad]

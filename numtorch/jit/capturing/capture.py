@@ -73,7 +73,7 @@ _OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__c
              status.clear_status.__code__: "_on_clear", status.expect_status.__code__: "_on_read",
              run_backward.__code__: "_on_backward",
              **{getattr(Generator, name).__code__: "_on_seed"
-                for name in ("manual_seed", "set_state", "get_state", "initial_seed")},
+                for name in ("manual_seed", "set_state", "get_state", "initial_seed", "_go_to")},
              **{each.__code__: "_on_place" for each in (
                  Tensor.storage_offset, Tensor.data_ptr, Tensor.const_data_ptr, Tensor.untyped_storage, Tensor.storage,
                  Tensor.is_shared, Tensor.is_pinned, Tensor.is_inference, Tensor._is_view, Tensor._version.fget)},

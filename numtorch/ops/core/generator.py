@@ -111,9 +111,8 @@ class Generator:
             >>> torch.Generator().get_state().shape
             torch.Size([16])
         """
-        with self._lock:
-            words = np.array([self._seed & (1 << 64) - 1, self._offset], np.uint64)
-        return make(words.view(np.uint8))
+        seed, offset = self._position()
+        return make(np.array([seed & (1 << 64) - 1, offset], np.uint64).view(np.uint8))
 
     def set_state(self, state) -> Generator:
         """Go back to a position that `get_state` gave, and return this stream.
@@ -138,10 +137,17 @@ class Generator:
         if state.layout.numel != 16:
             raise RuntimeError(f"RNG state is of the wrong size: expected 16 bytes, as get_state() gives them, found "
                                f"{state.layout.numel}")
-        words = np.ascontiguousarray(raw_array(state)).view(np.uint64)
-        with self._lock:
-            self._seed, self._offset = int(words[0]), int(words[1])
+        self._go_to(np.ascontiguousarray(raw_array(state)).view(np.uint64).tolist())
         return self
+
+    def _position(self):
+        """The seed, and how many counters have been claimed since."""
+        with self._lock:
+            return self._seed, self._offset
+
+    def _go_to(self, position):
+        with self._lock:
+            self._seed, self._offset = position
 
     def _advance(self, counters):
         """Claim counters of the stream: a kernel's state words in an array of their own."""

@@ -10,6 +10,7 @@ from replays import Pair, batch, classes, is_replayed, perceptron, sgd, why
 import numtorch as torch
 from numtorch import nn
 from numtorch.kernels import compiler, debugmemory
+from numtorch.utils.checkpoint import checkpoint
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT or bool(debugmemory.MODE),
                                 reason="nothing is captured with NUMBA_DISABLE_JIT and NUMTORCH_DEBUG_MEMORY")
@@ -69,6 +70,14 @@ def _late(net, x, y):
     return F.cross_entropy(net(x), y) - torch.cosine_similarity(net(x), net(x * 2)).mean()
 
 
+def _checkpointed(net, x, y):
+    return F.cross_entropy(checkpoint(net[2:], checkpoint(net[:2], x, use_reentrant=False), use_reentrant=True), y)
+
+
+def _drawn(net, x, y):
+    return F.cross_entropy(checkpoint(lambda x: F.dropout(net(x), 0.5), x, use_reentrant=False), y)
+
+
 def _step(loss):
     def make(net):
         optimizer = sgd(net.parameters())
@@ -83,10 +92,15 @@ def _step(loss):
     return make
 
 
-@pytest.mark.parametrize("loss", [_power, _half, _late], ids=["function", "autocast", "late"])
+@pytest.mark.parametrize("loss", [_power, _half, _late, _checkpointed], ids=["function", "autocast", "late", "checkpoint"])
 def test_steps_are_replayed_bit_for_bit(loss):
     pair = Pair(perceptron, _step(loss)).run(30, batch, classes, seed=0)
     assert is_replayed(pair.compiled), why(pair.compiled)
+
+
+def test_a_second_run_that_draws_what_the_first_drew_is_not_replayed():
+    pair = Pair(perceptron, _step(_drawn)).run(9, batch, classes, seed=0)
+    assert not is_replayed(pair.compiled) and "random stream" in why(pair.compiled)
 
 
 def test_what_backward_of_a_function_does_to_python_is_done_every_time():
