@@ -189,8 +189,6 @@ ABSENT = {
         register_module_parameter_registration_hook"""),
     **_rows("use module.to(memory_format=torch.channels_last)", "nn.utils.", """
         memory_format convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format"""),
-    **_rows("register hooks on each optimiser: register_step_pre_hook and register_step_post_hook", "optim.", """
-        optimizer.register_optimizer_step_pre_hook optimizer.register_optimizer_step_post_hook"""),
     **_rows("use optimizer.state_dict() and load_state_dict", "optim.", "swap_in_optimizer_params_and_state"),
     **_rows("get_overridable_functions and is_tensor_method_or_property say what may be taken over", "overrides.", """
         get_ignored_functions get_testing_overrides wrap_torch_function enable_reentrant_dispatch redispatch_function"""),

@@ -127,15 +127,13 @@ class LBFGS(Optimizer):
             RuntimeError: an unknown line search.
         """
         self._opt_called = True
-        if self._hooks is not None:
-            self._loss(None)
         group, state = self.param_groups[0], self.state[self._parameters()[0]]
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError("only 'strong_wolfe' is supported")
         evaluate = enable_grad()(closure)
         first = evaluate()
         self._iterate(evaluate, float(first), group, state)
-        return self._done(first)
+        return first
 
     def _iterate(self, closure, loss, group, state):
         lr, limit, flat = float(group["lr"]), group["tolerance_change"], group["tolerance_grad"]

@@ -32,7 +32,7 @@ class _Matrixwise(Optimizer):
                     if parameter.is_complex():
                         raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
                     self._update(group, parameter, parameter.grad, self.state[parameter])
-        return self._done(loss)
+        return loss
 
     def _update(self, group, parameter, grad, state):
         raise NotImplementedError

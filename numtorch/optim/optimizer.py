@@ -5,13 +5,16 @@ import warnings
 from collections import defaultdict
 from copy import deepcopy
 from itertools import chain
+from types import FunctionType
 from typing import Any
 
 from ..autograd.graph import Leaf
-from ..autograd.hooks import HookTable
+from ..autograd.hooks import HookTable, RemovableHandle
 from ..autograd.modes import enable_grad, no_grad
 from ..exchange.construction import from_dlpack
+from ..interposition import Interposer, with_constants
 from ..ops.core.primitive import class_of
+from ..storage import moves
 from ..tensor import Tensor
 
 
@@ -23,6 +26,90 @@ class _Required:
 
 
 required = _Required()
+
+
+# ---------------------------------------------------------------- hooks of steps
+_everywhere: dict = {"before": HookTable(), "after": HookTable()}      # of all optimisers
+
+
+def _hooked(*args, **kwargs):
+    """The code of `step` where an optimiser has hooks. Of a step that calls its base's, the outer one is hooked."""
+    self, plain, run_hooked = args[0], "plain", "run_hooked"
+    if self._stepping:
+        return plain(*args, **kwargs)
+    self._stepping = True
+    try:
+        return run_hooked(plain, self, args, kwargs)
+    finally:
+        self._stepping = False
+
+
+def _run_hooked(step, self, args, kwargs):
+    own = self._hooks or {"before": {}, "after": {}}
+    for hook in (*_everywhere["before"].values(), *own["before"].values()):
+        result = hook(self, args, kwargs)
+        if result is not None:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise RuntimeError(f"step: a hook must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+            args, kwargs = result
+    out = step(*args, **kwargs)
+    own = self._hooks or own
+    for hook in (*own["after"].values(), *_everywhere["after"].values()):
+        hook(self, args, kwargs)
+    return out
+
+
+_steps = Interposer(2, lambda plain, public: with_constants(_hooked, public, plain=plain, run_hooked=_run_hooked))
+
+
+def _steps_of(kind):
+    """The functions that are the steps of a class of optimisers and of all classes made from it."""
+    own = vars(kind).get("step")
+    return [*([own] if isinstance(own, FunctionType) else []), *chain.from_iterable(map(_steps_of, kind.__subclasses__()))]
+
+
+def _add_everywhere(when, hook):
+    _steps.add(_steps_of(Optimizer))
+    moves[0] += 1                                        # programs that were captured take no step without a look at it
+    return _everywhere[when].add(hook)
+
+
+def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
+    """Have `hook(optimizer, args, kwargs)` called before every step of any optimiser, and before its own hooks.
+
+    Args:
+        hook: the function; what it may return is said at `Optimizer.register_step_pre_hook`.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)
+        >>> with torch.optim.optimizer.register_optimizer_step_pre_hook(lambda *call: print(type(call[0]).__name__)):
+        ...     optimizer.step()
+        SGD
+    """
+    return _add_everywhere("before", hook)
+
+
+def register_optimizer_step_post_hook(hook) -> RemovableHandle:
+    """Have `hook(optimizer, args, kwargs)` called after every step of any optimiser, and after its own hooks.
+
+    Args:
+        hook: the function.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)
+        >>> with torch.optim.optimizer.register_optimizer_step_post_hook(lambda optimizer, args, kwargs: print(len(args), kwargs)):
+        ...     optimizer.step(closure=None)
+        1 {'closure': None}
+    """
+    return _add_everywhere("after", hook)
 
 
 class Optimizer:
@@ -57,6 +144,13 @@ class Optimizer:
         >>> p.detach()
         tensor([0.5000, 0.5000])
     """
+
+    _stepping = False                                    # whether a step with hooks runs
+
+    def __init_subclass__(cls, **options) -> None:
+        super().__init_subclass__(**options)
+        if _everywhere["before"] or _everywhere["after"]:
+            _steps.add(_steps_of(cls))
 
     def __init__(self, params, defaults) -> None:
         if isinstance(params, Tensor):
@@ -145,20 +239,10 @@ class Optimizer:
 
     def _loss(self, closure):
         """The start of a step: what the closure returns."""
-        if self._hooks is not None:
-            for hook in tuple(self._hooks["before"].values()):
-                hook(self, (closure,) if closure is not None else (), {})
         if closure is None:
             return None
         with enable_grad():
             return closure()
-
-    def _done(self, loss):
-        """The end of a step."""
-        if self._hooks is not None:
-            for hook in tuple(self._hooks["after"].values()):
-                hook(self, (), {})
-        return loss
 
     def _hook_table(self, when):
         if self._hooks is None:
@@ -178,11 +262,13 @@ class Optimizer:
         """Have `hook(optimizer, args, kwargs)` called before every step.
 
         Args:
-            hook: the function.
+            hook: the function. `args` are those of the call, the optimiser first; it may return a pair of others and of other
+                `kwargs`, which the step and the hooks after it are then given.
 
         Returns:
             A handle whose `remove()` takes the hook off.
         """
+        _steps.add([type(self).step])
         return self._hook_table("before").add(hook)
 
     def register_step_post_hook(self, hook):
@@ -194,6 +280,7 @@ class Optimizer:
         Returns:
             A handle whose `remove()` takes the hook off.
         """
+        _steps.add([type(self).step])
         return self._hook_table("after").add(hook)
 
     def _add_hook(self, when, hook, prepend):

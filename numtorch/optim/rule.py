@@ -126,7 +126,7 @@ class RuleOptimizer(Optimizer):
 
     def step(self, closure=None) -> Any:
         self._opt_called = True
-        loss = self._loss(closure) if closure is not None or self._hooks is not None else None
+        loss = None if closure is None else self._loss(closure)
         for number, group in enumerate(self.param_groups):
             rule = self.rule(group)
             for batch in self._batches(number, group, rule):
@@ -135,7 +135,7 @@ class RuleOptimizer(Optimizer):
                     batch.values = values
                     batch.array[:] = values
                 batch.run()
-        return loss if self._hooks is None else self._done(loss)
+        return loss
 
     def write_coefficients(self) -> None:
         """What a step does beside calling its kernels, where these are called by a program."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import pickle
 
@@ -308,6 +309,103 @@ def test_closure_and_hooks():
     before.remove()
     optimizer.step(closure)
     assert seen == ["before", "after", "after"]
+
+
+class Counting(optim.Optimizer):
+    """A user's optimiser, whose step takes an argument of its own."""
+
+    def __init__(self, parameters, lr):
+        super().__init__(parameters, {"lr": lr})
+        self.scales = []
+
+    def step(self, closure=None, *, scale=1):
+        self.scales.append(scale)
+        return closure and closure()
+
+
+class Twice(optim.SGD):
+    def step(self, closure=None):
+        return super().step(closure)
+
+
+def loss_of_five():
+    return torch.tensor(5.0)
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adafactor, optim.LBFGS, Counting, Twice])
+def test_hooks_of_steps_see_the_call(kind):
+    """The optimiser and what `step` was given, in the form in which it was; what the hook before returns is given to the step, and to
+    the hooks after it."""
+    parameter, seen = nn.Parameter(torch.ones(2, 2)), []
+    parameter.grad = torch.ones(2, 2)
+    optimizer, other = kind([parameter], lr=0.1), lambda: torch.tensor(7.0)
+    optimizer.register_step_pre_hook(lambda *call: seen.append(call))
+    after = optimizer.register_step_post_hook(lambda *call: seen.append(call))
+    assert optimizer.step(loss_of_five).item() == 5 and optimizer.step(closure=loss_of_five).item() == 5
+    assert seen == [(optimizer, (optimizer, loss_of_five), {})] * 2 + [(optimizer, (optimizer,), {"closure": loss_of_five})] * 2
+    after.remove()
+    replaced = optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: ((optimizer,), {"closure": other}))
+    optimizer.register_step_post_hook(lambda *call: seen.append(call))
+    del seen[:]
+    assert optimizer.step(loss_of_five).item() == 7
+    assert seen == [(optimizer, (optimizer, loss_of_five), {}), (optimizer, (optimizer,), {"closure": other})]
+    replaced.remove()
+    for wrong in (3, (), [(optimizer,), {}], (1, 2, 3)):
+        with optimizer.register_step_pre_hook(lambda *call, wrong=wrong: wrong), \
+                pytest.raises(RuntimeError, match=r"must return None or a tuple of \(new_args, new_kwargs\)"):
+            optimizer.step(loss_of_five)
+    with optimizer.register_step_pre_hook(lambda *call: 1 / 0), pytest.raises(ZeroDivisionError):
+        optimizer.step(loss_of_five)
+    del seen[:]
+    with pytest.raises(TypeError, match=r"step\(\) got an unexpected keyword argument 'unknown'"):
+        optimizer.step(unknown=1)
+    assert seen == [(optimizer, (optimizer,), {"unknown": 1})] and next(iter(inspect.signature(optimizer.step).parameters)) == "closure"
+
+
+def test_hooks_of_all_optimisers():
+    """They are called around an optimiser's own hooks, for classes made later too, until they are taken off."""
+    made, seen = [optim.SGD([nn.Parameter(torch.ones(2))], lr=0.1), Counting([nn.Parameter(torch.ones(2))], lr=0.1)], []
+    first = torch.optim.optimizer.register_optimizer_step_pre_hook(lambda *call: seen.append(("all before", *call)))
+    last = torch.optim.optimizer.register_optimizer_step_post_hook(lambda *call: seen.append(("all after", *call)))
+
+    class Later(Counting):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    made[0].register_step_pre_hook(lambda *call: seen.append(("before", *call)))
+    made[0].register_step_post_hook(lambda *call: seen.append(("after", *call)))
+    made.append(Later([nn.Parameter(torch.ones(2))], lr=0.1))
+    for optimizer in made:
+        optimizer.step()
+    assert [(when, optimizer) for when, optimizer, *_ in seen] == [
+        *[(when, made[0]) for when in ("all before", "before", "after", "all after")],
+        *[(when, optimizer) for optimizer in made[1:] for when in ("all before", "all after")]]
+    assert all(args == (optimizer,) and not kwargs for _, optimizer, args, kwargs in seen)
+    first.remove(), last.remove(), seen.clear()
+    for optimizer in made:
+        optimizer.step()
+    assert [when for when, *_ in seen] == ["before", "after"] and made[1].scales == [1, 1]
+
+
+@pytest.mark.parametrize("register", [lambda optimizer: optimizer.register_step_post_hook,
+                                      lambda optimizer: torch.optim.optimizer.register_optimizer_step_post_hook])
+def test_hooks_that_come_after_a_step_was_compiled(register):
+    parameter, seen = nn.Parameter(torch.ones(2)), []
+    optimizer = optim.SGD([parameter], lr=0.1)
+
+    @torch.compile
+    def step():
+        optimizer.zero_grad()
+        (parameter * parameter).sum().backward()
+        optimizer.step()
+
+    for _ in range(4):
+        step()
+    with register(optimizer)(lambda *call: seen.append(1)):
+        for _ in range(4):
+            step()
+    step()
+    assert len(seen) == 4
 
 
 def test_zero_grad():
