@@ -20,7 +20,7 @@ from ..storage import address_of, foreign_storage
 from ..tensor import Tensor, alias, fresh, lasting
 from ..tensor import wrap as tensor_over
 from .arrays import SharedMemory, host_array, narrowed, raw_array, readable_array, widened
-from .dlpack import Integers
+from .dlpack import Integers, Producer
 from .scalars import check_fits
 
 
@@ -109,12 +109,12 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """A tensor over the memory of anything that speaks DLPack, such as a PyTorch or NumPy array.
 
     Args:
-        ext_tensor: an object with `__dlpack__`, in the CPU's memory.
+        ext_tensor: an object with `__dlpack__`, in the CPU's memory, or the capsule that one gave.
         device: where to put it, with a copy if need be; where it is when None.
         copy: whether to have memory of its own.
 
     Raises:
-        TypeError: something else.
+        RuntimeError: something else, or a capsule that was taken before.
 
     Example:
         >>> import numtorch as torch
@@ -125,9 +125,9 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """
     if isinstance(ext_tensor, Tensor):
         result = alias(ext_tensor)
-    elif not hasattr(ext_tensor, "__dlpack__"):
-        raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(ext_tensor).__name__}")
     else:
+        if not hasattr(ext_tensor, "__dlpack__"):
+            ext_tensor = Producer(ext_tensor)
         try:
             result = from_numpy(np.from_dlpack(ext_tensor))
         except RuntimeError:                             # a dtype that NumPy has not

@@ -161,15 +161,26 @@ def _dlpack_device(self) -> tuple[int, int]:
 
 
 def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
-    """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad or is not on the CPU."""
+    """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad, is sparse or is not on the CPU.
+
+    Args:
+        stream: taken for the protocol's sake.
+        max_version: who asks with (1, 0) or more gets a capsule that says whether it may be written.
+        dl_device: where the memory is to be, which must be the CPU's.
+        copy: whether the memory is a copy.
+    """
     if self.node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.layout.device is not cpu:
         raise BufferError(f"DLPack export is for CPU tensors; this one is on {self.layout.device}")
+    if self.layout.kind != "strided":
+        raise BufferError("Can't export tensors with layout other than torch.strided")
     kind = self.layout.dtype
+    asked = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    options = {name: value for name, value in asked.items() if value is not None}
     if kind.numpy is None:
-        return dlpack.as_elements(self.view(dtype.by_name[f"int{8 * kind.itemsize}"]).numpy().__dlpack__(), kind.name)
-    return self.numpy().__dlpack__()
+        return dlpack.as_elements(self.view(dtype.by_name[f"int{8 * kind.itemsize}"]).numpy().__dlpack__(**options), kind.name)
+    return self.numpy().__dlpack__(**options)
 
 
 Tensor.numpy, Tensor.tolist, Tensor.item = numpy, tolist, item

@@ -255,14 +255,30 @@ def test_dlpack():
     x = torch.arange(6.0).reshape(2, 3)
     array = np.from_dlpack(x)
     assert array.ctypes.data == x.data_ptr() and array.shape == (2, 3)
+    array[0] = 9
+    assert x.tolist() == [[9, 9, 9], [3, 4, 5]]
+    assert not np.shares_memory(np.from_dlpack(x, copy=True), array)
     y = torch.from_dlpack(np.arange(4, dtype=np.int32))
     assert y.dtype is torch.int32 and y.tolist() == [0, 1, 2, 3]
     assert torch.from_dlpack(x).memory is x.memory
     assert x.__dlpack_device__() == (1, 0)
     with pytest.raises(BufferError, match="require gradient"):
         torch.ones(2, requires_grad=True).__dlpack__()
-    with pytest.raises(TypeError, match="__dlpack__"):
+    with pytest.raises(BufferError, match="layout other than"):
+        x.to_sparse().__dlpack__()
+    with pytest.raises(RuntimeError, match="invalid capsule"):
         torch.from_dlpack([1, 2])
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.complex32, torch.bool])
+@pytest.mark.parametrize("options", [{}, {"max_version": (1, 0)}, {"copy": True, "max_version": (1, 0)}])
+def test_dlpack_by_its_capsule(kind, options):
+    x = torch.tensor([[0, 1, 2], [3, 0, 5]]).to(kind)
+    capsule = x.t().__dlpack__(**options)
+    y = torch.from_dlpack(capsule)
+    assert y.dtype is kind and torch.equal(y, x.t()) and (y.data_ptr() == x.data_ptr()) is ("copy" not in options)
+    with pytest.raises(RuntimeError, match="only once"):
+        torch.from_dlpack(capsule)
 
 
 def test_dlpack_with_pytorch():
