@@ -42,6 +42,7 @@ from ...ops.core import status
 from ...ops.core.generator import Generator
 from ...ops.core.primitive import Dropped, Primitive
 from ...ops.index import index_op
+from ...ops.nn.embedding import ONE_HOT
 from ...ops.pointwise import divisor
 from ...ops.reduce.query import CHECK_PROBABILITIES
 from ...ops.shape import join
@@ -62,7 +63,8 @@ _SILENT, _OURS, _USERS, _STANDARDS, _LEGACY = range(SILENT_KIND, SILENT_KIND + 5
 _SILENT_FILES = tuple(f"{PACKAGE}/{name}" for name in ("jit/", "kernels/entries.py", "kernels/events.py", "kernels/cuda/"))
 _MAKING_BLOCKS = {storage._new_block.__code__, storage.address_of.__code__}
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
-_LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute)}  # raise what a kernel finds
+_LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute, ONE_HOT.execute)}
+_FINDING = {status.run_finding.__code__, status.run_marking.__code__}      # of these, which raise what a kernel finds
 _READING = {each.__code__ for each in (item, numpy, tolist)}
 _PREPARING = {each.__code__ for each in (rule._Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
 MOST_WORDS = 1024                                        # that become a tensor: each is stored by a launch of its own
@@ -441,11 +443,11 @@ class Watch:
                 place, complaint = words.index(low), self._complaint(frame, function, arguments)
                 if low + 8 in words:
                     tables.append((low + 8, [Entry(word, True) for word in self.words[1:len(names["indices"])]]))
-            elif code is status.run_finding.__code__ and (caller := _caller(frame, _LOOKING)) is not None:
+            elif code in _FINDING and (caller := _caller(frame, _LOOKING)) is not None:
                 names, code = caller.f_locals, caller.f_code
                 arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
                 place, complaint = words.index(low), self._complaint(frame, _LOOKING[code], arguments)
-                statuses = frame.f_locals["parts"]
+                statuses = frame.f_locals.get("parts", 1)
             elif frame.f_globals is vars(divisor):
                 place, complaint = words.index(low), self._complaint(frame, divisor.refuse_zero, {})
             elif code is join._joined.__code__:

@@ -113,3 +113,18 @@ def test_what_backward_of_a_function_does_to_python_is_done_every_time():
 def test_a_late_name_is_found_by_python_alone_the_second_time():
     program = "import numtorch as t; a = 'cosine_similarity'; assert a not in vars(t); f = getattr(t, a); assert vars(t)[a] is f"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("mode", ["replay", None])
+def test_classes_that_are_none_are_refused_by_replays(mode):
+    def code(x):
+        return F.one_hot(x, 5) * 2
+    compiled = torch.compile(code, mode=mode)
+    for number in range(8):
+        x = torch.tensor([number % 5, 4, 0])
+        assert torch.equal(compiled(x), code(x))
+    assert is_replayed(compiled), why(compiled)
+    for bad, words in (([0, 5, 1], "smaller than num_classes"), ([-1, 0, 0], "non-negative")):
+        with pytest.raises(RuntimeError, match=words):
+            compiled(torch.tensor(bad))
+    assert torch.equal(compiled(x), code(x)) and is_replayed(compiled)
