@@ -1386,7 +1386,7 @@ def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
 def tile(input: Tensor, *repeats: _Dims | Tensor, dims: _Dims | None = None) -> Tensor:
     """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones."""
 def to_dlpack(self: Tensor, *, stream: _Any = None, max_version: _Any = None, dl_device: _Any = None, copy: _bool | None = None) -> _Any:
-    """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad or is not on the CPU."""
+    """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad, is sparse or is not on the CPU."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: _Any = None) -> _Pair:
     """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest."""
 def trace(input: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ class Attached:
         """A copy with memory of its own; tensors copied together share memory where the originals do."""
     def __delitem__(self, index: _Any) -> None: ...
     def __dlpack__(self, *, stream: _Any = None, max_version: _Any = None, dl_device: _Any = None, copy: _bool | None = None) -> _Any:
-        """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad or is not on the CPU."""
+        """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad, is sparse or is not on the CPU."""
     def __dlpack_device__(self) -> tuple[_int, _int]: ...
     def __eq__(self, other: _Operand) -> Tensor:  # type: ignore[override]
         """Elementwise for tensors, arrays and numbers; identity for anything else, so that tensors live in lists and dicts."""
