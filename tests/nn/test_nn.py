@@ -275,6 +275,47 @@ def test_global_hook():
     assert seen == ["Linear", "ReLU", "Sequential", "Net"]
 
 
+class Given(nn.Module):
+    """Members of each kind, given in each way."""
+
+    def __init__(self):
+        super().__init__()
+        self.child = nn.ReLU()
+        self.add_module("other", nn.Sequential(nn.Tanh()))
+        self.none = self.child
+        self.none = None
+        self.scale = nn.Parameter(torch.ones(1))
+        self.register_parameter("absent", None)
+        self.register_buffer("mean", torch.zeros(1))
+        self.register_buffer("nothing", None)
+        self.mean = torch.ones(1)
+
+
+REGISTERED = {                                           # what is registered by these names, and how it can be replaced
+    "module": (["child", "0", "other", "none", "none"], lambda member: nn.Identity(), lambda net: type(net.child) is type(net.other) is nn.Identity),
+    "parameter": (["scale"], lambda member: nn.Parameter(member * 3), lambda net: net.scale.item() == 3 and net.absent is None),
+    "buffer": (["mean", "nothing", "mean"], lambda member: None if member is None else member + 3,
+               lambda net: net.mean.item() == 4 and net.nothing is None)}
+
+
+@pytest.mark.parametrize("kind", REGISTERED)
+def test_hooks_of_what_modules_are_given(kind):
+    """They see each member with its module and name, and may put another in its place, which those after them see."""
+    register, seen = getattr(nn.modules.module, f"register_module_{kind}_registration_hook"), []
+    names, other, replaced = REGISTERED[kind]
+    with register(lambda module, name, member: seen.append((type(module), name, member))):
+        net = Given()
+    assert [name for _, name, _ in seen] == names and all(kind in (Given, nn.Sequential) for kind, *_ in seen)
+    assert seen[0][2] is {"module": net.child, "parameter": net.scale, "buffer": seen[0][2]}[kind]
+    held = []
+    with register(lambda module, name, member: other(member)), register(lambda module, name, member: held.append(member)):
+        net = Given()
+    assert replaced(net) and held[-1] is {"module": net.none, "parameter": net.scale, "buffer": net.mean}[kind]
+    with register(lambda *given: 1 / 0), pytest.raises(ZeroDivisionError):
+        Given()
+    assert not replaced(Given()) and len(seen) == len(names)
+
+
 def test_backward_hooks():
     net, seen = nn.Linear(2, 3, bias=False).double(), []
 

@@ -21,6 +21,7 @@ def new_tables() -> dict:
 
 
 everywhere = new_tables()                                # hooks of all modules
+_registrations = {kind: HookTable() for kind in ("module", "parameter", "buffer")}
 
 
 def add(tables, kind, entry, prepend=False):
@@ -296,6 +297,59 @@ def _identity(values, where, function):
 
 
 # ---------------------------------------------------------------- hooks of all modules
+def registered(kind, module, name, member):
+    """What a module holds under a name that it is given a member for: that, or what hooks have for it."""
+    for hook in tuple(_registrations[kind].values()):
+        result = hook(module, name, member)
+        if result is not None:
+            member = result
+    return member
+
+
+def register_module_module_registration_hook(hook):
+    """Have `hook(module, name, submodule)` called when any module is given a submodule, or None for one.
+
+    Args:
+        hook: the function; it may return another submodule to hold instead.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+    """
+    return _registrations["module"].add(hook)
+
+
+def register_module_parameter_registration_hook(hook):
+    """Have `hook(module, name, parameter)` called when any module is given a parameter.
+
+    Args:
+        hook: the function; it may return another parameter to hold instead.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.nn.modules.module.register_module_parameter_registration_hook(
+        ...         lambda module, name, parameter: print(name, tuple(parameter.shape))):
+        ...     layer = torch.nn.Linear(2, 3)
+        weight (3, 2)
+        bias (3,)
+    """
+    return _registrations["parameter"].add(hook)
+
+
+def register_module_buffer_registration_hook(hook):
+    """Have `hook(module, name, buffer)` called when any module is given a buffer, or None for one.
+
+    Args:
+        hook: the function; it may return another buffer to hold instead.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+    """
+    return _registrations["buffer"].add(hook)
+
+
 def register_module_forward_pre_hook(hook):
     """Have `hook(module, args)` called before every module's forward.
 

@@ -15,10 +15,14 @@ from ..base.foreseen import calls_modules
 from ..base.hooks import (
     Hooks,
     everywhere,
+    register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
 )
 from ..base.members import Members
 from ..base.notebook import as_html
@@ -28,8 +32,9 @@ from ..parameter import Buffer, Parameter
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
-           "register_module_full_backward_pre_hook"]     # PyTorch has those of all modules here
+__all__ = ["Module", "register_module_buffer_registration_hook", "register_module_forward_hook", "register_module_forward_pre_hook",
+           "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+           "register_module_module_registration_hook", "register_module_parameter_registration_hook"]        # PyTorch has those of all modules here
 
 _before, _after, _behind = everywhere["forward_pre"], everywhere["forward"], everywhere["backward"]
 
@@ -121,12 +126,12 @@ class Module(Members, Conversion, Hooks, State):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, modules)
-            modules[name] = value
+            modules[name] = registered("module", self, name, value)
             return
         if modules is not None and name in modules:
             if value is not None:
                 raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (torch.nn.Module or None expected)")
-            modules[name] = None
+            modules[name] = registered("module", self, name, None)
             return
         buffers = own.get("_buffers")
         if isinstance(value, Buffer):
@@ -138,7 +143,7 @@ class Module(Members, Conversion, Hooks, State):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
                                 f"expected)")
-            buffers[name] = value
+            buffers[name] = registered("buffer", self, name, value)
         else:
             object.__setattr__(self, name, value)
 
@@ -209,7 +214,7 @@ class Module(Members, Conversion, Hooks, State):
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
                              f"To "
                              f"express '{name}' as a function of another Tensor, compute the value in the forward() method.")
-        self._parameters[name] = param
+        self._parameters[name] = param if param is None else registered("parameter", self, name, param)
 
     def register_buffer(self, name: str, tensor, persistent: bool = True) -> None:
         """Add a tensor that belongs to the state without being learned.
@@ -235,7 +240,7 @@ class Module(Members, Conversion, Hooks, State):
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
-        self._buffers[name] = tensor
+        self._buffers[name] = registered("buffer", self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module) -> None:
@@ -252,7 +257,7 @@ class Module(Members, Conversion, Hooks, State):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = module
+        self._modules[name] = registered("module", self, name, module)
 
     register_module = add_module
 
