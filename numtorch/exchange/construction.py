@@ -154,14 +154,20 @@ def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0, requir
         requires_grad: whether to record what is computed from it.
 
     Raises:
-        ValueError: the buffer is empty, too short, or not whole elements.
+        ValueError: no buffer, an empty one, one that is too short, or not whole elements.
+        RuntimeError: a buffer whose bytes do not lie one after another.
 
     Example:
         >>> import numtorch as torch
         >>> torch.frombuffer(bytearray([1, 2, 3, 4]), dtype=torch.uint8, offset=1)
         tensor([2, 3, 4], dtype=torch.uint8)
     """
-    raw = np.frombuffer(buffer, np.uint8)
+    try:
+        raw = np.frombuffer(buffer, np.uint8)
+    except TypeError:
+        raise ValueError(f"object does not implement Python buffer protocol: {type(buffer).__name__}") from None
+    except BufferError as error:
+        raise RuntimeError(f"could not retrieve buffer from object: {error}") from None
     available = raw.size - offset
     if raw.size == 0 or not 0 <= offset < raw.size:
         raise ValueError(f"offset must be non-negative and no greater than buffer length minus one, got {offset} of {raw.size}")
@@ -336,10 +342,10 @@ def _as_array(data):
         if hasattr(data, "__array_interface__") and not hasattr(data, "__len__"):         # an image, say
             raise RuntimeError(f"Could not infer dtype of {type(data).__name__}: tensor expected numbers or sequences of them; "
                                f"from_numpy(numpy.array(x)) takes what NumPy reads")
-        if array.dtype.kind == "u":
+        if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
             raise ValueError("Overflow when unpacking long long")
         default = dtypes.get_default_dtype()
-        natural = default if array.size == 0 else {"b": dtypes.bool_, "i": int64, "f": default,
+        natural = default if array.size == 0 else {"b": dtypes.bool_, "i": int64, "u": int64, "f": default,
                                                    "c": default.to_complex()}[array.dtype.kind]
     kind = dtypes.from_numpy(array.dtype)
     return array, kind, array.dtype == kind.storage, natural

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...dtypes import as_dtype, bool_, get_default_dtype, int64
-from ...exchange.construction import from_numpy, make
+from ...exchange.construction import from_numpy, frombuffer, make
 from ...exchange.scalars import number
 from ...layout import Layout, as_shape, formatted, kept_strides
 from ...tensor import Tensor, fresh, view_of
@@ -377,8 +377,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: bool = Fa
     """`obj` as a tensor, sharing its memory where it can; gradients flow through it to a tensor.
 
     Args:
-        obj: what `tensor` takes.
-        dtype, device: what to convert to; those of `obj` when None.
+        obj: what `tensor` takes; of an object with the buffer protocol, such as a bytearray, the bytes, as `frombuffer` reads them.
+        dtype, device: what to convert to; those of `obj` when None. Bytes are read as elements of `dtype`, or of the default one.
         copy: True for memory of its own, False never to copy, None to copy where it must.
         requires_grad: whether to record what is computed from it.
 
@@ -392,6 +392,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: bool = Fa
         (True, False)
     """
     if not isinstance(obj, (Tensor, np.ndarray)):
+        if _has_bytes(obj):
+            dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
+            return asarray(frombuffer(obj, dtype=dtype), device=device, copy=copy, requires_grad=requires_grad)
         if copy is False:
             raise ValueError("asarray(): can't alias arbitrary sequence into a tensor.")
         return as_tensor(obj, dtype, device).requires_grad_(requires_grad)
@@ -403,6 +406,15 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: bool = Fa
     if copy and made is given:
         made = clone(made)
     return made if made.node is not None or not requires_grad else made.requires_grad_()
+
+
+def _has_bytes(obj) -> bool:
+    """Whether an object has the buffer protocol; NumPy's scalars, which do, are numbers."""
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return not isinstance(obj, np.generic)
 
 
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
