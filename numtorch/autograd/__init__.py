@@ -6,9 +6,9 @@ graph       what the tape records: leaves, nodes, what nodes save
 writes      what is noted of writes in place
 ownership   whether a gradient may be kept or added to in place
 engine      backward
+graphtools  what `torch.autograd.graph` has for users
 api         `backward`, `grad`, and the gradient side of Tensor
 function    operations whose gradient the user writes
-graphtools  what `torch.autograd.graph` has for users
 functional  Jacobians, Hessians, products with vectors
 gradcheck   gradients against finite differences
 """

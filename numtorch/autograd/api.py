@@ -5,16 +5,18 @@ import warnings
 import weakref
 from typing import Any
 
+from ..layout import Size
 from ..tensor import Tensor
 from . import engine
 from .engine import arithmetic, run_backward
 from .graph import Leaf, Output, add_hook, extras_of
+from .graphtools import GradientEdge, ones_at, place_of
 from .hooks import HookTable
 from .modes import modes
 
 
-def _as_tuple(value, name):
-    if isinstance(value, Tensor):
+def _as_tuple(value, name, kinds=(Tensor, GradientEdge)):
+    if isinstance(value, kinds):
         return (value,)
     if value is None:
         return ()
@@ -23,36 +25,38 @@ def _as_tuple(value, name):
     except TypeError:
         raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors, got {type(value).__name__}") from None
     for item in items:
-        if item is not None and not isinstance(item, Tensor):
+        if item is not None and not isinstance(item, kinds):
             raise TypeError(f"{name}: expected Tensors, got {type(item).__name__}")
     return items
 
 
 def _root_gradients(tensors, grads):
-    """A gradient for every root: the given ones checked, and ones for scalars."""
+    """A gradient for every root, tensor or edge: the given ones checked, and ones for scalars."""
     grads = grads or (None,) * len(tensors)
     if len(grads) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
     out = []
     for tensor, grad in zip(tensors, grads):
+        layout = place_of(tensor)[1]
         if grad is None:
-            if tensor.layout.numel != 1:
+            if layout is None or layout.numel != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if not tensor.layout.dtype.is_floating_point:
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {tensor.layout.dtype}")
-            grad = arithmetic.ones_like(tensor)
-        elif grad.layout.shape != tensor.layout.shape:
+            if not layout.dtype.is_floating_point:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {layout.dtype}")
+            grad = ones_at(tensor, layout)
+        elif layout is None:
+            pass
+        elif grad.layout.shape != layout.shape:
             raise RuntimeError(f"Mismatch in shape: grad_output[{len(out)}] has a shape of {grad.shape} and output[{len(out)}] has "
-                               f"a shape of {tensor.shape}.")
-        elif grad.layout.dtype.is_complex != tensor.layout.dtype.is_complex:
+                               f"a shape of {Size(layout.shape)}.")
+        elif grad.layout.dtype.is_complex != layout.dtype.is_complex:
             raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                               f"dtype: grad_output has a dtype of {grad.layout.dtype} and output has a dtype of "
-                               f"{tensor.layout.dtype}.")
-        elif grad.layout.device is not tensor.layout.device:
+                               f"dtype: grad_output has a dtype of {grad.layout.dtype} and output has a dtype of {layout.dtype}.")
+        elif grad.layout.device is not layout.device:
             if grad.layout.ndim:
-                raise RuntimeError(f"invalid gradient at index {len(out)} - expected device {tensor.layout.device} but got "
+                raise RuntimeError(f"invalid gradient at index {len(out)} - expected device {layout.device} but got "
                                    f"{grad.layout.device}")
-            grad = grad.to(tensor.layout.device)         # a number goes along
+            grad = grad.to(layout.device)                # a number goes along
         out.append(grad)
     return out
 
@@ -60,9 +64,10 @@ def _root_gradients(tensors, grads):
 def _roots(tensors):
     nodes = []
     for index, tensor in enumerate(tensors):
-        if tensor.node is None:
+        node, _ = place_of(tensor)
+        if node is None:
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
-        nodes.append(tensor.node)
+        nodes.append(node)
     return nodes
 
 
@@ -70,11 +75,11 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
     """Add the gradients of `tensors` with respect to the graph's leaves to their `.grad`.
 
     Args:
-        tensors: one or more results.
+        tensors: one or more results, or edges of the graph (`torch.autograd.graph.get_gradient_edge`).
         grad_tensors: the gradient to start each with; may be None for scalars (then 1).
         retain_graph: keep the graph for another backward; by default only with `create_graph`.
         create_graph: record the computation of the gradients, so that they can be differentiated in turn.
-        inputs: only these leaves receive gradients; all when None.
+        inputs: only these leaves, tensors or edges, receive gradients; all when None.
 
     Raises:
         RuntimeError: a tensor that requires no grad, a missing gradient for a non-scalar, a second backward through a
@@ -90,14 +95,15 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
     if modes.inference:
         raise RuntimeError("backward: not possible inside inference_mode, where nothing is recorded")
     tensors = _as_tuple(tensors, "backward")
-    grads = _as_tuple(grad_tensors, "backward") if grad_tensors is not None else None
+    grads = _as_tuple(grad_tensors, "backward", Tensor) if grad_tensors is not None else None
     if inputs is not None:
         inputs = _as_tuple(inputs, "backward")
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         for tensor in inputs:
-            _retain_grad(tensor)                         # one that is not a leaf keeps its gradient too
-    wanted = None if inputs is None else {t.node for t in inputs}
+            if isinstance(tensor, Tensor):
+                _retain_grad(tensor)                     # one that is not a leaf keeps its gradient too
+    wanted = None if inputs is None else {place_of(t)[0] for t in inputs}
     retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(tensors)
     grads = _root_gradients(tensors, grads)
@@ -118,7 +124,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
 
     Args:
-        outputs, inputs: one tensor or several.
+        outputs, inputs: one tensor or several, or edges of the graph (`torch.autograd.graph.get_gradient_edge`).
         grad_outputs: gradients to start with, as for `backward`.
         retain_graph: keep the graph for another backward; by default only with `create_graph`.
         create_graph: record the computation of the gradients, so that they can be differentiated in turn.
@@ -132,7 +138,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
         A gradient for each input.
 
     Raises:
-        RuntimeError: an input requires no grad, or was not used; there are no inputs.
+        RuntimeError: an input requires no grad, or was not used; there are no inputs; zeros for an edge.
         ValueError: `materialize_grads` with `allow_unused=False`.
 
     Example:
@@ -143,31 +149,32 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     """
     outputs, inputs = _as_tuple(outputs, "grad"), _as_tuple(inputs, "grad")
     if is_grads_batched:
-        return _grad_by_rows(outputs, inputs, _as_tuple(grad_outputs, "grad"), retain_graph, create_graph, allow_unused,
+        return _grad_by_rows(outputs, inputs, _as_tuple(grad_outputs, "grad", Tensor), retain_graph, create_graph, allow_unused,
                              materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    for tensor in inputs:
-        if tensor.node is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-    grads = _as_tuple(grad_outputs, "grad") if grad_outputs is not None else None
+    ends = [place_of(each)[0] for each in inputs]
+    if None in ends:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    grads = _as_tuple(grad_outputs, "grad", Tensor) if grad_outputs is not None else None
     retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(outputs)
-    gradients = run_backward(nodes, _root_gradients(outputs, grads), retain, create_graph, {t.node for t in inputs},
-                             accumulating=False)
+    gradients = run_backward(nodes, _root_gradients(outputs, grads), retain, create_graph, set(ends), accumulating=False)
     result = []
-    for tensor in inputs:
-        value = gradients.get(tensor.node)
+    for tensor, node in zip(inputs, ends):
+        value = gradients.get(node)
         if value is None:
             if materialize_grads:
+                if isinstance(tensor, GradientEdge):
+                    raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
                 value = arithmetic.zeros_like(tensor)
             elif not allow_unused:
                 raise RuntimeError(f"The differentiated Tensor at index {len(result)} appears to not have been used in the graph. "
                                    f"Set allow_unused=True if this is the desired behavior.")
-        elif grad_outputs is None and tensor.node in nodes:
+        elif grad_outputs is None and node in nodes:
             value = arithmetic.clone(value)              # the ones that backward starts with are kept for the next one
         result.append(value)
     return tuple(result)

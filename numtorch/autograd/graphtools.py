@@ -7,7 +7,10 @@ from __future__ import annotations
 import threading
 from collections import namedtuple
 
+from ..storage import new_storage
+from ..tensor import Tensor, wrap
 from . import graph, writes
+from .engine import arithmetic
 from .hooks import RemovableHandle
 from .modes import modes, saved_tensors_hooks
 
@@ -20,7 +23,8 @@ GradientEdge.__doc__ = """A place in the graph, as `get_gradient_edge` gives it.
     Args:
         node: of the graph.
         output_nr: which of its outputs.
-        ownership_token: taken for PyTorch's sake; None.
+        ownership_token: the tape's own place, and the layout of the tensor there; None in an edge that a program makes of a node
+            and a number, which `grad` takes as an output, and as an input where the node has one output.
 
     Example:
         >>> import numtorch as torch
@@ -31,7 +35,7 @@ GradientEdge.__doc__ = """A place in the graph, as `get_gradient_edge` gives it.
 
 
 def get_gradient_edge(tensor) -> GradientEdge:
-    """Where a tensor stands in the graph.
+    """Where a tensor stands in the graph: what `backward` and `grad` take in place of a tensor, which need not live on.
 
     Args:
         tensor: one that requires grad.
@@ -50,8 +54,28 @@ def get_gradient_edge(tensor) -> GradientEdge:
     """
     if tensor.node is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    node = tensor.node
-    return GradientEdge(node.edges[0], node.index) if type(node) is graph.Output else GradientEdge(node, 0)
+    node, token = tensor.node, (tensor.node, tensor.layout)
+    return GradientEdge(node.edges[0], node.index, token) if type(node) is graph.Output else GradientEdge(node, 0, token)
+
+
+def place_of(end):
+    """Where a tensor or an edge stands in the graph, as the tape knows it, and the layout there; None where it is not known."""
+    if not isinstance(end, GradientEdge):
+        return end.node, end.layout
+    node, number, token = end
+    if token is not None:
+        return token
+    if node.outputs > 1:
+        return graph.Output(node, number), None
+    return node, node.layout if type(node) is graph.Leaf else node.result_layout()
+
+
+def ones_at(end, layout):
+    """Ones for a number at the end of the graph where backward begins. Of an edge the tensor may be gone."""
+    if not isinstance(end, Tensor):
+        storage = new_storage(layout.nbytes, layout.device)
+        end = wrap(storage, storage.address, layout)
+    return arithmetic.ones_like(end)
 
 
 def increment_version(tensor) -> None:

@@ -243,6 +243,55 @@ def test_recording_stays_off_in_inference_mode(torch):
     assert (x * 2).requires_grad
 
 
+def _two(torch):
+    return torch.tensor([3.0, 1.0], requires_grad=True)
+
+
+def _edges(torch, call):
+    """What a call gives for (x, x * x and the edge there, the sum, both parts of x and the second's edge)."""
+    x, edge = _two(torch), torch.autograd.graph.get_gradient_edge
+    y = x * x
+    return [each.tolist() for each in call(torch, edge, x, y, y.sum(), x.unbind())]
+
+
+@pytest.mark.parametrize("call, expected", [
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(edge(y), x, t.ones(2)), lambda x: [2 * x]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(edge(z), x), lambda x: [2 * x]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(z, edge(y)), lambda x: [x / x]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad([edge(y), z], [edge(x), y], [t.ones(2), None]), lambda x: [4 * x, x / x * 2]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(edge(parts[1]), x, t.tensor(2.0)), lambda x: [[0, 2]]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(parts[0] * parts[1], [edge(parts[1]), edge(parts[0]), x]),
+     lambda x: [x[0], x[1], x[::-1]]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(edge(y), x, t.eye(2), is_grads_batched=True), lambda x: [[[2 * x[0], 0], [0, 2 * x[1]]]]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(t.autograd.graph.GradientEdge(y.grad_fn, 0), x, t.ones(2)), lambda x: [2 * x]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(t.autograd.graph.GradientEdge(parts[1].grad_fn, 1), x, t.tensor(1.0)), lambda x: [[0, 1]]),
+    (lambda t, edge, x, y, z, parts: t.autograd.grad(t.autograd.grad(edge(y), x, t.ones(2), create_graph=True)[0].sum(), x), lambda x: [2 + 0 * x]),
+    (lambda t, edge, x, y, z, parts: (t.autograd.backward(edge(z)), [x.grad])[1], lambda x: [2 * x]),
+    (lambda t, edge, x, y, z, parts: (t.autograd.backward([edge(y)], [t.ones(2)]), [x.grad])[1], lambda x: [2 * x]),
+    (lambda t, edge, x, y, z, parts: (t.autograd.backward(z, inputs=[edge(x)]), [x.grad])[1], lambda x: [2 * x]),
+    (lambda t, edge, x, y, z, parts: (t.autograd.backward(z, inputs=edge(y)), [t.tensor([x.grad is None, y.grad is None])])[1],
+     lambda x: [[True, True]]),
+    (lambda t, edge, x, y, z, parts: (y.retain_grad(), t.autograd.backward(edge(y), t.ones(2)), [y.grad])[2], lambda x: [x / x])])
+def test_edges_in_place_of_tensors(torch, call, expected):
+    x = np.array(_two(torch).tolist())
+    assert _edges(torch, call) == [np.asarray(each).tolist() for each in expected(x)]
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda t, edge, x, y: t.autograd.grad(edge(y), x), "implicitly created only for scalar outputs"),
+    (lambda t, edge, x, y: t.autograd.backward(edge(y)), "implicitly created only for scalar outputs"),
+    (lambda t, edge, x, y: t.autograd.grad(edge(y), x, t.ones(3)), r"output\[0\] has a shape of torch.Size\(\[2\]\)"),
+    (lambda t, edge, x, y: t.autograd.grad(y.sum(), edge(_two(t))), "index 0 appears to not have been used"),
+    (lambda t, edge, x, y: t.autograd.grad(y.sum(), edge(_two(t)), materialize_grads=True), "materialize_grads cannot be used")])
+def test_edges_that_give_no_gradient(torch, call, message):
+    x = _two(torch)
+    with pytest.raises(RuntimeError, match=message):
+        call(torch, torch.autograd.graph.get_gradient_edge, x, x * x)
+    x = _two(torch)
+    edge = torch.autograd.graph.get_gradient_edge(x * x)                   # the product itself is gone
+    assert torch.autograd.grad(edge, x, torch.ones(2))[0].tolist() == (2 * x).tolist()
+
+
 def test_places_in_the_graph_and_versions(torch):
     x = leaf(torch, 2, 3)
     y = x * 2
