@@ -15,7 +15,7 @@ from importlib.util import find_spec
 
 from .tensor import Tensor
 
-__all__ = ["Interposer", "operations", "public_functions", "with_constants"]
+__all__ = ["Interposer", "operations", "own_code", "public_functions", "with_constants"]
 
 NAMESPACES = ("numtorch", "numtorch.nn.functional", "numtorch.linalg", "numtorch.fft", "numtorch.special")
 # What says what a tensor is made of, or makes one, and what Python itself calls.
@@ -55,6 +55,16 @@ def _copy(function, code):
     copy = pytypes.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
     return copy
+
+
+def own_code(function):
+    """The code of a function as it was written, whatever stands before it now.
+
+    Args:
+        function: of Python.
+    """
+    known = _interposed.get(function)
+    return (function if known is None else known.original).__code__
 
 
 class Interposer:

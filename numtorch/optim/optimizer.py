@@ -29,7 +29,7 @@ required = _Required()
 
 
 # ---------------------------------------------------------------- hooks of steps
-_everywhere: dict = {"before": HookTable(), "after": HookTable()}      # of all optimisers
+everywhere: dict = {"before": HookTable(), "after": HookTable()}      # of all optimisers
 
 
 def _hooked(*args, **kwargs):
@@ -46,7 +46,7 @@ def _hooked(*args, **kwargs):
 
 def _run_hooked(step, self, args, kwargs):
     own = self._hooks or {"before": {}, "after": {}}
-    for hook in (*_everywhere["before"].values(), *own["before"].values()):
+    for hook in (*everywhere["before"].values(), *own["before"].values()):
         result = hook(self, args, kwargs)
         if result is not None:
             if not isinstance(result, tuple) or len(result) != 2:
@@ -54,7 +54,7 @@ def _run_hooked(step, self, args, kwargs):
             args, kwargs = result
     out = step(*args, **kwargs)
     own = self._hooks or own
-    for hook in (*own["after"].values(), *_everywhere["after"].values()):
+    for hook in (*own["after"].values(), *everywhere["after"].values()):
         hook(self, args, kwargs)
     return out
 
@@ -71,7 +71,7 @@ def _steps_of(kind):
 def _add_everywhere(when, hook):
     _steps.add(_steps_of(Optimizer))
     moves[0] += 1                                        # programs that were captured take no step without a look at it
-    return _everywhere[when].add(hook)
+    return everywhere[when].add(hook)
 
 
 def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
@@ -149,7 +149,7 @@ class Optimizer:
 
     def __init_subclass__(cls, **options) -> None:
         super().__init_subclass__(**options)
-        if _everywhere["before"] or _everywhere["after"]:
+        if everywhere["before"] or everywhere["after"]:
             _steps.add(_steps_of(cls))
 
     def __init__(self, params, defaults) -> None:

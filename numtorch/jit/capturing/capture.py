@@ -32,6 +32,7 @@ from ...devices import cpu
 from ...exchange.construction import from_plain
 from ...exchange.scalars import number, recent_numbers
 from ...exchange.values import item, numpy, tolist
+from ...interposition import own_code
 from ...kernels.compiler import compile_kernel
 from ...kernels.entries import Calls, is_entry, native_of
 from ...kernels.events import SILENT_KIND, events
@@ -65,23 +66,23 @@ _MAKING_BLOCKS = {storage._new_block.__code__, storage.address_of.__code__}
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute, ONE_HOT.execute)}
 _FINDING = {status.run_finding.__code__, status.run_marking.__code__}      # of these, which raise what a kernel finds
-_READING = {each.__code__ for each in (item, numpy, tolist)}
+_READING = {own_code(each) for each in (item, numpy, tolist)}
 _PREPARING = {each.__code__ for each in (rule._Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
 MOST_WORDS = 1024                                        # that become a tensor: each is stored by a launch of its own
 APART: set = set()                                     # functions that calls run by, of which nothing is captured
 # this package's functions that do something beside launches, and what notes it
-_OBSERVED = {Generator._claim.__code__: "_on_claim", rule.RuleOptimizer.step.__code__: "_on_step",
+_OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(rule.RuleOptimizer.step): "_on_step",
              rule.Batch.run.__code__: "_on_batch", rule._Prepared.__init__.__code__: "_on_first_step",
              status.clear_status.__code__: "_on_clear", status.expect_status.__code__: "_on_read",
              run_backward.__code__: "_on_backward",
              **{getattr(Generator, name).__code__: "_on_seed"
                 for name in ("manual_seed", "set_state", "get_state", "initial_seed", "_go_to")},
-             **{each.__code__: "_on_place" for each in (
+             **{own_code(each): "_on_place" for each in (
                  Tensor.storage_offset, Tensor.data_ptr, Tensor.const_data_ptr, Tensor.untyped_storage, Tensor.storage,
                  Tensor.is_shared, Tensor.is_pinned, Tensor.is_inference, Tensor._is_view, Tensor._version.fget)},
-             **{getattr(Tensor, name).fget.__code__: "_on_tape"
+             **{own_code(getattr(Tensor, name).fget): "_on_tape"
                 for name in ("is_leaf", "grad_fn", "output_nr", "grad", "retains_grad")}}
-_CHANGING = {Tensor.data_ptr.__code__, Tensor.const_data_ptr.__code__, Tensor._version.fget.__code__}    # of any tensor
+_CHANGING = {own_code(each) for each in (Tensor.data_ptr, Tensor.const_data_ptr, Tensor._version.fget)}        # of any tensor
 _one_at_a_time = survive_fork(threading.Lock())
 
 
@@ -363,7 +364,7 @@ class Watch:
     def _on_tape(self, frame):
         back, tensor = frame.f_back, frame.f_locals["self"]
         if kind_of(back.f_code, back.f_globals) == _USERS and id(tensor) in self.given and (
-                tensor.node is not None or frame.f_code is Tensor.grad.fget.__code__):           # which others may have
+                tensor.node is not None or frame.f_code is own_code(Tensor.grad.fget)):          # which others may have
             self.stop(f"an argument's place in the graph is looked at ({frame.f_code.co_name.lstrip('_')})", frame)
 
     def _on_step(self, frame):

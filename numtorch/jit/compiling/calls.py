@@ -11,6 +11,7 @@ from ...kernels.compiler import DISABLE_JIT
 from ...kernels.threads import get_num_threads
 from ...nn.base.hooks import everywhere
 from ...ops.core.late import later
+from ...optim import optimizer as optimizers
 from ...optim.optimizer import Optimizer
 from ...tensor import Tensor
 from ...torchfunction import _state as _overriding
@@ -32,7 +33,10 @@ def world():
             not _overriding.modes, not _maps.levels, 0 if device is None else device())
 
 
-IGNORED: list = [(Optimizer, {"_prepared", "_opt_called"}), (Tensor, {"_views"})]     # attributes that a replay sees to
+IGNORED: list = [(Optimizer, {"_prepared", "_opt_called", "_stepping"}), (Tensor, {"_views"})]  # attributes that a replay sees to
+
+
+_HOOKS = ("hooks of all modules", everywhere), ("hooks of all optimisers", optimizers.everywhere)
 
 
 def reach_of(function, objects, codes) -> Reach:
@@ -43,7 +47,7 @@ def reach_of(function, objects, codes) -> Reach:
         objects: arguments that are told from others by identity.
         codes: the user's code objects that run, with their globals.
     """
-    roots = [("function", function), ("hooks of all modules", everywhere), *[("an argument", each) for each in objects]]
+    roots = [("function", function), *_HOOKS, *[("an argument", each) for each in objects]]
     return Reach(roots, codes, IGNORED, objects)
 
 

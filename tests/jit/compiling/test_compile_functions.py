@@ -128,3 +128,34 @@ def test_classes_that_are_none_are_refused_by_replays(mode):
         with pytest.raises(RuntimeError, match=words):
             compiled(torch.tensor(bad))
     assert torch.equal(compiled(x), code(x)) and is_replayed(compiled)
+
+
+HOOKED = """
+import numtorch as torch
+def made(compiled):
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.Adam(net.parameters(), 0.01)
+    WHERE
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+    step = torch.compile(step, mode="replay") if compiled else step
+    losses = [step(torch.full((3, 4), i % 5.0)).item() for i in range(20)]
+    if compiled:
+        assert step._kinds and all(kind.replays for kind in step._kinds.values()), [kind.breaks for kind in step._kinds.values()]
+    handle.remove()
+    return losses
+first = made(False)
+assert first == made(True) and first[0] != first[5]
+"""
+
+
+@pytest.mark.parametrize("where", ["optimizer", "torch.optim.optimizer"])
+def test_hooks_of_steps_are_captured_whichever_was_imported_first(where):
+    name = "register_step_post_hook" if where == "optimizer" else "register_optimizer_step_post_hook"
+    hook = f"handle = {where}.{name}(lambda *call: net.bias.data.mul_(0.5))"
+    subprocess.run([sys.executable, "-c", HOOKED.replace("WHERE", hook)], check=True)
