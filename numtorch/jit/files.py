@@ -1,6 +1,7 @@
 """`jit.save` and `jit.load`: one file of text and tensors for a traced or scripted function or module."""
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
@@ -65,7 +66,10 @@ def load(f: Any, map_location: Any = None, _extra_files: MutableMapping[str, Any
     """
     if not isinstance(_extra_files, (MutableMapping, type(None))):
         raise TypeError(f"jit.load: expected _extra_files to be a dict, got {type(_extra_files).__name__}")
-    content = load_file(f, map_location=map_location, weights_only=True)
+    try:
+        content = load_file(f, map_location=map_location, weights_only=True)
+    except (pickle.UnpicklingError, EOFError) as error:
+        raise RuntimeError(f"jit.load: {error}") from None
     with naming(f):
         if not isinstance(content, dict) or content.get("format") not in (programs.FORMAT, writing.FORMAT):
             raise RuntimeError("jit.load: the file was not written by jit.save of numtorch")
