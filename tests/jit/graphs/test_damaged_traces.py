@@ -94,5 +94,5 @@ def test_random_changes(name):
 @pytest.mark.parametrize("content", [b"", b"no file of ours", b"\x80\x02}q\x00"], ids=["empty", "of no format", "ends early"])
 def test_what_is_no_file_of_this_form_is_a_runtime_error(content, tmp_path):
     (tmp_path / "model.pt").write_bytes(content)
-    with pytest.raises(RuntimeError, match="jit.load: .*model.pt|model.pt"):
+    with pytest.raises(RuntimeError, match=r"model\.pt"):
         torch.jit.load(tmp_path / "model.pt")
