@@ -215,6 +215,7 @@ def test_other_index_dtypes(dtype):
 
 x345 = (3, 4, 5)
 ERRORS = [
+    (lambda x: x[{0}], IndexError, r"got set"), (lambda x: x[0, {}], IndexError, "got dict"),
     (lambda x: x[3], IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
     (lambda x: x[-4], IndexError, "index -4 is out of bounds for dimension 0 with size 3"),
     (lambda x: x[0, 4], IndexError, "index 4 is out of bounds for dimension 1 with size 4"),

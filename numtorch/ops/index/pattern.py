@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Mapping, Set
 
 from ...dtypes import bool_, int32, int64, uint8
 from ...exchange.construction import make
@@ -117,7 +118,7 @@ def _read_other(item, pattern, numbers, tensors):
             pattern.append(bool)
             tensors.append(_always if item else _never)
             return
-        if not hasattr(item, "__len__"):
+        if not hasattr(item, "__len__") or isinstance(item, (Set, Mapping)):
             if not hasattr(item, "__index__"):
                 raise IndexError(f"{_ALLOWED} (got {type(item).__name__})")
             pattern.append(int)
