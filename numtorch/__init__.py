@@ -40,7 +40,8 @@ from .ops.pointwise.bessel import i0
 from .ops.memory.copies import clone
 from .ops.memory.detach import detach
 from .ops.creation.ranges import arange, linspace, logspace, range_inclusive as range
-from .ops.creation.fill import (as_tensor, asarray, empty, empty_like, empty_permuted, empty_strided,
+from .ops.creation.data import as_tensor, asarray
+from .ops.creation.fill import (empty, empty_like, empty_permuted, empty_strided,
                                 eye, full, full_like, ones, ones_like,
                            scalar_tensor, tensor, zeros, zeros_like)
 from .ops.pointwise.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, copysign, cos, cosh, digamma, erf, erfc,

@@ -8,7 +8,7 @@ from ..devices import device as device_type
 from ..dtypes import dtype as dtype_type
 from ..dtypes import get_default_dtype, int64
 from ..exchange.construction import from_dlpack as import_dlpack
-from ..ops.creation import fill, ranges
+from ..ops.creation import data, fill, ranges
 from ..ops.index.triangles import tril as lower
 from ..ops.index.triangles import triu as upper
 from ..ops.memory.conversion import to
@@ -30,7 +30,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Tensor:
         return clone(result) if copy and result.memory is obj.memory else result
     if copy is False and not hasattr(obj, "__dlpack__") and not hasattr(obj, "__array_interface__"):
         raise ValueError(f"asarray: a {type(obj).__name__} has to be copied, and copy=False allows no copy")
-    return fill.asarray(obj, dtype=dtype, device=device, copy=copy)
+    return data.asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Tensor:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import math
 
-from ..ops.creation.fill import as_tensor, full, zeros_like
+from ..ops.creation.data import as_tensor
+from ..ops.creation.fill import full, zeros_like
 from ..ops.pointwise.functions import where
 from ..tensor import Tensor
 from . import constraints

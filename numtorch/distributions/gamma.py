@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from ..dtypes import finfo
-from ..ops.creation.fill import as_tensor
+from ..ops.creation.data import as_tensor
 from ..ops.pointwise.functions import where
 from ..ops.pointwise.special import igamma
 from ..ops.random.gamma import standard_gamma

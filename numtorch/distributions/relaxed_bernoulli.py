@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..layout import Size
-from ..ops.creation.fill import as_tensor
+from ..ops.creation.data import as_tensor
 from ..ops.random.draws import rand
 from ..tensor import Tensor
 from . import constraints

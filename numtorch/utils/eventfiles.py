@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dtypes import float64, uint16
 from ..extras import required
-from ..ops.creation.fill import as_tensor
+from ..ops.creation.data import as_tensor
 from ..ops.pointwise.functions import clamp, where
 from ..ops.reduce.extremes import max as max_of
 from ..ops.reduce.extremes import min as min_of

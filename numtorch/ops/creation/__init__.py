@@ -1,2 +1,2 @@
-"""New tensors: asked (what their arguments ask for), fill (empty, zeros, full, like others, from data) and ranges (arange,
-linspace, logspace)."""
+"""New tensors: asked (what their arguments ask for), fill (empty, zeros, full, like others), data (of given data) and ranges
+(arange, linspace, logspace)."""

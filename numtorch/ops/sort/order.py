@@ -10,7 +10,7 @@ from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
 from ..core.return_types import Pair, pair
-from ..creation.fill import as_tensor
+from ..creation.data import as_tensor
 from ..index.gather_scatter import gather, value_selecting_backward
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
