@@ -132,21 +132,6 @@ def _caller(frame, codes, reach=4):
 
 
 # ---------------------------------------------------------------- the watch
-@contextlib.contextmanager
-def _nothing_collected():
-    """While Python looks for no cyclic garbage: its callbacks and finalisers are nobody's calls, and may be anybody's code.
-
-    The thresholds say so, since the function itself may ask whether collection is enabled, or change it.
-    """
-    often, *rest = gc.get_threshold()
-    gc.set_threshold(0, *rest)
-    try:
-        yield
-    finally:
-        if gc.get_threshold()[0] == 0:
-            gc.set_threshold(often, *rest)
-
-
 def is_profiled() -> bool:
     """Whether a profiler is on that is told of calls by C, as cProfile is: Python can take its place, and not give it back."""
     profile = sys.getprofile()
@@ -189,7 +174,7 @@ class Watch:
         self.kept: list = []
         self.updates: list[Update] = []
         self.batches: dict = {}
-        self.update, self.apart = None, False
+        self.update, self.apart, self.collecting = None, False, False
         self.nothing = None
         words, address = status.call_words.words
         self.status, self.words = address, words
@@ -223,7 +208,7 @@ class Watch:
 
     def _profiled(self, function, args, kwargs):
         before = sys.getprofile()
-        with _nothing_collected():
+        with self._apart_from_collections():
             events.start(self._observe)
             try:
                 with self.on_device or contextlib.nullcontext():
@@ -234,6 +219,27 @@ class Watch:
                     events.start(before)
                 else:
                     sys.setprofile(before)
+
+    @contextlib.contextmanager
+    def _apart_from_collections(self):
+        """While Python collects garbage nothing is noted: its callbacks and finalisers may be anybody's code."""
+        thread = threading.get_ident()
+
+        def begin(phase, info):
+            if phase == "start" and threading.get_ident() == thread:
+                self.collecting = True
+
+        def end(phase, info):
+            if phase == "stop" and threading.get_ident() == thread:
+                self.collecting = False
+
+        gc.callbacks.insert(0, begin)                    # the others are called in between
+        gc.callbacks.append(end)
+        try:
+            yield
+        finally:
+            gc.callbacks.remove(begin)
+            gc.callbacks.remove(end)
 
     def stop(self, what, frame) -> None:
         """Note what keeps the call from being replayed."""
@@ -267,6 +273,8 @@ class Watch:
     # ------------------------------------------------------------ what Python tells
     def _observe(self, frame, event, function):
         """What Python calls where something is called that is not known to be harmless."""
+        if self.collecting:
+            return
         try:
             kind = kind_of(frame.f_code, frame.f_globals)
             if kind != _SILENT and not (self.apart and _caller(frame, APART, sys.maxsize) is not None):
@@ -423,7 +431,7 @@ class Watch:
 
     # ------------------------------------------------------------ launches
     def _record(self, native, words):
-        if self.on_device is not None and self.on_device.launching:
+        if self.collecting or (self.on_device is not None and self.on_device.launching):
             return
         sys.setprofile(None)                             # nobody wants to know what is called here
         try:
