@@ -45,21 +45,23 @@ def python_entry(name: str, entry: int, native: int):
     definition = _Definition(name.encode(), entry, _METH_FASTCALL, None, entry, native, name == LAUNCHERS)
     _keep_for_ever(definition)                           # CPython reads it when the function dies, which may be after this module
     _definitions[ctypes.addressof(definition)] = definition
-    if _detour:
-        definition.method = _detour[0]
+    for detour in _detour[:]:
+        definition.method = detour
+        if not _detour:                                  # it has ended meanwhile, in another thread
+            definition.method = entry
     return _new_function(ctypes.byref(definition), ctypes.addressof(definition), None)
 
 
 def _set_detour(address: int) -> None:
     """Have all calls of kernels go through a C function of the same convention, whose `self` is a definition's address."""
     _detour[:] = [address]
-    for definition in _definitions.values():
+    for definition in list(_definitions.values()):       # other threads compile meanwhile
         definition.method = address
 
 
 def _end_detour() -> None:
     _detour.clear()
-    for definition in _definitions.values():
+    for definition in list(_definitions.values()):
         definition.method = definition.entry
 
 
@@ -224,4 +226,4 @@ class Launches:
 
 def names_of_entries() -> dict[int, str]:
     """The names of all kernels by the addresses that calls are noted with."""
-    return {definition.native: definition.name.decode() for definition in _definitions.values()}
+    return {definition.native: definition.name.decode() for definition in list(_definitions.values())}
