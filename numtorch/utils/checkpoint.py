@@ -99,17 +99,16 @@ class _Draws:
     """
 
     def __init__(self, preserved):
-        self.begin = self.end = default_generator._position() if preserved else None
+        self.begin, self.uses, self.drawn = default_generator._position(), default_generator._uses, preserved
 
     def end_here(self):
         """The first run is over. One that has drawn nothing leaves the stream alone in the second, too."""
-        if self.begin is not None:
-            self.end = default_generator._position()
+        self.drawn = self.drawn and default_generator._uses != self.uses
 
     @contextlib.contextmanager
     def again(self):
         """Inside, random numbers are those of the first run; afterwards they continue from where they were."""
-        if self.begin == self.end:
+        if not self.drawn:
             yield
             return
         before = default_generator._position()

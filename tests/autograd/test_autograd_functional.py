@@ -225,12 +225,14 @@ def test_checkpoint_with_everything(torch):
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_checkpoint_replays_random_numbers(torch, reentrant):
+@pytest.mark.parametrize("forked", [False, True])
+def test_checkpoint_replays_random_numbers(torch, forked, reentrant):
     checkpoint = checkpoint_module(torch).checkpoint
     drawn = []
 
     def noisy(x):
-        noise = torch.rand(4)
+        with torch.random.fork_rng(enabled=forked):      # which leaves the stream where it was
+            noise = torch.rand(4)
         drawn.append(values(noise))
         return x * noise
 
@@ -240,12 +242,26 @@ def test_checkpoint_replays_random_numbers(torch, reentrant):
     after = values(torch.rand(4))
     state = torch.get_rng_state().tolist()
     out.sum().backward()
-    assert len(drawn) == 2 and drawn[0] == drawn[1] != after
+    assert len(drawn) == 2 and drawn[0] == drawn[1] and forked == (drawn[1] == after)
     assert values(x.grad) == drawn[0]
     assert torch.get_rng_state().tolist() == state       # backward drew nothing as others see it
     drawn.clear()
-    checkpoint(noisy, x, use_reentrant=reentrant, preserve_rng_state=False).sum().backward()
+    out = checkpoint(noisy, x, use_reentrant=reentrant, preserve_rng_state=False)
+    torch.rand(4)
+    out.sum().backward()
     assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint_of_what_only_seeds_the_stream(torch, reentrant):
+    def seeded(x):
+        torch.manual_seed(7)
+        return x * 2
+    out = checkpoint_module(torch).checkpoint(seeded, torch.ones(4, requires_grad=True), use_reentrant=reentrant)
+    torch.rand(4)
+    state = torch.get_rng_state().tolist()
+    out.sum().backward()
+    assert torch.get_rng_state().tolist() == state
 
 
 def test_checkpoint_frees_and_retains(torch):

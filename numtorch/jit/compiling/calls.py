@@ -11,8 +11,8 @@ from ...kernels.compiler import DISABLE_JIT
 from ...kernels.threads import get_num_threads
 from ...nn.base.hooks import everywhere
 from ...ops.core.late import later
-from ...optim import optimizer as optimizers
 from ...optim.optimizer import Optimizer
+from ...optim.optimizer import everywhere as everywhere_in_steps
 from ...tensor import Tensor
 from ...torchfunction import _state as _overriding
 from ..capturing.before import Before
@@ -36,7 +36,7 @@ def world():
 IGNORED: list = [(Optimizer, {"_prepared", "_opt_called", "_stepping"}), (Tensor, {"_views"})]  # attributes that a replay sees to
 
 
-_HOOKS = ("hooks of all modules", everywhere), ("hooks of all optimisers", optimizers.everywhere)
+_HOOKS = ("hooks of all modules", everywhere), ("hooks of all optimisers", everywhere_in_steps)
 
 
 def reach_of(function, objects, codes) -> Reach:

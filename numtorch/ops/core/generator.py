@@ -31,6 +31,8 @@ class Generator:
         True
     """
 
+    _uses = 0                                            # how often it was drawn from or put elsewhere
+
     def __init__(self, device="cpu") -> None:
         self.device = as_device(device)
         self._lock = threading.Lock()
@@ -64,8 +66,7 @@ class Generator:
         seed = int(seed)
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError(f"Overflow when unpacking long long: manual_seed expects a value that fits 64 bits, got {seed}")
-        with self._lock:
-            self._seed, self._offset = seed & (1 << 64) - 1, 0
+        self._go_to((seed & (1 << 64) - 1, 0))
         return self
 
     def clone_state(self) -> Generator:
@@ -148,6 +149,7 @@ class Generator:
     def _go_to(self, position):
         with self._lock:
             self._seed, self._offset = position
+            self._uses += 1
 
     def _advance(self, counters):
         """Claim counters of the stream: a kernel's state words in an array of their own."""
@@ -160,6 +162,7 @@ class Generator:
         with self._lock:
             words[0], words[1] = self._seed, self._offset
             self._offset += counters
+            self._uses += 1
 
 
 default_generator = Generator()

@@ -69,17 +69,20 @@ def svdvals(array):
 
 def _of_numbers(array, function):
     """What a function gives of matrices, NaN for those that have infinities, of which LAPACK may not return. NaN is refused."""
-    finite = np.isfinite(array)
-    if finite.all():
+    infinite = ~np.isfinite(array).all((-1, -2))
+    if not infinite.any():
         return function(array)
     unknown = np.isnan(array).any((-1, -2))
     if unknown.any():
         where = f"(Batch element {np.flatnonzero(unknown)[0]}): " if array.ndim > 2 else ""
         raise np.linalg.LinAlgError(f"{where}The algorithm failed to converge because the input matrix contained non-finite "
                                     f"values.")
-    finite = finite.all((-1, -2), keepdims=True)
-    results = function(np.where(finite, array, array.dtype.type(0)))
-    return [np.where(finite if r.ndim == array.ndim else finite[..., 0], r, r.dtype.type(np.nan)) for r in results]
+    array = array.copy()
+    array[infinite] = 0
+    results = function(array)
+    for result in results:
+        result[infinite] = np.nan
+    return results
 
 
 def solve(a, b, batch):
