@@ -2,6 +2,7 @@
 
 modes       whether to record, one set of switches per thread
 hooks       tables of hooks, and their handles
+nodenames   what nodes are called
 graph       what the tape records: leaves, nodes, what nodes save
 writes      what is noted of writes in place
 ownership   whether a gradient may be kept or added to in place

@@ -9,7 +9,7 @@ from ..layout import Size
 from ..tensor import Tensor
 from . import engine
 from .engine import arithmetic, run_backward
-from .graph import Leaf, Output, add_hook, extras_of
+from .graph import Leaf, Output, add_hook, extras_of, named
 from .graphtools import GradientEdge, ones_at, place_of
 from .hooks import HookTable
 from .modes import modes
@@ -323,7 +323,7 @@ def _grad_fn(self):
     node = self.node
     if node is None or type(node) is Leaf:
         return None
-    return node.edges[0] if type(node) is Output else node
+    return named(node.edges[0] if type(node) is Output else node)
 
 
 def _output_nr(self) -> int:

@@ -7,6 +7,7 @@ produced, only its memory: a node that owned the tensor that owns it would be a 
 """
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from ..layout import formatted
 from ..tensor import Tensor, alias, lasting, new, wrap
 from .hooks import HookTable, NodeHook
 from .modes import RARE, modes, saved_tensors_hooks
+from .nodenames import call_name
 from .writes import source_line
 
 if TYPE_CHECKING:                                        # that file puts its names here, where PyTorch has them
@@ -74,7 +76,8 @@ class Node:
             >>> [None if n is None else n.name() for n, _ in node.next_functions]
             ['ExpBackward0', None]
         """
-        return tuple((e.edges[0], e.index) if type(e) is Output else (e, 0) for e in self.edges)
+        return tuple((None, 0) if e is None else (named(e.edges[0]), e.index) if type(e) is Output else (named(e), 0)
+                     for e in self.edges)
 
     @property
     def metadata(self) -> dict:
@@ -136,6 +139,20 @@ class Node:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
+@functools.cache
+def _named_class(kind, name):
+    return type(name, (kind,), {"__slots__": ()})
+
+
+def named(node):
+    """A node as users see it, of a class under its name: `type(x.grad_fn).__name__` is what PyTorch's tools write into pictures,
+    and look for. Most nodes are never looked at, and are recorded as what they are."""
+    name = node.name()
+    if type(node).__name__ != name:
+        node.__class__ = _named_class(type(node), name)
+    return node
+
+
 class _Extras:
     """What few nodes have: hooks, a tensor that keeps its gradient, the recorded source line, the user's notes."""
 
@@ -193,6 +210,9 @@ class Leaf(Node):
         if self.post_hooks is None:
             self.post_hooks = HookTable()
         return self.post_hooks.add(NodeHook(hook))
+
+
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"     # see `named`; leaves are told by their class, and so have one
 
 
 class Output(Node):
@@ -360,7 +380,7 @@ class GraphNode(Node):
         self.saved = saved, versions, ()
 
     def name(self):
-        return "".join(p.capitalize() for p in self.primitive.name.split("_")) + "Backward0"
+        return call_name(self.primitive.name, self.attributes)
 
     def title(self):
         return self.primitive.name

@@ -55,7 +55,9 @@ def get_gradient_edge(tensor) -> GradientEdge:
     if tensor.node is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, token = tensor.node, (tensor.node, tensor.layout)
-    return GradientEdge(node.edges[0], node.index, token) if type(node) is graph.Output else GradientEdge(node, 0, token)
+    if type(node) is graph.Output:
+        return GradientEdge(graph.named(node.edges[0]), node.index, token)
+    return GradientEdge(graph.named(node), 0, token)
 
 
 def place_of(end):

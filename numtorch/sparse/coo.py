@@ -105,7 +105,7 @@ def takes_all(node) -> bool:
     for node in pending:
         if type(node) is Leaf:
             return True
-        if type(node) is GraphNode:
+        if isinstance(node, GraphNode):
             if node.primitive is TO_SPARSE:
                 return True
             if node.primitive in LINEAR:

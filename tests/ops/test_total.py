@@ -78,7 +78,7 @@ def test_a_changed_operand_and_a_second_backward_are_errors():
     x, y = _operands(torch.float32, (3,))
     result = total(elementwise_losses.squared_error, x.requires_grad_(), y, mean=True)
     y.add_(1)
-    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*SquaredErrorMeanBackward0"):
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*MseLossBackward0"):
         result.backward()
     result = total(elementwise_losses.squared_error, x, y, mean=True)
     result.backward()

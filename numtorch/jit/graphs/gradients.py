@@ -44,7 +44,7 @@ def differentiated(node: Node, exact: bool):
         exact: whether elementwise calls have one, too: the kernel that backward runs, where that gives all that is wanted.
     """
     primitive = None
-    if type(node) is GraphNode and node.primitive.name not in BY_OPS:
+    if isinstance(node, GraphNode) and type(node).backward is GraphNode.backward and node.primitive.name not in BY_OPS:
         primitive = node.primitive
     elif exact and isinstance(node, PointwiseNode):
         recipe = node.recipe

@@ -11,6 +11,7 @@ import functools
 
 from ...autograd.graph import Node, extras_of, freed_error, rebuild_result, restore, save, save_result
 from ...autograd.modes import RARE, modes
+from ...autograd.nodenames import elementwise_name
 from ...autograd.writes import source_line
 from ...storage import ring_for
 from ...tensor import Tensor, empty, new, wrap
@@ -46,7 +47,7 @@ class Recipe:
                 gradient, computed = f"out{computed}", computed + 1
             gradients[index] = gradient if fits else f"fit({gradient}, recipe.shapes[{place}], recipe.dtypes[{place}])"
         written = _node_class(len(self.saves), self.saves_out, len(self.computed), tuple(gradients))
-        self.node_class = _named(written, "".join(p.capitalize() for p in self.op.name.split("_")) + "Backward0")
+        self.node_class = _named(written, elementwise_name(self.op.name, self.inputs))
         self.keep = _keeper(inputs, self.saves, self.saves_out)
 
 
@@ -70,7 +71,7 @@ class PointwiseNode(Node):
     __slots__ = ("recipe",)
 
     def name(self):
-        return "".join(p.capitalize() for p in self.recipe.op.name.split("_")) + "Backward0"
+        return elementwise_name(self.recipe.op.name, self.recipe.inputs)
 
     def __getattr__(self, name):
         """`_saved_self`, `_saved_other`, `_saved_result`: what it keeps, under PyTorch's names."""

@@ -8,6 +8,7 @@ import functools
 
 from ...autograd.graph import Node, extras_of, freed_error, restore, save
 from ...autograd.modes import RARE, modes
+from ...autograd.nodenames import ATEN, node_name
 from ...autograd.writes import source_line
 from ...exchange.arrays import raw_array
 from ...exchange.scalars import number
@@ -84,8 +85,8 @@ class TotalNode(Node):
     __slots__ = ("plan",)
 
     def name(self):
-        title = "".join(p.capitalize() for p in self.plan.op.name.split("_"))
-        return f"{title}{'Mean' if self.plan.mean else 'Sum'}Backward0"
+        loss = self.plan.op.name
+        return node_name(loss if loss in ATEN else f"{loss}_{'mean' if self.plan.mean else 'sum'}")
 
     def _operands(self):
         if self.saved is None:
