@@ -837,7 +837,7 @@ class Attached:
         """The conjugate of `mT`, computed when asked for."""
     @property
     def mT(self) -> Tensor:
-        """A view of matrices (..., M, N) transposed: (..., N, M)."""
+        """A view of matrices (..., M, N) transposed: (..., N, M); a number as it is."""
     def map2_(self, x: Tensor, y: Tensor, callable: _Callable[..., _Any]) -> Tensor:
         """Put `callable(element, element of x, element of y)` in the place of every element, as `map_` does."""
     def map_(self, tensor: Tensor, callable: _Callable[..., _Any]) -> Tensor:

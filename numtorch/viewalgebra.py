@@ -128,8 +128,15 @@ def transpose(layout, a: int, b: int):
 
 
 @view_function
+def check_matrices(layout, name, batches=True) -> None:
+    """Raise RuntimeError where a layout is of no matrices, and of no number, which PyTorch lets pass."""
+    if layout.ndim == 1 or (layout.ndim > 2 and not batches):
+        raise RuntimeError(f"{name} is only supported on matrices{' or batches of matrices' if batches else ' (2-D tensors)'}. "
+                           f"Got {layout.ndim}-D tensor.{' For batches of matrices, use mH.' if layout.ndim > 2 else ''}")
+
+
 def expand(layout, shape):
-    """Broadcast to `shape`; -1 keeps an extent. New and stretched dimensions get stride 0."""
+    """Broadcast to `shape`; -1 keeps an extent. Stretched dimensions get stride 0, new ones of extent 1 what lies behind them."""
     shift = len(shape) - layout.ndim
     if shift < 0:
         raise RuntimeError(f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
@@ -147,7 +154,10 @@ def expand(layout, shape):
             raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at "
                                f"non-singleton dimension {i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(layout.shape)}")
         out.append(wanted)
-        strides.append(0 if have == 1 and (wanted != 1 or i < shift) else stride)
+        strides.append(stride if have == wanted else 0)
+    for i in range(shift - 1, -1, -1):
+        if out[i] == 1:
+            strides[i] = out[i + 1] * strides[i + 1] if i + 1 < len(out) else 1
     return _derived(layout, out, strides), 0
 
 

@@ -58,6 +58,14 @@ def test_resize_keeps_the_first_elements():
     assert grown.sum().item() == 3
 
 
+def test_resize_leaves_a_tensor_of_that_shape_as_it_is():
+    x = torch.arange(6).view(2, 3).t()
+    assert x.resize_as_(x).stride() == (1, 3) and x.resize_(3, 2).tolist() == [[0, 3], [1, 4], [2, 5]]
+    template = torch.empty(2, 3, 4, 5, memory_format=torch.channels_last)
+    assert torch.zeros(120).resize_as_(template, memory_format=torch.preserve_format).stride() == template.stride()
+    assert torch.zeros(120).resize_as_(template).stride() == (60, 20, 5, 1)
+
+
 def test_resize_refuses_what_has_a_gradient():
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
         torch.ones(2, requires_grad=True).resize_(3)

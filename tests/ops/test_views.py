@@ -95,6 +95,13 @@ def test_squeeze_unsqueeze_expand(array, data):
     same(x.broadcast_to(wanted), np.broadcast_to(array, wanted), x)
 
 
+@pytest.mark.parametrize("shape, wanted, strides", [
+    ((5,), (1, 1, 5), (5, 5, 1)), ((1, 3), (1, 3), (3, 1)), ((3,), (1, 4, 3), (0, 0, 1)), ((), (1, 1), (1, 1)), ((2, 1), (1, 2, 6), (2, 1, 0)),
+])
+def test_expand_gives_new_dimensions_of_extent_1_the_strides_of_unsqueeze(shape, wanted, strides):
+    assert torch.zeros(shape).expand(wanted).stride() == strides
+
+
 @QUICK
 @given(arrays(), st.data())
 def test_reshape_and_view(array, data):
@@ -355,7 +362,10 @@ X = torch.zeros(2, 3, 4)
     (lambda: X.view("text"), TypeError, "expected|invalid"), (lambda: X.permute(0.5, 1, 2), TypeError, "expected integers"),
     (lambda: X.transpose("a", 0), TypeError, None),
     (lambda: X.unbind(3), IndexError, "out of range"), (lambda: X.movedim((0, 1), 0), RuntimeError, "movedim"),
-    (lambda: X.tensor_split(0), RuntimeError, None),
+    (lambda: X.tensor_split(0), RuntimeError, None), (lambda: X.tensor_split(torch.tensor([[1]])), RuntimeError, "2 dims"),
+    (lambda: X.H, RuntimeError, "H is only supported on matrices"), (lambda: X[0, 0].adjoint(), RuntimeError, "Got 1-D tensor"),
+    (lambda: X[0, 0].mT, RuntimeError, "mT is only"), (lambda: X[0, 0].mH, RuntimeError, "mH is only supported"),
+    (lambda: X.flip(), TypeError, "dims"), (lambda: torch.zeros(2).resize_(2, memory_format=torch.preserve_format), RuntimeError, None),
     (lambda: X.unflatten(2, (3, 3)), RuntimeError, "invalid for input of size|unflatten"), (lambda: X.movedim((0, 0), (0, 1)),
     RuntimeError, None),
     (lambda: X.reshape(10 ** 10, 10 ** 10), RuntimeError, "invalid"), (lambda: X.narrow(0, "a", 1), TypeError, None),

@@ -235,6 +235,8 @@ def flip(input, *along, dims=None) -> Tensor:
                 [4, 3]])
     """
     if dims is None:
+        if not along:
+            raise TypeError('flip() missing 1 required positional argument: "dims"')
         dims = along
     elif along:
         raise TypeError("flip() got multiple values for argument 'dims'")

@@ -13,7 +13,7 @@ from ...autograd.modes import modes
 from ...autograd.writes import check_mode, mark_written
 from ...devices import cpu
 from ...dtypes import can_cast
-from ...layout import Layout, as_shape, formatted
+from ...layout import Layout, as_shape, format_of, formatted
 from ...storage import new_storage
 from ...tensor import Tensor, fresh
 from ..core.operands import layout_of, method
@@ -55,14 +55,14 @@ def _leave_views(x):
 def resize_(self, *sizes, memory_format=None) -> Tensor:
     """Change the shape of this tensor itself, to any number of elements; those that are new are not initialised.
 
-    Elements lie in row-major order afterwards, and the first ones keep their values.
+    Elements lie in row-major order afterwards, and the first ones keep their values. A tensor of that shape stays as it is.
 
     Args:
         sizes: the shape, as several ints or one tuple.
         memory_format: the order of the dimensions in memory, such as `torch.channels_last`; row-major when None.
 
     Raises:
-        RuntimeError: the tensor requires grad, or an extent is negative.
+        RuntimeError: the tensor requires grad, an extent is negative, or the format is `preserve_format`.
 
     Example:
         >>> import numtorch as torch
@@ -73,7 +73,11 @@ def resize_(self, *sizes, memory_format=None) -> Tensor:
     shape = as_shape(sizes, "resize_")
     if any(n < 0 for n in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)} (resize_)")
-    layout = Layout.of(self.layout.dtype, shape, None, self.layout.device)
+    if memory_format == "preserve_format":
+        raise RuntimeError(f"Unsupported memory format {memory_format} (resize_: name another, or use resize_as_)")
+    layout = self.layout
+    if shape != layout.shape:
+        layout = Layout.of(layout.dtype, shape, None, layout.device)
     return _take_on(self, layout if memory_format is None else formatted(layout, memory_format), "resize_")
 
 
@@ -83,7 +87,7 @@ def resize_as_(self, other, *, memory_format=None) -> Tensor:
 
     Args:
         other: whose shape.
-        memory_format: the order of the dimensions in memory; row-major when None.
+        memory_format: the order of the dimensions in memory; row-major when None, that of `other` for `preserve_format`.
 
     Example:
         >>> import numtorch as torch
@@ -91,7 +95,10 @@ def resize_as_(self, other, *, memory_format=None) -> Tensor:
         tensor([[1],
                 [2]])
     """
-    return resize_(self, *layout_of("resize_as_", other, "other").shape, memory_format=memory_format)
+    template = layout_of("resize_as_", other, "other")
+    if memory_format == "preserve_format":
+        memory_format = format_of(template) or "contiguous_format"
+    return resize_(self, template.shape, memory_format=memory_format)
 
 
 @method

@@ -3,6 +3,7 @@ names of records; conjugates."""
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ...viewalgebra import check_matrices
 from ..core.arguments import scalar
 from ..core.derived import formula_of, same_as
 from ..core.late import later
@@ -367,6 +368,7 @@ method(arithmetic.conj_physical.op.inplace, "conj_physical_")
 
 def _conjugated(transposed, name):
     def function(self) -> Tensor:
+        check_matrices(self.layout, f"tensor.{name}", name == "mH")
         return conj(transposed.fget(self))
     return property(function, doc=f"""The conjugate of `{name.replace("H", "T")}`, computed when asked for.
 
@@ -391,7 +393,7 @@ def adjoint(input) -> Tensor:
         (..., N, M).
 
     Raises:
-        RuntimeError: fewer than two dimensions.
+        RuntimeError: one dimension.
 
     Example:
         >>> import numtorch as torch
@@ -399,7 +401,7 @@ def adjoint(input) -> Tensor:
         tensor([[1.-1.j],
                 [0.-2.j]])
     """
-    layout_of("adjoint", input)                          # refuses what is no tensor
+    check_matrices(layout_of("adjoint", input), "adjoint")
     return input.mH
 
 

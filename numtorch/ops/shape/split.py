@@ -175,6 +175,9 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
         kind = indices_or_sections.layout.dtype
         if kind is not int64:
             raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {kind.title}")
+        if indices_or_sections.layout.ndim > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+                               f"tensor, but got a tensor with {indices_or_sections.layout.ndim} dims")
         indices_or_sections = indices_or_sections.tolist()
     if not is_sequence(indices_or_sections):
         n, = ints((indices_or_sections,), "tensor_split: sections")

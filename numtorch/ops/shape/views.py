@@ -159,19 +159,18 @@ Tensor.T = property(_reversed_dims)
 
 
 def _transposed_matrices(self) -> Tensor:
-    """A view of matrices (..., M, N) transposed: (..., N, M).
+    """A view of matrices (..., M, N) transposed: (..., N, M); a number as it is.
 
     Raises:
-        RuntimeError: fewer than two dimensions.
+        RuntimeError: one dimension.
 
     Example:
         >>> import numtorch as torch
         >>> torch.zeros(2, 3, 4).mT.shape
         torch.Size([2, 4, 3])
     """
-    if self.layout.ndim < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.layout.ndim}-D tensor.")
-    return transpose(self, -2, -1)
+    algebra.check_matrices(self.layout, "tensor.mT")
+    return transpose(self, -2, -1) if self.layout.ndim else transpose(self, 0, -1)
 
 
 Tensor.mT = property(_transposed_matrices)
