@@ -127,7 +127,6 @@ def transpose(layout, a: int, b: int):
     return _derived(layout, shape, strides), 0
 
 
-@view_function
 def check_matrices(layout, name, batches=True) -> None:
     """Raise RuntimeError where a layout is of no matrices, and of no number, which PyTorch lets pass."""
     if layout.ndim == 1 or (layout.ndim > 2 and not batches):
@@ -135,6 +134,7 @@ def check_matrices(layout, name, batches=True) -> None:
                            f"Got {layout.ndim}-D tensor.{' For batches of matrices, use mH.' if layout.ndim > 2 else ''}")
 
 
+@view_function
 def expand(layout, shape):
     """Broadcast to `shape`; -1 keeps an extent. Stretched dimensions get stride 0, new ones of extent 1 what lies behind them."""
     shift = len(shape) - layout.ndim
