@@ -346,18 +346,19 @@ def broadcast_shapes(*shapes) -> tuple:
     """The shape that all broadcast to.
 
     Raises:
-        RuntimeError: two extents of one dimension differ and neither is 1.
+        RuntimeError: two extents of one dimension differ and neither is 1. The last such dimension is named, as in PyTorch: shapes
+            are aligned at their ends, where what is wrong is easiest to see.
     """
     ndim = max(map(len, shapes), default=0)
     out = [1] * ndim
     for shape in shapes:
-        shift = ndim - len(shape)
-        for i, extent in enumerate(shape):
+        for i in range(1, len(shape) + 1):
+            extent = shape[-i]
             if extent != 1:
-                if out[i + shift] not in (1, extent):
-                    raise RuntimeError(f"The size of tensor a ({out[i + shift]}) must match the size of tensor b ({extent}) "
-                                       f"at non-singleton dimension {i + shift}")
-                out[i + shift] = extent
+                if out[-i] not in (1, extent):
+                    raise RuntimeError(f"The size of tensor a ({out[-i]}) must match the size of tensor b ({extent}) "
+                                       f"at non-singleton dimension {ndim - i}")
+                out[-i] = extent
     return tuple(out)
 
 

@@ -284,6 +284,7 @@ def test_in_place_on_strided_and_broadcast_operands():
     (lambda: torch.add(torch.ones(3), 1, out=torch.ones(3, dtype=torch.int32)), "can't be cast"),
     (lambda: torch.exp(torch.ones(3, requires_grad=True), out=torch.ones(3)), "automatic differentiation"),
     (lambda: torch.ones(2) + torch.ones(3), "must match the size of tensor b"),
+    (lambda: torch.ones(8, 5, 4) + torch.ones(6, 3), r"tensor a \(4\) must match the size of tensor b \(3\) at non-singleton dimension 2"),
     (lambda: torch.ones(2).bitwise_and(torch.ones(2)), "not implemented for 'Float'"),
     (lambda: torch.tensor([2]) ** -1, "negative integer powers"),
     (lambda: (lambda x: x[:3].add_(x[1:]))(torch.ones(4)), "single memory location"),
