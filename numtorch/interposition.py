@@ -8,6 +8,7 @@ Several may stand before one function: the one of the lowest rank is the outermo
 """
 from __future__ import annotations
 
+import dis
 import importlib
 import inspect
 import types as pytypes
@@ -53,7 +54,7 @@ class _Function:
 def _copy(function, code):
     """A function of its own with the same name, globals, defaults and closure."""
     copy = pytypes.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
     return copy
 
 
@@ -104,7 +105,7 @@ def with_constants(template, function, **constants):
 
     Args:
         template: a function of `*args, **kwargs` without a closure.
-        function: what gets the code. Its free variables are in the code and not used, since a closure must fit.
+        function: what gets the code. Its free variables are in the code and filled, since a closure must fit, but not used.
 
     Raises:
         TypeError: a constant without a hash, which the code would then not have either: debuggers and `compile` look codes up.
@@ -112,7 +113,39 @@ def with_constants(template, function, **constants):
     hash(tuple(constants.values()))
     code = template.__code__
     values = tuple([constants.get(c, c) if type(c) is str else c for c in code.co_consts])
-    return code.replace(co_consts=values, co_name=function.__name__, co_freevars=function.__code__.co_freevars)
+    code = code.replace(co_consts=values, co_name=function.__name__, co_freevars=function.__code__.co_freevars)
+    return _filling_cells(code) if code.co_freevars and _COPY_FREE_VARS is not None else code
+
+
+_COPY_FREE_VARS = dis.opmap.get("COPY_FREE_VARS")        # of Python 3.11 on; 3.10 fills a frame's cells by itself
+
+
+def _filling_cells(code):
+    """Code that begins by putting its closure's cells in their places, as compiled code with free variables does. Who looks at the
+    locals of a frame, as debuggers and pytest do, reads the cells, and Python ends where there are none."""
+    return code.replace(co_code=bytes([_COPY_FREE_VARS, len(code.co_freevars)]) + code.co_code,
+                        co_linetable=bytes([0xF8]) + code.co_linetable,              # one instruction without a line
+                        co_exceptiontable=_moved(code.co_exceptiontable))
+
+
+def _moved(table: bytes) -> bytes:
+    """An exception table whose code begins one instruction later: Objects/exception_handling_notes.txt of CPython has its format.
+    Each range has a start, a length, a target and a depth, in digits of 6 bits, the highest first, with bit 6 where more follow and
+    bit 7 where a range begins."""
+    out, numbers, digits = bytearray(), [], iter(table)
+    for digit in digits:
+        number = digit & 63
+        while digit & 64:
+            digit = next(digits)
+            number = number << 6 | digit & 63
+        numbers.append(number)
+    for i, number in enumerate(numbers):
+        number += i % 4 in (0, 2)
+        places = range(max(0, (number.bit_length() - 1) // 6), -1, -1)
+        encoded = [number >> 6 * place & 63 | (64 if place else 0) for place in places]
+        encoded[0] |= 0 if i % 4 else 128
+        out += bytes(encoded)
+    return bytes(out)
 
 
 def public_functions():

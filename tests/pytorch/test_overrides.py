@@ -159,3 +159,22 @@ def test_every_method_and_function_may_be_taken_over():
         arguments = [x for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind < 2]
         if arguments:
             assert function(*arguments) == function.__name__
+
+
+def test_frames_of_functions_that_ask_can_be_looked_at():
+    """Debuggers, pytest and the like read the locals of each frame of a traceback. The functions that ask have their own's free
+    variables, and Python ended by a fault where their cells were not filled: so a process of its own."""
+    program = """if True:
+        import numtorch
+        class Other(numtorch.Tensor): pass
+        try:
+            numtorch.ones(2).add_(1.0, numtorch.ones(2))
+        except TypeError as error:
+            traceback = error.__traceback__
+            while traceback:
+                seen = set(traceback.tb_frame.f_locals)
+                traceback = traceback.tb_next
+            print({"plain", "name"} <= seen, error)
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True add_() takes 2 positional arguments but 3 were given\n"), done.stderr
