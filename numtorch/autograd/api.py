@@ -5,6 +5,7 @@ import warnings
 import weakref
 from typing import Any
 
+from ..exchange.values import tape
 from ..layout import Size
 from ..tensor import Tensor
 from . import engine
@@ -57,6 +58,8 @@ def _root_gradients(tensors, grads):
                 raise RuntimeError(f"invalid gradient at index {len(out)} - expected device {layout.device} but got "
                                    f"{grad.layout.device}")
             grad = grad.to(layout.device)                # a number goes along
+        if layout is not None and grad.layout.dtype is not layout.dtype:
+            grad = grad.to(layout.dtype)
         out.append(grad)
     return out
 
@@ -170,7 +173,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
             if materialize_grads:
                 if isinstance(tensor, GradientEdge):
                     raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-                value = arithmetic.zeros_like(tensor)
+                value = arithmetic.zeros_like(tensor).requires_grad_(create_graph)
             elif not allow_unused:
                 raise RuntimeError(f"The differentiated Tensor at index {len(result)} appears to not have been used in the graph. "
                                    f"Set allow_unused=True if this is the desired behavior.")
@@ -473,6 +476,7 @@ def _is_view(self) -> bool:
 for _method in (_backward, _requires_grad_, _retain_grad, _register_hook, _register_post_accumulate_grad_hook):
     _method.__name__ = _method.__name__[1:]
     _method.__qualname__ = f"Tensor.{_method.__name__}"
+tape.records = modes.records
 Tensor.backward = _backward
 Tensor.requires_grad = property(_requires_grad, _set_requires_grad)
 Tensor.requires_grad_ = _requires_grad_

@@ -12,7 +12,7 @@ from sys import getrefcount
 from ..storage import Storage
 from ..tensor import Tensor, wrap
 from .graph import Leaf, Output
-from .hooks import NodeHook
+from .hooks import NodeHook, PreHook
 from .modes import RARE, modes
 from .ownership import owned
 
@@ -94,8 +94,8 @@ def accumulate(leaf, grad, create_graph):
         for hook in tuple(leaf.post_hooks.values()):
             if type(hook) is NodeHook:
                 hook.function((), (grad,))
-            else:
-                hook(tensor)
+            elif hook(tensor) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def _start(roots, grads, shared, pending, waiting, create_graph):
@@ -241,6 +241,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     grad = _before(node, grad)
                 if wanted is not None and node in wanted:
                     gradients[node] = grad
+                if node.extras is not None and (accumulating or (kind is not Leaf and (ends is None or node not in ends))):
+                    grad = _before_node(node, grad)
             edges = node.edges
             if kind is Leaf:
                 if accumulating and grad is not None:
@@ -340,10 +342,10 @@ def _deliver_part(pending, node, index, grad):
 
 
 def _before(node, grad):
-    """Run the hooks on a gradient that is complete, and keep it where the tensor asked for it."""
+    """Run the tensor's hooks on a gradient that is complete, and keep it where the tensor asked for it."""
     extras = node.extras
     for hook in tuple(extras.hooks.values()):
-        if type(hook) is not NodeHook:
+        if type(hook) is not NodeHook and type(hook) is not PreHook:
             replaced = hook(grad)
             if replaced is not None:
                 grad = _checked_replacement(replaced, grad)
@@ -352,6 +354,16 @@ def _before(node, grad):
         if tensor is not None:
             old = tensor._stored_grad
             tensor._stored_grad = arithmetic.clone(grad) if old is None else arithmetic.add(old, grad)
+    return grad
+
+
+def _before_node(node, grad):
+    """Run the hooks of the node itself, which come behind those of the tensor, and only where the node runs."""
+    for hook in tuple(node.extras.hooks.values()):
+        if type(hook) is PreHook:
+            replaced = hook.replaced(grad)
+            if replaced is not None:
+                grad = _checked_replacement(replaced, grad)
     return grad
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 
 from ..tensor import Tensor, view_of
 from .engine import arithmetic
@@ -179,6 +180,9 @@ class FunctionCtx(Node):
         if self.materialize_grads:
             grads = [g if g is not None or layout is None else arithmetic.zeros(layout) for g, layout in zip(grads, self.layouts)]
         function = self.function
+        if function.backward is not Function.backward and function.vjp is not Function.vjp:
+            raise RuntimeError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed ({function.__name__}): "
+                               "they are two names of one method, so keep one of them.")
         result = (function.backward if function.backward is not Function.backward else function.vjp)(self, *grads)
         result = result if isinstance(result, tuple) else (result,)
         expected = len(self.needs_input_grad)
@@ -282,11 +286,12 @@ class Function:
     vjp = backward                                       # another name for it, with `setup_context`
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args, **named):
         """Run forward, and record it when an argument requires grad.
 
         Args:
             args: those of forward.
+            named: the same by their names, where there is a `setup_context`.
 
         Returns:
             What forward returns.
@@ -306,6 +311,14 @@ class Function:
         kind = cls.__dict__.get("_backward_cls")
         if kind is None:                                 # so that type(x.grad_fn).__name__ says whose backward it is
             kind = cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {})
+            cls._signature = inspect.signature(cls.forward) if getattr(cls, "setup_context", None) is not None else None
+        if named and cls._signature is None:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, but got {', '.join(named)}: give them by position, or "
+                            "write a setup_context")
+        if cls._signature is not None and (named or len(args) < len(cls._signature.parameters)):
+            bound = cls._signature.bind(*args, **named)  # setup_context and backward see forward's defaults, too
+            bound.apply_defaults()
+            args = bound.args
         ctx = kind()
         ctx.extras = None
         ctx.function, ctx.saved, ctx.versions, ctx.dirty, ctx.silent = cls, (), (), (), ()
@@ -316,7 +329,7 @@ class Function:
         ctx.sources = tuple(args[i].layout for i in ctx.positions)
         recorded = modes.grad and any(ctx.needs_input_grad)
         with no_grad():
-            if getattr(cls, "setup_context", None) is not None:
+            if cls._signature is not None:
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
             else:

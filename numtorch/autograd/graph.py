@@ -15,7 +15,7 @@ from ..devices import cpu
 from ..exchange.arrays import raw_array
 from ..layout import formatted
 from ..tensor import Tensor, alias, lasting, new, wrap
-from .hooks import HookTable, NodeHook
+from .hooks import HookTable, NodeHook, PreHook
 from .modes import RARE, modes, saved_tensors_hooks
 from .nodenames import call_name
 from .writes import source_line
@@ -128,12 +128,7 @@ class Node:
             >>> x.grad
             tensor(20.)
         """
-        def run(grad):
-            if isinstance(grad, list):                   # a node with several outputs
-                replaced = hook(tuple(grad))
-                return None if replaced is None else list(replaced)
-            return _first(hook((grad,)))
-        return add_hook(self, run)
+        return add_hook(self, PreHook(hook))
 
     def __repr__(self):
         return f"<{self.name()} object at {id(self):#x}>"
@@ -172,10 +167,6 @@ def extras_of(node) -> _Extras:
 def add_hook(node, hook):
     """Have a hook called with a node's gradient; the handle that takes it off."""
     return extras_of(node).hooks.add(hook)
-
-
-def _first(result):
-    return result[0] if isinstance(result, tuple) else result
 
 
 class Leaf(Node):
@@ -278,11 +269,16 @@ def _laid_out(tensor, layout):
 
 
 def save(tensor):
-    """What a node keeps of a tensor: itself, or what the innermost saved-tensor hook made of it."""
-    if modes.saved_hooks:
+    """What a node keeps of a tensor: itself, or what the innermost saved-tensor hook made of it. Numbers are nothing to hooks."""
+    if modes.saved_hooks and not tensor.layout.weak:
         pack, unpack = modes.saved_hooks[-1]
+        version = tensor.memory.version
         with _hooks_off():
-            return _Packed(pack(tensor), unpack, tensor.node, tensor.layout)
+            packed = pack(tensor)
+        if tensor.memory.version != version:
+            raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+                               "can not be modified by in-place operations as this can lead to unexpected side-effects: clone it.")
+        return _Packed(packed, unpack, tensor.node, tensor.layout)
     return tensor
 
 

@@ -13,6 +13,19 @@ class NodeHook:
         self.function = function
 
 
+class PreHook(NodeHook):
+    """Marks a hook that wants the gradients of a node's outputs, run before the node's backward."""
+
+    __slots__ = ()
+
+    def replaced(self, grad):
+        """What the hook makes of a gradient, or of a list of them where the node has several outputs; None where it stays."""
+        replaced = self.function(tuple(grad) if isinstance(grad, list) else (grad,))
+        if isinstance(grad, list):
+            return None if replaced is None else list(replaced)
+        return replaced[0] if isinstance(replaced, tuple) else replaced
+
+
 class RemovableHandle:
     """What registering a hook returns: `remove()` takes the hook off; as a context manager, on leaving.
 

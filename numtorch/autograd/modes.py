@@ -33,6 +33,10 @@ class _Modes(threading.local):
         self.by_ops = None                               # what a trace does for a node's backward, by ops as with create_graph
         self.backward = None                             # the nodes a backward wants, or a list of them and calls at its end
 
+    def records(self) -> bool:
+        """Whether what is computed is recorded."""
+        return self.grad
+
     def switch(self, grad):
         """Turn recording on or off; in inference mode it stays off, as in PyTorch."""
         self.grad = grad = grad and not self.inference

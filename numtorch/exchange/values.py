@@ -24,6 +24,14 @@ _LETTERS = {"float16": "e", "float32": "f", "float64": "d", "int64": "q", "int32
 _READ = {dtype.by_name[name]: reader.from_address for name, reader in READERS.items()}
 
 
+class _Tape:
+    """What the tape says, put here by its floor: whether what happens now is recorded."""
+    records = None
+
+
+tape = _Tape()
+
+
 # ---------------------------------------------------------------- NumPy, lists, numbers
 def numpy(self, *, force: bool = False) -> ndarray:
     """A NumPy array over the same memory.
@@ -33,7 +41,7 @@ def numpy(self, *, force: bool = False) -> ndarray:
 
     Raises:
         TypeError: the tensor is on another device, or its dtype is bfloat16 or complex32, which NumPy lacks.
-        RuntimeError: the tensor requires grad.
+        RuntimeError: the tensor requires grad, and what happens is recorded: `no_grad` lets it pass.
 
     Example:
         >>> import numtorch as torch
@@ -50,7 +58,7 @@ def numpy(self, *, force: bool = False) -> ndarray:
         return self.cpu().numpy(force=True)
     if layout.kind != "strided":
         raise TypeError(f"can't convert {layout} tensor to numpy. Use Tensor.to_dense() first.")
-    if self.node is not None and not force:
+    if self.node is not None and not force and tape.records():
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if layout.handler is not None:
         return layout.handler.values(self).numpy(force=True)

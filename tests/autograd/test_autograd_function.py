@@ -510,3 +510,24 @@ def test_mark_dirty_of_a_view_with_several_outputs(torch):
 
     with pytest.raises(RuntimeError, match="your Function cannot return more than one Tensor"):
         function(torch, forward, lambda ctx, a, b: a)((leaf(torch, 2, 3) * 1)[:1])
+
+
+# ---------------------------------------------------------------- defaults and names of arguments
+@pytest.mark.parametrize("kind", [staticmethod, classmethod])
+def test_setup_context_sees_defaults_of_forward(torch, kind):
+    first = () if kind is staticmethod else ("cls",)
+    parts = {}
+    exec("\n".join([f"def forward({', '.join([*first, 'x', 'n=3'])}): return x ** n",
+                    f"def setup_context({', '.join([*first, 'ctx', 'inputs', 'output'])}): ctx.x, ctx.n = inputs",
+                    f"def backward({', '.join([*first, 'ctx', 'grad'])}): return grad * ctx.n * ctx.x ** (ctx.n - 1), None"]), parts)
+    power = type("Power", (torch.autograd.Function,), {name: kind(parts[name]) for name in ("forward", "setup_context", "backward")})
+    for arguments, named, wanted in (((), {}, 12), ((2,), {}, 4)):
+        x = leaf(torch, 2)
+        power.apply(x, *arguments, **named).backward()
+        assert x.grad.item() == wanted
+
+
+def test_backward_and_vjp_are_one_method(torch):
+    both = function(torch, lambda ctx, x: x * 2, lambda ctx, grad: grad, vjp=lambda ctx, grad: grad)
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
+        both(leaf(torch, 1)).backward()

@@ -52,6 +52,9 @@ def test_pack_is_called_at_recording_and_unpack_at_backward(torch):
 
     x = leaf(torch, 2, 3)
     with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        assert (x * 3).requires_grad and (2 / (x.detach() + 3 - x * 0.5)).requires_grad
+        assert calls == ["pack"]                         # of the quotient; numbers are not packed
+        calls.clear()
         y = (x * x).sum()
         assert calls == ["pack", "pack"]
         (x.detach() * 2).sum()

@@ -1,0 +1,88 @@
+"""When hooks of tensors, of nodes and of leaves are called, and with what: PyTorch's order."""
+from __future__ import annotations
+
+import pytest
+from tape import leaf
+
+
+def noting(log, name, factor=None):
+    def hook(grads):
+        log.append(name)
+        if factor is not None:
+            return tuple(g * factor for g in grads) if isinstance(grads, tuple) else grads * factor
+        return None
+    return hook
+
+
+@pytest.mark.parametrize("first", ["node", "tensor"])
+def test_a_tensors_hooks_come_before_those_of_its_node(torch, first):
+    log = []
+    a = leaf(torch, 1)
+    b = a.clone()
+    accumulate = b.grad_fn.next_functions[0][0]
+    for tensor, node in ((b, b.grad_fn), (a, accumulate)):
+        for kind in ("node", "tensor") if first == "node" else ("tensor", "node"):
+            (node.register_prehook if kind == "node" else tensor.register_hook)(noting(log, kind, 2 if kind == "node" else 3))
+    b.retain_grad()
+    b.backward()
+    assert log == ["tensor", "node", "tensor", "node"] and a.grad.item() == 36
+    assert b.grad.item() == 3                            # what the tensor's hooks left, before those of the node
+
+
+def test_hooks_of_a_node_are_called_where_it_runs(torch):
+    a = leaf(torch, 1)
+    b = a * 2
+    c = b * 2
+    accumulate = b.grad_fn.next_functions[0][0]
+    log = []
+    for tensor, node in ((a, accumulate), (b, b.grad_fn)):
+        tensor.register_hook(noting(log, "tensor"))
+        node.register_prehook(noting(log, "before"))
+        node.register_hook(lambda inputs, outputs: log.append("after"))
+
+    def called(run):
+        log.clear()
+        run()
+        return [log.count(kind) for kind in ("tensor", "before", "after")]
+
+    assert called(lambda: torch.autograd.grad(c, b, retain_graph=True)) == [1, 0, 0]
+    assert called(lambda: torch.autograd.grad(c, (a, b), retain_graph=True)) == [2, 1, 1]
+    assert called(lambda: c.backward(retain_graph=True)) == [2, 2, 2]
+    assert called(lambda: c.backward(inputs=(a, b), retain_graph=True)) == [2, 2, 2]
+
+
+def test_hooks_behind_a_leaf_return_nothing(torch):
+    x = leaf(torch, 1)
+    x.register_post_accumulate_grad_hook(lambda tensor: tensor.grad)
+    with pytest.raises(RuntimeError, match="hooks should return None"):
+        x.sum().backward()
+
+
+def test_hooks_that_pack_do_not_write(torch):
+    x = leaf(torch, 1)
+    with torch.autograd.graph.saved_tensors_hooks(lambda kept: kept.mul_(2), lambda kept: kept), \
+            pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+        (x * 1).exp()
+
+
+def test_gradients_to_start_with_have_the_dtype_of_what_they_are_of(torch):
+    x = leaf(torch, 1, 2).double().detach().requires_grad_()
+    found, = torch.autograd.grad(x * 1, x, torch.ones(2, dtype=torch.float32))
+    assert found.dtype is torch.float64
+
+
+def test_zeros_for_unused_inputs_can_be_differentiated(torch):
+    x = leaf(torch, 0.5)
+    slope, = torch.autograd.grad((x * 2).sum(), x, create_graph=True)
+    second = torch.autograd.grad(slope, x, create_graph=True, materialize_grads=True) if slope.requires_grad else \
+        torch.autograd.grad((leaf(torch, 1) * 1).sum(), x, create_graph=True, materialize_grads=True)
+    third, = torch.autograd.grad(second[0].sum(), x, materialize_grads=True)
+    assert third.item() == 0
+
+
+def test_arrays_may_be_taken_where_nothing_is_recorded(torch):
+    x = leaf(torch, 1, 2)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+    with torch.no_grad():
+        assert x.numpy().tolist() == [1, 2]
