@@ -5,7 +5,7 @@ import functools
 import importlib
 from typing import Any
 
-from .jit.capturing.capture import APART
+from .jit.capturing.owners import APART
 from .jit.compiling.compiled import BACKENDS, CompiledModule, compile, forget
 from .nn.modules.module import Module
 

@@ -99,6 +99,17 @@ def stores_words():
     return threads.prepare(compiler.compile_kernel(store_word, ("int64*", "int64", "int64*")), [(0,)])
 
 
+def find_other(byte, value, status, descriptor):
+    """Leave in a status whether a byte is another one than a value, for a check."""
+    status[0] = byte[0] != value
+
+
+@functools.cache
+def finds_other():
+    """`find_other(byte, value, status)`, prepared."""
+    return threads.prepare(compiler.compile_kernel(find_other, ("uint8*", "int64", "int64*", "int64*")), [(0,)])
+
+
 # ---------------------------------------------------------------- writing one down
 class Program:
     """Launches being written down.

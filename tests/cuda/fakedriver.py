@@ -476,11 +476,11 @@ class FakeDriver:
 
 def install() -> FakeDriver:
     """Have this process compute on fake GPUs instead of the simulator's; before CUDA is used."""
-    from numtorch.jit.capturing import capture
+    from numtorch.jit.capturing import owners
     from numtorch.kernels.cuda import compiler
     from numtorch.kernels.cuda.driver import Driver
     from numtorch.kernels.cuda.gpu import Gpu
-    capture._SILENT_FILES += (__file__,)                 # Python tells of no call in a real driver
+    owners.SILENT_FILES.append(__file__)                 # Python tells of no call in a real driver
     fake = FakeDriver(lambda symbol: next(k for k in compiler._kernels.values() if k.symbol == symbol))
     compiler.Kernel.cubin = lambda self, capability, variant="": image(self)
     simulator.Simulator = lambda: Gpu(Driver(fake))

@@ -12,6 +12,7 @@ steady     what a replay need not find out again
 unchanged  whether Python, tensors and hooks are as they were when a call was captured
 before     what a call begins with
 items      what is written down of the call
+owners     whose a code object is
 capture    the call, watched: what it launches, and what keeps it from being replayed
 complaints what a kernel finds wrong in a replay
 results    what a call returns, such that a replay can return it

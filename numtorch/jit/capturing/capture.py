@@ -16,12 +16,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import os
 import struct
 import sys
-import sysconfig
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +32,7 @@ from ...exchange.values import item, numpy, tolist
 from ...interposition import own_code
 from ...kernels.compiler import compile_kernel
 from ...kernels.entries import Calls, is_entry, native_of
-from ...kernels.events import SILENT_KIND, events
+from ...kernels.events import events
 from ...kernels.forks import survive_fork
 from ...kernels.threads import prepare, prepared_on
 from ...nn.utils import parameters
@@ -51,25 +48,19 @@ from ...optim import rule
 from ...tensor import Tensor
 from .allowed import CLEANING_OF_SETS, MODULES, decides_alone, is_allowed
 from .catching import catches
-from .items import Break, Check, Complaint, Entry, Launch, Write
+from .items import Break, Check, Complaint, Entry, Launch, Truth, Write
 from .memory import Memory
 from .ondevice import OnDevice
+from .owners import APART, LEGACY, OURS, SILENT, STANDARDS, TOLD, USERS, caller, kind_of_frame, users_line
 from .places import version
 from .steps import Draw, Update
 
-PACKAGE = str(Path(__file__).resolve().parents[2])
-_STANDARD = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
-_ADDRESSES = os.path.join("numpy", "_core", "_internal.py")         # which says where an array is
-_SILENT, _OURS, _USERS, _STANDARDS, _LEGACY = range(SILENT_KIND, SILENT_KIND + 5)
-_SILENT_FILES = tuple(f"{PACKAGE}/{name}" for name in ("jit/", "kernels/entries.py", "kernels/events.py", "kernels/cuda/"))
-_MAKING_BLOCKS = {storage._new_block.__code__, storage.address_of.__code__}
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute, ONE_HOT.execute)}
 _FINDING = {status.run_finding.__code__, status.run_marking.__code__}      # of these, which raise what a kernel finds
 _READING = {own_code(each) for each in (item, numpy, tolist)}
 _PREPARING = {each.__code__ for each in (rule._Prepared.__init__, Primitive.planned_for, compile_kernel, prepare)}   # what is kept
 MOST_WORDS = 1024                                        # that become a tensor: each is stored by a launch of its own
-APART: set = set()                                     # functions that calls run by, of which nothing is captured
 # this package's functions that do something beside launches, and what notes it
 _OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(rule.RuleOptimizer.step): "_on_step",
              rule.Batch.run.__code__: "_on_batch", rule._Prepared.__init__.__code__: "_on_first_step",
@@ -83,52 +74,8 @@ _OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(rule.RuleOptimizer
              **{own_code(getattr(Tensor, name).fget): "_on_tape"
                 for name in ("is_leaf", "grad_fn", "output_nr", "grad", "retains_grad")}}
 _CHANGING = {own_code(each) for each in (Tensor.data_ptr, Tensor.const_data_ptr, Tensor._version.fget)}        # of any tensor
+TOLD.update(_OBSERVED)
 _one_at_a_time = survive_fork(threading.Lock())
-
-
-# ---------------------------------------------------------------- whose code
-_kinds: dict = {}                                        # by identity, with the code object, so that it stays another's
-
-
-def kind_of(code, scope) -> int:
-    """Whose a code object is. From now on Python tells of its calls what may matter (kernels/events.py)."""
-    known = _kinds.get(id(code))
-    if known is None:
-        file, module = code.co_filename, str(scope.get("__name__", ""))
-        if file.startswith(_SILENT_FILES) or file.endswith(_ADDRESSES) or code in _MAKING_BLOCKS:
-            kind = _SILENT
-        elif file.startswith(PACKAGE + "/legacy/"):
-            kind = _LEGACY
-        elif file.startswith((PACKAGE + "/", "<numtorch ")):
-            kind = _OURS
-        elif file.startswith("<frozen ") or module.partition(".")[0] == "numpy" or module.startswith("namedtuple_") or (
-                file.startswith(_STANDARD) and "site-packages" not in file):
-            kind = _STANDARDS
-        else:
-            kind = _USERS
-        known = _kinds[id(code)] = kind, code
-        events.know_code(code, kind, kind != _OURS or code in _OBSERVED or code in APART)
-    return known[0]
-
-
-def users_line(frame):
-    """The file and line of the user's innermost code."""
-    last = frame
-    while frame is not None:
-        last = frame
-        if kind_of(frame.f_code, frame.f_globals) == _USERS:
-            break
-        frame = frame.f_back
-    return last.f_code.co_filename, last.f_lineno
-
-
-def _caller(frame, codes, reach=4):
-    """The frame of one of some codes among those that called this one, or None where these end or after some steps."""
-    for _ in range(reach):
-        frame = frame.f_back
-        if frame is None or frame.f_code in codes:
-            return frame
-    return None
 
 
 # ---------------------------------------------------------------- the watch
@@ -147,21 +94,24 @@ class Watch:
         suspect: one whose calls are breaks, wherever they are.
         devices: whether launches on other devices than the host are wanted too.
         before: what the call begins with, where it is captured.
+        truths: whether the program may have one case of what Python decides by truth values.
 
     Attributes:
         on_device: what watches these, or None.
         codes: the user's code objects that ran, with their globals.
         breaks: what a replay would leave out.
+        decided: breaks that the truth values would be which the call decided by.
         items: launches, and what Python does between them, in order.
         walked: the nodes whose graphs were walked backwards and let go.
     """
 
     def __init__(self, capturing: bool = True, code: Any = None, suspect: Any = None, devices: bool = False,
-                 before: Any = None) -> None:
-        self.capturing, self.code, self.suspect = capturing, code, suspect
+                 before: Any = None, truths: bool = False) -> None:
+        self.capturing, self.code, self.suspect, self.truths = capturing, code, suspect, truths
         self.before, self.given = before, set() if before is None else {id(tensor) for tensor in before.tensors}
         self.codes: dict = {}
         self.breaks: list[Break] = []
+        self.decided: list[Break] = []
         self.items: list = []
         self.walked: list = []
         self.on_device = OnDevice(self.stop, self.items, self._source, lambda: sys.setprofile(None),
@@ -243,32 +193,35 @@ class Watch:
 
     def stop(self, what, frame) -> None:
         """Note what keeps the call from being replayed."""
+        break_ = self._break(what, frame)
+        if break_ not in self.breaks:
+            self.breaks.append(break_)
+
+    def _break(self, what, frame):
         outer = frame
         while outer is not None and outer.f_code is not self.code:
             outer = outer.f_back
         file, line = users_line(frame)
-        break_ = Break(what, file, line, 0 if outer is None else outer.f_lineno, self._may_pass(frame))
-        if break_ not in self.breaks:
-            self.breaks.append(break_)
+        return Break(what, file, line, 0 if outer is None else outer.f_lineno, self._may_pass(frame))
 
     def _may_pass(self, frame):
         """Whether the next call may be without what keeps this one from being replayed, as all is that is kept between calls."""
         code = frame.f_code
-        if code in _PREPARING or _caller(frame, _PREPARING, sys.maxsize) is not None:
+        if code in _PREPARING or caller(frame, _PREPARING, sys.maxsize) is not None:
             return True
-        if self.capturing or code in APART or code in _READING or _caller(frame, _READING) is not None:
+        if self.capturing or code in APART or code in _READING or caller(frame, _READING) is not None:
             return False
         nearest, outer = None, frame                     # whose code asks, where it is not the standard library's
-        while outer is not None and (kind := kind_of(outer.f_code, outer.f_globals)) != _SILENT:
+        while outer is not None and (kind := kind_of_frame(outer)) != SILENT:
             module = str(outer.f_globals.get("__name__"))
             if outer.f_code.co_name == "<module>" or module.startswith("importlib."):
                 return True                              # what is imported, and the text of kernels, runs once
             if module.startswith("numpy.linalg"):
                 return False
-            if nearest is None and kind != _STANDARDS:
+            if nearest is None and kind != STANDARDS:
                 nearest = kind
             outer = outer.f_back
-        return nearest != _USERS
+        return nearest != USERS
 
     # ------------------------------------------------------------ what Python tells
     def _observe(self, frame, event, function):
@@ -276,8 +229,8 @@ class Watch:
         if self.collecting:
             return
         try:
-            kind = kind_of(frame.f_code, frame.f_globals)
-            if kind != _SILENT and not (self.apart and _caller(frame, APART, sys.maxsize) is not None):
+            kind = kind_of_frame(frame)
+            if kind != SILENT and not (self.apart and caller(frame, APART, sys.maxsize) is not None):
                 (self._look_at_c_function if event == "c_call" else self._look_at_function)(frame, kind, function)
         except Exception as error:                       # else the user's code would see it
             self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", *users_line(frame)))
@@ -286,7 +239,7 @@ class Watch:
         if is_entry(function):
             events.know_method(function, kind)
             return
-        ours = kind in (_OURS, _LEGACY)
+        ours = kind in (OURS, LEGACY)
         if is_allowed(function, ours):
             if decides_alone(function):
                 events.know_method(function, kind)
@@ -302,16 +255,16 @@ class Watch:
         elif code in APART:
             self.stop(frame.f_locals["what"], frame)
             self.apart = True
-        elif kind == _USERS:
+        elif kind == USERS:
             if self.codes.setdefault(code, frame.f_globals) is not frame.f_globals:         # equal text, executed twice
                 self.stop(f"functions of one code, {code.co_name}, have globals of their own", frame)
             if code is self.suspect and code is not self.code:
                 self.stop(f"{code.co_name} is called", frame)
-        elif kind == _STANDARDS:
+        elif kind == STANDARDS:
             module = str(frame.f_globals.get("__name__"))
             if module not in MODULES and not module.startswith("namedtuple_") and (module, code.co_name) != CLEANING_OF_SETS:
                 self.stop(f"{module}.{code.co_name} is called", frame)
-        elif kind == _LEGACY:
+        elif kind == LEGACY:
             self.stop("modules of legacy are not captured", frame)
 
     def _is_known(self, frame, function):
@@ -327,6 +280,8 @@ class Watch:
             return self._on_numbers(frame, function)
         if code is number.__code__:                      # a number's memory is written once, and by nobody else
             return True
+        if function == ctypes.c_bool.from_address and code is own_code(item):
+            return self._on_truth(frame, function)
         return code is Generator._advance.__code__ or (code in _CLIPPING and function.__name__ in ("array", "copy"))
 
     # ------------------------------------------------------------ this package's Python beside launches
@@ -352,12 +307,25 @@ class Watch:
     def _on_seed(self, frame):
         self.stop("a random stream is set or looked at", frame)
 
-    def _complaint(self, frame, function, arguments):
+    def _on_truth(self, frame, function):
+        """A truth value comes to Python. Whether the program may have the one case."""
+        if not (self.truths and self._is_early()):
+            return False
+        address = frame.f_locals["self"].address
+        self.items.append(Truth(address, ctypes.c_uint8.from_address(address).value, Complaint(None, {}, True)))
+        self.decided.append(self._break(_said(frame.f_code, function, True), frame))
+        return True
+
+    def _is_early(self):
+        """Whether nothing has been written yet that lasts."""
         before = self.before
-        early = before is not None and not self.updates and all(
+        return before is not None and not self.updates and all(
             version(storage) == before.versions[id(storage)] for storage in before.storages)
-        while not early and kind_of(frame.f_code, frame.f_globals) != _SILENT:           # up to what watches
-            if kind_of(frame.f_code, frame.f_globals) == _USERS and catches(frame):
+
+    def _complaint(self, frame, function, arguments):
+        early = self._is_early()
+        while not early and kind_of_frame(frame) != SILENT:           # up to what watches
+            if kind_of_frame(frame) == USERS and catches(frame):
                 self.stop("an error may be caught after something has been written", frame)
             frame = frame.f_back
         return Complaint(function, arguments, early)
@@ -365,13 +333,13 @@ class Watch:
     def _on_place(self, frame):
         """Where a tensor is: that of an argument may be another one in the next call."""
         back = frame.f_back
-        if kind_of(back.f_code, back.f_globals) == _USERS and (
+        if kind_of_frame(back) == USERS and (
                 frame.f_code in _CHANGING or id(frame.f_locals["self"]) in self.given):
             self.stop(f"where a tensor is, or how often it was written to, is looked at ({frame.f_code.co_name})", frame)
 
     def _on_tape(self, frame):
         back, tensor = frame.f_back, frame.f_locals["self"]
-        if kind_of(back.f_code, back.f_globals) == _USERS and id(tensor) in self.given and (
+        if kind_of_frame(back) == USERS and id(tensor) in self.given and (
                 tensor.node is not None or frame.f_code is own_code(Tensor.grad.fget)):          # which others may have
             self.stop(f"an argument's place in the graph is looked at ({frame.f_code.co_name.lstrip('_')})", frame)
 
@@ -402,17 +370,17 @@ class Watch:
             self.items.append(Write(tensor.address, (0,)))
 
     def _on_read(self, frame):
-        caller = frame.f_back
-        primitive = caller.f_locals.get("primitive")
+        back = frame.f_back
+        primitive = back.f_locals.get("primitive")
         if frame.f_locals["tensor"].layout.device is not cpu:
             return                                       # which its watcher stops
-        if primitive is None or primitive.execute is None or primitive.execute.__code__ is not caller.f_code:
+        if primitive is None or primitive.execute is None or primitive.execute.__code__ is not back.f_code:
             self.stop("a kernel's status is read", frame)
             return
-        code = caller.f_code
+        code = back.f_code
         names = code.co_varnames[:code.co_argcount]
         self.items.append(Check(frame.f_locals["tensor"].address,
-                                self._complaint(frame, primitive.execute, {name: caller.f_locals[name] for name in names})))
+                                self._complaint(frame, primitive.execute, {name: back.f_locals[name] for name in names})))
 
     def _on_single_divisor(self, frame):
         """A number stays what it is; what a tensor holds is looked at by a kernel instead."""
@@ -452,8 +420,8 @@ class Watch:
                 place, complaint = words.index(low), self._complaint(frame, function, arguments)
                 if low + 8 in words:
                     tables.append((low + 8, [Entry(word, True) for word in self.words[1:len(names["indices"])]]))
-            elif code in _FINDING and (caller := _caller(frame, _LOOKING)) is not None:
-                names, code = caller.f_locals, caller.f_code
+            elif code in _FINDING and (looks := caller(frame, _LOOKING)) is not None:
+                names, code = looks.f_locals, looks.f_code
                 arguments = {name: names[name] for name in code.co_varnames[:code.co_argcount]}
                 place, complaint = words.index(low), self._complaint(frame, _LOOKING[code], arguments)
                 statuses = frame.f_locals.get("parts", 1)

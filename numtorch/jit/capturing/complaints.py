@@ -16,6 +16,11 @@ class Again(Exception):
     at the user's line, or goes on where the user catches that."""
 
 
+class Differs(Again):
+    """A truth value is another one than in the call that was captured, and nothing that lasts has been written: the call is to be
+    made by another program, or as it is."""
+
+
 def described(value, word) -> tuple:
     """An argument of what complains, with tensors as where to find them.
 
@@ -38,13 +43,13 @@ def complain(replay, complaints) -> None:
         complaints: those of the step in which it is.
 
     Raises:
-        Again: the call is to be made once more.
+        Again: the call is to be made once more; `Differs` where a truth value is another one.
     """
     complaint = complaints[complaints[0].progress.value]
     if complaint.early:
         for step in replay.steps:                        # what was drawn is drawn anew
             if type(step) is tuple and step[3] is complaints:
-                raise Again
+                raise Differs if complaint.function is None else Again
             if type(step) is Draw:
                 step.take_back()
     complaint.function(**{name: _restored(value, replay.block) for name, value in complaint.resolved.items()})

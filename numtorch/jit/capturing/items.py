@@ -52,11 +52,20 @@ class Check(NamedTuple):
     complaint: Any
 
 
+class Truth(NamedTuple):
+    """A byte that is 0 or 1, by which Python decides: `if mask.any():`. The program has the one case, and looks whether it is that
+    one; where it is another, the call is made in another way, so nothing that lasts may have been written by then."""
+
+    address: int
+    value: int
+    complaint: Any
+
+
 class Complaint:
     """A call of this package that raises what is wrong, once its tensors hold what they held.
 
     Args:
-        function: it.
+        function: it; None where a truth value is another one than it was (`Truth`).
         arguments: by name; tensors are kept as address and layout only.
         early: whether nothing has been written yet that lasts, so that the call can be made once more instead.
     """

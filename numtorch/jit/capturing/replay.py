@@ -159,6 +159,8 @@ class Replay:
                     self.writes.append((storage, more))
                     if all(storage is not each for each in self.before.storages):
                         for complaint in (each for step in self.steps if type(step) is tuple for each in step[3]):
+                            if complaint.function is None:
+                                raise NotCaptured("it decides by a truth value, and writes to memory of which it is not known when")
                             complaint.early = False      # when it was written to is not known
             elif not self.before.all_memory and not storage.pooled and version(storage):
                 raise NotCaptured(ELSEWHERE)             # it may have been written before the call, or in it

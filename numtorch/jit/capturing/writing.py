@@ -6,10 +6,10 @@ from sys import getrefcount
 from typing import Any
 
 from ...kernels.cuda.runtime import uploaded
-from ...kernels.program import CONSTANT, Program, stores_words
+from ...kernels.program import CONSTANT, Program, finds_other, stores_words
 from ...kernels.threads import prepared_on
 from .complaints import described
-from .items import Check, Launch, Write
+from .items import Check, Launch, Truth, Write
 from .ondevice import DeviceLaunch, DeviceProgram, Said, Upload
 from .places import UNUSED, Owners, Slot, Spans, extents
 from .results import NotCaptured
@@ -148,6 +148,8 @@ class ProgramWriter:
                 target, offset, _ = self._word(item.address)
                 for i, value in enumerate(item.words):
                     program.add([self._store([target, offset + 8 * i, 0], value)])
+            elif kind is Truth:
+                self._decide(program, item, complaints)
             elif kind is Check:
                 self._check(program, [self._word(item.address)], item.complaint, complaints)
             else:
@@ -169,6 +171,12 @@ class ProgramWriter:
         for word in words:
             program.add([program.check(word)])
         program.add([self._store([CONSTANT, complaint.progress_address, 0], len(complaints))])
+
+    def _decide(self, program, truth, complaints):
+        status = [CONSTANT, ctypes.addressof(word := ctypes.c_int64()), 0]
+        self.keep.append(word)
+        program.add([program.launch(finds_other(), self._word(truth.address), program.constant(truth.value), status)])
+        self._check(program, [status], truth.complaint, complaints)
 
     def _launch(self, program, launch, complaints):
         descriptor = launch.words[-1]

@@ -3,6 +3,7 @@
 timing     which of several programs is the fastest
 splitting  a function split where it cannot be captured
 calls      what tells calls of a function apart, and how one is captured
+deciding   what a trace does where a value comes to Python
 executor   a graph run in the place of a call
 improving  what becomes of a replay: the graph of its call, in its place
 joint      the graph of a call and of its derivative, divided into forward and backward

@@ -19,10 +19,11 @@ from ..capturing.before import Before
 from ..capturing.capture import Watch
 from ..capturing.items import Break
 from ..capturing.reach import Reach, Unfollowed, has_attributes, refused_names
-from ..capturing.replay import NotCaptured, Replay
+from ..capturing.replay import HAS_GRAPH, NotCaptured, Replay
 from ..capturing.writing import ELSEWHERE
 from .splitting import code_of
 
+DIFFERING = 256                                          # calls that may come to a truth value which is another one
 NEW_CODE = "code runs that did not run before"
 
 
@@ -51,7 +52,7 @@ def reach_of(function, objects, codes) -> Reach:
     return Reach(roots, codes, IGNORED, objects)
 
 
-def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
+def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False, truths=True):
     """Call a function and capture what it does.
 
     Args:
@@ -61,6 +62,7 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
         codes: the user's code objects that ran last time, with their globals.
         reuse: whether results stand in the same memory in every call.
         all_memory: as `Before` has it.
+        truths: as `Watch` has it.
 
     Returns:
         What it returns, the replay or None, what kept it from being captured, and whose code ran.
@@ -82,7 +84,7 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
             raise Unfollowed("an argument has attributes of its own")
         if tensors and "_base" in reach.read:
             raise Unfollowed("whether arguments are views is looked at")
-        watch = Watch(code=where, devices=True, before=before)
+        watch = Watch(code=where, devices=True, before=before, truths=truths)
     except Unfollowed as error:
         watch = Watch(False, where, error.code)          # what ran last time may be more, where kernels were planned
         result = watch.run(function, args, kwargs)
@@ -103,6 +105,8 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False):
             replay = Replay(watch, before, result, reuse)
         except NotCaptured as error:
             breaks = [Break(str(error), *place, passing=str(error) in (NEW_CODE, ELSEWHERE) and not all_memory)]
+            if str(error) == HAS_GRAPH:
+                breaks += watch.decided
         except Exception as error:                       # the result is there and right: a mistake of ours must not take it away
             breaks = [Break(f"it could not be captured ({type(error).__name__}: {error})", *place)]
     watch.memory.close()

@@ -12,14 +12,14 @@ from ...kernels.cuda.capture import active as device_captures
 from ...nn.modules.module import Module
 from ...storage import mode as memory_mode
 from ..capturing.capture import Watch, is_profiled
-from ..capturing.complaints import Again
+from ..capturing.complaints import Again, Differs
 from ..capturing.items import Break
 from ..capturing.quick import MISS, written
 from ..capturing.reach import can_die
 from ..capturing.replay import HAS_GRAPH, Replay
 from ..capturing.writing import ELSEWHERE
 from ..tracing.freezing import is_tracing
-from .calls import IGNORED, capture, key_of, reach_of, reason_before, world
+from .calls import DIFFERING, IGNORED, capture, key_of, reach_of, reason_before, world
 from .improving import Improvement
 from .recorded import Recording
 from .splitting import split
@@ -47,11 +47,18 @@ class _Kind:
         self.replays: list[Replay] = []                  # the one used last first
         self.codes: dict | None = None
         self.captures, self.attempts, self.reason, self.breaks = 0, 0, None, []
+        self.differed = 0                                # how often a truth value was another one than a program's
         self.objects: list = []                          # whose identity is part of the kind: weak references to those that may die
         self.identities: frozenset = frozenset()
         self.split: Any = None                           # what is called instead, where it is split
         self.recording: Recording | None = None          # where its results have a graph
         self.quick: dict = {}                            # by replay, the function for calls where nothing has changed
+
+    def decides(self) -> bool:
+        """Whether programs may have one case of what truth values decide: there are few cases, and these seldom change."""
+        if self.differed > DIFFERING:
+            self.replays = []
+        return self.differed <= DIFFERING
 
     def use(self, replay) -> None:
         """Try a replay, or what has come in its place, first from now on."""
@@ -97,8 +104,12 @@ class Compiled:
                 if result is not MISS:
                     return result
             return self._call(quick, args, kwargs)
+        except Differs:
+            differs = True
         except Again:
-            pass                                         # so that its error is the only one
+            differs = False
+        if differs:                                      # here, so that an error of the call is the only one
+            return self._call(None, args, kwargs)
         return self._function(*args, **kwargs)
 
     def _call(self, quick, args, kwargs):
@@ -116,10 +127,13 @@ class Compiled:
         for number, replay in enumerate(kind.replays):
             with replay.lock:
                 if not replay.running and replay.fits(tensors):          # else a destructor calls it within its own replay
-                    replay.running = True
+                    replay.running, result = True, None
                     try:
                         better = replay.better
                         result = replay.run(tensors, (args, kwargs)) if better is None else better.run(tensors, args, kwargs)
+                    except Differs:                      # another program may have this case
+                        kind.differed += 1
+                        kind.decides()
                     finally:
                         replay.running = False
                     if result is not None:
@@ -132,6 +146,8 @@ class Compiled:
         if kind.recording is not None and kind.reason is None and not is_tracing():
             result = kind.recording.call(tensors, args, kwargs)
             kind.reason = kind.recording.reason
+            if kind.reason is not None:
+                self._split(kind, kind.breaks)
             return result
         return self._first_calls(kind, tensors, args, kwargs)
 
@@ -197,8 +213,11 @@ class Compiled:
             kind.codes = watch.codes
             self._refuse_if_whole(kind, watch.breaks, args, kwargs)
             return result
+        if kind.differed and len(kind.replays) == PROGRAMS:
+            kind.differed = DIFFERING + 1
         result, replay, breaks, kind.codes = capture(function, args, kwargs, tensors, kind.codes, self._options["reuse_outputs"],
-                                                     any(each.what == ELSEWHERE for each in kind.breaks))
+                                                     any(each.what == ELSEWHERE for each in kind.breaks),
+                                                     not self._options["fullgraph"] and kind.decides())
         if breaks and breaks[0].what == HAS_GRAPH:
             kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"])
         elif replay is not None and all(tensor.node is None for tensor in tensors):
@@ -214,10 +233,13 @@ class Compiled:
             self._refuse_if_whole(kind, breaks, args, kwargs)
             if kind.attempts >= ATTEMPTS:
                 kind.reason = str(kind.breaks[0])
-                if not self._options["fullgraph"]:
-                    kind.split = split(function, {each.outer for each in breaks if each.outer},
-                                       lambda piece: Compiled(piece, self._options))
+                self._split(kind, breaks)
         return result
+
+    def _split(self, kind, breaks):
+        if not self._options["fullgraph"]:
+            kind.split = split(self._function, {each.outer for each in breaks if each.outer},
+                               lambda piece: Compiled(piece, self._options))
 
     def _refuse_if_whole(self, kind, breaks, args, kwargs):
         lasting = [each for each in breaks if not each.passing]

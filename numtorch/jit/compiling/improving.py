@@ -28,6 +28,7 @@ from ...tensor import empty
 from ...tree import map_tensors, tensors_in
 from ..capturing.before import Before
 from ..capturing.capture import Watch
+from ..capturing.complaints import Differs
 from ..capturing.contents import unsaid
 from ..capturing.replay import NotCaptured, Replay
 from ..capturing.snapshots import Snapshot, alike, content, nudge
@@ -35,10 +36,12 @@ from ..capturing.steps import Draw
 from ..graphs.epilogue import EPILOGUE
 from ..graphs.graph import CONSTANT, Graph, Value
 from ..graphs.interpreter import Interpreter
+from ..graphs.operations import TRUTH
 from ..passes import choices
 from ..passes.inplace import is_view
 from ..tracing.freezing import tracing
 from ..tracing.tracing import Trace
+from .deciding import decide
 from .executor import Executor
 from .timing import fastest, timed
 
@@ -161,7 +164,7 @@ class Improvement:
         if reach.tensors and onlookers():                # whose writes would be put back
             return self.replay.run(tensors)
         elsewhere = self.devices != {cpu}
-        before, watch = self._snapshot(tensors, reach), Watch(devices=elsewhere)
+        before, watch = self._snapshot(tensors, reach), Watch(devices=elsewhere, truths=True)
         leaves = [leaf for leaf, _ in before.gradients]
         held = [*tensors, *[t for _, t in reach.tensors.values()]]
         candidate: Any = None
@@ -175,7 +178,7 @@ class Improvement:
                 if attempt:
                     watch.memory.close()
                     before.restore()
-                    watch = Watch(devices=elsewhere)
+                    watch = Watch(devices=elsewhere, truths=True)
                 watch.before = beginning = Before(tensors, reach)
                 result = watch.run(lambda: self.executor.run(*tensors), (), {})
                 if not watch.breaks:
@@ -189,6 +192,10 @@ class Improvement:
             candidate.give_as(self.replay)
             candidate.passes = self.passes
             candidate.memory.before = self.replay.memory.nbytes
+        except Differs:                                  # as it does in the replay
+            watch.memory.close()
+            before.restore()
+            return self.replay.run(tensors)
         except Exception as error:
             self._stay(f"its graph is not captured: {error}")
         watch.memory.close()
@@ -200,7 +207,10 @@ class Improvement:
             replayed, there = after(candidate)[1], before.positions()
             before.restore()
             nudge(held)
-            nudged = after(self.replay)[1]
+            try:
+                nudged = after(self.replay)[1]
+            except Differs:
+                self._stay("what it decides may hang on last places")
             before.restore()
         exact, wanted = after(self.replay)
         contents = replayed, wanted, nudged
@@ -236,14 +246,6 @@ def _computed(graph):
 
 
 # ---------------------------------------------------------------- the graph of a call
-class Frozen(Exception):
-    """A value comes to Python."""
-
-
-def _refuse(x):
-    raise Frozen("a value comes to Python")
-
-
 def traced_call(function, args, kwargs, reach, optimizers, fresh):
     """The graph of a call on what the function reaches, and what an `Executor` needs besides.
 
@@ -261,7 +263,7 @@ def traced_call(function, args, kwargs, reach, optimizers, fresh):
         grad = tensor.node.grad if type(tensor.node) is Leaf else None
         if grad is not None and id(grad) not in names:
             held[f"{name}.grad"], names[id(grad)] = grad, f"{name}.grad"
-    trace = Trace(names, _refuse, final=True)
+    trace = Trace(names, decide, final=True)
     with tracing(), trace:
         given = map_tensors(lambda t: trace.argument(None, t), (args, kwargs))
         trace.adopt(*held.values())
@@ -293,6 +295,8 @@ def warm_up(graph: Graph, tensors):
 
     class Warming(Interpreter):
         def call(self, node, inputs):
+            if node.op == TRUTH:                         # what it is of zeros, drawn, says nothing
+                return []
             if node.draws:                               # the stream must not move on
                 if node.op == EPILOGUE.name:             # the kernels of others are there
                     EPILOGUE.planned_for([v.layout if isinstance(v, Value) else v for v in node.inputs], node.attributes)

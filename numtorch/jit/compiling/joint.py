@@ -21,6 +21,7 @@ from ..graphs.operations import CHECKS, CONSTANT
 from ..passes.inplace import is_view
 from ..tracing.freezing import tracing
 from ..tracing.tracing import Trace
+from .deciding import decide
 
 
 class NotDivided(Exception):
@@ -77,10 +78,6 @@ class Halves(NamedTuple):
 
 
 # ---------------------------------------------------------------- tracing
-def _refuse(x):
-    raise NotDivided("a value comes to Python")
-
-
 def joint_graph(function, args: tuple, kwargs: dict, reach, exact: bool) -> Joint:
     """Trace a call and its derivative.
 
@@ -94,7 +91,7 @@ def joint_graph(function, args: tuple, kwargs: dict, reach, exact: bool) -> Join
     """
     held = reach.named()
     before = {tensor.node: tensor.node.grad for tensor in held.values() if type(tensor.node) is Leaf}
-    trace = Trace({id(tensor): name for name, tensor in held.items()}, _refuse, final=True, exact=exact)
+    trace = Trace({id(tensor): name for name, tensor in held.items()}, decide, final=True, exact=exact)
     with tracing(), trace:
         given = map_tensors(lambda tensor: trace.argument(None, tensor), (args, kwargs))
         copies = list(tensors_in(given))

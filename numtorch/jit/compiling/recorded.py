@@ -28,7 +28,7 @@ from ...tensor import alias, empty, view_of
 from ...tree import map_tensors, tensors_in, unflatten
 from ..capturing.before import Before
 from ..capturing.capture import Watch
-from ..capturing.complaints import Again
+from ..capturing.complaints import Again, Differs
 from ..capturing.contents import unsaid
 from ..capturing.reach import Reach, Unfollowed
 from ..capturing.replay import NotCaptured, Replay
@@ -36,7 +36,7 @@ from ..capturing.snapshots import Snapshot, alike
 from ..graphs.graph import Graph
 from ..graphs.operations import in_order
 from ..passes import optimized
-from .calls import key_of, ran_before, reach_of
+from .calls import DIFFERING, key_of, ran_before, reach_of
 from .executor import Executor
 from .improving import compiling, onlookers, warm_up
 from .joint import divide, joint_graph, sharing
@@ -74,7 +74,7 @@ class Half:
         """
         self.execute(tensors)                            # so that all is planned
         before = Before(tensors, reach)
-        watch = Watch(devices=self.elsewhere, before=before)
+        watch = Watch(devices=self.elsewhere, before=before, truths=True)
         result = watch.run(lambda: self.execute(tensors), (), {})
         try:
             if watch.breaks:
@@ -102,6 +102,9 @@ class Half:
 
         Args:
             tensors: what it is given.
+
+        Raises:
+            Differs: what it decides by is otherwise.
         """
         replay = self.replay
         for tensor, layout in zip(tensors, self.layouts):
@@ -113,6 +116,8 @@ class Half:
             replay.running = True
             try:
                 results = replay.run(tensors)
+            except Differs:
+                raise
             except Again:                                # op by op, the error is that of a call
                 return None
             finally:
@@ -281,7 +286,7 @@ class Recording:
         self.function, self.codes, self.passes = function, dict(codes), passes
         self.programs: list[Recorded] = []
         self.pending: Any = None                         # a program, and the thread that compiles its kernels
-        self.attempts, self.made, self.reason, self.stays = 0, 0, None, None
+        self.attempts, self.made, self.differed, self.reason, self.stays = 0, 0, 0, None, None
 
     def call(self, tensors: list, args, kwargs) -> Any:
         """What a call returns.
@@ -290,13 +295,21 @@ class Recording:
             tensors, args, kwargs: its arguments, and those among them that are tensors.
         """
         for program in self.programs if self.stays is None else ():
-            returned = program.call(tensors)
+            try:
+                returned = program.call(tensors)
+            except Differs:                              # another program may have this case
+                returned, self.differed = None, self.differed + 1
+                if self.differed > DIFFERING:
+                    break
             if returned is not None:
                 if program is not self.programs[0]:
                     self.programs = [program, *[each for each in self.programs if each is not program]]
                 return returned[0]
         compiling_it = self.pending is not None and self.pending[1] is not None and self.pending[1].is_alive()
         if self.stays is not None or self.reason is not None or compiling_it:
+            return self.function(*args, **kwargs)
+        if self.differed and (self.differed > DIFFERING or len(self.programs) == PROGRAMS):
+            self.reason, self.programs = "it decides by truth values that change from call to call", []
             return self.function(*args, **kwargs)
         if self.pending is None:
             done, result = self._begin(tensors, args, kwargs)
@@ -339,7 +352,8 @@ class Recording:
             return True, result
         if reach.tensors and onlookers():
             return False, None
-        watch, places = Watch(capturing=False), Before(tensors, reach, False)
+        places = Before(tensors, reach, False)
+        watch = Watch(capturing=False, before=places, truths=True)
         result = watch.run(function, args, kwargs)
         if not ran_before(watch.codes, self.codes) or watch.breaks or reach.difference() is not None or places.moved() is not None:
             self.codes.update(watch.codes)

@@ -15,6 +15,7 @@ from ...ops.pointwise.pointwise import PointwiseOp
 from ...ops.reduce.query import CHECK_PROBABILITIES
 from ...tensor import Tensor, empty, lasting
 from ...tree import flatten
+from ..capturing.complaints import Differs
 from .epilogue import EPILOGUE, apart
 from .fused import FUSED
 from .gradients import PREFIX, is_gradient, run_gradient
@@ -22,7 +23,8 @@ from .gradients import PREFIX, is_gradient, run_gradient
 if TYPE_CHECKING:
     from .graph import Node
 
-CHECKS = {CHECK_PROBABILITIES.name}                      # calls without results, which raise where values are no good
+TRUTH = "truth"                                         # of a tensor and a truth value, which it must hold: a branch of Python's
+CHECKS = {CHECK_PROBABILITIES.name, TRUTH}               # calls without results, which raise where values are no good
 CONSTANT = "constant"                                    # of a value that the graph holds, under the name that is its attribute
 
 # What is no primitive. The gradients of all of them are those of the functions named.
@@ -54,6 +56,24 @@ def put_part(x: Tensor, source: Tensor, shape: tuple, strides: tuple, offset: in
 
 
 OTHERS["part"], OTHERS["put_part"] = part, put_part
+
+
+def expect(x: Tensor, truth: bool) -> tuple:
+    """Nothing, where a tensor of one element holds a truth value.
+
+    Args:
+        x: the tensor.
+        truth: the value.
+
+    Raises:
+        Differs: it holds the other one.
+    """
+    if x.item() is not truth:
+        raise Differs
+    return ()
+
+
+OTHERS[TRUTH] = expect
 
 
 def in_order(tensor: Tensor, layout: Layout) -> Tensor:

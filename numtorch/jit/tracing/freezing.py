@@ -39,11 +39,12 @@ _ASKED = {"item": "a Python number", "tolist": "a Python list", "numpy": "a NumP
           "_as_int": "a Python integer", "_as_float": "a Python float"}
 
 
-def warn_frozen(x) -> None:
+def warn_frozen(x, trace) -> None:
     """Warn that a value of a traced tensor came to Python.
 
     Args:
         x: the tensor.
+        trace: the trace.
     """
     frame, depth, asked = sys._getframe(2), 2, None
     while frame is not None and frame.f_globals.get("__name__", "").startswith("numtorch."):

@@ -44,7 +44,7 @@ class Trace(Level):
 
     Args:
         names: what tensors that are there already are called, by identity; they are traced from the start.
-        freezing: called with what was asked of a value, and where; by default it warns.
+        freezing: called with a tensor whose values are asked for, and the trace; by default it warns.
         final: whether the graph will not be differentiated: then derivatives are calls of their own (gradients.py).
         exact: whether those of elementwise calls are, too, to the last bit. Else they are ops, which passes put together.
 
@@ -395,7 +395,7 @@ class Trace(Level):
     # ------------------------------------------------------------ values
     def values(self, x):
         if not self.over:
-            self.freezing(x)
+            self.freezing(x, self)
         return self.inside(x)
 
     def text(self, x, prefix):

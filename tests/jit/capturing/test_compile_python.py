@@ -124,7 +124,7 @@ def _item(x):
 
 
 def _branch(x):
-    return x + 1 if x.sum() > 0 else x - 1
+    return x + 1 if x.sum().item() > 0 else x - 1
 
 
 def _print(x):

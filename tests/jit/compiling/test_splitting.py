@@ -45,7 +45,7 @@ def _prints(x, y):
 
 def _branches(x, y):
     z = x * y + 1
-    if z.sum() > 0:
+    if z.sum().item() > 0:
         z = z * 2
     else:
         z = z - 1
@@ -105,7 +105,7 @@ def _with(x, y):
 def _writes(x, y, *more, scale=2.0, **options):
     x = x.clone()
     x.add_(y)
-    if not (x == x).all():
+    if not x.sum().item() < 1e6:
         raise ValueError(f"found {x}")
     x.mul_(scale)
     return x, more, options
