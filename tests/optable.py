@@ -250,7 +250,7 @@ ROWS = {
     "threshold": unary(lambda x, threshold, value: np.where(x > threshold, x, value), away_from([0.5], -3, 3), kinds="f",
                        numbers={"threshold": 0.5, "value": 7.0}, untried="iu"),
     # terms of losses
-    "squared_error": binary(lambda x, y: (x - y) ** 2, kinds="iuf", untried="bc"),
+    "squared_error": binary(lambda x, y: (x - y) ** 2, kinds="f"),
     "absolute_error": binary(lambda x, y: np.abs(x - y), REAL, between(4, 6), kinds="if", untried="buc"),
     "smooth_absolute_error": error(lambda d, beta: np.where(d < beta, d * d / 2 / beta, d - beta / 2), beta=1.5),
     "huber_error": error(lambda d, delta: np.where(d < delta, d * d / 2, delta * (d - delta / 2)), delta=1.5),

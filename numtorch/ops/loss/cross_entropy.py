@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import bool_, int64, uint8
+from ...dtypes import int64, promote_types, uint8
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
@@ -45,8 +45,10 @@ def _check_classes(name, layout, target, weight):
     """Raise, as PyTorch words it, for scores and class indices that do not go together."""
     shape, wanted = layout.shape, target.shape
     _check_scores(name, shape, layout.dtype, weight)
-    if target.dtype.category != 1 or target.dtype is bool_:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.title} ({name}: class indices)")
+    if target.dtype is not int64 and target.dtype is not uint8:
+        words = "expected scalar type Long but found" if target.dtype.category >= 2 else \
+            "expected target dtype to be Long or Byte, but got"
+        raise RuntimeError(f"{words} {target.dtype.title} ({name}: class indices). Convert it with target.long()")
     if len(shape) == 1 and wanted != ():
         raise RuntimeError(f"size mismatch (got input: {list(shape)}, target: {list(wanted)})")
     if len(shape) > 1 and shape[0] != (wanted[0] if wanted else None):
@@ -239,10 +241,13 @@ def cross_entropy(input, target, weight=None, ignore_index: int = -100, reductio
         IndexError: a class out of range.
         RuntimeError, ValueError: shapes, dtypes or options that do not fit.
     """
-    layout = layout_of("cross_entropy", input)
-    if layout.ndim > 2:
-        other = layout_of("cross_entropy", target, "target", 2)
-        if other.dtype.category >= 2 and other.shape == layout.shape:
+    layout, other = layout_of("cross_entropy", input), layout_of("cross_entropy", target, "target", 2)
+    if other.dtype.category >= 2:                        # probabilities
+        if other.dtype is not layout.dtype and other.dtype.is_floating_point and layout.dtype.is_floating_point:
+            common = promote_types(layout.dtype, other.dtype)
+            weight = weight if weight is None else to_dtype(weight, common)
+            input, target = to_dtype(input, common), to_dtype(target, common)
+        if layout.ndim > 2 and other.shape == layout.shape:
             return _along_rows(input, target, weight, reduction, label_smoothing)
     return _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 

@@ -9,7 +9,7 @@ from ...tensor import Tensor
 from ..core.operands import layout_of
 from ..pointwise import comparison
 from ..pointwise.activation import sigmoid
-from ..pointwise.arithmetic import UNORDERED, abs, mul, sgn, sign, sub, where
+from ..pointwise.arithmetic import FLOATS, UNORDERED, abs, mul, sgn, sign, sub, where
 from ..pointwise.bounds import clamp_low
 from ..pointwise.elementary import exp, log, log1p
 from ..pointwise.pointwise import pointwise
@@ -18,9 +18,13 @@ from ..reduce.reduce_op import MEAN, SUM
 from ..reduce.total import total
 from ..shape.views import expand
 
+_FLOAT_TARGETS = {**FLOATS, "an integer": "targets of integers: result type Float can't be cast to them. Expected targets of the "
+                  "input's dtype (target.to(input.dtype))"}
+_DIVERGENCE = {"complex": "kl_div: Complex inputs not supported.", "an integer": "kl_div: Integral inputs not supported."}
+
 
 # ---------------------------------------------------------------- elementwise
-@pointwise(methods=False)
+@pointwise(methods=False, refuses=FLOATS)
 def squared_error(x, y):
     """(x - y)^2"""
     return (x - y) * (x - y)
@@ -32,7 +36,7 @@ def _(grad, x, y):
     return slope, -slope
 
 
-@pointwise(kind="real", methods=False)
+@pointwise(kind="real", methods=False, refuses=sub.op.refuses)
 def absolute_error(x, y):
     """|x - y|"""
     return abs(x - y)
@@ -44,7 +48,7 @@ def _(grad, x, y):
     return slope, -slope
 
 
-@pointwise(kind="float", methods=False, refuses=UNORDERED)
+@pointwise(kind="float", methods=False, refuses=FLOATS)
 def smooth_absolute_error(x, y, *, beta=1.0):
     """(x - y)^2 / (2 beta) where |x - y| < beta, else |x - y| - beta / 2 (Girshick 2015)."""
     return where(abs(x - y) < beta, 0.5 * (x - y) * (x - y) / beta, abs(x - y) - 0.5 * beta)
@@ -56,7 +60,7 @@ def _(grad, x, y, beta):
     return slope, -slope
 
 
-@pointwise(kind="float", methods=False, refuses=UNORDERED)
+@pointwise(kind="float", methods=False, refuses=FLOATS)
 def huber_error(x, y, *, delta=1.0):
     """(x - y)^2 / 2 where |x - y| < delta, else delta * (|x - y| - delta / 2) (Huber 1964)."""
     return where(abs(x - y) < delta, 0.5 * (x - y) * (x - y), delta * (abs(x - y) - 0.5 * delta))
@@ -68,7 +72,7 @@ def _(grad, x, y, delta):
     return slope, -slope
 
 
-@pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
+@pointwise(kind="float", cost=12, methods=False, refuses=_FLOAT_TARGETS)
 def binary_cross_entropy_terms(p, y):
     """-(y log p + (1 - y) log(1 - p)), with logarithms held above -100."""
     return -(y * clamp_low(log(p), -100) + (1 - y) * clamp_low(log1p(-p), -100))
@@ -91,7 +95,7 @@ def _(grad, p, y):
     return (grad * (p * p - 2 * p * y + y) / (spread * spread), -grad / where(p * (1 - p) > 1e-12, p * (1 - p), 1e-12))
 
 
-@pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
+@pointwise(kind="float", cost=12, methods=False, refuses=_FLOAT_TARGETS)
 def logistic_terms(x, y):
     """Binary cross entropy of sigmoid(x), exact for large |x|: max(x, 0) - x y + log(1 + exp(-|x|))."""
     return where(x > 0, x, 0) - x * y + log1p(exp(where(x > 0, -x, x)))
@@ -102,7 +106,7 @@ def _(grad, x, y):
     return grad * (sigmoid(x) - y), -grad * x
 
 
-@pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
+@pointwise(kind="float", cost=12, methods=False, refuses=_DIVERGENCE)
 def divergence_terms(log_q, p):
     """p (log p - log q), and 0 where p is 0."""
     return where(p == 0, 0, p * (log(where(p == 0, 1, p)) - log_q))
@@ -113,7 +117,7 @@ def _(grad, log_q, p):
     return -grad * p, grad * where(p == 0, 0, log(where(p == 0, 1, p)) + 1 - log_q)
 
 
-@pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
+@pointwise(kind="float", cost=12, methods=False, refuses=_DIVERGENCE)
 def log_divergence_terms(log_q, log_p):
     """exp(log p) (log p - log q)."""
     return exp(log_p) * (log_p - log_q)

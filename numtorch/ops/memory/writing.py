@@ -40,13 +40,17 @@ def check_out_dtype(name, out, result_dtype, given) -> None:
         raise RuntimeError(f"Found dtype {out.dtype.title} but expected {result_dtype.title} ({name})")
 
 
+def check_cast(name, result_dtype, dtype):
+    """Raise RuntimeError where a result does not go into a tensor of a dtype, which would lose what makes it of its kind."""
+    if not can_cast(result_dtype, dtype):
+        raise RuntimeError(f"result type {result_dtype.title} can't be cast to the desired output type {dtype.title} ({name})")
+
+
 def check_writable(name, target, result_dtype, shape):
     """Whether a result may be written into a tensor of layout `target`. Raises RuntimeError, as PyTorch words it."""
     if target.weak:
         raise RuntimeError(f"{name}: expected a Tensor to write into, got a number")
-    if not can_cast(result_dtype, target.dtype):
-        raise RuntimeError(f"result type {result_dtype.title} can't be cast to the desired output type {target.dtype.title} "
-                           f"({name})")
+    check_cast(name, result_dtype, target.dtype)
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}")
     if target.overlaps_itself():

@@ -92,7 +92,11 @@ def _drops(name, input, p, training) -> bool:
         raise refusal(name, "training", "bool", training)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p} ({name})")
-    if not layout_of(name, input).dtype.is_floating_point and training and p:
+    kind = layout_of(name, input).dtype
+    if kind.category < 2 and training and p:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {kind.title} ({name}: expected a floating "
+                           f"point input)")
+    if not kind.is_floating_point and training and p:
         raise NotImplementedError(f"{name}: expected a floating point input, got {input.layout.dtype}")
     return training and p != 0.0
 
@@ -115,7 +119,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False)
 
     Raises:
         ValueError: p is outside [0, 1].
-        NotImplementedError: another dtype.
+        RuntimeError, NotImplementedError: another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -142,7 +146,7 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
 
     Raises:
         ValueError: p is outside [0, 1].
-        NotImplementedError: another dtype.
+        RuntimeError, NotImplementedError: another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -179,7 +183,7 @@ def feature_dropout(input, p: float = 0.5, training: bool = True, inplace: bool 
 
     Raises:
         ValueError: p is outside [0, 1].
-        NotImplementedError: another dtype.
+        RuntimeError, NotImplementedError: another dtype.
         RuntimeError: fewer than two dimensions.
 
     Example:
@@ -212,7 +216,7 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
 
     Raises:
         ValueError: p is outside [0, 1].
-        NotImplementedError: another dtype.
+        RuntimeError, NotImplementedError: another dtype.
         RuntimeError: fewer than two dimensions.
 
     Example:

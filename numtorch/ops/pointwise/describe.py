@@ -14,7 +14,9 @@ from ..core.expression import Apply, Symbol
 
 _SECTIONS = ("Args:", "Returns:", "Raises:", "Gradient:", "Example:")
 _KINDS = ("bool", "integer", "float", "complex")
-RUNTIME = "Subtraction", "Negation", "The `+`"              # what PyTorch raises a plain RuntimeError for
+# what PyTorch raises a plain RuntimeError for
+RUNTIME = ("Subtraction", "Negation", "The `+`", "Boolean inputs", "maximum not", "minimum not", "fmax not", "fmin not",
+           "heaviside is", "kl_div:", "targets of", "isneginf does", "isposinf does")
 _PLURALS = dict(zip(_KINDS, ("bools", "integers", "floats", "complex numbers")))
 
 waiting: list | None = []                                # records made before all ops are there, which derivatives may refer to

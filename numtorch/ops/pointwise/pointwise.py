@@ -39,8 +39,8 @@ from ..core.expression import Apply, Symbol, symbols, trace
 from ..core.operands import common_device, method, result_dtype, signature_of
 from ..core.primitive import Plan, PlanTable, Primitive, is_ours, new_plan_table, registry
 from ..core.reasons import refusal, results_of
-from ..core.tensor_operands import check_tensors
-from ..memory.writing import check_writable
+from ..core.tensor_operands import check_tensors, refused_kind
+from ..memory.writing import check_cast, check_writable
 from .calling import make_function, make_inplace
 from .describe import RUNTIME, describe
 from .divisor import checked, fitting
@@ -233,8 +233,8 @@ class PointwiseOp(Primitive):
         """The compute dtype and the result dtype."""
         return KINDS[self.kind](self, [l for n, l in zip(self.parameters, layouts) if n not in self.bool_operands])
 
-    def _dtypes(self, layouts):
-        """The compute dtype, the result dtype, and each input's compute name."""
+    def _dtypes(self, layouts, target=None):
+        """The compute dtype, the result dtype, and each input's compute name. Of a call in place, `target` is what is written."""
         self._check_formula()
         compute, out = self.promoted(layouts)
         for name, layout in zip(self.parameters, layouts) if self.bool_operands else ():
@@ -247,11 +247,11 @@ class PointwiseOp(Primitive):
                           f"future version of PyTorch. Use a boolean {name} instead.", UserWarning, stacklevel=7)
         if self.refuses:
             given = result_dtype([l for n, l in zip(self.operands, layouts) if n not in self.bool_operands])
-            refused = self.refuses.get(("bool", "integer", "float", "complex")[given.category])
-            if refused is None and any(l.dtype.category == 0 for l in layouts):
-                refused = self.refuses.get("a bool")
+            refused = refused_kind(self.refuses, given, layouts)
             if refused is not None:
                 kind = RuntimeError if refused.startswith(RUNTIME) else NotImplementedError
+                if kind is NotImplementedError and target is not None:
+                    check_cast(self.name + "_", out, target.dtype)
                 raise kind(refused or _not_implemented(self.name, given))
         computes = ["bool" if n in self.bool_operands else compute.compute for n in self.parameters]
         if self.kind == "comparison" and compute.load and not compute.is_complex:        # a number is what the dtype makes of it
@@ -280,19 +280,19 @@ class PointwiseOp(Primitive):
 
     def make_inplace_plan(self, layouts):
         """A plan whose first input is also the output."""
-        compute, out_dtype, computes = self._dtypes(layouts)
         target = layouts[0]
+        if is_ours(self.module):
+            check_tensors(self.name, self.public, layouts)
+        compute, out_dtype, computes = self._dtypes(layouts, target)
         if self.kind == "real" and target.dtype.is_complex:
             raise RuntimeError(f"In-place {self.name} is not supported for complex tensors.")
         check_writable(self.name + "_", target, out_dtype, self._broadcast(layouts))
         prepared = None
         if target.numel:
-            strides = [broadcast_strides(l, target.shape) for l in layouts]
+            strides, device = [broadcast_strides(l, target.shape) for l in layouts], common_device(self.name, layouts)
             prepared = self._planned(
-                common_device(self.name,
-                              layouts), compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape,
-                strides, compute=computes, written=0, cost=self.cost,
-                real_part=self._is_real_part(compute, out_dtype))
+                device, compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape, strides,
+                compute=computes, written=0, cost=self.cost, real_part=self._is_real_part(compute, out_dtype))
             prepared = self._with_numbers_that_fit(prepared, layouts, compute, target.device)
         return Plan(self, layouts, target, prepared)
 
@@ -477,7 +477,7 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
         scalars: an elementary function (see kernels/vectormath) to use instead of the formula.
         differentiable: whether results are recorded; by default all but comparisons, logical and bitwise ops.
         methods: whether `Tensor` gets the op and its in-place form as methods. A name that `Tensor` has already stays what it is.
-        refuses: kinds of dtypes ("bool", "integer", "float", "complex", or "a bool" for one among other operands) it raises
+        refuses: kinds of dtypes ("bool", "integer", "float", "complex", "a bool" or "an integer" among others) it raises
             NotImplementedError for, with what to say ("" for the usual words).
         divisor: an operand by which integers cannot be divided where it is 0, which raises RuntimeError.
 

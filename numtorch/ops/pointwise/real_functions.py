@@ -209,7 +209,7 @@ def _(grad, x):
 
 
 # ---------------------------------------------------------------- steps and replacements
-@pointwise(refuses=UNORDERED)
+@pointwise(refuses={"complex": "heaviside is not yet implemented for complex tensors."})
 def heaviside(x, values):
     """0 below 0 and for NaN, 1 above, `values` at 0, elementwise.
 
@@ -271,7 +271,7 @@ def _nan_to_num_in_formulas(input, nan=0.0, posinf=3.4028234663852886e38, neginf
     return where(replaced - replaced == 0, replaced, where(replaced > 0, posinf, neginf))
 
 
-@pointwise(kind="comparison", refuses=UNORDERED)
+@pointwise(kind="comparison", refuses={"complex": "isposinf does not support complex inputs."})
 def isposinf(x):
     """Whether x is plus infinity, elementwise.
 
@@ -283,7 +283,7 @@ def isposinf(x):
     return (x > 0) & ((x - x) != (x - x))
 
 
-@pointwise(kind="comparison", refuses=UNORDERED)
+@pointwise(kind="comparison", refuses={"complex": "isneginf does not support complex inputs."})
 def isneginf(x):
     """Whether x is minus infinity, elementwise.
 

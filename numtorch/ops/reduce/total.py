@@ -41,6 +41,10 @@ class _TotalPlan:
         self.op, self.mean, self.layout, self.first, self.backward = op, mean, x, None, {}
         self.option = None if option is None else number(option)
         self.inputs = (x, y) if option is None else (x, y, self.option.layout)
+        if mean and x.dtype.category < 2 and y.dtype.category < 2:
+            op._dtypes(self.inputs)                      # of what the terms cannot be made of, they say so
+            raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
+                               f"dtype. Got: {x.dtype.title} ({op.name})")
         fused = x is y and x.contiguous and x.numel and x.device.type == "cpu" and x.dtype.name in ("float32", "float64")
         if not fused or (op.derivative_body is not None and "out" in op.derivative_names):
             return
