@@ -148,9 +148,17 @@ def _read_other(item, pattern, numbers, tensors):
 
 
 def _as_index(items):
-    """A list, range or array as an index tensor; an empty one as a vector of no indices."""
-    made = make(list(items) if isinstance(items, range) else items)
-    return to_dtype(made, int64) if not made.layout.numel and not hasattr(items, "dtype") else made
+    """A list, range or array as an index tensor; an empty one as a vector of no indices. Floats are cut off, as in PyTorch."""
+    try:
+        made = make(list(items) if isinstance(items, range) else items)
+    except ValueError as error:
+        raise error if "too many dimensions" not in str(error) else TypeError(f"{_ALLOWED} (got {error})") from None
+    kind = made.layout.dtype
+    if kind.is_complex:
+        raise TypeError(f"'complex' object cannot be interpreted as an integer: {_ALLOWED}")
+    if kind.is_floating_point and not bool(comparison.isfinite(made).all()):
+        raise RuntimeError(f"value cannot be converted to type int64 without overflow: {_ALLOWED}")
+    return to_dtype(made, int64) if kind.is_floating_point or not (made.layout.numel or hasattr(items, "dtype")) else made
 
 
 def _as_tuple(index):

@@ -8,7 +8,7 @@ from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.arguments import real
 from ..core.backends import device_with, kernels
-from ..core.operands import layout_of, method
+from ..core.operands import class_of, layout_of, method
 from ..core.primitive import Primitive
 from ..creation.fill import zeros_like
 from ..index.triangles import triu_indices
@@ -222,4 +222,6 @@ def dist(input, other, p: float = 2) -> Tensor:
         >>> torch.tensor([3., 4.]).dist(torch.tensor([0., 0.]))
         tensor(5.)
     """
+    if not isinstance(other, Tensor):
+        raise TypeError(f"dist(): argument 'other' must be Tensor, not {class_of(other)}")
     return norm(input - other, p)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dtypes import bool_
 from ...exchange.scalars import python_number
 from ...kernels import vectormath
 from ...tensor import Tensor
@@ -10,6 +11,7 @@ from ..core.derived import formula_of
 from ..core.expression import define_operators
 from ..core.operands import as_operand, method, result_dtype
 from ..core.tensor_operands import check_tensors
+from ..memory.copies import clone
 from .arithmetic import NOT_BOOL, conj, positive, reciprocal, square, where
 from .elementary import log, rsqrt, sqrt
 from .pointwise import pointwise
@@ -137,6 +139,8 @@ def pow(input, exponent, *, out=None) -> Tensor:
             kind = type(exponent)
         if kind is int and exponent < 0:
             _check_base(input)
+        if kind is bool and isinstance(input, Tensor) and input.dtype is bool_ and out is None:
+            return clone(input) if exponent else input.new_ones(input.layout.shape)
         if (kind is int or kind is float) and isinstance(input, Tensor) and input.dtype.category and out is None \
                 and (kind is int or input.dtype.category >= 2):                                  # bools become integers first
             shortcut = _EXACT_POWERS.get(exponent) or (_FLOAT_POWERS.get(exponent) if input.dtype.category == 2 else None)

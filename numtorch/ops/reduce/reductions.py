@@ -181,6 +181,8 @@ def prod(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dt
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if out is not None:
+        if dim is None:
+            raise TypeError("prod() missing 1 required positional argument: 'dim', an int, beside 'out'")
         dtype = _dtype_for(dtype, out)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
