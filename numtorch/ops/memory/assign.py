@@ -6,8 +6,8 @@ from ...autograd.modes import modes, no_grad
 from ...autograd.writes import mark_written
 from ...exchange.scalars import NUMBERS, check_fits, number
 from ...layout import Layout, formatted
-from ...tensor import Tensor, fresh, lasting
-from ...viewalgebra import expand
+from ...tensor import Tensor, fresh, lasting, view_of
+from ...viewalgebra import expand, select
 from ..core.late import later
 from ..core.operands import as_operand, method
 from ..core.primitive import Primitive, miss
@@ -124,11 +124,22 @@ def fill_(self, value) -> Tensor:
     """
     if type(value) in NUMBERS:
         check_fits(value, self.layout.dtype)
-        return copy_(self, number(value))
+        return copy_(self, number(value)) if self.layout.contiguous else _fill(self, number(value))
     source = as_operand("fill_", value)
     if source.layout.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.layout.ndim} dimensions.")
     return copy_(self, source)
+
+
+def _fill(self, source):
+    """`fill_` with a number of a tensor elements of which may share memory: all take the same value."""
+    layout = self.layout
+    if recording(self) or layout.handler is not None or not layout.overlaps_itself():
+        return copy_(self, source)
+    dim = layout.strides.index(0) if 0 in layout.strides else 0
+    for index in range(layout.shape[dim] if layout.strides[dim] else 1):
+        _fill(view_of(self, *select(layout, dim, index)), source)
+    return self
 
 
 def fill(input, value) -> Tensor:
@@ -172,7 +183,7 @@ def zero_(self) -> Tensor:
         >>> torch.tensor([1., 2.]).zero_()
         tensor([0., 0.])
     """
-    return copy_(self, ZERO)
+    return copy_(self, ZERO) if self.layout.contiguous else _fill(self, ZERO)
 
 
 ZERO, ONE = as_operand("zeros", 0), as_operand("ones", 1)
