@@ -181,8 +181,8 @@ class FunctionCtx(Node):
             grads = [g if g is not None or layout is None else arithmetic.zeros(layout) for g, layout in zip(grads, self.layouts)]
         function = self.function
         if function.backward is not Function.backward and function.vjp is not Function.vjp:
-            raise RuntimeError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed ({function.__name__}): "
-                               "they are two names of one method, so keep one of them.")
+            raise RuntimeError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: they are two names of "
+                               f"one method of {function.__name__}, so keep one of them.")
         result = (function.backward if function.backward is not Function.backward else function.vjp)(self, *grads)
         result = result if isinstance(result, tuple) else (result,)
         expected = len(self.needs_input_grad)
@@ -313,8 +313,8 @@ class Function:
             kind = cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {})
             cls._signature = inspect.signature(cls.forward) if getattr(cls, "setup_context", None) is not None else None
         if named and cls._signature is None:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, but got {', '.join(named)}: give them by position, or "
-                            "write a setup_context")
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, but got {', '.join(named)}: give them by position, "
+                            f"or write a setup_context")
         if cls._signature is not None and (named or len(args) < len(cls._signature.parameters)):
             bound = cls._signature.bind(*args, **named)  # setup_context and backward see forward's defaults, too
             bound.apply_defaults()

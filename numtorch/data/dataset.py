@@ -4,16 +4,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..exchange.construction import make
 from ..ops.random.draws import randperm
 
+_Example = TypeVar("_Example", covariant=True)
 
-class Dataset:
+
+class Dataset(Generic[_Example]):
     """Examples by number. Subclasses implement `__getitem__` and usually `__len__`; with `__getitems__(numbers)` a loader fetches
     the examples of a batch at once, and with `get_batch(numbers)` the batch itself, unless that returns None or the loader has a
-    `collate_fn`. The sum of two is a `ConcatDataset`.
+    `collate_fn`. The sum of two is a `ConcatDataset`; `Dataset[int]` says in a signature or a base class what examples are.
 
     Example:
         >>> import numtorch as torch
@@ -33,7 +35,7 @@ class Dataset:
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset):
+class IterableDataset(Dataset[_Example]):
     """Examples one after another. Subclasses implement `__iter__`. The sum of two is a `ChainDataset`.
 
     Example:
@@ -88,7 +90,7 @@ class TensorDataset(Dataset):
         return len(self.tensors[0])
 
 
-class StackDataset(Dataset):
+class StackDataset(Dataset[_Example]):
     """Datasets side by side: example i is the tuple (or, for named ones, the dict) of their examples i.
 
     Args:
@@ -124,7 +126,7 @@ class StackDataset(Dataset):
         return self._length
 
 
-class ConcatDataset(Dataset):
+class ConcatDataset(Dataset[_Example]):
     """Datasets one after the other.
 
     Args:
@@ -189,7 +191,7 @@ class ChainDataset(IterableDataset):
         return sum(map(len, self.datasets))
 
 
-class Subset(Dataset):
+class Subset(Dataset[_Example]):
     """Some examples of a dataset.
 
     Args:

@@ -1,10 +1,11 @@
 """DataLoader: batches of a dataset, and how examples are put together into one."""
 from __future__ import annotations
 
+import copy
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, Sequence
 from itertools import islice, repeat
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 
 def default_collate(batch):
-    """Examples as one batch: tensors stacked, NumPy arrays and numbers as tensors, dicts, tuples and lists part by part, strings
-    as lists.
+    """Examples as one batch: tensors stacked, NumPy arrays and numbers as tensors, mappings and sequences part by part, strings as
+    lists.
 
     Args:
         batch: a list of examples that are made alike.
@@ -41,9 +42,9 @@ def default_collate(batch):
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(batch, 0)
-    if isinstance(first, np.ndarray):
+    if isinstance(first, np.ndarray) and first.dtype.kind in "biufc":
         return from_numpy(np.stack(batch))
-    if isinstance(first, np.generic):
+    if isinstance(first, np.generic) and first.dtype.kind in "biufc":
         return make(np.array(batch))
     if isinstance(first, float):
         return make(batch, dtype=float64)
@@ -51,16 +52,43 @@ def default_collate(batch):
         return make(batch)
     if isinstance(first, (str, bytes)):
         return batch
-    if isinstance(first, dict):
-        return type(first)((key, default_collate([example[key] for example in batch])) for key in first)
-    if isinstance(first, (tuple, list)):
+    if isinstance(first, Mapping):
+        return _mapping_like(first, {key: default_collate([example[key] for example in batch]) for key in first})
+    if isinstance(first, Sequence):
         if any(len(example) != len(first) for example in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         parts = [default_collate(list(part)) for part in zip(*batch)]
         if hasattr(first, "_fields"):
             return type(first)(*parts)
-        return tuple(parts) if isinstance(first, tuple) and type(first) is not tuple else parts
+        return parts if isinstance(first, tuple) else _sequence_like(first, parts)
     raise TypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}")
+
+
+def _mapping_like(mapping, parts):
+    """A mapping of the kind of another, with what else that holds (a default's factory), or a dict where there can be none."""
+    try:
+        if isinstance(mapping, MutableMapping):
+            result = copy.copy(mapping)
+            result.update(parts)
+            return result
+        return type(mapping)(parts)
+    except TypeError:
+        return parts
+
+
+def _sequence_like(sequence, parts):
+    """A sequence of the kind of another, or a list where there can be none."""
+    if type(sequence) is list:
+        return parts
+    try:
+        if isinstance(sequence, MutableSequence):
+            result = copy.copy(sequence)
+            for i, part in enumerate(parts):
+                result[i] = part
+            return result
+        return type(sequence)(parts)
+    except TypeError:
+        return parts
 
 
 def default_convert(data):
@@ -77,21 +105,48 @@ def default_convert(data):
     """
     if isinstance(data, np.ndarray):
         return from_numpy(data) if data.dtype.kind in "biufc" else data
-    if isinstance(data, np.generic):
+    if isinstance(data, np.generic) and data.dtype.kind in "biufc":
         return make(data)
-    if isinstance(data, dict):
-        return type(data)((key, default_convert(value)) for key, value in data.items())
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(default_convert, data))
-    if isinstance(data, (tuple, list)):
-        return [default_convert(value) for value in data]
+    if isinstance(data, Mapping):
+        return _mapping_like(data, {key: default_convert(value) for key, value in data.items()})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        parts = [default_convert(value) for value in data]
+        if hasattr(data, "_fields"):
+            return type(data)(*parts)
+        return parts if isinstance(data, tuple) else _sequence_like(data, parts)
     return data
 
 
 _FIXED = frozenset(("dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers"))    # once it is made
 
 
-class DataLoader:
+_Batch = TypeVar("_Batch", covariant=True)
+
+
+class _Pass:
+    """A pass over a loader's batches, which goes on behind an example that could not be had."""
+
+    def __init__(self, loader, batches) -> None:
+        self.loader, self.batches = loader, batches
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        loader = self.loader
+        try:
+            batch = next(self.batches)
+        except StopIteration:
+            loader._taken, loader._pass = 0, None
+            raise
+        loader._taken += 1
+        return batch
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+
+class DataLoader(Generic[_Batch]):
     """Batches of a dataset, made in this process or by workers.
 
     Args:
@@ -112,7 +167,8 @@ class DataLoader:
         in_order: give batches in order, and not as they come.
         pin_memory, pin_memory_device: accepted; there is no pinned memory.
 
-    Iterating over it gives what `collate_fn` returns; its length is the number of batches.
+    Iterating over it gives what `collate_fn` returns; its length is the number of batches. Where an example raises, a pass in this
+    process can go on behind it.
 
     Raises:
         ValueError: options that exclude each other.
@@ -195,10 +251,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         self._taken, self._skipped, self._pass = self._skipped, 0, None
-        for batch in self._batches(self._taken):
-            self._taken += 1
-            yield batch
-        self._taken, self._pass = 0, None
+        return _Pass(self, self._batches(self._taken))
 
     def _batches(self, skipped):
         """A pass without its first batches."""
@@ -207,9 +260,9 @@ class DataLoader:
         if isinstance(self.dataset, IterableDataset):
             return islice(self._iterate_stream(), skipped, None)
         if self.batch_sampler is None:
-            return (self._single(number) for number in islice(self._numbers(), skipped, None))
+            return map(self._single, islice(self._numbers(), skipped, None))
         get_batch = batch_getter(self.dataset) if self.collate_fn is default_collate else None
-        return (self._fetch(numbers, get_batch) for numbers in islice(self._numbers(), skipped, None))
+        return map(self._fetch, islice(self._numbers(), skipped, None), repeat(get_batch))
 
     def _batches_of_workers(self, skipped):
         from .workers import Workers, fetcher_of

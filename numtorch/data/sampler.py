@@ -5,15 +5,17 @@ import hashlib
 import struct
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..dtypes import float64
 from ..exchange.construction import make
 from ..ops.core.generator import Generator, default_generator
 from ..ops.random.draws import multinomial, randint, randperm
 
+_Number = TypeVar("_Number", covariant=True)
 
-class Sampler:
+
+class Sampler(Generic[_Number]):
     """Numbers of examples, one after another. Subclasses implement `__iter__` and usually `__len__`.
 
     Args:
@@ -39,7 +41,7 @@ class Sampler:
         raise NotImplementedError
 
 
-class SequentialSampler(Sampler):
+class SequentialSampler(Sampler[int]):
     """0, 1, 2, and so on.
 
     Args:
@@ -61,7 +63,7 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
-class _Drawn(Sampler):
+class _Drawn(Sampler[int]):
     """A sampler of random numbers. Each pass without a generator has a stream of its own, so that what else is drawn meanwhile does
     not change the order, and a pass can be gone through again from where its stream began."""
 
@@ -208,7 +210,7 @@ class WeightedRandomSampler(_Drawn):
         return self.num_samples
 
 
-class BatchSampler(Sampler):
+class BatchSampler(Sampler[list[int]]):
     """Another sampler's numbers in lists.
 
     Args:

@@ -1,7 +1,9 @@
 """Datasets, samplers, loaders, and the digits."""
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -134,6 +136,58 @@ def test_the_generator_decides():
 
 # ---------------------------------------------------------------- batches
 Pair = namedtuple("Pair", ["x", "y"])
+
+
+def test_what_examples_are_is_said_in_brackets():
+    class Named(Dataset[list[int]]):
+        pass
+
+    class Stream(IterableDataset["torch.Tensor"]):
+        pass
+    for kind in (DataLoader, Subset, ConcatDataset, StackDataset, data.Sampler, Dataset, IterableDataset):
+        assert kind[int].__origin__ is kind
+    assert issubclass(Named, Dataset) and issubclass(Stream, IterableDataset)
+
+
+def test_a_pass_goes_on_behind_an_example_that_raises():
+    class Broken(Dataset):
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, index):
+            return 1 // (index - 2) if index == 2 else index
+    for batch_size, wanted in ((1, [[0], [1], "error", [3], [4], [5]]), (2, [[0, 1], "error", [4, 5]]), (None, [0, 1, "error", 3, 4, 5])):
+        batches, seen = iter(DataLoader(Broken(), batch_size)), []
+        assert len(batches) == len(wanted)
+        for _ in wanted:
+            try:
+                batch = next(batches)
+                seen.append(batch if batch_size is None else batch.tolist())
+            except ZeroDivisionError:
+                seen.append("error")
+        assert seen == wanted
+        with pytest.raises(StopIteration):
+            next(batches)
+
+
+class Rows(list):
+    pass
+
+
+@pytest.mark.parametrize("batch, wanted", [
+    ([range(2), range(2, 4)], [[0, 2], [1, 3]]), ([Rows([1, 2]), Rows([3, 4])], Rows([[1, 3], [2, 4]])),
+    ([deque([1, 2]), deque([3, 4])], deque([[1, 3], [2, 4]])), ([MappingProxyType({"a": 1})], {"a": [1]}),
+    ([defaultdict(int, a=1), defaultdict(int, a=2)], defaultdict(int, a=[1, 2])), ([np.str_("a"), np.str_("b")], ["a", "b"]),
+    ([OrderedDict(b=1, a=2)], OrderedDict(b=[1], a=[2])),
+], ids=lambda v: type(v[0]).__name__ if isinstance(v, list) and v else "")
+def test_collate_keeps_the_kind_of_containers(batch, wanted):
+    found = default_collate(batch)
+    items = {k: v.tolist() for k, v in found.items()} if isinstance(found, Mapping) else \
+        [v.tolist() if isinstance(v, torch.Tensor) else v for v in found]
+    assert items == (dict(wanted) if isinstance(wanted, Mapping) else list(wanted))
+    assert type(found) is (MappingProxyType if isinstance(batch[0], MappingProxyType) else type(wanted))
+    assert getattr(found, "default_factory", None) is getattr(wanted, "default_factory", None)
+    assert type(default_convert(batch[0])) is (list if isinstance(batch[0], range) else type(batch[0]))
 
 
 def test_collate():
