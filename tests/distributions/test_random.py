@@ -178,6 +178,16 @@ def test_results_into_out():
     assert torch.randperm(3, dtype=torch.float32, requires_grad=True).requires_grad
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+@pytest.mark.parametrize("draw", [torch.rand, torch.randn])
+def test_out_is_drawn_in_its_dtype(draw, dtype):
+    out = torch.empty(0, dtype=getattr(torch, dtype))
+    torch.manual_seed(3)
+    draw(5, out=out)
+    torch.manual_seed(3)
+    assert torch.equal(out, draw(5, dtype=out.dtype))
+
+
 def test_random_integers_within_a_dtype():
     assert torch.empty(1000, dtype=torch.int8).random_().min().item() >= 0
     assert torch.empty(1000, dtype=torch.float16).random_().max().item() <= 2048

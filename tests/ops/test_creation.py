@@ -89,6 +89,16 @@ def test_out():
         assert make(out) is out and out.tolist() == wanted
 
 
+@pytest.mark.parametrize("make, wanted", [
+    (lambda out: torch.arange(4, out=out), [0, 1, 2, 3]), (lambda out: torch.range(0, 3, out=out), [0, 1, 2, 3]),
+    (lambda out: torch.linspace(0, 3, 4, out=out), [0, 1, 2, 3]), (lambda out: torch.logspace(0, 3, 4, base=2, out=out), [1, 2, 4, 8]),
+])
+def test_ranges_fill_an_out_of_as_many_elements_in_its_shape(make, wanted):
+    x = torch.zeros(2, 3)
+    make(x.narrow(1, 1, 2))
+    assert x.tolist() == [[0, *wanted[:2]], [0, *wanted[2:]]]
+
+
 @pytest.mark.parametrize("attempt, error, message", [
     (lambda: torch.zeros(-1), RuntimeError, "negative dimension -1"), (lambda: torch.empty(2, -3), RuntimeError,
     "negative dimension"), (lambda: torch.zeros("a"), TypeError, None),

@@ -28,6 +28,11 @@ def finish_made(made, requires_grad, out=None, dtype=None):
     return made if requires_grad is False or requires_grad is None else made.requires_grad_(requires_grad)
 
 
+def dtype_for(dtype, out):
+    """The dtype that a creation function computes in: what is asked for, or that of `out`; None for the default."""
+    return out.layout.dtype if dtype is None and isinstance(out, Tensor) else dtype
+
+
 def sparse_layout(name, layout):
     """The sparse layout that a `layout=` asks for, None where it is strided. Raises TypeError for what is no layout."""
     if not isinstance(layout, memory_layout):

@@ -10,13 +10,13 @@ from ...dtypes import as_dtype, float64, get_default_dtype, int64
 from ...exchange.scalars import check_fits, number, python_number
 from ...kernels.threads import NOTHING
 from ...layout import Layout
-from ...tensor import Tensor, fresh
+from ...tensor import Tensor, fresh, view_of
 from ..core.arguments import real, scalar
 from ..core.backends import device_with, kernels, placed
 from ..core.primitive import Primitive
 from ..memory.copies import to_device, to_dtype
 from ..pointwise.complexparts import complex as join_parts
-from .asked import check_strided, finish_made, layout_for
+from .asked import check_strided, dtype_for, finish_made, layout_for
 
 _COUNT = Primitive("count", "Numbers evenly apart, of which so many are counted from the start and the others back from the end.")
 _POWERS = Primitive("powers", "A number to the power of each element.")
@@ -82,6 +82,13 @@ def _whole(start, end, step, kind):
     return start, start + count * step, step, True, count
 
 
+def _finish(made, requires_grad, out, dtype):
+    """What a function here returns. An `out` of as many elements keeps its shape, whatever that is."""
+    if isinstance(out, Tensor) and out.layout.numel == made.layout.numel:
+        made = view_of(made, Layout.of(made.layout.dtype, out.layout.shape, None, made.layout.device), 0)
+    return finish_made(made, requires_grad, out, dtype)
+
+
 def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
            pin_memory: bool = False) -> Tensor:
     """`start, start + step, ...` up to but without `end`; from 0 when only one bound is given.
@@ -113,8 +120,7 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
         whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if dtype is None and isinstance(out, Tensor):
-        dtype = out.layout.dtype
+    dtype = dtype_for(dtype, out)
     if not whole and not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
@@ -129,9 +135,9 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
     layout = layout_for("arange", (count,), kind, device)
     if layout.dtype.category in (1, 2):
         made = _count(layout, start, end, step, count)
-        return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
+        return _finish(made, requires_grad, out, dtype) if requires_grad or out is not None else made
     made = _count(layout_for("arange", (count,), float64, device), float(start), end, step, count)
-    return finish_made(to_dtype(made, layout.dtype), requires_grad, out, dtype)
+    return _finish(to_dtype(made, layout.dtype), requires_grad, out, dtype)
 
 
 def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -166,7 +172,7 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
             raise RuntimeError("step must be nonzero")
     count = math.floor((end - start) / step) + 1
     made = _count(layout_for("range", (count,), dtype, device), float(start), end, step, count)
-    return finish_made(made, requires_grad, out, dtype)
+    return _finish(made, requires_grad, out, dtype)
 
 
 def linspace(start, end, steps, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -193,6 +199,7 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = scalar("linspace", "start", _plain(start)), scalar("linspace", "end", _plain(end))
+    dtype = dtype_for(dtype, out)
     natural = get_default_dtype().to_complex() if isinstance(start, complex) or isinstance(end, complex) else get_default_dtype()
     kind = as_dtype(dtype) if dtype else natural
     if kind.category < natural.category and natural.is_complex:
@@ -204,13 +211,13 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
         step = (end - start) / (steps - 1) if steps > 1 else 0
         half = steps // 2 if steps > 1 else 1            # the middle one is counted from the end, which shows where it is cut off
         made = _count(layout_for("linspace", (steps,), kind, device), float(start), end, step, half)
-        return finish_made(made, requires_grad, out, dtype)
+        return _finish(made, requires_grad, out, dtype)
     if kind.category == 0:
         raise NotImplementedError(f'"linspace_cpu" not implemented for \'{kind.title}\'')
     start, end = complex(start), complex(end)
     parts = [linspace(low, high, steps, dtype=kind.to_real(), device=device)
              for low, high in ((start.real, end.real), (start.imag, end.imag))]
-    return finish_made(join_parts(*parts), requires_grad, out, dtype)
+    return _finish(join_parts(*parts), requires_grad, out, dtype)
 
 
 def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -237,9 +244,10 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         check_strided("logspace", layout)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    dtype = dtype_for(dtype, out)
     kind = as_dtype(dtype) if dtype else get_default_dtype()
     if kind.category == 1:                               # of the bounds, not of what is between
         start, end = int(_plain(start)), int(_plain(end))
     exponents = linspace(start, end, steps, dtype=float64, device=cpu)
     made = _raised(number(float(real("logspace", "base", _plain(base)))), exponents)
-    return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype)
+    return _finish(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype)

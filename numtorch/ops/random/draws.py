@@ -21,7 +21,7 @@ from ..core.generator import claim, default_generator
 from ..core.operands import layout_of, method
 from ..core.primitive import Draw, miss
 from ..core.status import has_values
-from ..creation.asked import check_strided, finish_made, layout_for
+from ..creation.asked import check_strided, dtype_for, finish_made, layout_for
 from ..memory.copies import contiguous, copy_elements, plan_copy, to_device, to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import view_as_complex
@@ -170,6 +170,7 @@ def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None
     if layout is not None:
         check_strided("rand", layout)
     size = shape if size is None else (size,)
+    dtype = dtype_for(dtype, out)
     if dtype is not None and as_dtype(dtype).is_complex:
         return _parts(rand, size, as_dtype(dtype), None, generator, device, requires_grad, out)
     _float_only(dtype, "rand")
@@ -197,6 +198,7 @@ def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=Non
     if layout is not None:
         check_strided("randn", layout)
     size = shape if size is None else (size,)
+    dtype = dtype_for(dtype, out)
     if dtype is not None and as_dtype(dtype).is_complex:
         return _parts(randn, size, as_dtype(dtype), math.sqrt(0.5), generator, device, requires_grad, out)
     _float_only(dtype, "randn")
@@ -236,6 +238,7 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
             raise TypeError("randint() missing the argument 'high'")
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    dtype = dtype_for(dtype, out)
     kind = as_dtype(dtype) if dtype else int64
     if kind.category == 0:
         check_range(low, high, kind)
