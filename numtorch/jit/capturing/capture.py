@@ -356,8 +356,8 @@ class Watch:
             self.update = Update(self.stepping)
             self.items.append(self.update)
             self.updates.append(self.update)
-        if batch.table_address in self.batches:
-            self.stop("an optimiser steps twice", frame)
+        if batch.table_address in self.batches and batch.parameters[0].layout.device is not cpu:     # one upload, read twice
+            self.stop("an optimiser steps twice on a device", frame)
         if not any(prepared is not None and batch in prepared.batches for prepared in self.update.prepared):
             self.stop("an optimiser steps in a way of its own", frame)
         self.batches[batch.table_address] = batch

@@ -204,17 +204,24 @@ class Replay:
         self.layouts = [t.layout for t in self.before.tensors]
         self.identities = self.reach.identities(self.before.tensors)
         self.updates = [step for step in self.steps if type(step) is Update]
-        for update in self.updates:                      # of gradients that end in the call, the program's own
-            update.leaves = [(leaf, grad) for leaf, grad in update.leaves
-                             if not any(leaf is new[0] and grad is new[2] for new in self.new_gradients)
-                             and not any(leaf is old[0] and (grad is leaf.grad or grad is self.before.leaves[leaf])
-                                         for old in self.old_gradients)]
-        ended = {leaf: None for update in self.updates for leaf, _ in update.leaves}
-        self.dropped += [leaf for leaf in absent if leaf in ended and not any(leaf is new[0] for new in self.new_gradients)]
         self.all_leaves, self.leaves = [leaf for leaf, _, _ in self.leaves], []
+        for update in self.updates:
+            update.sources = [self._source(leaf, grad) for leaf, grad in update.leaves]
+        ended = {leaf: None for update in self.updates for (leaf, _), source in zip(update.leaves, update.sources) if source[0] == "own"}
+        self.dropped += [leaf for leaf in absent if leaf in ended and not any(leaf is new[0] for new in self.new_gradients)]
         self.unchanged = Unchanged(self.reach, self.before.places, self.all_leaves, absent)
         self.before = None
         self.exported = [] if not self.reuse else self.exported
+
+    def _source(self, leaf, grad):
+        """Where a step of an optimiser finds a gradient in a replay (`Update`)."""
+        for number, new in enumerate(self.new_gradients):
+            if leaf is new[0] and grad is new[2]:
+                return "new", number
+        before = self.before.leaves.get(leaf)
+        if before is not None and grad.memory is before.memory and grad.address == before.address:       # or a tensor in its place
+            return "before", next(i for i, each in enumerate(self.all_leaves) if each is leaf)
+        return "own", grad
 
     # ------------------------------------------------------------ running
     def fits(self, tensors) -> bool:
@@ -317,17 +324,15 @@ class Replay:
             stayed = stayed and leaf.grad is new[2]
             block[slot] = new[2].memory.address
             grad = None
+        same = True
+        for update in self.updates:
+            for (leaf, _), (kind, which) in zip(update.leaves, update.sources):
+                leaf.grad = which if kind == "own" else before[which] if kind == "before" else self.new_gradients[which][2]
+            same = same and update.is_same()
         if self.updates:
-            for leaf, _, grad in self.new_gradients:
+            for leaf, grad in zip(self.all_leaves, before):
                 leaf.grad = grad
-            for update in self.updates:
-                for leaf, grad in update.leaves:
-                    leaf.grad = grad
-                if not update.is_same():
-                    for leaf, grad in zip(self.all_leaves, before):
-                        leaf.grad = grad
-                    return None
-        return stayed
+        return stayed if same else None
 
     def _result(self, each, storages, tensors, given):
         kind, which, offset, layout, node = each

@@ -34,6 +34,13 @@ class Update:
 
     Args:
         optimizer: it.
+
+    Attributes:
+        leaves: those of the parameters, each with the gradient that the step has for it.
+        sources: for each of these, what a replay has: "new" and the place among the gradients that it leaves, "before" and the place
+            among those that it finds, or "own" and the gradient, which ends in the call.
+        batches: that the step runs.
+        gradients: the addresses that each batch has in its table, which another step of the call may overwrite.
     """
 
     def __init__(self, optimizer: RuleOptimizer) -> None:
@@ -43,6 +50,8 @@ class Update:
         self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self.leaves = [(p.node, p.node.grad) for p in self.parameters if p.node is not None and p.node.grad is not None]
         self.batches: list = []
+        self.gradients: list = []
+        self.sources: list[tuple] = []
 
     def is_same(self) -> bool:
         """Whether a step would launch the same kernels on the same memory. Moved gradients are noted."""
@@ -55,7 +64,11 @@ class Update:
                                                   not before.update(optimizer.state, groups[number],
                                                                     optimizer.rule(groups[number]))):
                 return False
+        self.gradients = [batch.gradients for batch in self.batches]
         return True
 
     def __call__(self) -> None:
+        for batch, gradients in zip(self.batches, self.gradients):
+            if batch.gradients is not gradients:
+                batch.gradients = batch.table[:, 1] = gradients
         self.optimizer.write_coefficients()

@@ -161,6 +161,10 @@ def _hook_or_none(net, optimizer):
 
 handles: dict = {}
 kept = Kept()
+def _halve(parameter):
+    parameter.grad.mul_(0.5)
+
+
 CHANGES = {
     "lr": lambda net, optimizer: optimizer.param_groups[0].update(lr=optimizer.param_groups[0]["lr"] * 0.9),
     "lr of another type": lambda net, optimizer: optimizer.param_groups[0].update(lr=0),
@@ -178,7 +182,7 @@ CHANGES = {
     "train": lambda net, optimizer: net.train(not net.training),
     "a hook": lambda net, optimizer: net[3].weight.register_hook(lambda grad: grad * 2),
     "a hook that goes": _hook_or_none,
-    "a hook behind": lambda net, optimizer: net[0].weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(0.5)),
+    "a hook behind": lambda net, optimizer: net[0].weight.register_post_accumulate_grad_hook(_halve),
     "a forward hook": lambda net, optimizer: net[0].register_forward_hook(lambda module, args, out: out * 0.5),
     "another layer": lambda net, optimizer: net.__setitem__(0, nn.Linear(8, 16)) or net[0].load_state_dict(
         {"weight": torch.ones(16, 8) / 9, "bias": torch.zeros(16)}),
