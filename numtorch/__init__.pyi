@@ -137,21 +137,21 @@ def adaptive_avg_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None
     """The mean of each window, of windows chosen so that the result has a given size."""
 def adaptive_max_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None]) -> tuple[Tensor, Tensor]:
     """The largest element of each window, and where in its row it is, of windows chosen so that the result has a given size."""
-def add(input: Tensor, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def add(input: Tensor, other: _Operand, *deprecated: _Any, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """input + alpha * other, elementwise."""
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * the sum of the products of two batches, as one product of depth b * m."""
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Operand = 1, *, out: Tensor | None = None) -> Tensor:
     """input + value * tensor1 / tensor2, elementwise."""
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Operand = 1, *, out: Tensor | None = None) -> Tensor:
     """input + value * tensor1 * tensor2, elementwise."""
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), in one kernel; with beta 0 the input is not read."""
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not read."""
-def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
     """The in-place form of `addmv`: this tensor is its input and takes the result."""
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read."""
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate of the transposed matrices: `mH`."""
@@ -262,7 +262,7 @@ def atleast_3d(tensor: Tensor, /) -> Tensor:
 def atleast_3d(*tensors: _TensorOrTensors) -> tuple[Tensor, ...]: ...
 def avg_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The mean of each window."""
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2); with beta 0 the input is not read."""
 def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A triangle: 1 - |2 n / N - 1|."""
@@ -1194,7 +1194,7 @@ def rsqrt_(input: Tensor) -> Tensor:
     """In-place form of `rsqrt`: writes the result into this tensor and returns it."""
 def rsub(input: Tensor, other: _Operand, *, alpha: _Operand = 1) -> Tensor:
     """other - alpha * input, elementwise."""
-def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
 def save(obj: _Any, f: _FileLike, pickle_module: _Any = None, pickle_protocol: _int = 2, _use_new_zipfile_serialization: _bool = True) -> None:
     """Write an object with tensors in it to a file, which PyTorch reads too."""
@@ -1328,7 +1328,7 @@ def squeeze(input: Tensor, dim: _Dims | None = None, *further: _Any) -> Tensor:
     """Without dimensions of extent 1."""
 def squeeze_copy(input: Tensor, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
     """What `squeeze` gives, in memory of its own."""
-def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
 def stack(tensors: _Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new dimension. Dtypes are promoted."""
@@ -1339,9 +1339,9 @@ def std_mean(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = N
 def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
     """The spectra of windows of a signal."""
 strided: _memory_layout
-def sub(input: Tensor, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def sub(input: Tensor, other: _Operand, *deprecated: _Any, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """input - alpha * other, elementwise."""
-def subtract(input: Tensor, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+def subtract(input: Tensor, other: _Operand, *deprecated: _Any, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """input - alpha * other, elementwise."""
 def sum(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of all elements, or along dimensions. Its gradient is the result's, expanded."""

@@ -129,13 +129,13 @@ class Attached:
         """Inverse hyperbolic cosine, log(input + sqrt(input * input - 1)), elementwise: NaN below 1."""
     def acosh_(self) -> Tensor:
         """In-place form of `acosh`: writes the result into this tensor and returns it."""
-    def add(self, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def add(self, other: _Operand, *deprecated: _Any, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """input + alpha * other, elementwise."""
-    def add_(self, other: _Operand, *, alpha: _Operand = 1) -> Tensor:
+    def add_(self, other: _Operand, *deprecated: _Any, alpha: _Operand = 1) -> Tensor:
         """In-place form of `add`: writes the result into this tensor and returns it."""
-    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """beta * input + alpha * the sum of the products of two batches, as one product of depth b * m."""
-    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
         """The in-place form of `addbmm`: this tensor is its input and takes the result."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, value: _Operand = 1, *, out: Tensor | None = None) -> Tensor:
         """input + value * tensor1 / tensor2, elementwise."""
@@ -145,17 +145,17 @@ class Attached:
         """input + value * tensor1 * tensor2, elementwise."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, value: _Operand = 1) -> Tensor:
         """In-place form of `addcmul`: writes the result into this tensor and returns it."""
-    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def addmm(self, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2), in one kernel; with beta 0 the input is not read."""
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
         """The in-place form of `addmm`: this tensor is its input and takes the result."""
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def addmv(self, mat: Tensor, vec: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """beta * input + alpha * (mat @ vec); with beta 0 the input is not read."""
-    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
+    def addmv_(self, mat: Tensor, vec: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
         """The in-place form of `addmv`: this tensor is its input and takes the result."""
-    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def addr(self, vec1: Tensor, vec2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read."""
-    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
+    def addr_(self, vec1: Tensor, vec2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
         """The in-place form of `addr`: this tensor is its input and takes the result."""
     def adjoint(self) -> Tensor:
         """The conjugate of the transposed matrices: `mH`."""
@@ -239,9 +239,9 @@ class Attached:
         """In-place form of `atanh`: writes the result into this tensor and returns it."""
     def backward(self, gradient: _Any = None, retain_graph: _bool | None = None, create_graph: _bool = False, inputs: _Any = None) -> None:
         """Compute the gradients of this tensor with respect to the graph's leaves and add them to their `.grad`."""
-    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """beta * input + alpha * (batch1 @ batch2); with beta 0 the input is not read."""
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
         """The in-place form of `baddbmm`: this tensor is its input and takes the result."""
     def bernoulli(self, p: _Scalar | None = None, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
         """1 with the probability that each element of `input` gives (or with probability p), else 0."""
@@ -1206,7 +1206,7 @@ class Attached:
         """Without dimensions of extent 1."""
     def squeeze_(self, dim: _Dims | None = None, *further: _Any) -> Tensor:
         """In-place form of `squeeze`, with its arguments: this tensor itself is seen so from now on."""
-    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
     def std(self, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
         """The standard deviation: the square root of `var`, also where that does not fit the dtype. Where it is 0 its gradient is, too."""
@@ -1216,13 +1216,13 @@ class Attached:
         """The memory this tensor lies in, shared with its views, as elements of its dtype."""
     def storage_type(self) -> _LegacyStorage:
         """The storage type of this tensor's dtype."""
-    def sub(self, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def sub(self, other: _Operand, *deprecated: _Any, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """input - alpha * other, elementwise."""
-    def sub_(self, other: _Operand, *, alpha: _Operand = 1) -> Tensor:
+    def sub_(self, other: _Operand, *deprecated: _Any, alpha: _Operand = 1) -> Tensor:
         """In-place form of `sub`: writes the result into this tensor and returns it."""
-    def subtract(self, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    def subtract(self, other: _Operand, *deprecated: _Any, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """input - alpha * other, elementwise."""
-    def subtract_(self, other: _Operand, *, alpha: _Operand = 1) -> Tensor:
+    def subtract_(self, other: _Operand, *deprecated: _Any, alpha: _Operand = 1) -> Tensor:
         """In-place form of `sub`: writes the result into this tensor and returns it."""
     def sum(self, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """The sum of all elements, or along dimensions. Its gradient is the result's, expanded."""

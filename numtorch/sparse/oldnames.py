@@ -4,6 +4,7 @@ from __future__ import annotations
 from ..dtypes import dtype as dtype_class
 from ..layout import ints
 from ..ops.core.operands import layout_of, method
+from ..ops.core.overloads import numbers_first
 from ..ops.creation.ranges import arange
 from ..ops.index.rearrange import repeat_interleave
 from ..ops.memory.tensortypes import LegacyType, legacy
@@ -136,7 +137,7 @@ def smm(input, mat2) -> Tensor:
     return coo(indices, reshape(values, -1), (input.layout.shape[0], width), True)
 
 
-def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+def sspaddmm(input, mat1, mat2, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix.
 
     Args:
@@ -145,6 +146,7 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
         mat2: (K, M), dense.
         beta, alpha: factors.
         out: a COO tensor to write into.
+        deprecated: `sspaddmm(beta, input, alpha, mat1, mat2)`, the order of old programs, is taken too; alpha may be left out.
 
     Raises:
         RuntimeError: other layouts, or shapes that do not fit.
@@ -156,6 +158,8 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
         tensor([[2., 1.],
                 [1., 2.]])
     """
+    if deprecated:
+        return numbers_first(sspaddmm, (input, mat1, mat2, *deprecated), {"beta": beta, "alpha": alpha}, out=out)
     _checked("sspaddmm", mat2, input=input, mat1=mat1)
     return _into("sspaddmm", out, arithmetic.add(arithmetic.mul(input, beta), arithmetic.mul(smm(mat1, mat2), alpha)))
 

@@ -158,3 +158,67 @@ def test_without_an_accelerator(torch):
                 getattr(place, name)(*arguments)
             assert name == "set_stream" or raised.type is RuntimeError, name
     assert not place.is_available() and place.current_accelerator() is None
+
+
+NUMBERS_FIRST = """torch.add(x, 2, y)
+x.add(0.5, y)
+x.clone().add_(-0.5, y)
+torch.sub(x, 2, y, out=torch.empty(0, dtype=x.dtype))
+x.clone().sub_(2, y)
+x.addcmul(0.5, x, y)
+x.clone().addcmul_(0.5, y, y)
+torch.addcdiv(x, 2, x, y)
+x.clone().addcdiv_(-0.1, x, y)
+torch.addmm(2, x, 3, x, y)
+torch.addmm(2, x, x, y)
+x.addmm(2, x, y)
+x.clone().addmm_(2, 3, x, y)
+torch.addmv(2, x[0], 3, x, y[0])
+x[0].addmv(2, x, y[0])
+x[0].clone().addmv_(2, 3, x, y[0])
+torch.addr(2, x, 3, x[0], y[0])
+x.clone().addr_(2, x[0], y[0])
+torch.baddbmm(2, x[None], 3, x[None], y[None])
+x[None].clone().baddbmm_(2, 3, x[None], y[None])
+torch.addbmm(2, x, 3, x[None], y[None])
+x.clone().addbmm_(2, x[None], y[None])
+torch.sspaddmm(2, y.to_sparse(), 3, y.to_sparse(), y).to_dense() + x
+x.add(2, 3)
+x.add(y, y)
+x.add(2, y, y)
+x.add(2, y, alpha=3)
+x.addmm(2, 3, 4, x, y)
+torch.addmm(x, 2, x, y, y)
+x.addcmul(y, 2, y)""".splitlines()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("line", NUMBERS_FIRST)
+def test_numbers_before_tensors(line):
+    """The order until PyTorch 1.5, which optimisers of those years use: values and gradients, or the class of the refusal."""
+    found = []
+    for library, x in both():
+        x = x[0, :, :2].requires_grad_("empty" not in line)
+        y = library.tensor([[1.0, 2.0], [-3.0, 0.5]], dtype=library.float64)
+        try:
+            result = eval(line, {"torch": library, "x": x, "y": y})
+        except Exception as error:
+            found.append(type(error))
+        else:
+            found.append([result.tolist(), library.autograd.grad(result.sum(), x)[0].tolist() if result.requires_grad else None])
+    if isinstance(found[1], type):
+        assert found[0] is found[1]
+    else:
+        for one, other in zip(*found, strict=True):
+            assert one == other is None or np.allclose(one, other, 1e-12, 0)
+
+
+def test_numbers_before_tensors_warn_once(monkeypatch):
+    from numtorch.ops.core import overloads
+    monkeypatch.setattr(overloads, "_warned", [])
+    x = numtorch.ones(2)
+    with pytest.warns(UserWarning, match=r"This overload of add_ is deprecated:\n\tadd_\(Number alpha, Tensor other\)"):
+        x.add_(2, x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.addcmul_(0.5, x, x).tolist() == [7.5, 7.5]

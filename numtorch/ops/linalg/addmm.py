@@ -15,6 +15,7 @@ from ...storage import take
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of, method, result_dtype
+from ..core.overloads import numbers_first
 from ..core.primitive import Primitive, derivative_of
 from ..memory.assign import copy_
 from ..memory.copies import plan_copy
@@ -139,7 +140,7 @@ def _scaled(x, factor):
 
 # ---------------------------------------------------------------- public
 @method
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addmm(input, mat1, mat2, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), in one kernel; with beta 0 the input is not read.
 
     Args:
@@ -148,6 +149,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
         mat2: (m, p).
         beta, alpha: numbers; of integers their whole part.
         out: a tensor to write the result to.
+        deprecated: `addmm(beta, input, alpha, mat1, mat2)`, the order of old programs, is taken too; alpha may be left out.
 
     Returns:
         (n, p).
@@ -160,12 +162,14 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
         >>> torch.addmm(torch.tensor([1.]), torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]), alpha=2)
         tensor([[23.]])
     """
+    if deprecated:
+        return numbers_first(addmm, (input, mat1, mat2, *deprecated), {"beta": beta, "alpha": alpha}, out=out)
     result = _addmm(input, mat1, mat2, beta, alpha)
     return result if out is None else into_exactly("addmm", out, result)
 
 
 @method
-def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+def addmv(input, mat, vec, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not read.
 
     Args:
@@ -174,6 +178,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
         vec: (m,).
         beta, alpha: numbers; of integers their whole part.
         out: a tensor to write the result to.
+        deprecated: `addmv(beta, input, alpha, mat, vec)`, the order of old programs, is taken too; alpha may be left out.
 
     Raises:
         RuntimeError: sizes that do not match, or different dtypes.
@@ -183,12 +188,14 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
         >>> torch.addmv(torch.tensor([1.]), torch.tensor([[1., 2.]]), torch.tensor([3., 4.]))
         tensor([12.])
     """
+    if deprecated:
+        return numbers_first(addmv, (input, mat, vec, *deprecated), {"beta": beta, "alpha": alpha}, out=out)
     result = _addmv(input, mat, vec, beta, alpha)
     return result if out is None else into_exactly("addmv", out, result)
 
 
 @method
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+def baddbmm(input, batch1, batch2, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2); with beta 0 the input is not read.
 
     Args:
@@ -197,6 +204,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         batch2: (b, m, p).
         beta, alpha: numbers; of integers their whole part.
         out: a tensor to write the result to.
+        deprecated: `baddbmm(beta, input, alpha, batch1, batch2)`, the order of old programs, is taken too; alpha may be left out.
 
     Raises:
         RuntimeError: sizes that do not match, or different dtypes.
@@ -206,12 +214,14 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         >>> torch.baddbmm(torch.tensor([1.]), torch.tensor([[[1., 2.]]]), torch.tensor([[[3.], [4.]]]))
         tensor([[[12.]]])
     """
+    if deprecated:
+        return numbers_first(baddbmm, (input, batch1, batch2, *deprecated), {"beta": beta, "alpha": alpha}, out=out)
     result = _baddbmm(input, batch1, batch2, beta, alpha)
     return result if out is None else into_exactly("baddbmm", out, result)
 
 
 @method
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addbmm(input, batch1, batch2, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * the sum of the products of two batches, as one product of depth b * m.
 
     Args:
@@ -220,6 +230,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         batch2: (b, m, p).
         beta, alpha: numbers; of integers their whole part.
         out: a tensor to write the result to.
+        deprecated: `addbmm(beta, input, alpha, batch1, batch2)`, the order of old programs, is taken too; alpha may be left out.
 
     Returns:
         (n, p).
@@ -232,6 +243,8 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         >>> torch.addbmm(torch.tensor([1.]), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
         tensor([[7.]])
     """
+    if deprecated:
+        return numbers_first(addbmm, (input, batch1, batch2, *deprecated), {"beta": beta, "alpha": alpha}, out=out)
     a, b = layout_of("addbmm", batch1, "batch1", 2), layout_of("addbmm", batch2, "batch2", 3)
     if a.ndim != 3 or b.ndim != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(f"addbmm(): expected batches of matrices that can be multiplied, but got {list(a.shape)} and "
@@ -242,7 +255,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
 
 
 @method
-def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addr(input, vec1, vec2, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read.
 
     Args:
@@ -250,6 +263,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
         vec1, vec2: (n,) and (m,).
         beta, alpha: numbers; where all are bools, whether the input and whether the product counts.
         out: a tensor to write the result to.
+        deprecated: `addr(beta, input, alpha, vec1, vec2)`, the order of old programs, is taken too; alpha may be left out.
 
     Raises:
         RuntimeError: not vectors; a fraction as a factor of integers, or a bool as one of numbers.
@@ -260,6 +274,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
         tensor([[4., 5.],
                 [7., 9.]])
     """
+    if deprecated:
+        return numbers_first(addr, (input, vec1, vec2, *deprecated), {"beta": beta, "alpha": alpha}, out=out)
     for layout in (layout_of("addr", vec1, "vec1", 2), layout_of("addr", vec2, "vec2", 3)):
         if layout.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.layout.ndim}-D and {vec2.layout.ndim}-D")
@@ -298,7 +314,9 @@ def _where_it_lies(primitive, x, a, b, beta, alpha) -> bool:
 def _in_place(function, shown, primitive=None):
     factors, name = ", ".join(list(inspect.signature(function).parameters)[1:3]), function.__name__
 
-    def form(self, first=None, second=None, *, beta=1, alpha=1, **named) -> Tensor:
+    def form(self, first=None, second=None, *deprecated, beta=1, alpha=1, **named) -> Tensor:
+        if deprecated:
+            return numbers_first(form, (self, first, second, *deprecated), {"beta": beta, "alpha": alpha}, **named)
         if named:
             factors = [f for f in (first, second) if f is not None]
             result = function(self, *factors, beta=beta, alpha=alpha, **named)
@@ -317,6 +335,7 @@ def _in_place(function, shown, primitive=None):
     Args:
         first, second: the factors, under the names that they have there ({factors}) too.
         beta, alpha: as there.
+        deprecated: `{name}_(beta, alpha, first, second)`, the order of old programs, is taken too; alpha may be left out.
 
     Example:
         >>> import numtorch as torch

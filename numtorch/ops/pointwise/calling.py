@@ -16,6 +16,7 @@ from ...exchange.scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import apply_formula, as_operand, common_device, is_formula
+from ..core.overloads import value_first
 from ..core.primitive import Plan, Primitive, class_of, handler_of, not_a_tensor
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, numbers_there, to_device
@@ -92,6 +93,8 @@ def _with_numbers_there(op, args):
 
 
 def _operands(op, args):
+    if len(args) == 4:
+        args = value_first(op.name, args)
     placed = _with_numbers_there(op, args)
     if placed is not None:
         return tuple(placed)
@@ -106,6 +109,8 @@ def _operands(op, args):
 
 def _first_call(op, args, out):
     """A call whose plan is not known yet, or that has numbers or symbols among its arguments."""
+    if len(args) == 4:
+        args = value_first(op.name, args)
     placed = _with_numbers_there(op, args)
     if placed is not None:
         return op.function(*placed, out=out)

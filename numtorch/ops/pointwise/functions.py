@@ -8,19 +8,21 @@ from ..core.arguments import scalar
 from ..core.derived import formula_of, same_as
 from ..core.late import later
 from ..core.operands import as_operand, layout_of, method, result_type
+from ..core.overloads import numbers_first
 from ..memory.resize import into_exactly
 from . import arithmetic, bounds, power
 
 ONE = 1                                                  # what is equal to it, True and 1.0, may be refused
 
 
-def add(input, other, *, alpha=1, out=None) -> Tensor:
+def add(input, other, *deprecated, alpha=1, out=None) -> Tensor:
     """input + alpha * other, elementwise.
 
     Args:
         input, other: tensors or numbers, broadcast with each other, of any dtype.
         alpha: the factor of `other`; of bools, whether it counts.
         out: a tensor to write the result into.
+        deprecated: `add(input, alpha, other)`, the order of old programs, is taken too.
 
     Returns:
         Of the shape the operands broadcast to and the dtype they promote to.
@@ -33,6 +35,8 @@ def add(input, other, *, alpha=1, out=None) -> Tensor:
         >>> torch.add(torch.tensor([1., 2.]), torch.tensor([10., 20.]), alpha=0.5)
         tensor([ 6., 12.])
     """
+    if deprecated:
+        return numbers_first(add, (input, other, *deprecated), {"alpha": alpha}, out=out)
     if alpha is ONE:
         return arithmetic.add(input, other, out=out)
     alpha = _factor("add", input, other, alpha)
@@ -67,13 +71,14 @@ def _factor(name, input, other, alpha):
     return alpha
 
 
-def sub(input, other, *, alpha=1, out=None) -> Tensor:
+def sub(input, other, *deprecated, alpha=1, out=None) -> Tensor:
     """input - alpha * other, elementwise.
 
     Args:
         input, other: tensors or numbers, broadcast with each other; not bools.
         alpha: the factor of `other`.
         out: a tensor to write the result into.
+        deprecated: `sub(input, alpha, other)`, the order of old programs, is taken too.
 
     Returns:
         Of the shape the operands broadcast to and the dtype they promote to.
@@ -86,6 +91,8 @@ def sub(input, other, *, alpha=1, out=None) -> Tensor:
         >>> torch.sub(torch.tensor([1., 2.]), torch.tensor([10., 20.]), alpha=0.5)
         tensor([-4., -8.])
     """
+    if deprecated:
+        return numbers_first(sub, (input, other, *deprecated), {"alpha": alpha}, out=out)
     if alpha is ONE:
         return arithmetic.sub(input, other, out=out)
     alpha = _factor("sub", input, other, alpha)
@@ -204,7 +211,9 @@ def where(condition, input=None, other=None, *, out=None):
 def _with_alpha(name, inplace, sign):
     scaled = arithmetic.add_scaled.op.inplace
 
-    def method(self, other, *, alpha=1) -> Tensor:
+    def method(self, other, *deprecated, alpha=1) -> Tensor:
+        if deprecated:
+            return numbers_first(method, (self, other, *deprecated), {"alpha": alpha})
         if alpha is ONE:
             return inplace(self, other)
         alpha = _factor(name + "_", self, other, alpha)
@@ -219,6 +228,7 @@ def _with_alpha(name, inplace, sign):
     Args:
         other: tensor or number, broadcast to this tensor.
         alpha: the factor of `other`.
+        deprecated: `{name}_(alpha, other)`, the order of old programs, is taken too.
 
     Raises:
         RuntimeError: the result does not fit into the tensor, or the tensor is a leaf that requires a gradient.
