@@ -347,3 +347,9 @@ def diagonal(layout, offset: int, a: int, b: int):
     kept = [i for i in range(layout.ndim) if i not in (a, b)]
     return (_derived(layout, [layout.shape[i] for i in kept] + [length],
                      [layout.strides[i] for i in kept] + [layout.strides[a] + layout.strides[b]]), start)
+
+
+@view_function
+def pairs(layout):
+    """Complex numbers as pairs of their parts."""
+    return Layout.of(layout.dtype.to_real(), (*layout.shape, 2), (*[2 * s for s in layout.strides], 1), layout.device), 0

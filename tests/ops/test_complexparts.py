@@ -68,14 +68,50 @@ def test_gradients(function):
     assert gradcheck(function, (point,)) and gradgradcheck(function, (point,))
 
 
-def test_writes_through_parts_are_not_recorded():
-    x = torch.tensor(X, requires_grad=True) * 1
-    with pytest.raises(RuntimeError, match="view of complex numbers as real"):
+def _set_real(x, y):
+    x.real = y.real
+    return x
+
+
+def _written(x, part, write):
+    """x after a write to a part of it, and the part, which stands behind the write too."""
+    part = part(x)
+    write(part)
+    return torch.view_as_real(x).sum(-1) * x.imag + (part.sum() if not part.is_complex() else torch.view_as_real(part).sum())
+
+
+WRITES = {
+    "real": lambda x, y: _written(x, lambda x: x.real, lambda p: p.mul_(y.imag)),
+    "imaginary": lambda x, y: _written(x, lambda x: x.imag[1:], lambda p: p.mul_(p).add_(y.real[0])),
+    "an element": lambda x, y: _written(x, lambda x: x.t().real, lambda p: p[1].copy_(y.real[:, 1])),
+    "pairs": lambda x, y: _written(x, torch.view_as_real, lambda p: p[:, 0].exp_()),
+    "assigned": lambda x, y: _set_real(x, y).abs(),
+    "both": lambda x, y: (x.real.mul_(2), x.imag.mul_(x.real), torch.view_as_real(x).sum(-1))[-1],
+    "a part of a view": lambda x, y: (x[1].real.mul_(y[0].imag), x.mul_(y), x.real * x.imag)[-1],
+    "views made before": lambda x, y: [(p.sum() * q.prod(), x.mul_(y)) and p * q for p, q in [(x.real, x.imag[0])]][0],
+    "numbers of pairs": lambda x, y: [(torch.view_as_complex(r).mul_(y), r.square())[1] for r in [torch.view_as_real(x) * 3]][0],
+    "their parts": lambda x, y: [(torch.view_as_complex(r)[1].imag.mul_(2), r.square())[1] for r in [torch.view_as_real(x) * 3]][0],
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_gradients_through_writes_to_parts(name):
+    x, y = (torch.tensor(v, requires_grad=True) for v in (X[:, :2] + 0.3, X[:, 1:3] - 0.2))
+    assert gradcheck(lambda x, y: WRITES[name](x.clone(), y), (x, y))
+    assert gradgradcheck(lambda x, y: WRITES[name](x.clone(), y), (x, y))
+
+
+def test_a_part_of_a_leaf_is_not_written():
+    x = torch.tensor(X, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
         x.real.mul_(2)
-    part = x.real
-    x.mul_(2)
-    with pytest.raises(RuntimeError, match="Make that view again"):
-        part.sum().backward()
+    with torch.no_grad():
+        x.real.mul_(2)
+    z = torch.zeros(2, dtype=torch.complex128)
+    scale = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    z.real = scale                                       # nothing of z was recorded before
+    z.abs().sum().backward()
+    assert scale.grad.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("kind", ["complex64", "complex128"])

@@ -102,8 +102,6 @@ _FORBIDDEN = {
                 "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
                 "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
                 "forbidden. You can fix this by cloning the output of the custom Function.",
-    "parts": "A view of complex numbers as real ones, or of real ones as complex, is being modified inplace, and a gradient would "
-             "have to go through it. Write to the tensor itself, or build another with torch.complex.",
 }
 
 
@@ -121,8 +119,6 @@ def check_inplace_allowed(target, name):
     base = target._base
     if base is not None and type(base.node) is Leaf:
         raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
-    if base is not None and base.layout.dtype is not target.layout.dtype:
-        origin = "parts"
     if origin is not None:
         raise RuntimeError(f"{_FORBIDDEN[origin]} ({name}_)")
 

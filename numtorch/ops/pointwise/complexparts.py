@@ -7,7 +7,7 @@ from ...kernels.binding import ScalarBody
 from ...kernels.vectormath.complex import of_parts
 from ...layout import Layout, broadcast_shapes, broadcast_strides
 from ...tensor import Tensor, empty, view_of, wrap
-from ...viewalgebra import view_function
+from ...viewalgebra import pairs, view_function
 from ..core.backends import kernels
 from ..core.late import later, provide
 from ..core.operands import as_operand, layout_of, method
@@ -27,7 +27,7 @@ _COMPLEX = Primitive("complex")
 
 # ---------------------------------------------------------------- views
 def _as_view(x, layout, offset, primitive):
-    """A view of x whose elements have another dtype. Writes through it reach x; they are not recorded."""
+    """A view of x whose elements have another dtype. Writes through it reach x."""
     if layout.handler is not None:
         return layout.handler.viewed(x, layout)
     out = view_of(x, layout, offset)
@@ -38,12 +38,6 @@ def _as_view(x, layout, offset, primitive):
     elif x.node is not None:
         out._origin = "no_grad"
     return out
-
-
-@view_function
-def pairs(layout):
-    """Complex numbers as pairs of their parts."""
-    return Layout.of(layout.dtype.to_real(), (*layout.shape, 2), (*[2 * s for s in layout.strides], 1), layout.device), 0
 
 
 @view_function

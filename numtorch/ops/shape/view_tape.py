@@ -15,7 +15,7 @@ from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, bare, empty, lasting, view_of
 from ..core.backends import kernels
-from ..core.late import provide
+from ..core.late import later, provide
 from ..core.operands import as_operand
 from ..core.primitive import Primitive, miss
 from ..memory.assign import copy_, filled
@@ -25,7 +25,7 @@ from ..memory.writing import into_fresh, live_views, move
 SHARED_STRIDED = Primitive("as_strided")                 # of a base whose elements share memory, or reaching outside of it
 _PLACE, _AS_IT_IS = Primitive("place", "Zeros with a tensor added in the region that a view covers."), Recorded("clone")
 _ADD_INTO = Primitive("add_into", "A sum written into a tensor whose elements may share memory.")
-_REFUSING, _REFUSING_PARTS = Recorded("as_strided"), Recorded("as_strided")
+_REFUSING, _PART = Recorded("as_strided"), Recorded("as_strided")
 
 
 class View(Primitive):
@@ -209,7 +209,7 @@ def _shared_strided_vjp(node, grad):
 
 class CopySlices(Node):
     """The history of a tensor after an in-place write to a view of it: outside the view the gradient passes on, inside it
-    goes through the write."""
+    goes through the write. The offset of a view of parts of complex numbers, or of parts as complex numbers, counts real ones."""
 
     __slots__ = ("inner", "base", "layout", "offset")
 
@@ -237,34 +237,46 @@ class CopySlices(Node):
         whole, start = _copied_in_memory_order(grad, base)
         # Recorded, an inner node may put its saved result behind itself, where it would run and be freed before its turn here.
         run = copy.copy(self.inner).differentiable_backward if modes.grad else self.inner.backward
-        outgoing = run(clone(_strided(whole, self.layout, start + self.offset)))
+        outgoing = run(clone(self._region(whole, start)))
         inside = outgoing[0]
         if inside is None:
             inside = filled(Layout.of(grad.layout.dtype, (), (), base.device), 0)
-        into_fresh(lambda _: copy_(_strided(whole, self.layout, start + self.offset), inside), whole)
+        into_fresh(lambda _: copy_(self._region(whole, start), inside), whole)
         outside = whole if start == 0 and whole.layout.shape == base.shape else _strided(whole, base, start)
         return (outside if outside.layout.contiguous else contiguous(outside), *outgoing[1:])
+
+    def _region(self, whole, start):
+        """The part of the gradient that lies where the view did."""
+        layout = self.layout
+        if layout.dtype is self.base.dtype:
+            return _strided(whole, layout, start + self.offset)
+        if layout.dtype.is_complex:
+            return later["view_as_complex"](_strided(whole, algebra.pairs(layout)[0], start + self.offset))
+        return _strided(later["view_as_real"](whole), layout, 2 * start + self.offset)
 
 
 @provide
 def write_through_view(base: Tensor, view: Tensor, node: Node) -> None:
     """Make `node`, the in-place write to `view`, part of the history of the base and of all its views."""
-    offset = (view.address - base.address) // base.layout.dtype.itemsize
-    move(base, CopySlices(base.node, node, base.layout, view.layout, offset))
+    move(base, CopySlices(base.node, node, base.layout, view.layout, _offset(base, view)))
     for each in live_views(base):
         refresh_view(base, each)
+
+
+def _offset(base, view):
+    """How many elements into a base a view begins, counted in real numbers where one of the two has those of the other as parts."""
+    size = min(base.layout.dtype.itemsize, view.layout.dtype.itemsize)
+    return (view.address - base.address) // size
 
 
 @provide
 def refresh_view(base: Tensor, view: Tensor) -> None:
     """Put a view behind its base's new history."""
-    offset = (view.address - base.address) // base.layout.dtype.itemsize
     if view.__dict__.get("_origin") == "function":
         primitive, attributes = _REFUSING, None
-    elif view.layout.dtype is not base.layout.dtype:
-        primitive, attributes = _REFUSING_PARTS, None
     else:
-        primitive, attributes = AS_STRIDED, (base.layout, view.layout, offset)
+        primitive = AS_STRIDED if view.layout.dtype is base.layout.dtype else _PART
+        attributes = base.layout, view.layout, _offset(base, view)
     move(view, GraphNode(primitive, (base.node,), (), attributes))
 
 
@@ -283,7 +295,9 @@ def _refuse(node, grad):
                        "gradients. You can fix this by cloning the output of the custom Function.")
 
 
-@_REFUSING_PARTS.derivative
-def _refuse_parts(node, grad):
-    raise RuntimeError("A tensor was modified inplace while there was a view of it as real or complex numbers. Make that view "
-                       "again after the write.")
+@_PART.derivative
+def _part_vjp(node, grad):
+    base, layout, offset = node.attributes
+    if not base.dtype.is_complex:
+        return (place(later["view_as_real"](contiguous(grad)), base, algebra.pairs(layout)[0], offset),)
+    return (later["view_as_complex"](place(grad, algebra.pairs(base)[0], layout, offset)),)
