@@ -88,9 +88,9 @@ WRITES = {
     "assigned": lambda x, y: _set_real(x, y).abs(),
     "both": lambda x, y: (x.real.mul_(2), x.imag.mul_(x.real), torch.view_as_real(x).sum(-1))[-1],
     "a part of a view": lambda x, y: (x[1].real.mul_(y[0].imag), x.mul_(y), x.real * x.imag)[-1],
-    "views made before": lambda x, y: [(p.sum() * q.prod(), x.mul_(y)) and p * q for p, q in [(x.real, x.imag[0])]][0],
-    "numbers of pairs": lambda x, y: [(torch.view_as_complex(r).mul_(y), r.square())[1] for r in [torch.view_as_real(x) * 3]][0],
-    "their parts": lambda x, y: [(torch.view_as_complex(r)[1].imag.mul_(2), r.square())[1] for r in [torch.view_as_real(x) * 3]][0],
+    "views made before": lambda x, y: next((p.sum() * q.prod(), x.mul_(y)) and p * q for p, q in [(x.real, x.imag[0])]),
+    "numbers of pairs": lambda x, y: next((torch.view_as_complex(r).mul_(y), r.square())[1] for r in [torch.view_as_real(x) * 3]),
+    "their parts": lambda x, y: next((torch.view_as_complex(r)[1].imag.mul_(2), r.square())[1] for r in [torch.view_as_real(x) * 3]),
 }
 
 
