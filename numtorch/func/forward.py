@@ -14,7 +14,7 @@ from . import pushing  # noqa: F401
 from .dual import check_known, dual_of, parts_at
 from .mapping import vmap
 from .reverse import check_results, chosen, replaced, vjp_of
-from .tangents import DualLevel, check_tangent
+from .tangents import DualLevel, fitting_tangent
 from .variables import gradients, places, variable, without_graph
 
 
@@ -82,8 +82,7 @@ def jvp_of(func, primals, tangents, argnums, strict, has_aux):
 
 
 def _dual(x, tangent, level):
-    check_tangent(x, tangent)
-    return dual_of(x, tangent, level)
+    return dual_of(x, fitting_tangent(x, tangent), level)
 
 
 def _unpacked(result, level, strict):

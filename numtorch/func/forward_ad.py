@@ -8,7 +8,7 @@ from ..tensor import Tensor
 from . import pushing  # noqa: F401
 from .dual import check_known, dual_of, parts_at
 from .levels import running
-from .tangents import DualLevel, check_tangent
+from .tangents import DualLevel, fitting_tangent
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -89,7 +89,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     Args:
         tensor: of floats or complex numbers.
-        tangent: of the same shape and dtype.
+        tangent: of the same shape, cast to the dtype.
         level: what `enter_dual_level` returned; may be left out.
 
     Raises:
@@ -99,8 +99,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     result = _open_level()
     if result is None:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but " + _NO_LEVEL)
-    check_tangent(tensor, tangent)
-    return dual_of(tensor, tangent, result)
+    return dual_of(tensor, fitting_tangent(tensor, tangent), result)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

@@ -56,8 +56,13 @@ WRITES = {"copy": 1, "copy_elements": 1, "add_into": 1, "index_put": 1, "index_a
 _NOT_LINEAR = frozenset(("multiply", "maximum", "minimum"))
 
 
-def check_tangent(x: Tensor, tangent: Tensor) -> None:
-    """Raise where a tensor cannot have a tangent: RuntimeError for another shape or dtype, ValueError for integers."""
+def fitting_tangent(x: Tensor, tangent: Tensor) -> Tensor:
+    """A tangent in the dtype of its primal, which PyTorch lets it have only as far as the first op that looks at both.
+
+    Raises:
+        RuntimeError: another shape, or complex numbers for a real tensor.
+        ValueError: integers.
+    """
     if x.layout.dtype.category < 2:
         raise ValueError(f"Expected primal to be floating point or complex, but got: {x.layout.dtype}")
     if tangent.layout.dtype.category < 2:
@@ -69,9 +74,10 @@ def check_tangent(x: Tensor, tangent: Tensor) -> None:
                            f"is not "
                            f"supported. Tensor is of size {list(x.layout.shape)} while the given forward gradient is of size "
                            f"{list(tangent.layout.shape)}.")
-    if tangent.layout.dtype is not x.layout.dtype:
-        raise RuntimeError(f"Expected the tangent to have the dtype of its primal, {x.layout.dtype}, but got: "
+    if tangent.layout.dtype.is_complex and not x.layout.dtype.is_complex:
+        raise RuntimeError(f"Expected the tangent to be real, as its primal of dtype {x.layout.dtype} is, but got: "
                            f"{tangent.layout.dtype}")
+    return to_dtype(tangent, x.layout.dtype)
 
 
 class DualLevel(Level):

@@ -108,3 +108,13 @@ def test_tangents_of_factorisations_that_are_not_hermitian(name, dtype):
         found.append([r.numpy() for r in numtorch.tree.flatten(each)[0]])
     for ours, wanted in zip(*found):
         np.testing.assert_allclose(ours, wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("primal, tangent", [("float32", "float64"), ("float64", "float32"), ("float16", "float32"), ("complex64", "float32")])
+def test_tangents_of_another_dtype(torch, forward_ad, primal, tangent):
+    x, t = torch.tensor([1.0, 2.0], dtype=getattr(torch, primal)), torch.tensor([0.5, 3.0], dtype=getattr(torch, tangent))
+    value, moved = torch.func.jvp(lambda x: x * x, (x,), (t,))
+    assert value.dtype is x.dtype and moved.tolist() == [1.0, 12.0]
+    with forward_ad.dual_level():
+        moved = forward_ad.unpack_dual(forward_ad.make_dual(x, t) * 2).tangent
+    assert moved.tolist() == [1.0, 6.0]
