@@ -183,6 +183,10 @@ class _Loader(Loader):
                 parent, _, child = row.rpartition(".")
                 if parent == path and callable(vars(target).get(child)):
                     sys.modules[f"{NAME}.{row}"] = _module(row)
+            for row, module in list(sys.modules.items()):    # autograd.gradcheck is such a one that has a file
+                parent, _, child = row.rpartition(".")
+                if parent == getattr(target, "__name__", None) and callable(vars(target).get(child)):
+                    sys.modules[f"{NAME}.{_inside(row)}"] = module
 
 
 def _inside(name: str) -> str:

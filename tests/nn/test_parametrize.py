@@ -122,3 +122,62 @@ def test_orthogonal(t, shape, orthogonal_map):
     fixed = parametrizations.orthogonal(t.nn.Linear(2, 2), orthogonal_map="cayley", use_trivialization=False)
     with pytest.raises(NotImplementedError, match="not possible to assign"):
         fixed.weight = t.eye(2)
+
+
+@both
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 3, 3)])
+def test_reflections_begin_with_the_weight_orthonormalised(t, shape):
+    module = t.nn.Module()
+    module.weight = t.nn.Parameter(t.randn(*shape))
+    w = module.weight.detach().clone()
+    tall = w if shape[-2] >= shape[-1] else w.mT
+    q, r = t.linalg.qr(tall)
+    wanted = q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    tools(t)[1].orthogonal(module, orthogonal_map="householder", use_trivialization=False)
+    found = module.weight.detach()
+    np.testing.assert_allclose((found if shape[-2] >= shape[-1] else found.mT).numpy(), wanted.numpy(), atol=1e-5)
+    module.weight = t.tensor(found.numpy())
+    np.testing.assert_allclose(module.weight.detach().numpy(), found.numpy(), atol=1e-5)
+
+
+def maker(t, forward, right_inverse=None):
+    parts = {"forward": lambda self, *x: forward(*x)}
+    if right_inverse is not None:
+        parts["right_inverse"] = lambda self, x: right_inverse(x)
+    return type("Made", (t.nn.Module,), parts)()
+
+
+@both
+def test_the_parameter_stays_the_one_that_an_optimiser_holds(t):
+    layer = t.nn.Linear(2, 2)
+    before = layer.weight
+    tools(t)[0].register_parametrization(layer, "weight", maker(t, lambda x: x * 2, lambda x: x / 2))
+    assert layer.parametrizations.weight.original is before
+
+
+@both
+def test_a_second_parametrization_leaves_what_is_stored(t):
+    parametrize, _ = tools(t)
+    layer = t.nn.Linear(2, 2)
+    first = layer.weight.detach().clone()
+    parametrize.register_parametrization(layer, "weight", maker(t, lambda x: x + 1))
+    parametrize.register_parametrization(layer, "weight", maker(t, lambda x: x * 2, lambda x: x / 2))
+    np.testing.assert_allclose(layer.weight.detach().numpy(), (first.numpy() + 1) * 2, rtol=1e-6)
+    with pytest.raises(RuntimeError, match="does not implement"):
+        layer.weight = first
+
+
+@both
+@pytest.mark.parametrize("inverse, words", [
+    (lambda x: None, "must return a Tensor or a Sequence"), (lambda x: (x, None), "element 1 of the sequence"),
+    (lambda x: x.bool(), "may not change the dtype"),
+])
+def test_right_inverses_that_cannot_be_stored(t, inverse, words):
+    parametrize, _ = tools(t)
+    layer = t.nn.Linear(2, 2)
+    with pytest.raises(ValueError, match=words):
+        parametrize.register_parametrization(layer, "weight", maker(t, lambda x, *more: x, inverse))
+    assert not parametrize.is_parametrized(layer)
+    parametrize.register_parametrization(layer, "weight", maker(t, lambda x: x))
+    with pytest.raises(ValueError, match="right_inverse"):
+        parametrize.register_parametrization(layer, "weight", maker(t, lambda x: x, lambda x: (x, x)))

@@ -265,6 +265,17 @@ assert "torch" not in sys.modules
     assert ran.returncode == 0, ran.stderr
 
 
+def test_functions_stay_what_they_are_beside_modules_of_their_names():
+    ran = python("-c", """
+import numtorch.alias
+numtorch.alias.install()
+import torch
+from torch.autograd.gradcheck import GradcheckError
+assert torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=torch.float64, requires_grad=True))
+""")
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_absent_modules_say_no():
     for path, question in [(p, q) for p in STANDINS for q in STANDINS[p].split()]:
         assert getattr(importlib.import_module(f"numtorch.{path}"), question)() is False

@@ -6,6 +6,7 @@ from __future__ import annotations
 from ...autograd.modes import no_grad
 from ...ops.creation.fill import eye
 from ...ops.linalg.factorise import qr
+from ...ops.linalg.householder import geqrf
 from ...ops.linalg.matrices import matrix_exp
 from ...ops.linalg.solve import solve
 from ...ops.shape.join import cat
@@ -184,10 +185,17 @@ class _Orthogonal(Module):
     def right_inverse(self, value):
         if value.shape != self.shape:
             raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {value.shape}.")
-        if not hasattr(self, "base"):
-            raise NotImplementedError("It is not possible to assign to orthogonal parametrizations when use_trivialization=False.")
-        tall = value.mT if value.shape[-2] < value.shape[-1] else value
+        wide = value.shape[-2] < value.shape[-1]
+        tall = value.mT if wide else value
         n, k = tall.shape[-2:]
+        if not hasattr(self, "base"):
+            if self.orthogonal_map != "householder":
+                raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley parametrizations "
+                                          "when use_trivialization=False.")
+            vectors, tau = geqrf(tall)                   # on the diagonal, signs of R, other ones of reflections that were left out
+            diagonal = vectors.diagonal(dim1=-2, dim2=-1)
+            diagonal.copy_(diagonal.sign() * (tau != 0).to(value.dtype).mul(2).sub(1))
+            return vectors.mT if wide else vectors
         if n != k:
             tall = cat([tall, tall.new_empty(*tall.shape[:-1], n - k).normal_()], -1)
         q, r = qr(tall)
@@ -219,7 +227,7 @@ def orthogonal(module, name: str = "weight", orthogonal_map=None, *, use_trivial
             (1 + A / 2) of it) or `"householder"` (a product of reflections); None for the first where the matrix is square or
             complex, and else the last.
         use_trivialization: keep a matrix `base` beside it, with which the weight begins as what it was, orthonormalised; without it
-            nothing can be assigned to the weight.
+            that, and assigning to the weight, is for reflections alone.
 
     Returns:
         The module.

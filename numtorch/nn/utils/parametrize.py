@@ -5,6 +5,7 @@ The module's class becomes a subclass of its own with a property in the paramete
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 
@@ -40,9 +41,35 @@ def cached():
             _cached[1].clear()
 
 
-def _kept(made, original):
-    """A tensor to store: a Parameter where the original was one."""
-    return Parameter(made, original.requires_grad) if isinstance(original, Parameter) else made
+def _check_inverse(made, dtype):
+    """Raise ValueError where what a right inverse gives cannot be stored for a tensor of a dtype."""
+    if not isinstance(made, Tensor):
+        raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors. Got {type(made).__name__}.")
+    if made.dtype != dtype:
+        raise ValueError(f"right_inverse may not change the dtype of a tensor: expected {dtype}, got {made.dtype}")
+
+
+def _check_inverses(made, count=None):
+    """How many tensors a right inverse gives. Raises ValueError where it gives something else, or another number of them."""
+    if not isinstance(made, Sequence):
+        raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors. Got {type(made).__name__}.")
+    for number, each in enumerate(made):
+        if not isinstance(each, Tensor):
+            raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors. Got element {number} of the "
+                             f"sequence with type {type(each).__name__}.")
+    if count is not None and len(made) != count:
+        raise ValueError(f"'right_inverse' must return a sequence of tensors of length {count}. Got one of length {len(made)}.")
+    return len(made)
+
+
+def _check_kept(made, original, maker="A parametrization", rule="Registering a parametrization"):
+    """Raise ValueError where a tensor would change its dtype or shape."""
+    if not isinstance(made, Tensor):
+        raise ValueError(f"{maker} must return a tensor. Got {type(made).__name__}.")
+    for what in ("dtype", "shape"):
+        if getattr(made, what) != getattr(original, what):
+            raise ValueError(f"{rule} may not change the {what} of the tensor, unless the `unsafe` flag is enabled.\n"
+                             f"unparametrized {what}: {getattr(original, what)}\nparametrized {what}: {getattr(made, what)}")
 
 
 class ParametrizationList(ModuleList):
@@ -81,32 +108,26 @@ class ParametrizationList(ModuleList):
                         made = each.right_inverse(made)
                     except NotImplementedError:
                         pass
-        self.is_tensor = isinstance(made, Tensor)
+        before = original.detach()
+        self.is_tensor, self.ntensors = isinstance(made, Tensor), 1
         if self.is_tensor:
-            self._store("original", made, original)
+            _check_inverse(made, before.dtype)
+            if made is not original:
+                original.data = made.detach()            # the same parameter, which an optimiser may hold
+            self._store("original", original)
         else:
-            self.ntensors = len(made)
+            self.ntensors = _check_inverses(made)
             for number, each in enumerate(made):
-                self._store(f"original{number}", each, original)
+                each = Parameter(each, original.requires_grad) if isinstance(original, Parameter) else each
+                self._store(f"original{number}", each)
         if not unsafe:
-            self._check(original)
+            _check_kept(self(), before)
 
-    def _store(self, name, made, original):
-        made = made if made is original else _kept(made, original)
+    def _store(self, name, made):
         if isinstance(made, Parameter):
             self.register_parameter(name, made)
         else:
             self.register_buffer(name, made)
-
-    def _check(self, original):
-        parametrized = self()
-        if not isinstance(parametrized, Tensor):
-            raise ValueError(f"A parametrization must return a tensor. Got {type(parametrized).__name__}.")
-        for what in ("dtype", "shape"):
-            if getattr(parametrized, what) != getattr(original, what):
-                raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` flag is "
-                                 f"enabled.\nunparametrized {what}: {getattr(original, what)}\nparametrized {what}: "
-                                 f"{getattr(parametrized, what)}")
 
     def _originals(self):
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
@@ -125,7 +146,10 @@ class ParametrizationList(ModuleList):
                 if not hasattr(each, "right_inverse"):
                     raise RuntimeError(f"parametrization {type(each).__name__} does not implement right_inverse.")
                 value = each.right_inverse(value)
+            if not self.is_tensor:
+                _check_inverses(value, self.ntensors)
             for original, new in zip(self._originals(), [value] if self.is_tensor else value):
+                _check_inverse(new, original.dtype)
                 original.data = new.detach().clone()
 
     def forward(self):
@@ -216,14 +240,18 @@ def register_parametrization(module, tensor_name: str, parametrization, *, unsaf
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         already = module.parametrizations[tensor_name]
-        value = getattr(module, tensor_name)
         if not unsafe:
+            value = getattr(module, tensor_name)
             changed = parametrization(value)
-            if not isinstance(changed, Tensor) or changed.shape != value.shape or changed.dtype != value.dtype:
-                raise ValueError("A parametrization may not change the shape or dtype of the tensor, unless `unsafe` is enabled")
-        already.append(parametrization)
-        if hasattr(parametrization, "right_inverse"):
-            already.right_inverse(value)
+            _check_kept(changed, value)
+            if hasattr(parametrization, "right_inverse"):
+                try:
+                    _check_kept(parametrization.right_inverse(changed), changed, "parametrization.right_inverse",
+                                "The tensor returned by right_inverse")
+                except NotImplementedError:
+                    pass
+        already.append(parametrization)                  # what is stored stays: the tensor becomes what this one makes of it
+        already.unsafe |= unsafe
     elif tensor_name in module._parameters or tensor_name in module._buffers:
         made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
         delattr(module, tensor_name)
