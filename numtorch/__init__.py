@@ -61,7 +61,8 @@ from .ops.nn.embedding import embedding, embedding_bag, embedding_renorm_
 from .ops.linalg.factorise import old_cholesky as cholesky
 from .ops.linalg.factorise import old_qr as qr
 from .ops.pointwise.floats import frexp, nextafter
-from .ops.index.index_select import index_add, index_copy, index_fill, index_select, put, take
+from .ops.index.flat import put, take
+from .ops.index.index_select import index_add, index_copy, index_fill, index_select
 from .ops.linalg.householder import geqrf, orgqr, ormqr
 from .ops.index.index import _unsafe_masked_index, _unsafe_masked_index_put_accumulate, index_put
 from .ops.shape.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,

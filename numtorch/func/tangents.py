@@ -17,7 +17,7 @@ from ..ops.core.operands import as_operand
 from ..ops.core.primitive import miss
 from ..ops.creation.fill import full, ones_like, zeros_like
 from ..ops.creation.ranges import arange
-from ..ops.index.index_select import take
+from ..ops.index.flat import take
 from ..ops.memory.copies import clone, copy_elements, to_dtype
 from ..ops.memory.detach import detach
 from ..ops.memory.writing import live_views, made

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+import numtorch
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.autograd.gradcheck import gradcheck, gradgradcheck
@@ -105,3 +106,36 @@ def test_errors(number):
     call, kind, text = ERRORS[number]
     with pytest.raises(kind, match=text):
         call()
+
+
+def _gradient(x, function, grad):
+    return gradients(function(x.requires_grad_()), x, grad)[0]
+
+
+@pytest.mark.parametrize("dtype", [numtorch.bfloat16, numtorch.float16], ids=str)
+@pytest.mark.parametrize("add", [
+    lambda x, index, source: x.index_add(0, index, source), lambda x, index, source: x.t().clone().index_add_(1, index, source.t()).t(),
+    lambda x, index, source: x[:, 0].clone().index_add(0, index, source[:, 0])[:, None].expand(2, 3),
+    lambda x, index, source: x.scatter_add(0, index[:, None].expand(-1, 3), source), lambda x, index, source: x.repeat(2, 1)[::2].scatter_add_(
+        0, index[:, None].expand(-1, 3), source), lambda x, index, source: x.scatter(0, index[:, None].expand(-1, 3), source, reduce="add"),
+    lambda x, index, source: x.scatter_reduce(0, index[:, None].expand(-1, 3), source, "sum"),
+    lambda x, index, source: x.index_reduce(0, index, source, "mean", include_self=False) * (len(index) // 2),
+    lambda x, index, source: _gradient(x, lambda x: x.gather(0, index[:, None].expand(-1, 3)), source),
+    lambda x, index, source: _gradient(x, lambda x: x.index_select(0, index), source)])
+def test_sums_of_16_bit_floats_are_rounded_once(dtype, add):
+    x, index = numtorch.zeros(2, 3, dtype=dtype), numtorch.arange(2000) % 2
+    source = numtorch.linspace(0.2, 0.4, 6000).reshape(2000, 3).to(dtype)
+    exact = source.double().reshape(1000, 2, 3).sum(0)
+    assert ((add(x, index, source).double() - exact).abs() / exact).max() < (0.009 if dtype is numtorch.bfloat16 else 0.0015)
+
+
+def _gradient(x, function, grad):
+    return numtorch.autograd.grad(function(x.requires_grad_()), x, grad)[0]
+
+
+def test_products_of_16_bit_floats_are_rounded_once():
+    source = numtorch.full((500,), 1.01, dtype=numtorch.bfloat16)
+    exact = source[0].double().item() ** 500
+    x, index = numtorch.ones(1, dtype=numtorch.bfloat16), numtorch.zeros(500, dtype=numtorch.int64)
+    for product in (x.scatter_reduce(0, index, source, "prod"), x.index_reduce(0, index, source, "prod")):
+        assert product.item() == pytest.approx(exact, rel=0.005)

@@ -24,6 +24,7 @@ from ..reduce.reductions import aminmax
 from ..shape.slicing import narrow
 from ..shape.view_tape import place
 from ..shape.views import expand, reshape, unsqueeze
+from . import widened
 from .index_op import (
     apart,
     begin_write,
@@ -46,7 +47,7 @@ _SCATTER, _SCATTER_ADD, _SCATTER_REDUCE = primitives("scatter", "scatter_add", "
 class _Plan:
     """The kernel (None for nothing to do), the dimension, what to say of a bad index, and a gather's result."""
 
-    __slots__ = ("prepared", "dim", "bounds", "out")
+    __slots__ = ("prepared", "dim", "bounds", "out", "wide")
 
 
 def _at_least_1d(layout):
@@ -57,7 +58,7 @@ def _at_least_1d(layout):
 def _plan_of(name, layout, index, dim):
     """A plan without its kernel, and the checks that gather and scatter share."""
     plan = _Plan()
-    plan.dim, plan.prepared = wrap_dim(dim, layout.ndim), None
+    plan.dim, plan.prepared, plan.wide = wrap_dim(dim, layout.ndim), None, False
     shape, wanted = _at_least_1d(layout)[0], _at_least_1d(index)[0]
     plan.bounds = ((plan.dim, shape[plan.dim], 0),)
     if index.numel:
@@ -141,6 +142,7 @@ def _gather_vjp(node, grad):
 def _plan_scatter(primitive, layout, index, source, dim, how):
     plan = _plan_of(primitive.name, layout, index, dim)
     if index.numel:
+        plan.wide, layout, source = widened.layouts(layout, source, how)
         places, values = _at_least_1d(index), _at_least_1d(source)
         if source.ndim == 0 and index.ndim:
             steps = (0,) * index.ndim
@@ -176,7 +178,7 @@ def _write_scattered(primitive, plan, self, index, source, dim, how):
     plain = self.node is None and source.node is None and self.layout.contiguous and not storage.inference
     graph = False if plain else begin_write(primitive.name, self, source)
     look_first(self, (index,), plan.bounds, index.layout.numel, beyond)
-    run_indexed(plan.prepared, self, (index,), source, plan.bounds, beyond)
+    (widened.run if plan.wide else run_indexed)(plan.prepared, self, (index,), source, plan.bounds, beyond)
     if plain:
         mark_written(storage, primitive.name + "_")
         return self
@@ -340,7 +342,7 @@ def _scatter_reduce_vjp(node, grad):
     self, index, src = node.tensors()
     out, = node.result_tensors()
     dim, reduce, include_self = node.attributes
-    whole, used = src, src
+    used = src
     for d, n in enumerate(index.layout.shape):
         used = narrow(used, d, 0, n)
     if reduce == "sum":
@@ -354,15 +356,13 @@ def _scatter_reduce_vjp(node, grad):
         hits, their = comparison.eq(self, out), comparison.eq(used, gather(out, dim, index))
         if not include_self:
             hits = scatter(hits, dim, index, False)
-        kind = grad.layout.dtype
-        number_of = scatter_add(to_dtype(hits, kind), dim, index, to_dtype(their, kind))
+        number_of = scatter_add(to_dtype(hits, grad.layout.dtype), dim, index, to_dtype(their, grad.layout.dtype))
         share = grad / arithmetic.where(comparison.eq(number_of, 0), 1, number_of)
         by_self, by_source = arithmetic.where(hits, share, 0), arithmetic.where(their, gather(share, dim, index), 0)
         if not include_self:
             by_self = arithmetic.where(hits, by_self, grad)
-    if not include_self:
-        by_self = scatter(by_self, dim, index, 0)
-    return by_self if node.needs(0) else None, _to_source(by_source, whole.layout, index) if node.needs(1) else None
+    by_self = by_self if include_self else scatter(by_self, dim, index, 0)
+    return by_self if node.needs(0) else None, _to_source(by_source, src.layout, index) if node.needs(1) else None
 
 
 def _product_gradients(self, dim, index, src, include_self, grad, out):
@@ -439,17 +439,17 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
         raise IndexError("index_reduce(): Index is supposed to be a vector")
     same_dtype("index_reduce", input, source)
     dim = wrap_dim(dim, input.layout.ndim)
-    shape = [index.layout.numel if d == dim else 1 for d in range(source.layout.ndim)]
-    if index.layout.numel != (source.layout.shape[dim] if source.layout.ndim else 1):
-        raise RuntimeError(f"index_reduce(): Number of indices ({index.layout.numel}) should be equal to source.size(dim): "
-                           f"({list(source.layout.shape)}), for dim: {dim}")
+    have, count = source.layout.shape, index.layout.numel
+    if count != (have[dim] if have else 1):
+        raise RuntimeError(f"index_reduce(): Number of indices ({count}) should be equal to source.size(dim): ({list(have)}), "
+                           f"for dim: {dim}")
     if include_self and reduce != "mean" and not recording(input, source) and index.layout.ndim and input.layout.ndim \
-            and source.layout.shape == input.layout.shape[:dim] + index.layout.shape + input.layout.shape[dim + 1:]:
+            and have == input.layout.shape[:dim] + index.layout.shape + input.layout.shape[dim + 1:]:
         result = clone(input.detach())
         into_fresh(combine_slices, result, dim, index, source.detach(), _REDUCTIONS[reduce])
         return result if out is None else into_exactly("index_reduce", out, result)
     _check_within(index, dim, _at_least_1d(input.layout)[0][dim])
-    places = expand(reshape(index, shape), source.layout.shape)
+    places = expand(reshape(index, [count if d == dim else 1 for d in range(len(have))]), have)
     return scatter_reduce(input, dim, places, source, reduce, include_self=include_self, out=out)
 
 

@@ -1,4 +1,4 @@
-"""Reading and writing by index tensors: `index_values` and `put_values`, and index_select and its kin, take and put on them.
+"""Reading and writing by index tensors: `index_values` and `put_values`, and index_select and its kin on them.
 
 `x[...]` itself is in ops/index/index.py, gather and scatter in ops/index/gather_scatter.py, embeddings in ops/nn/embedding.py,
 masks in ops/index/mask.py.
@@ -10,21 +10,21 @@ from functools import partial
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
-from ...dtypes import bool_
+from ...dtypes import bool_, float32
 from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import truth
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
-from ..memory.assign import ZERO, copy_, filled, filled_from
+from ..memory.assign import ZERO, filled, filled_from
 from ..memory.copies import clone, to_device, to_dtype
 from ..memory.resize import into_exactly
 from ..memory.writing import into_fresh, share_memory
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
-from ..shape.views import reshape, unsqueeze, view
+from ..shape.views import reshape, unsqueeze
+from . import widened
 from .index_op import (
     RULES,
     apart,
@@ -50,7 +50,8 @@ class IndexPlan:
     """What `x[index, ...]`, read or written, must know: the result's layout, the dimensions, which of the result's strides belong
     to the index tensors and which to the rest, the bounds of indices and what is said of a bad one, and the kernel."""
 
-    __slots__ = ("out", "dims", "first", "rank", "geometry", "bounds", "wrap", "complaint", "prepared", "index_dtype", "written")
+    __slots__ = ("out", "dims", "first", "rank", "geometry", "bounds", "wrap", "complaint", "prepared", "index_dtype", "written",
+                 "wide")
 
     def __init__(self, layout, dims, layouts, rule):
         try:
@@ -68,7 +69,7 @@ class IndexPlan:
         self.index_dtype = layouts[0].dtype.kernel
         self.geometry = (shape, [broadcast_strides(each, shape) for each in layouts], [layout.shape[d] for d in dims],
                          [layout.strides[d] for d in dims], kept, [layout.strides[d] for d in rest])
-        self.prepared, self.written = None, 0 if 0 in shape else self.out.numel
+        self.prepared, self.written, self.wide = None, 0 if 0 in shape else self.out.numel, False
 
     def split(self, strides):
         """Strides over the result, as (those of the index tensors' dimensions, the others)."""
@@ -118,6 +119,8 @@ _INDEX.execute = lambda plan, x, *call: index_values(x, call[-2], call[:-2], cal
 
 @derivative_of(_INDEX, _INDEX_SELECT)
 def _index_vjp(node, grad):
+    if node.primitive is _INDEX_SELECT and widened.is_needed(grad.layout, "add"):
+        return (to_dtype(spread(to_dtype(grad, float32), *node.attributes, node.tensors()), grad.layout.dtype),)
     return (spread(grad, *node.attributes, node.tensors()),)
 
 
@@ -161,6 +164,11 @@ def _plan_put(layout, source, *call):
                            f"{list(source.shape)} of {source.dtype.name}")
     if not plan.written:
         return plan
+    if rule in ("index_add", "additions", "index_reduce"):
+        wide, layout, source = widened.layouts(layout, source, reduce)
+        if wide:
+            plan = IndexPlan(layout, dims, layouts, rule)
+            plan.wide = True
     family, geometry = kernels(layout.device, "index.gather"), plan.geometry
     count, width = geometry[0][0] if plan.rank == 1 else 0, layout.strides[0] if layout.ndim else 0
     if reduce == "add" and plan.dims == (0,) and layout.contiguous and source.contiguous and source.numel == count * width \
@@ -219,7 +227,7 @@ def _put(primitive, x, dims, indices, source, reduce, rule):
     graph = False if plain else begin_write(primitive.name, x, source)
     if plan.prepared is not None:
         look_first(x, indices, plan.bounds, plan.written, plan.complaint)
-        run_indexed(plan.prepared, x, indices, source, plan.bounds, plan.complaint)
+        (widened.run if plan.wide else run_indexed)(plan.prepared, x, indices, source, plan.bounds, plan.complaint)
     if plain:
         mark_written(storage, primitive.name + "_")
         return x
@@ -447,74 +455,6 @@ index_add = out_of_place(index_add_, "index_add")
 index_fill = out_of_place(index_fill_, "index_fill")
 
 
-@method
-def take(input, index, *, out=None) -> Tensor:
-    """The elements of the flattened tensor at `index`, in the shape of `index`.
-
-    Args:
-        input: of any dtype and shape.
-        index: (*) int64 or int32, in row-major order; negative ones count from the end.
-        out: a tensor to write the result to.
-
-    Raises:
-        IndexError: an index out of bounds.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([[1, 2, 3], [4, 5, 6]]).take(torch.tensor([0, -1]))
-        tensor([1, 6])
-    """
-    check_index("take", index)
-    flat = input if layout_of("take", input).ndim == 1 else reshape(input, -1)
-    result = index_values(flat, (0,), (index,), "flattened")
-    return result if out is None else into_exactly("take", out, result, input, index)
-
-
-@method
-def put_(self, index, source, accumulate: bool = False) -> Tensor:
-    """Write the elements of `source` to places in this tensor seen as flattened, or add them there, and return this tensor.
-
-    Args:
-        index: (*) int64 or int32, in row-major order; negative ones count from the end.
-        source: as many elements as `index`, of this tensor's dtype.
-        accumulate: whether to add; else of equal indices the last wins.
-
-    Raises:
-        RuntimeError: another dtype.
-        IndexError: an index out of bounds, or not as many elements as indices.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([[1., 2.], [3., 4.]]).put_(torch.tensor([0, 3]), torch.tensor([7., 8.]))
-        tensor([[7., 2.],
-                [3., 8.]])
-    """
-    reduce = "add" if truth("put_", "accumulate", accumulate) else None
-    check_index("put_", index)
-    same_dtype("put_", self, source)
-    if index.layout.numel != source.layout.numel:
-        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-                         f"{source.layout.numel}, index.numel() = {index.layout.numel}")
-    if not self.layout.contiguous and (whole := clone(self, memory_format="contiguous_format")).layout.contiguous:
-        return copy_(self, into_fresh(put_, whole, index, source, accumulate))
-    if self.layout.contiguous and not self.layout.ndim == index.layout.ndim == source.layout.ndim == 1:
-        _put(_WRITES["put"], view(self, -1), (0,), (reshape(index, -1),), reshape(source, -1), reduce, "flattened")
-        return self
-    return _put(_WRITES["put"], self, (0,), (index,), source, reduce, "flattened")      # sparse tensors are refused there
-
-
-@method
-def put(input, index, source, accumulate: bool = False) -> Tensor:
-    """A copy of the tensor after `put_`.
-
-    Args:
-        input: of any shape.
-        index, source, accumulate: as for `put_`.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([[1., 2.], [3., 4.]]).put(torch.tensor([0, 3]), torch.tensor([7., 8.]), accumulate=True)
-        tensor([[ 8.,  2.],
-                [ 3., 12.]])
-    """
-    return into_fresh(put_, clone(input, memory_format="contiguous_format"), index, source, accumulate)
+def put_flat(self, index, source, reduce):
+    """Write to places of a vector, counted from the end where they are negative."""
+    return _put(_WRITES["put"], self, (0,), (index,), source, reduce, "flattened")
