@@ -21,6 +21,7 @@ def layouts(layout, source, how):
 def run(prepared, x, indices, source, *rest) -> None:
     """`run_indexed` of a kernel that was prepared for such copies."""
     total, added = [empty(t.layout.dense(float32)) for t in (x, source)]
-    copy_elements(x, total), copy_elements(source, added)
+    copy_elements(x, total)
+    copy_elements(source, added)
     run_indexed(prepared, total, indices, added, *rest)
     copy_elements(total, x)
