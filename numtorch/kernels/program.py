@@ -151,15 +151,26 @@ class Program:
         Raises:
             ValueError: a launch of more than MOST_WORDS words, which the kernel has no room for.
         """
-        longest = max((len(launch) - 1 for launch in launches), default=0)
-        if longest > MOST_WORDS:
-            raise ValueError(f"a program's launch has at most {MOST_WORDS} words, got {longest}")
+        for launch in launches:
+            _check(launch)
         if self.segments:
             segment = self.segments[-1]
             if _follows(segment[1], launches, segment[0]):
                 segment[0] += 1
                 return
         self.segments.append([1, launches])
+
+    def append(self, launch):
+        """Append one launch, which is no step of others: it is not compared with them.
+
+        Raises:
+            ValueError: a launch of more than MOST_WORDS words.
+        """
+        _check(launch)
+        if self.segments and self.segments[-1][0] == 1:
+            self.segments[-1][1].append(launch)
+        else:
+            self.segments.append([1, [launch]])
 
     def row(self):
         """The table."""
@@ -202,6 +213,11 @@ def prepare_parts(programs, offsets=None, *, workspace=0, release_lock=False):
                                [(0,) * count for _ in rows] if offsets is None else offsets, workspace=workspace,
                                release_lock=release_lock)
     return prepared.with_workspace(prepared.workspace, [program.keep for program in programs])
+
+
+def _check(launch):
+    if len(launch) > MOST_WORDS + 1:
+        raise ValueError(f"a program's launch has at most {MOST_WORDS} words, got {len(launch) - 1}")
 
 
 def _follows(first, launches, steps):

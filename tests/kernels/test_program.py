@@ -76,6 +76,17 @@ def test_launches_that_move_otherwise_begin_a_segment():
     assert [steps for steps, _ in program.segments] == [3, 1, 1]
 
 
+def test_launches_one_by_one_are_one_segment_however_they_move():
+    x, out = np.arange(3 * N).reshape(3, N), np.zeros((3, N), np.int64)
+    program, kernel = Program("x", "y", "out"), prepared_add()
+    for at in (0, 2, 1):
+        program.append(program.launch(kernel, program.word("x", at * N * 8), program.word("y"), program.word("out", at * N * 8)))
+    assert len(program.segments) == 1 and program.segments[0][0] == 1
+    program.add([program.launch(kernel, program.word("out"), program.word("y"), program.word("out"))] * 3)
+    run(program.prepare(), x, np.full(N, 100), out)
+    assert (out == x + [[400], [100], [100]]).all()
+
+
 def test_a_check_ends_the_program_where_a_word_is_not_zero():
     x, y, out, status = arrays(1, 2, 0, 0)
     program, kernel = Program("x", "y", "out", "status"), prepared_add()
@@ -157,3 +168,5 @@ def test_a_launch_has_room_for_its_words():
     program.add([[prepared_add().entry.address, *[program.word("x")] * MOST_WORDS]])
     with pytest.raises(ValueError, match="at most 24 words, got 25"):
         program.add([[prepared_add().entry.address, *[program.word("x")] * (MOST_WORDS + 1)]])
+    with pytest.raises(ValueError, match="at most 24 words, got 25"):
+        program.append([prepared_add().entry.address, *[program.word("x")] * (MOST_WORDS + 1)])

@@ -206,8 +206,9 @@ class Replay:
         self.updates = [step for step in self.steps if type(step) is Update]
         self.all_leaves, self.leaves = [leaf for leaf, _, _ in self.leaves], []
         for update in self.updates:
-            update.sources = [self._source(leaf, grad) for leaf, grad in update.leaves]
-        ended = {leaf: None for update in self.updates for (leaf, _), source in zip(update.leaves, update.sources) if source[0] == "own"}
+            update.sources = [(leaf, *self._source(leaf, grad)) for leaf, grad in update.leaves]
+            update.leaves = []                           # which would keep the memory of gradients that get another
+        ended = {leaf: None for update in self.updates for leaf, kind, _ in update.sources if kind == "own"}
         self.dropped += [leaf for leaf in absent if leaf in ended and not any(leaf is new[0] for new in self.new_gradients)]
         self.unchanged = Unchanged(self.reach, self.before.places, self.all_leaves, absent)
         self.before = None
@@ -326,7 +327,7 @@ class Replay:
             grad = None
         same = True
         for update in self.updates:
-            for (leaf, _), (kind, which) in zip(update.leaves, update.sources):
+            for leaf, kind, which in update.sources:
                 leaf.grad = which if kind == "own" else before[which] if kind == "before" else self.new_gradients[which][2]
             same = same and update.is_same()
         if self.updates:

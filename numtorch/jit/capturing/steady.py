@@ -31,7 +31,7 @@ def words_of(replay) -> Steady | None:
         The words; None where that is not known from words, or a call reads gradients that were there or drops some.
     """
     if replay.dropped or replay.gradient_writes or any(slot is not None for _, slot, *_ in replay.old_gradients) \
-            or any(kind == "own" for update in replay.updates for kind, _ in update.sources) \
+            or any(kind == "own" for update in replay.updates for _, kind, _ in update.sources) \
             or len({id(update.optimizer) for update in replay.updates}) < len(replay.updates):
         return None
     objects: list[Any] = []

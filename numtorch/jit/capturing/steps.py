@@ -36,9 +36,9 @@ class Update:
         optimizer: it.
 
     Attributes:
-        leaves: those of the parameters, each with the gradient that the step has for it.
-        sources: for each of these, what a replay has: "new" and the place among the gradients that it leaves, "before" and the place
-            among those that it finds, or "own" and the gradient, which ends in the call.
+        leaves: those of the parameters, each with the gradient that the step has for it, until there is a program.
+        sources: then, for each leaf, where a replay finds that: "new" and the place among the gradients that it leaves, "before"
+            and the place among those that it begins with, or "own" and the gradient, which ends in the call.
         batches: that the step runs.
         gradients: the addresses that each batch has in its table, which another step of the call may overwrite.
     """

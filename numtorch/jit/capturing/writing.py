@@ -147,7 +147,7 @@ class ProgramWriter:
             elif kind is Write:
                 target, offset, _ = self._word(item.address)
                 for i, value in enumerate(item.words):
-                    program.add([self._store([target, offset + 8 * i, 0], value)])
+                    program.append(self._store([target, offset + 8 * i, 0], value))
             elif kind is Truth:
                 self._decide(program, item, complaints)
             elif kind is Check:
@@ -169,13 +169,13 @@ class ProgramWriter:
         complaint.resolved = {name: described(value, self._word) for name, value in complaint.arguments.items()}
         complaints.append(complaint)
         for word in words:
-            program.add([program.check(word)])
-        program.add([self._store([CONSTANT, complaint.progress_address, 0], len(complaints))])
+            program.append(program.check(word))
+        program.append(self._store([CONSTANT, complaint.progress_address, 0], len(complaints)))
 
     def _decide(self, program, truth, complaints):
         status = [CONSTANT, ctypes.addressof(word := ctypes.c_int64()), 0]
         self.keep.append(word)
-        program.add([program.launch(finds_other(), self._word(truth.address), program.constant(truth.value), status)])
+        program.append(program.launch(finds_other(), self._word(truth.address), program.constant(truth.value), status))
         self._check(program, [status], truth.complaint, complaints)
 
     def _launch(self, program, launch, complaints):
@@ -196,8 +196,8 @@ class ProgramWriter:
                 words.append(self._word(word))
         statuses = [] if status is None else [[CONSTANT, ctypes.addressof(status) + 8 * i, 0] for i in range(launch.statuses)]
         for word in statuses:
-            program.add([self._store(word, 0)])
-        program.add([[launch.native, *words, [CONSTANT, descriptor, 0]]])
+            program.append(self._store(word, 0))
+        program.append([launch.native, *words, [CONSTANT, descriptor, 0]])
         if statuses:
             self._check(program, statuses, launch.complaint, complaints)
 
@@ -212,5 +212,5 @@ class ProgramWriter:
                 if word[0] == CONSTANT:
                     table[i] = word[1]                   # within the program's own memory things move too
                 else:
-                    program.add([self._store([CONSTANT, address + 8 * i, 0], word)])
+                    program.append(self._store([CONSTANT, address + 8 * i, 0], word))
         return [CONSTANT, address, 0]
