@@ -139,7 +139,8 @@ class RandomSampler(_Drawn):
     def __iter__(self) -> Iterator[Any]:
         count, stream = len(self.data_source), self._stream()
         if self.replacement:
-            yield from randint(count, (self.num_samples,), generator=stream).tolist()
+            for taken in range(0, self.num_samples, 1024):      # programs without epochs ask for 1e10
+                yield from randint(count, (min(1024, self.num_samples - taken),), generator=stream).tolist()
         else:
             for taken in range(0, self.num_samples, count):
                 yield from randperm(count, generator=stream)[:self.num_samples - taken].tolist()

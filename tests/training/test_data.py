@@ -120,6 +120,9 @@ def test_samplers():
     assert list(SequentialSampler(Squares())) == [0, 1, 2, 3, 4]
     assert sorted(RandomSampler(Squares())) == [0, 1, 2, 3, 4]
     assert len(list(RandomSampler(Squares(), num_samples=12))) == 12
+    endless = iter(RandomSampler(Squares(), replacement=True, num_samples=10 ** 10))
+    assert {next(endless) for _ in range(2000)} == {0, 1, 2, 3, 4}
+    assert len(list(RandomSampler(Squares(), replacement=True, num_samples=1025))) == 1025
     drawn = list(RandomSampler(Squares(), replacement=True, num_samples=100))
     assert len(drawn) == 100 and set(drawn) == {0, 1, 2, 3, 4}
     assert sorted(SubsetRandomSampler([7, 3, 5])) == [3, 5, 7]
