@@ -154,7 +154,7 @@ from .tensor import Tensor, subclass_listeners as _subclass_listeners
 
 vars(_sys.modules[f"{__name__}.storage"]).update(TypedStorage=TypedStorage, UntypedStorage=UntypedStorage)     # as in torch.storage
 _describe_waiting()
-_subclass_listeners.append(lambda cls: _importlib.import_module(f"{__name__}.torchfunction").install())
+_subclass_listeners.append(lambda cls: _importlib.import_module(f"{__name__}.torchfunction").subclassed(cls))
 
 __version__ = "0.1.0"
 

@@ -40,7 +40,7 @@ def _reduce(self, protocol) -> tuple:
 
 
 def _plain_state(self):
-    return {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
+    return {k: v for k, v in self.__dict__.items() if not k.startswith("_") or k == "_is_parameter"}
 
 
 def _rebuild(kind, dtype, words, requires_grad, state):

@@ -214,7 +214,8 @@ def node_suffix(node):
 
 def tensor_text(tensor: Tensor) -> str:
     """The text of a tensor, as `repr` gives it."""
-    prefix = f"{'tensor' if type(tensor) is Tensor or tensor._is_parameter else type(tensor).__name__}("
+    kind = type(tensor)
+    prefix = f"{'tensor' if kind is Tensor or kind._is_parameter else kind.__name__}("
     if tensor.layout.handler is not None:
         return tensor.layout.handler.text(tensor, prefix)
     return with_suffixes(prefix + contents(tensor, len(prefix)), _suffixes(tensor), len(prefix))

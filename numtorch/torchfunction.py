@@ -16,6 +16,7 @@ import functools
 import threading
 import types as pytypes
 
+from .exchange.scalars import NUMBERS
 from .interposition import Interposer, operations, public_functions, with_constants
 from .storage import inferring
 from .tensor import Tensor, alias
@@ -161,7 +162,7 @@ class TorchFunctionMode:
 # ---------------------------------------------------------------- what a subclass does by default
 def get_default_nowrap_functions() -> set:
     """The functions whose results stay as they are by default, although a subclass was among the arguments."""
-    return {Tensor.tolist, Tensor.item}
+    return {Tensor.tolist, Tensor.item, Tensor.grad.__get__}
 
 
 def _torch_function(cls, func, types, args=(), kwargs=None):
@@ -202,8 +203,49 @@ def _asking(plain, public):
         plain = "plain"
         return plain(*args, **kwargs)
 
-    return with_constants(ask, public, plain=plain, public=public, state=_state, overloaded=_overloaded,
-                          handle=handle_torch_function)
+    method = next((method for operator, method in _METHODS.items() if vars(Tensor)[operator] is public), None)
+    handle = handle_torch_function if method is None else functools.partial(_handle_operator, vars(Tensor)[method])
+    return with_constants(ask, public, plain=plain, public=public, state=_state, overloaded=_overloaded, handle=handle)
+
+
+# Python's operators whose calls PyTorch hands on as those of a method.
+_METHODS = {"__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
+            "__mod__": "remainder", "__matmul__": "matmul", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
+            "__ge__": "ge", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
+            "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__rand__": "bitwise_and", "__ror__": "bitwise_or",
+            "__rxor__": "bitwise_xor"}
+
+
+def _handle_operator(method, operator, relevant_args, *args):
+    """A method raises for what it knows nothing of, where an operator lets the other operand try."""
+    if all(isinstance(a, Tensor) or type(a) in NUMBERS or _takes_part(type(a)) for a in args):
+        return handle_torch_function(method, relevant_args, *args)
+    with DisableTorchFunctionSubclass():
+        return operator(*args)
+
+
+def _asking_property(plain):
+    """A property of Tensor for classes with a method of their own, which are asked about `Tensor.shape.__get__` and its like."""
+    def read(self):
+        return handle_torch_function(plain.__get__, (self,), self) if has_torch_function((self,)) else plain.__get__(self)
+
+    def write(self, value):
+        if has_torch_function((self, value)):
+            handle_torch_function(plain.__set__, (self, value), self, value)
+        else:
+            plain.__set__(self, value)
+    return property(read, None if plain.fset is None else write, plain.fdel, plain.__doc__)
+
+
+def subclassed(cls) -> None:
+    """What a new subclass of Tensor brings about: functions ask their arguments, and properties a class with a method of its
+    own."""
+    install()
+    own = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
+    if own is not _torch_function and own is not disabled_torch_function:
+        for name, value in vars(Tensor).items():
+            if type(value) is property and getattr(cls, name) is value:
+                setattr(cls, name, _asking_property(value))
 
 
 _interposer = Interposer(0, _asking)
@@ -252,7 +294,7 @@ def get_overridable_functions() -> dict:
 
 
 def is_tensor_method_or_property(func) -> bool:
-    """Whether a function is a method of Tensor.
+    """Whether a function is a method of Tensor, or reads or writes a property: `Tensor.shape.__get__`.
 
     Args:
         func: a function.
@@ -262,7 +304,14 @@ def is_tensor_method_or_property(func) -> bool:
         >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.add)
         True
     """
-    return func in [v for v in vars(Tensor).values() if isinstance(v, pytypes.FunctionType)]
+    return func in [v for v in vars(Tensor).values() if isinstance(v, pytypes.FunctionType)] or _property_of(func) is not None
+
+
+def _property_of(func):
+    """The name of the property that `Tensor.shape.__get__` or the like is of, and the method's own; None for other functions."""
+    plain = getattr(func, "__self__", None)
+    names = [n for n, v in vars(Tensor).items() if v is plain] if type(plain) is property else []
+    return f"{names[0]}.{func.__name__}" if names else None
 
 
 def resolve_name(func) -> str:
@@ -276,10 +325,14 @@ def resolve_name(func) -> str:
         >>> torch.overrides.resolve_name(torch.linalg.inv)
         'torch.linalg.inv'
     """
+    own, named = getattr(func, "__name__", repr(func)), None
     for namespace, name, function in public_functions():
-        if function is func:
-            return f"{'torch.Tensor' if namespace is Tensor else namespace.__name__.replace('numtorch', 'torch', 1)}.{name}"
-    return getattr(func, "__name__", repr(func))
+        if function is func and (named is None or name == own):          # `torch.gt` rather than `torch.greater`
+            named = f"{'torch.Tensor' if namespace is Tensor else namespace.__name__.replace('numtorch', 'torch', 1)}.{name}"
+            if name == own:
+                return named
+    of_property = _property_of(func)
+    return named or (own if of_property is None else f"torch.Tensor.{of_property}")
 
 
 Tensor.__torch_function__ = classmethod(_torch_function)

@@ -3,11 +3,20 @@ from __future__ import annotations
 
 from ..autograd.graph import Leaf
 from ..exchange.construction import make
-from ..tensor import Tensor, alias
+from ..tensor import Tensor, TensorType, alias
 
 
-class Parameter(Tensor):
-    """A tensor to be learned: assigned to a module, it is found by `parameters()`.
+class _Kind(TensorType):
+    """The class of Parameter, which counts tensors of users' classes that were made parameters as its instances, as in PyTorch."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and (type.__instancecheck__(cls, instance) or (cls is Parameter and
+                                                                                           instance._is_parameter))
+
+
+class Parameter(Tensor, metaclass=_Kind):
+    """A tensor to be learned: assigned to a module, it is found by `parameters()`. Of a tensor of a user's class it makes one of
+    that class, which is a Parameter, too.
 
     Args:
         data: the tensor whose memory becomes the parameter's; an empty one when None.
@@ -31,6 +40,8 @@ class Parameter(Tensor):
             data = make([])
         elif not isinstance(data, Tensor):
             raise TypeError(f"Parameter: expected data to be a Tensor, got {type(data).__name__}")
+        elif cls is Parameter and type(data) is not Tensor and not data._plain_results:
+            return _of_users_class(data, requires_grad)
         out = alias(data, cls)
         out.node = None
         if requires_grad:
@@ -49,6 +60,16 @@ class Parameter(Tensor):
         if copy is None:
             copy = memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return copy
+
+
+def _of_users_class(data, requires_grad):
+    out = data.detach().requires_grad_(requires_grad)
+    if type(out) is not type(data):
+        raise RuntimeError(f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+                           f"instance of the same type, but it returned {type(out).__name__}. Have its __torch_function__ give "
+                           f"detach() that type")
+    out._is_parameter = True
+    return out
 
 
 class Buffer(Tensor):

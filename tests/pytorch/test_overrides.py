@@ -1,5 +1,6 @@
 """`__torch_function__`: the same programs on PyTorch, where it is installed, show that the protocol is PyTorch's."""
 import inspect
+import operator
 import subprocess
 import sys
 
@@ -178,3 +179,67 @@ def test_frames_of_functions_that_ask_can_be_looked_at():
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "True add_() takes 2 positional arguments but 4 were given\n"), done.stderr
+
+
+OPERATORS = {
+    "add": lambda x: x + 1, "radd": lambda x: 1 + x, "sub": lambda x: x - x, "mul": lambda x: 2 * x, "div": lambda x: x / 2,
+    "remainder": lambda x: x % 2, "matmul": lambda x: x @ x, "ne": lambda x: x != 1, "lt": lambda x: x < x, "gt": lambda x: 2 < x,
+    "ge": lambda x: x >= 1, "add_": lambda x: operator.iadd(x, 1), "sub_": lambda x: operator.isub(x, x), "mul_": lambda x: operator.imul(x, 2),
+    "div_": lambda x: operator.itruediv(x, 2), "remainder_": lambda x: operator.imod(x, 2), "floor_divide_": lambda x: operator.ifloordiv(x, 2),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_are_asked_about_as_methods(torch, logged, name):
+    OPERATORS[name](logged)
+    assert type(logged).seen == [getattr(torch.Tensor, name.removeprefix("r") if name == "radd" else name)]
+
+
+def test_other_operands_of_operators_have_their_turn(torch, logged):
+    class Other:
+        def __radd__(self, other):
+            return "radd"
+    assert logged + Other() == "radd"
+    with pytest.raises(TypeError):
+        logged + "text"
+
+
+PROPERTIES = "shape dtype device ndim requires_grad grad is_leaf grad_fn is_sparse is_cuda itemsize nbytes T mT H data real output_nr retains_grad".split()
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_properties_are_asked_about(torch, logged, name):
+    x = logged.reshape(1, 3)
+    type(x).seen.clear()
+    value = getattr(x, name)
+    assert type(x).seen == [getattr(torch.Tensor, name).__get__]
+    assert torch.overrides.resolve_name(type(x).seen[0]) == f"torch.Tensor.{name}.__get__"
+    assert torch.overrides.is_tensor_method_or_property(type(x).seen[0])
+    assert type(value) is type(x) or not isinstance(value, torch.Tensor)
+
+
+def test_properties_that_are_set(torch, logged):
+    for name, value in (("requires_grad", True), ("grad", torch.ones(3)), ("data", torch.zeros(3))):
+        type(logged).seen.clear()
+        setattr(logged, name, value)
+        assert type(logged).seen == [getattr(torch.Tensor, name).__set__]
+    assert logged.tolist() == [0, 0, 0] and type(logged.grad) is torch.Tensor and logged.grad.tolist() == [1, 1, 1]
+
+
+def test_parameters_of_a_subclass(torch):
+    class Plain(torch.Tensor):
+        pass
+    x = torch.nn.Parameter(torch.ones(2).as_subclass(Plain))
+    assert type(x) is Plain and isinstance(x, torch.nn.Parameter) and x.requires_grad and x.is_leaf
+    assert not isinstance(torch.ones(2).as_subclass(Plain), torch.nn.Parameter) and type(x.data) is Plain
+    module = torch.nn.Module()
+    module.weight = x
+    assert [type(p) for p in module.parameters()] == [Plain] and type(module.state_dict()["weight"]) is Plain
+    (x * 2).sum().backward()
+    torch.optim.SGD(module.parameters(), lr=0.5).step()
+    assert x.tolist() == [0, 0] and type(x.sum()) is Plain
+
+
+def test_what_makes_tensors_of_data_asks_nobody(torch, logged):
+    assert type(torch.tensor(logged)) is torch.Tensor and type(torch.as_tensor(logged)) is type(logged)
+    assert torch.as_tensor not in type(logged).seen and torch.tensor not in type(logged).seen

@@ -111,7 +111,7 @@ class Module(Members, Conversion, Hooks, State):
     def __setattr__(self, name, value):
         own = self.__dict__
         parameters = own.get("_parameters")
-        if isinstance(value, Parameter):
+        if isinstance(value, Tensor) and value._is_parameter:
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget(name, parameters)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...autograd.graph import Leaf
-from ...tensor import Tensor, bare, lie_as, wrap
+from ...tensor import Tensor, alias, bare, lie_as, wrap
 from ..core.operands import method
 from ..core.primitive import not_a_tensor
 
@@ -73,7 +73,9 @@ def _data(self) -> Tensor:
         out = self.layout.handler.detached(self)
         out.memory = self.memory.alias()
         return out
-    return wrap(self.memory.alias(), self.address, self.layout)
+    out = wrap(self.memory.alias(), self.address, self.layout)
+    kind = type(self)
+    return out if kind is Tensor or kind._plain_results else alias(out, kind)
 
 
 def _set_data(self, value):
