@@ -21,7 +21,7 @@ __all__ = ["Interposer", "operations", "own_code", "public_functions", "with_con
 NAMESPACES = ("numtorch", "numtorch.nn.functional", "numtorch.linalg", "numtorch.fft", "numtorch.special")
 # What says what a tensor is made of, or makes one, and what Python itself calls.
 IGNORED = frozenset("""
-    as_subclass tensor as_tensor asarray is_tensor is_storage typename set_default_dtype get_default_dtype manual_seed seed initial_seed
+    as_subclass from_numpy is_tensor is_storage typename set_default_dtype get_default_dtype manual_seed seed initial_seed
     get_rng_state set_rng_state fork_rng set_num_threads get_num_threads set_printoptions set_default_device
     get_default_device empty_cache pointwise set_grad_enabled is_grad_enabled save load __init__ __new__ __init_subclass__
     __torch_function__ __reduce__ __reduce_ex__ __setstate__ __getstate__ __hash__ __dir__ __getattr__ __del__

@@ -205,7 +205,15 @@ def _asking(plain, public):
 
     method = next((method for operator, method in _METHODS.items() if vars(Tensor)[operator] is public), None)
     handle = handle_torch_function if method is None else functools.partial(_handle_operator, vars(Tensor)[method])
-    return with_constants(ask, public, plain=plain, public=public, state=_state, overloaded=_overloaded, handle=handle)
+    asked = _nobody if public.__name__ in _OF_DATA else _overloaded
+    return with_constants(ask, public, plain=plain, public=public, state=_state, overloaded=asked, handle=handle)
+
+
+_OF_DATA = ("tensor", "as_tensor", "asarray")            # to which a tensor is data, as a list is: only modes see their calls
+
+
+def _nobody(arguments):
+    return ()
 
 
 # Python's operators whose calls PyTorch hands on as those of a method.

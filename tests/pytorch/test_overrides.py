@@ -240,6 +240,15 @@ def test_parameters_of_a_subclass(torch):
     assert x.tolist() == [0, 0] and type(x.sum()) is Plain
 
 
-def test_what_makes_tensors_of_data_asks_nobody(torch, logged):
+def test_what_makes_tensors_of_data_asks_modes_only(torch, logged):
+    seen = []
+
+    class Seeing(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+    with Seeing():
+        torch.tensor([1.0]), torch.as_tensor(2)
+    assert seen == [torch.tensor, torch.as_tensor]
     assert type(torch.tensor(logged)) is torch.Tensor and type(torch.as_tensor(logged)) is type(logged)
     assert torch.as_tensor not in type(logged).seen and torch.tensor not in type(logged).seen
