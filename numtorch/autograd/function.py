@@ -36,8 +36,8 @@ class FunctionCtx(Node):
         tensor(4.)
     """
 
-    __slots__ = ("outputs", "saved", "versions", "needs_input_grad", "function", "positions", "sources", "dirty", "silent",
-                 "layouts", "materialize_grads", "__dict__")
+    __slots__ = ("outputs", "saved", "saved_for_forward", "versions", "needs_input_grad", "function", "positions", "sources",
+                 "dirty", "silent", "layouts", "materialize_grads", "__dict__")
 
     def save_for_backward(self, *tensors) -> None:
         """Keep tensors for backward, to be read there as `ctx.saved_tensors`.
@@ -69,7 +69,13 @@ class FunctionCtx(Node):
                 raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}")
         self.saved = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors) -> None:
+        """Keep tensors for `jvp`, to be read there as `ctx.saved_tensors`.
+
+        Args:
+            tensors: inputs, outputs or None.
+        """
+        self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors) -> None:
         """Say that forward changed these inputs in place; it must return them.
@@ -164,6 +170,8 @@ class FunctionCtx(Node):
         """
         if self.saved is None:
             raise freed_error()
+        if not self.versions:                            # of a call that is not recorded
+            return tuple(self.saved)
         result = []
         for kept, version in zip(self.saved, self.versions):
             if isinstance(kept, _OwnOutput):
@@ -181,8 +189,8 @@ class FunctionCtx(Node):
             grads = [g if g is not None or layout is None else arithmetic.zeros(layout) for g, layout in zip(grads, self.layouts)]
         function = self.function
         if function.backward is not Function.backward and function.vjp is not Function.vjp:
-            raise RuntimeError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: they are two names of "
-                               f"one method of {function.__name__}, so keep one of them.")
+            raise RuntimeError(f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: they are two names "
+                               f"of one method of {function.__name__}, so keep one of them.")
         result = (function.backward if function.backward is not Function.backward else function.vjp)(self, *grads)
         result = result if isinstance(result, tuple) else (result,)
         expected = len(self.needs_input_grad)
@@ -285,6 +293,38 @@ class Function:
 
     vjp = backward                                       # another name for it, with `setup_context`
 
+    @staticmethod
+    def jvp(ctx, *tangents):
+        """The tangents of forward's results, where forward mode is to have others than forward's own ops give. May be written by
+        subclasses.
+
+        Args:
+            ctx: what forward was given; its `saved_tensors` are those of `save_for_forward`.
+            tangents: a tangent for each argument of forward, None for what is no tensor.
+
+        Returns:
+            A tangent for each result of forward.
+        """
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode "
+                                  "AD.")
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """What `vmap` makes of forward, where forward is not made of ops that it knows. May be written by subclasses.
+
+        Args:
+            info: its `batch_size` and `randomness`.
+            in_dims: for each argument, the dimension that counts samples, or None.
+            args: those of forward, of all samples.
+
+        Returns:
+            (results of all samples, the dimension of each that counts them or None).
+        """
+        raise NotImplementedError("To use autograd.Function with vmap, it must either override the vmap staticmethod or be made of "
+                                  "ops in its forward.")
+
+    generate_vmap_rule = False                           # taken for PyTorch's sake: a rule is always made where none is written
+
     @classmethod
     def apply(cls, *args, **named):
         """Run forward, and record it when an argument requires grad.
@@ -313,14 +353,24 @@ class Function:
             kind = cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {})
             cls._signature = inspect.signature(cls.forward) if getattr(cls, "setup_context", None) is not None else None
         if named and cls._signature is None:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, but got {', '.join(named)}: give them by position, "
-                            f"or write a setup_context")
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, but got {', '.join(named)}: give them by "
+                            f"position, or write a setup_context")
         if cls._signature is not None and (named or len(args) < len(cls._signature.parameters)):
             bound = cls._signature.bind(*args, **named)  # setup_context and backward see forward's defaults, too
             bound.apply_defaults()
             args = bound.args
-        ctx = kind()
-        ctx.extras = None
+        for arg in args:
+            if isinstance(arg, Tensor) and arg.layout.handler is not None:
+                transformed = getattr(type(arg.layout.handler), "function", None)
+                if transformed is not None:              # of a transform of torch.func
+                    return transformed(arg.layout.handler, cls, args)
+        return cls._call(args)[1]
+
+    @classmethod
+    def _call(cls, args):
+        """(the context, what forward returns) of a call whose arguments are ordinary tensors."""
+        ctx = cls._backward_cls()
+        ctx.extras = ctx.saved_for_forward = None
         ctx.function, ctx.saved, ctx.versions, ctx.dirty, ctx.silent = cls, (), (), (), ()
         ctx.materialize_grads = True
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
@@ -344,7 +394,7 @@ class Function:
             mark_written(tensor.memory, cls.__name__)
         if recorded:
             cls._record(ctx, args, outs)
-        return outs[0] if single else tuple(outs)
+        return ctx, outs[0] if single else tuple(outs)
 
     @staticmethod
     def _record(ctx, args, outs):

@@ -5,8 +5,10 @@
 Each transform is a level (levels.py), and what takes part in it a tensor with a layout of its own: batching.py for `vmap`
 (mapping.py), with a rule for each primitive in rules/ and randomness.py for draws; dual.py for forward mode (forward.py, and
 forward_ad.py without a function), with tangents.py and pushing.py. Backward there is the one tape (variables.py, reverse.py).
-modules.py calls modules with other parameters. No op knows of any of it: docs/func.md.
+customfunctions.py has what users' Functions say of both, and modules.py calls modules with other parameters. No op knows of any
+of it: docs/func.md.
 """
+from . import customfunctions  # noqa: F401
 from .forward import hessian, jacfwd, jacrev, jvp, linearize
 from .mapping import vmap
 from .modules import functional_call, stack_module_state

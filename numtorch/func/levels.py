@@ -83,6 +83,14 @@ class Level:
         raise NotImplementedError("register_full_backward_hook: backward hooks of modules see no tensors that take part in a "
                                   "transform")
 
+    def function(self, custom, args):
+        """A call of an `autograd.Function` with tensors that take part in transforms: the innermost is asked first."""
+        level = levels_of([a for a in args if isinstance(a, Tensor)])[0]
+        return level.custom_function(custom, args)
+
+    def custom_function(self, custom, args):
+        return custom._call(args)[1]
+
     def values(self, x):
         raise NotImplementedError
 
