@@ -107,7 +107,7 @@ class StackDataset(Dataset[_Example]):
         ({'image': 20, 'label': 'b'}, 2)
     """
 
-    def __init__(self, *args, **kwargs) -> None:
+    def __init__(self: StackDataset[Any], *args, **kwargs) -> None:
         if bool(args) == bool(kwargs):
             raise ValueError("StackDataset: expected datasets either by position or by name" if args else
                              "At least one dataset should be passed")
@@ -146,7 +146,7 @@ class ConcatDataset(Dataset[_Example]):
         ('c', 3)
     """
 
-    def __init__(self, datasets) -> None:
+    def __init__(self: ConcatDataset[Any], datasets) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -205,7 +205,7 @@ class Subset(Dataset[_Example]):
         ('c', 2)
     """
 
-    def __init__(self, dataset, indices) -> None:
+    def __init__(self: Subset[Any], dataset, indices) -> None:
         self.dataset, self.indices = dataset, indices
 
     def __getitem__(self, index):

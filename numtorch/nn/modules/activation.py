@@ -420,7 +420,7 @@ class PReLU(Module):
     Example:
         >>> import numtorch as torch
         >>> torch.nn.PReLU()(torch.tensor([-1., 2.]))
-        tensor([-0.2500,  2.0000], grad_fn=<PreluBackward0>)
+        tensor([-0.2500,  2.0000], grad_fn=<PreluKernelBackward0>)
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None) -> None:
