@@ -209,7 +209,7 @@ def _asking(plain, public):
     return with_constants(ask, public, plain=plain, public=public, state=_state, overloaded=asked, handle=handle)
 
 
-_OF_DATA = ("tensor", "as_tensor", "asarray")            # to which a tensor is data, as a list is: only modes see their calls
+_OF_DATA = ("make", "as_tensor", "asarray")              # torch.tensor is `make`. To these a tensor is data, as a list is; only modes see the calls
 
 
 def _nobody(arguments):
