@@ -134,7 +134,7 @@ class StepLR(LRScheduler):
     def get_lr(self):
         return self._scaled(self.gamma if self.last_epoch and self.last_epoch % self.step_size == 0 else 1)
 
-    def closed_form(self):
+    def _get_closed_form_lr(self):
         return self._of_base(self.gamma ** (self.last_epoch // self.step_size))
 
 
@@ -166,7 +166,7 @@ class MultiStepLR(LRScheduler):
     def get_lr(self):
         return self._scaled(self.gamma ** self.milestones[self.last_epoch])
 
-    def closed_form(self):
+    def _get_closed_form_lr(self):
         return self._of_base(self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch))
 
 
@@ -203,7 +203,7 @@ class ConstantLR(LRScheduler):
     def get_lr(self):
         return self._scaled(self.factor if self.last_epoch == 0 else 1 / self.factor if self.last_epoch == self.total_iters else 1)
 
-    def closed_form(self):
+    def _get_closed_form_lr(self):
         return self._of_base(1 if self.last_epoch >= self.total_iters else self.factor)
 
 
@@ -251,7 +251,7 @@ class LinearLR(LRScheduler):
             return self._now()
         return self._scaled(self._factor(self.last_epoch) / self._factor(self.last_epoch - 1))
 
-    def closed_form(self):
+    def _get_closed_form_lr(self):
         return self._of_base(self._factor(self.last_epoch))
 
 
@@ -282,7 +282,7 @@ class ExponentialLR(LRScheduler):
     def get_lr(self):
         return self._scaled(1 if self._is_initial else self.gamma)
 
-    def closed_form(self):
+    def _get_closed_form_lr(self):
         return self._of_base(self.gamma ** self.last_epoch)
 
 
@@ -317,7 +317,7 @@ class PolynomialLR(LRScheduler):
         now, before = (1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1))
         return self._scaled((now / before) ** self.power)
 
-    def closed_form(self):
+    def _get_closed_form_lr(self):
         return self._of_base((1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power)
 
 
@@ -353,11 +353,11 @@ class CosineAnnealingLR(LRScheduler):
         if self._is_initial:
             return self._now()
         if self._step_count == 1 and self.last_epoch > 0:
-            return self.closed_form()
+            return self._get_closed_form_lr()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:       # up from the lowest point, which is no multiple of it
             return [lr + (base - self.eta_min) * self._height(self.T_max - 1) / 2 for base, lr in zip(self.base_lrs, self._now())]
         ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
         return [self.eta_min + (lr - self.eta_min) * ratio for lr in self._now()]
 
-    def closed_form(self):
+    def _get_closed_form_lr(self):
         return [self.eta_min + (base - self.eta_min) * self._height(self.last_epoch) / 2 for base in self.base_lrs]

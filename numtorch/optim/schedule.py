@@ -74,6 +74,7 @@ class LRScheduler:
 
     def _initial_step(self):
         self._step_count, self._is_initial = 0, True
+        self._get_lr_called_within_step = False          # what users' schedules warn by, whose rates depend on those set last
         self.step()
         self._is_initial = False
 
@@ -81,7 +82,7 @@ class LRScheduler:
         """The rates of epoch `self.last_epoch`, from those that are set now."""
         raise NotImplementedError
 
-    def closed_form(self) -> list:
+    def _get_closed_form_lr(self) -> list:
         """The rates of epoch `self.last_epoch`, from the initial ones."""
         return self.get_lr()
 
@@ -104,7 +105,12 @@ class LRScheduler:
 
     def _update_lr(self, epoch=None):
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._set(self.get_lr() if epoch is None else self.closed_form())
+        self._get_lr_called_within_step = True
+        try:
+            rates = self.get_lr() if epoch is None else self._get_closed_form_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        self._set(rates)
 
     def _set(self, rates):
         for group, lr in zip(self.optimizer.param_groups, rates):

@@ -427,7 +427,7 @@ def test_feed_forward_in_one_kernel():
     layer.linear1 = nn.Identity()
     layer.linear2 = nn.Identity()
     with torch.no_grad():
-        assert torch.equal(layer._feed_forward(x, nn.Identity()), F.relu(x))
+        assert torch.equal(layer._ff_block(x), F.relu(x))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])

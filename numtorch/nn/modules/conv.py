@@ -10,6 +10,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
+from .tuples import _pair, _single, _triple  # noqa: F401 — where subclasses import them from, as in PyTorch
 
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -42,6 +43,7 @@ class _ConvNd(Module):
         self.dilation = pair(dilation, "dilation", self.dims)
         self.padding = padding if isinstance(padding, str) else pair(padding, "padding", self.dims)
         self.output_padding = pair(output_padding, "output_padding", self.dims)
+        self._reversed_padding_repeated_twice = self._both_sides()
         outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         self.weight = Parameter(fill.empty(outer, inner // groups, *self.kernel_size, device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(fill.empty(out_channels, device=device, dtype=dtype)) if bias else None)
@@ -59,21 +61,24 @@ class _ConvNd(Module):
         own = self._parameters
         return (own["weight"], own["bias"]) if "weight" in own else (self.weight, self.bias)
 
-    def forward(self, input):
-        weight, bias = self._own()
+    def _conv_forward(self, input, weight, bias):
+        """The convolution with other parameters, which subclasses make of their own: PyTorch's name."""
         if self.padding_mode == "zeros":
             return type(self).function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
-        padded = F.pad(input, self._both_sides(), self.padding_mode)
+        padded = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
         return type(self).function(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
+
+    def forward(self, input):
+        return self._conv_forward(input, *self._own())
 
     def _both_sides(self):
         """The padding as `pad` takes it: the last dimension first, before and after."""
         if self.padding == "valid":
-            return (0,) * 2 * self.dims
+            return [0] * 2 * self.dims
         if self.padding == "same":
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
-            return tuple(n for t in reversed(totals) for n in (t // 2, t - t // 2))
-        return tuple(p for p in reversed(self.padding) for _ in range(2))
+            return [n for t in reversed(totals) for n in (t // 2, t - t // 2)]
+        return [p for p in reversed(self.padding) for _ in range(2)]
 
     def extra_repr(self):
         none = (0,) * self.dims
@@ -220,18 +225,23 @@ class _ConvTransposeNd(_ConvNd):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
                          dtype, output_padding)
 
+    def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None):
+        """How much is added at one side for the wanted size. Subclasses that call the function themselves ask it."""
+        if output_size is None:
+            return self.output_padding
+        sizes, dilation = tuple(output_size)[-num_spatial_dims:], dilation or (1,) * num_spatial_dims
+        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in
+                 zip(input.layout.shape[-num_spatial_dims:], stride, padding, dilation, kernel_size)]
+        extra = tuple(n - low for n, low in zip(sizes, least))
+        if any(not 0 <= e < s for e, s in zip(extra, stride)):
+            raise ValueError(f"requested an output size of {list(sizes)}, but valid sizes range from {least} to "
+                             f"{[low + s - 1 for low, s in zip(least, stride)]} (for an input of {list(input.layout.shape)})")
+        return extra
+
     def forward(self, input, output_size=None):
         weight, bias = self._own()
-        extra = self.output_padding
-        if output_size is not None:
-            sizes = tuple(output_size)[-self.dims:]
-            least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in
-                     zip(input.layout.shape[-self.dims:], self.stride, self.padding, self.dilation, self.kernel_size)]
-            extra = tuple(n - low for n, low in zip(sizes, least))
-            if any(not 0 <= e < s for e, s in zip(extra, self.stride)):
-                raise ValueError(f"requested an output size of {list(sizes)}, but valid sizes range from {least} to "
-                                 f"{[low + s - 1 for low, s in zip(least, self.stride)]} (for an input of "
-                                 f"{list(input.layout.shape)})")
+        extra = self.output_padding if output_size is None else self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self.dims, self.dilation)
         return type(self).function(input, weight, bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
 

@@ -37,6 +37,10 @@ class _Table(Module):
     def reset_parameters(self) -> None:
         """Give all parameters first values anew."""
         init.normal_(self.weight)
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self) -> None:
+        """What subclasses with first values of their own call behind them: PyTorch's name."""
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx].fill_(0)

@@ -107,6 +107,15 @@ class RNNBase(Module):
         """The parameters, a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    @property
+    def _flat_weights_names(self):
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self):
+        """The parameters in one list, which programs read that drop some of them out: PyTorch's name."""
+        return [getattr(self, name) for name in self._flat_weights_names]
+
     def check_input(self, input, batch_sizes):
         """Raise ValueError for an input of another dtype than the weights, RuntimeError for other sizes than expected.
 

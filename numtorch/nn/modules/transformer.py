@@ -79,17 +79,18 @@ class _Layer(Module):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
 
-    def _self_attention(self, x, mask, padding, is_causal):
-        return self.dropout1(self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+    # Subclasses override the blocks, to keep the weights of attention for example: their names and arguments are PyTorch's.
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        return self.dropout1(self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False,
                                             is_causal=is_causal)[0])
 
-    def _feed_forward(self, x, last):
+    def _ff_block(self, x):
         first = self.linear1
         if self.activation is F.relu and type(first) is Linear and first._hooks is None and not any(everywhere.values()):
             x = linear_relu(x, first.weight, first.bias)
         else:
             x = self.activation(first(x))
-        return last(self.linear2(self.dropout(x)))
+        return getattr(self, f"dropout{self.norms}")(self.linear2(self.dropout(x)))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -139,10 +140,10 @@ class TransformerEncoderLayer(_Layer):
             src_mask = _additive(src_mask, "src_mask", src.layout.dtype)
             src_key_padding_mask = _additive(src_key_padding_mask, "src_key_padding_mask", src.layout.dtype)
         if self.norm_first:
-            src = src + self._self_attention(self.norm1(src), src_mask, src_key_padding_mask, is_causal)
-            return src + self._feed_forward(self.norm2(src), self.dropout2)
-        src = self.norm1(src + self._self_attention(src, src_mask, src_key_padding_mask, is_causal))
-        return self.norm2(src + self._feed_forward(src, self.dropout2))
+            src = src + self._sa_block(self.norm1(src), src_mask, src_key_padding_mask, is_causal=is_causal)
+            return src + self._ff_block(self.norm2(src))
+        src = self.norm1(src + self._sa_block(src, src_mask, src_key_padding_mask, is_causal=is_causal))
+        return self.norm2(src + self._ff_block(src))
 
 
 class TransformerDecoderLayer(_Layer):
@@ -180,9 +181,9 @@ class TransformerDecoderLayer(_Layer):
 
     norms = 3
 
-    def _cross_attention(self, x, memory, mask, padding, is_causal):
-        return self.dropout2(self.multihead_attn(x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False,
-                                                 is_causal=is_causal)[0])
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        return self.dropout2(self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+                                                 need_weights=False, is_causal=is_causal)[0])
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
                 tgt_is_causal: bool = False, memory_is_causal: bool = False):
@@ -201,12 +202,12 @@ class TransformerDecoderLayer(_Layer):
         """
         x = tgt
         if self.norm_first:
-            x = x + self._self_attention(self.norm1(x), tgt_mask, tgt_key_padding_mask, tgt_is_causal)
-            x = x + self._cross_attention(self.norm2(x), memory, memory_mask, memory_key_padding_mask, memory_is_causal)
-            return x + self._feed_forward(self.norm3(x), self.dropout3)
-        x = self.norm1(x + self._self_attention(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal))
-        x = self.norm2(x + self._cross_attention(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal))
-        return self.norm3(x + self._feed_forward(x, self.dropout3))
+            x = x + self._sa_block(self.norm1(x), tgt_mask, tgt_key_padding_mask, is_causal=tgt_is_causal)
+            x = x + self._mha_block(self.norm2(x), memory, memory_mask, memory_key_padding_mask, is_causal=memory_is_causal)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(x + self._sa_block(x, tgt_mask, tgt_key_padding_mask, is_causal=tgt_is_causal))
+        x = self.norm2(x + self._mha_block(x, memory, memory_mask, memory_key_padding_mask, is_causal=memory_is_causal))
+        return self.norm3(x + self._ff_block(x))
 
 
 def _copies(layer, count):

@@ -1,0 +1,127 @@
+"""Names with an underscore that users' subclasses override or call, since PyTorch has them: each program in both libraries."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numtorch
+
+torch = pytest.importorskip("torch")
+
+
+def filled(module):
+    """The module with weights that are the same in both libraries."""
+    for i, p in enumerate(module.parameters()):
+        p.data.copy_(p.data.new_tensor(np.random.default_rng(i).standard_normal(tuple(p.shape)) / 3))
+    return module
+
+
+def standardised_weights(t, x):
+    class Conv(t.nn.Conv2d):
+        def forward(self, input):
+            weight = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
+            return self._conv_forward(input, weight, self.bias)
+    return [filled(Conv(2, 4, 3, padding=(1, 2), padding_mode=mode))(x) for mode in ("zeros", "circular", "reflect")]
+
+
+def overridden_convolution(t, x):
+    class Conv(t.nn.Conv2d):
+        def _conv_forward(self, input, weight, bias):
+            return super()._conv_forward(input * 2, weight, bias)
+    return [filled(Conv(2, 4, 3))(x)]
+
+
+def another_padding(t, x):
+    conv = filled(t.nn.Conv2d(2, 3, 3, padding=(1, 2), padding_mode="circular"))
+    before = conv._reversed_padding_repeated_twice
+    conv._reversed_padding_repeated_twice = [0, 0, 1, 1]
+    return [t.tensor(before), conv(x)]
+
+
+def output_padding(t, x):
+    conv = t.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
+    return [t.tensor(tuple(conv._output_padding(x, size, list(conv.stride), list(conv.padding), list(conv.kernel_size), 2, [1, 1])))
+            for size in (None, (8, 9), (7, 10))]
+
+
+def weights_of_attention(t, x):
+    kept = []
+
+    class Layer(t.nn.TransformerEncoderLayer):
+        def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+            x, weights = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=True)
+            kept.append(weights)
+            return self.dropout1(x)
+
+        def _ff_block(self, x):
+            return super()._ff_block(x) / 2
+    layer = filled(Layer(4, 2, 8, 0.0, dtype=x.dtype))
+    return [layer(x[0]), *kept, layer.double()._sa_block(x[0], None, None)]
+
+
+def weights_of_both_attentions(t, x):
+    class Layer(t.nn.TransformerDecoderLayer):
+        def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+            return super()._mha_block(x, mem * 2, attn_mask, key_padding_mask, is_causal)
+    return [filled(Layer(4, 2, 8, 0.0, norm_first=first, dtype=x.dtype))(x[0], x[1]) for first in (False, True)]
+
+
+def own_schedule(t, x):
+    seen = []
+
+    class Schedule(t.optim.lr_scheduler._LRScheduler):
+        def get_lr(self):
+            seen.append(float(self._get_lr_called_within_step))
+            return [lr * 0.5 for lr in self.base_lrs]
+
+        def _get_closed_form_lr(self):
+            return [lr * 0.25 ** self.last_epoch for lr in self.base_lrs]
+    optimizer = t.optim.SGD([t.nn.Parameter(t.zeros(1))], lr=8.0)
+    schedule = Schedule(optimizer)
+    optimizer.step()
+    schedule.step()
+    rates = [optimizer.param_groups[0]["lr"]]
+    schedule.get_lr()
+    schedule.step(2)
+    return [t.tensor([*seen, *rates, optimizer.param_groups[0]["lr"], float(schedule._get_lr_called_within_step)])]
+
+
+def padding_of_an_embedding(t, x):
+    class Embedding(t.nn.Embedding):
+        def reset_parameters(self):
+            t.nn.init.constant_(self.weight, 2.0)
+            self._fill_padding_idx_with_zero()
+    return [Embedding(3, 2, padding_idx=1).weight, Embedding(3, 2).weight]
+
+
+def weights_of_a_recurrent_layer(t, x):
+    layer = filled(t.nn.LSTM(2, 3, num_layers=2, bidirectional=True))
+    return [t.cat([w.flatten() for w in layer._flat_weights]), t.tensor([len(n) for n in layer._flat_weights_names])]
+
+
+PROGRAMS = [standardised_weights, overridden_convolution, another_padding, output_padding, weights_of_attention,
+            weights_of_both_attentions, own_schedule, padding_of_an_embedding, weights_of_a_recurrent_layer]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_programs(program):
+    random = np.random.default_rng(0)
+    x = random.standard_normal((2, 2, 4, 5))[..., :4] if program in (weights_of_attention, weights_of_both_attentions) else \
+        random.standard_normal((2, 2, 4, 5))
+    found = []
+    for library in (numtorch, torch):
+        before = library.get_default_dtype()
+        library.set_default_dtype(library.float64)
+        try:
+            found.append(program(library, library.from_numpy(x)))
+        finally:
+            library.set_default_dtype(before)
+    for one, other in zip(*found, strict=True):
+        assert str(one.dtype) == str(other.dtype)
+        np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), 1e-9, 1e-12)
+
+
+def test_names_are_where_subclasses_import_them_from():
+    from numtorch.nn.modules import conv, tuples
+    assert conv._pair is tuples._pair and conv._single(3) == (3,) and conv._triple(1) == (1, 1, 1)
