@@ -209,7 +209,8 @@ def _asking(plain, public):
     return with_constants(ask, public, plain=plain, public=public, state=_state, overloaded=asked, handle=handle)
 
 
-_OF_DATA = ("make", "as_tensor", "asarray")              # torch.tensor is `make`. To these a tensor is data, as a list is; only modes see the calls
+# To these a tensor is data, as a list is: only modes see the calls. torch.tensor is `make`.
+_OF_DATA = ("make", "as_tensor", "asarray")
 
 
 def _nobody(arguments):
