@@ -484,6 +484,7 @@ Tensor.is_leaf = property(_is_leaf)
 Tensor.grad_fn = property(_grad_fn)
 Tensor.output_nr = property(_output_nr)
 Tensor.grad = property(_get_grad, _set_grad, lambda self: _set_grad(self, None))
+Tensor._grad = Tensor.grad                               # type: ignore[attr-defined]
 Tensor.retain_grad = _retain_grad
 Tensor.retains_grad = property(_retains_grad)
 Tensor.register_hook = _register_hook

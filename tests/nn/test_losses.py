@@ -173,3 +173,14 @@ def test_reductions_and_large_logits():
     assert F.binary_cross_entropy(torch.tensor([0.0]), torch.tensor([1.0])).item() == 100
     with pytest.warns(UserWarning, match="different to the input size"):
         F.mse_loss(torch.zeros(2, 3), torch.zeros(3))
+
+
+@pytest.mark.parametrize("loss, target", [("multi_margin_loss", (0,)), ("multilabel_margin_loss", (0, 4))])
+def test_margins_of_an_empty_batch(loss, target):
+    function = getattr(torch.nn.functional, loss)
+    x = torch.empty(0, 4, requires_grad=True)
+    total = function(x, torch.empty(target, dtype=torch.int64), reduction="sum")
+    total.backward()
+    assert total.item() == 0 and x.grad.shape == (0, 4)
+    with pytest.raises(RuntimeError, match="non-empty"):
+        function(torch.empty(2, 0), torch.empty(2, *target[1:], dtype=torch.int64))

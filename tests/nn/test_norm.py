@@ -332,3 +332,10 @@ def test_instance_norm_counts_its_channels():
         torch.nn.InstanceNorm1d(3, affine=True)(torch.ones(2, 4, 5))
     with pytest.warns(UserWarning, match="num_features"):
         torch.nn.InstanceNorm1d(3)(torch.ones(2, 4, 5))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_empty_batch_moves_no_statistics(dtype):
+    layer = torch.nn.BatchNorm1d(3, dtype=getattr(torch, dtype))
+    assert layer(torch.empty(0, 3, 2, dtype=layer.weight.dtype)).shape == (0, 3, 2)
+    assert layer.running_mean.tolist() == [0, 0, 0] and layer.running_var.tolist() == [1, 1, 1]

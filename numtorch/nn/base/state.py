@@ -261,19 +261,7 @@ class State:
         state_dict = OrderedDict(state_dict)
         missing, unexpected, errors = [], [], []
 
-        def load(module, prefix):
-            local = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
-            if assign:
-                local["assign_to_params_buffers"] = True
-            module._load_from_state_dict(state_dict, prefix, local, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    load(child, f"{prefix}{name}.")
-            keys = IncompatibleKeys(missing, unexpected)
-            for hook in module._state_hooks_of("load_post"):
-                hook(module, keys)
-
-        load(self, "")
+        _load(self, state_dict, "", metadata, assign, missing, unexpected, errors)
         if strict:
             if unexpected:
                 errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
@@ -282,6 +270,22 @@ class State:
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return IncompatibleKeys(missing, unexpected)
+
+
+def _load(module, state_dict, prefix, metadata, assign, missing, unexpected, errors):
+    """Load a module and those in it, each from what is its own of a state."""
+    local = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+    if assign:
+        local["assign_to_params_buffers"] = True
+    module._load_from_state_dict(state_dict, prefix, local, True, missing, unexpected, errors)
+    for name, child in module._modules.items():
+        if child is not None:
+            own = f"{prefix}{name}."
+            part = OrderedDict((key, value) for key, value in state_dict.items() if key.startswith(own))
+            _load(child, part, own, metadata, assign, missing, unexpected, errors)
+    keys = IncompatibleKeys(missing, unexpected)
+    for hook in module._state_hooks_of("load_post"):
+        hook(module, keys)
 
 
 def _quoted(keys):

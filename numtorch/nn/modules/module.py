@@ -62,12 +62,23 @@ class Module(Members, Conversion, Hooks, State):
     """
 
     training: bool
+    call_super_init = False                              # whether the next class of the line is initialised, with the arguments
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args or kwargs:
+            self._check_arguments(args, kwargs)
         own = self.__dict__
         own["training"] = True
         own["_parameters"], own["_buffers"], own["_modules"] = {}, {}, {}
         own["_non_persistent_buffers_set"] = set()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def _check_arguments(self, args, kwargs):
+        if not self.call_super_init:
+            raise TypeError(f"{type(self).__name__}.__init__() " + (
+                f"got an unexpected keyword argument '{next(iter(kwargs))}'" if kwargs else
+                f"takes 1 positional argument but {len(args) + 1} were given"))
 
     if TYPE_CHECKING:
         forward: Callable[..., Any]                      # subclasses take what they want

@@ -13,7 +13,8 @@ from .elementwise_losses import check_reduction, legacy_reduction, reduced
 
 def _classes(name, input, target):
     layout_of(name, target, "target", 2)
-    if layout_of(name, input).ndim > 2 or not input.layout.numel:
+    shape = layout_of(name, input).shape
+    if len(shape) > 2 or (not shape[-1] if shape else False):
         raise RuntimeError(f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
                            f"{list(input.layout.shape)}")
     single = input.layout.ndim < 2

@@ -468,7 +468,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, share):
     if not training:
         return composed(plan.form, input, weight, bias, (running_mean, running_var))
-    if running_mean is not None and running_var is not None:
+    if running_mean is not None and running_var is not None and input.layout.numel:     # of nothing there are no statistics
         count = input.layout.numel // max(plan.form.view[1], 1)
         with no_grad():
             data = reshape(input, plan.form.view)
