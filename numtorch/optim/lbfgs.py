@@ -147,7 +147,7 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             if state["n_iter"] == 1:
                 state.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
-                length = min(1.0, 1.0 / gradient.abs().sum().item()) * lr
+                length = lr / max(1.0, gradient.abs().sum().item())
             else:
                 remember(gradient, state, group["history_size"])
                 state["d"], length = descent_direction(gradient, state, group["history_size"]), lr

@@ -60,6 +60,8 @@ class LRScheduler:
         (None, None, [0.5])
     """
 
+    _epoch_is_deprecated = True
+
     def __init__(self, optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         for number, group in enumerate(optimizer.param_groups):
@@ -94,13 +96,16 @@ class LRScheduler:
         """Go on to the next epoch and set its rates. Warns where the optimiser has not stepped yet.
 
         Args:
-            epoch: go to this one instead.
+            epoch: go to this one instead, of which PyTorch warns.
         """
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
             warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite "
                           "order: `optimizer.step()` before `lr_scheduler.step()`. Otherwise the first value of the schedule is "
                           "skipped.", UserWarning, stacklevel=2)
         self._step_count += 1
+        if epoch is not None and self._epoch_is_deprecated:
+            warnings.warn("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. "
+                          "Please use `scheduler.step()` to step the scheduler.", UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):

@@ -576,3 +576,15 @@ def test_statistics_computed_anew():
     optim.swa_utils.update_bn([(x, None) for x in data], model)
     assert not model.training and model[0].momentum == 0.1
     np.testing.assert_allclose(model[0].running_mean.numpy(), np.mean([x.numpy().mean(0) for x in data], 0), 1e-5, 1e-6)
+
+
+def test_lbfgs_goes_on_where_the_gradient_is_zero():
+    x = torch.zeros(2, requires_grad=True)
+    optimizer = optim.LBFGS([x], lr=0.5, max_iter=3, tolerance_grad=-1, tolerance_change=-1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+    assert optimizer.step(closure).item() == 0 and x.tolist() == [0, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import math
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -145,3 +146,16 @@ def test_plateau_like_pytorch():
                 rows.append([g["lr"] for g in optimizer.param_groups])
             found.append(rows)
         np.testing.assert_allclose(*found)
+
+
+def test_a_given_epoch_is_warned_of_but_where_it_is_meant():
+    optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=0.5)
+    schedule = lr_scheduler.StepLR(optimizer, 2)
+    optimizer.step()
+    with pytest.warns(UserWarning, match="epoch parameter in `scheduler.step"):
+        schedule.step(3)
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
+    restarts = lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        restarts.step(0.5)
