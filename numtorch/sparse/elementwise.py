@@ -170,6 +170,9 @@ def added(x, y, name="add") -> Tensor:
     dtype = result_dtype((x.layout, y.layout)) if x.layout.ndim else promote_types(x.layout.dtype, y.layout.dtype)
     a, b = to_dtype(x.memory.parts[1], dtype), to_dtype(y.memory.parts[1], dtype)
     if x.layout.sparse_dim != y.layout.sparse_dim:
+        for other, indices, values in ((x, y.memory.parts[0], b), (y, x.memory.parts[0], a)):
+            if not other.memory.parts[0].layout.shape[1]:        # nothing is of any number of them
+                return coo(indices, values.clone(), x.layout.shape, (y if other is x else x).memory.coalesced, name)
         raise RuntimeError(f"add: expected 'self' and 'other' to have same number of sparse dimensions, but "
                            f"{x.layout.sparse_dim} != {y.layout.sparse_dim}")
     mine, others = x.memory.parts[0], y.memory.parts[0]

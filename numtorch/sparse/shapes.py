@@ -174,7 +174,8 @@ def _select(x, dim, index):
         return coo(indices, select(values, 1 + dim - layout.sparse_dim, index).contiguous(), shape, x.memory.coalesced, "select")
     kept = nonzero(comparison.eq(indices[dim], index))[:, 0]
     if layout.sparse_dim == 1:                           # nothing is left to index
-        return reductions.sum(index_values(values, (0,), (kept,)), 0)
+        picked = index_values(values, (0,), (kept,))
+        return reductions.sum(picked, 0, dtype=picked.layout.dtype)      # as elements that are stored twice add up elsewhere
     rest = [d for d in range(layout.sparse_dim) if d != dim]
     return _kept(x, values, kept, stacked([indices[d] for d in rest]), shape, "select")
 

@@ -267,3 +267,14 @@ def test_products_of_16_bit_floats(dtype):
         by_sparse, by_dense = numtorch.autograd.grad(out.sum(), (sparse, dense))
         assert by_dense.tolist() == [[1, 1], [3, 3], [2, 2]] and by_sparse.to_dense()[0, 2].item() == 11
         assert numtorch.sparse.sampled_addmm(x.to_sparse_csr(), x, dense.detach() @ x).to_dense()[0, 2].item() == 2 + 22
+
+
+def test_elements_picked_keep_their_dtype():
+    x = numtorch.sparse_coo_tensor([[0, 0], [1, 1]], [1, 2], (2, 2), dtype=numtorch.int32)
+    assert x[0, 1].dtype is numtorch.int32 and x[0, 1].item() == 3
+
+
+def test_nothing_is_added_to_any_number_of_sparse_dimensions():
+    x = numtorch.sparse_coo_tensor([[0]], [[1.0, 2.0, 3.0]], (2, 3))
+    for total in (numtorch.sparse_coo_tensor((2, 3)) + x, x + numtorch.sparse_coo_tensor((2, 3))):
+        assert total.to_dense().tolist() == [[1, 2, 3], [0, 0, 0]]
