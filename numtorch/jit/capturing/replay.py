@@ -208,7 +208,7 @@ class Replay:
         for update in self.updates:
             update.sources = [(leaf, *self._source(leaf, grad)) for leaf, grad in update.leaves]
             update.leaves = []                           # which would keep the memory of gradients that get another
-        ended = {leaf: None for update in self.updates for leaf, kind, _ in update.sources if kind == "own"}
+        ended = {leaf: None for update in self.updates for leaf, kind, _ in update.sources if kind in ("own", "result")}
         self.dropped += [leaf for leaf in absent if leaf in ended and not any(leaf is new[0] for new in self.new_gradients)]
         self.unchanged = Unchanged(self.reach, self.before.places, self.all_leaves, absent)
         self.before = None
@@ -216,12 +216,16 @@ class Replay:
 
     def _source(self, leaf, grad):
         """Where a step of an optimiser finds a gradient in a replay (`Update`)."""
+        def is_at(other):                                # `zero_grad` puts another tensor in the place of one
+            return other is not None and grad.memory is other.memory and grad.address == other.address
         for number, new in enumerate(self.new_gradients):
-            if leaf is new[0] and grad is new[2]:
+            if leaf is new[0] and is_at(new[2]):
                 return "new", number
-        before = self.before.leaves.get(leaf)
-        if before is not None and grad.memory is before.memory and grad.address == before.address:       # or a tensor in its place
+        if is_at(self.before.leaves.get(leaf)):
             return "before", next(i for i, each in enumerate(self.all_leaves) if each is leaf)
+        for number, storage in enumerate(self.exported):
+            if grad.memory is storage:
+                return "result", (number, grad.address - storage.address, grad.layout)
         return "own", grad
 
     # ------------------------------------------------------------ running
@@ -269,7 +273,7 @@ class Replay:
             block[slot] = storage.address
         if self.steady is None or not self.steady.are_same():
             before = [leaf.grad for leaf in self.all_leaves]
-            self.steady, stayed = None, self._place_gradients(before)
+            self.steady, stayed = None, self._place_gradients(before, storages)
             if stayed is None:
                 return None
         for step in self.steps:
@@ -302,11 +306,12 @@ class Replay:
             result.append(result[each[1]] if each[0] == "again" else self._result(each, storages, tensors, given))
         return (filled(self.structure, HOLE, iter(result)),)
 
-    def _place_gradients(self, before) -> bool | None:
+    def _place_gradients(self, before, storages) -> bool | None:
         """Where the call reads and leaves gradients.
 
         Args:
             before: those that there are, of `all_leaves`.
+            storages: of the results.
 
         Returns:
             Whether all are where they were in the last call; None where an optimiser's step would be another one.
@@ -328,7 +333,11 @@ class Replay:
         same = True
         for update in self.updates:
             for leaf, kind, which in update.sources:
-                leaf.grad = which if kind == "own" else before[which] if kind == "before" else self.new_gradients[which][2]
+                if kind == "result":
+                    number, offset, layout = which
+                    leaf.grad = wrap(storages[number], storages[number].address + offset, layout)
+                else:
+                    leaf.grad = which if kind == "own" else before[which] if kind == "before" else self.new_gradients[which][2]
             same = same and update.is_same()
         if self.updates:
             for leaf, grad in zip(self.all_leaves, before):

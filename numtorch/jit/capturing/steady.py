@@ -31,7 +31,7 @@ def words_of(replay) -> Steady | None:
         The words; None where that is not known from words, or a call reads gradients that were there or drops some.
     """
     if replay.dropped or replay.gradient_writes or any(slot is not None for _, slot, *_ in replay.old_gradients) \
-            or any(kind == "own" for update in replay.updates for _, kind, _ in update.sources) \
+            or any(kind in ("own", "result") for update in replay.updates for _, kind, _ in update.sources) \
             or len({id(update.optimizer) for update in replay.updates}) < len(replay.updates):
         return None
     objects: list[Any] = []
@@ -57,6 +57,9 @@ def _of_optimizer(update, objects) -> list:
     objects += [optimizer.state, groups, prepared, *groups, *prepared, moves[0]]
     pairs = [*guards.of_own_dict(optimizer), *guards.of_dict(own, frozenset(("param_groups", "_prepared", "state"))),
              *guards.of_list(groups), *guards.of_list(prepared), *guards.of_list(moves)]
+    for batch in update.batches:                         # where the kernel finds gradients: of another program, those may be others
+        row = batch.table.strides[0]
+        pairs += [(batch.table_address + i * row + batch.table.itemsize, address) for i, address in enumerate(batch.gradients)]
     for group in groups:
         options = frozenset(group) - {"lr"}
         objects += [group[name] for name in options]

@@ -38,7 +38,8 @@ class Update:
     Attributes:
         leaves: those of the parameters, each with the gradient that the step has for it, until there is a program.
         sources: then, for each leaf, where a replay finds that: "new" and the place among the gradients that it leaves, "before"
-            and the place among those that it begins with, or "own" and the gradient, which ends in the call.
+            and the place among those that it begins with, "result" and where it is in which result's memory, or "own" and the
+            gradient, which ends in the call.
         batches: that the step runs.
         gradients: the addresses that each batch has in its table, which another step of the call may overwrite.
     """

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import pytest
-from replays import Pair, batch, classes, is_replayed, kind_of, perceptron, sgd, why
+from changes import CHANGES, forget
+from replays import Pair, batch, classes, compare, is_replayed, kind_of, perceptron, same, sgd, why
 
 import numtorch as torch
 from numtorch import nn
@@ -122,6 +123,82 @@ def test_two_optimisers_in_turns():
             return loss, fooled
         return step
     pair = Pair(Both, make).run(20, batch)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+
+
+@pytest.mark.parametrize("make", STEPS)
+def test_changes_between_calls_are_seen(make):
+    """Programs for each state of things share what an optimiser keeps: whatever ran last, each finds its own gradients."""
+    threads = torch.get_num_threads()
+
+    def network():
+        return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 4))
+
+    def whole(net):
+        steps = sgd(net.parameters())
+        step = make(net, steps)
+        step.optimizer = steps
+        return step
+    for name, change in CHANGES.items():
+        pair = Pair(network, whole).run(5, batch, classes, seed=1)
+        for seed in range(3):
+            for net, step in zip(pair.nets, (pair.eager, pair.step)):
+                change(net, step.optimizer)
+            try:
+                pair.run(5, batch, classes, seed=seed)
+            except AssertionError as error:
+                raise AssertionError(f"{name}, the {seed + 1}. time: {error}") from None
+        torch.set_num_threads(threads)
+    forget()
+
+
+def _returned_and_dropped(net, optimizer):
+    def step(x, y):
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+        gradients = tuple(parameter.grad for parameter in net.parameters())
+        optimizer.zero_grad()
+        return gradients
+    return step
+
+
+def _made_by_grad(net, optimizer):
+    def step(x, y):
+        loss = F.cross_entropy(net(x), y)
+        for parameter, grad in zip(net.parameters(), torch.autograd.grad(loss, list(net.parameters()))):
+            parameter.grad = torch.zeros_like(parameter)
+            parameter.grad.add_(grad)
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+    return step
+
+
+def _in_one_buffer(net, optimizer):
+    parameters = list(net.parameters())
+    buffer = torch.zeros(sum(parameter.numel() for parameter in parameters))
+
+    def step(x, y):
+        for parameter, part in zip(parameters, buffer.split([parameter.numel() for parameter in parameters])):
+            parameter.grad = part.view_as(parameter)
+        buffer.zero_()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    return step
+
+
+@pytest.mark.parametrize("make", [_returned_and_dropped, _made_by_grad, _in_one_buffer])
+def test_gradients_in_other_places(make):
+    pair = Pair(perceptron, lambda net: make(net, sgd(net.parameters())))
+    kept = []
+    for number in range(24):
+        results = [function(batch(number), classes(number)) for function in (pair.eager, pair.compiled)]
+        compare(*pair.nets, f"in step {number}")
+        if number % 3:                                   # so that the next results have other memory
+            kept.append([each if isinstance(each, tuple) else (each,) for each in results])
+    assert all(same(a, b) for pair_ in kept for a, b in zip(*pair_, strict=True))
     assert is_replayed(pair.compiled), why(pair.compiled)
 
 
