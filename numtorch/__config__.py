@@ -16,7 +16,8 @@ def show() -> str:
         >>> print(torch.__config__.show().splitlines()[0])
         numtorch built with:
     """
-    return "\n".join(["numtorch built with:", f"  - numtorch {__version__}", *(f"  - {name} {version(name)}" for name in
+    own = __version__.rpartition("numtorch.")[2]         # behind PyTorch's where `import torch` leads here
+    return "\n".join(["numtorch built with:", f"  - numtorch {own}", *(f"  - {name} {version(name)}" for name in
                       ("numba", "llvmlite", "numpy")), ""])
 
 

@@ -9,6 +9,7 @@ absent     what PyTorch has and numtorch has not, with what to do instead
 former     names that PyTorch has for itself, or had, and programs import
 launch     `python -m numtorch run script.py`
 startup    what child processes load first
+versions   torch.__version__
 
 `torch.x` is never a second copy of `numtorch.x`: the import system asks a finder, whose loader puts our module in the place of
 the one it was to fill. Nothing of the package is imported here but by name, when it is asked for.
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from .absent import ABSENT, STANDINS
 from .paths import PATHS
+from .versions import PYTORCH, TorchVersion
 
 __all__ = ["attribute", "complete", "install", "instead", "listing"]
 
@@ -229,7 +231,7 @@ def install() -> None:
     """Make `import torch`, and the import of every module in it, lead to numtorch, here and in child processes.
 
     An installed PyTorch is out of reach from then on. Child processes are told through PYTHONPATH, so that those started with
-    `-I` or `-E` are not.
+    `-I` or `-E` are not. `torch.__version__` then says which PyTorch's programs are run, with numtorch's own version behind a "+".
 
     Raises:
         RuntimeError: PyTorch has been imported already.
@@ -244,6 +246,10 @@ def install() -> None:
         raise RuntimeError("numtorch.alias.install(): PyTorch is already imported; install before the first `import torch`")
     if _Finder not in sys.meta_path:
         sys.meta_path.insert(0, _Finder)
+        package = sys.modules[PACKAGE]
+        package.__version__ = TorchVersion(f"{PYTORCH}+{PACKAGE}.{package.__version__}")
+        if f"{PACKAGE}.version" in sys.modules:
+            sys.modules[f"{PACKAGE}.version"].__version__ = package.__version__
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     if STARTUP not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([STARTUP, *paths])

@@ -163,7 +163,7 @@ ABSENT = {
         autograd.profiler_util.StringTable autograd.profiler_util.MemRecordsAcc autograd.graph.region_activation_memory_budget
         autograd.graph.set_warn_on_accumulate_grad_stream_mismatch autograd.graph.set_override_stale_capture_stream
         amp.autocast_mode.autocast_decorator autograd.grad_mode.enforce_grad_layout_policy multiprocessing.pool.clean_worker
-        multiprocessing.queue.ConnectionWrapper profiler.profiler.ExecutionTraceObserver torch_version.TorchVersion
+        multiprocessing.queue.ConnectionWrapper profiler.profiler.ExecutionTraceObserver
         utils.dlpack.DLDeviceType utils.hooks.unserializable_hook utils.hooks.warn_if_has_hooks utils.hooks.BackwardHook
         utils.tensorboard.summary fx.graph_module.reduce_graph_module fx.graph_module.reduce_package_graph_module
         fx.proxy.MetaProxy fx.proxy.ParameterProxy fx.proxy.Scope fx.proxy.ScopeContextManager"""),

@@ -54,7 +54,7 @@ PATHS = {
     "fx._symbolic_trace": "fx.tracer",
     "multiprocessing.spawn": "multiprocessing.spawning",
     "multiprocessing.queue": "multiprocessing.queues",
-    "torch_version": "__version__=__version__",
+    "torch_version": "__version__=__version__ TorchVersion=alias.versions.TorchVersion",
     "cuda.amp.autocast_mode": "autocast=amp.devices.CudaAutocast custom_fwd=amp.devices.custom_fwd "
                               "custom_bwd=amp.devices.custom_bwd",
     "cuda.amp.grad_scaler": "GradScaler=amp.devices.CudaGradScaler",

@@ -139,3 +139,23 @@ def test_packages_that_look_for_torch_see_this_one(package, tmp_path):
     ran = python("-c", f"import numtorch.alias; numtorch.alias.install()\nimport os, torch\nfolder = {str(tmp_path)!r}\n{PACKAGES[package]}",
                  more=os.environ.get("PYTHONPATH", ""))
     assert ran.returncode == 0, ran.stderr
+
+
+VERSIONS = """
+import torch, torch.version
+from torch.torch_version import TorchVersion
+v = torch.__version__
+print(v.split("+")[1].startswith("numtorch.0"), torch.version.__version__ == v, isinstance(v, TorchVersion), torch.__config__.show().split()[5][0])
+print(v >= "2.4", v > "2.9.1", v < "2.13.1", v >= "2.13", v >= (1, 8), v < (3,), v != "1.0", str(v).split(".")[0], f"{v}"[:4], hash(v) == hash(str(v)))
+print([TorchVersion(a) < b for a, b in [("1.9", "1.10"), ("2.0.0a1", "2.0"), ("2.0.0rc2", "2.0.0rc10"), ("2.0", "2.0.0"), ("2.0.0", "2.0.0+cpu"),
+                                        ("2.1.0.dev20230101+cpu", "2.1.0"), ("2.0.0.post1", "2.0.0"), ("unknown", "2.0")]], TorchVersion("1.0") == "1.0.0")
+"""
+
+
+def test_the_version_is_the_one_of_pytorch_that_programs_look_for(tmp_path):
+    """Programs compare it to choose between old and new calls, and packages refuse what is old."""
+    write(tmp_path, program=VERSIONS)
+    ours = python("-m", "numtorch", "run", "program.py", folder=tmp_path)
+    assert ours.stdout.splitlines() == [
+        "True True True 0", "True True True True True True True 2 2.13 True",
+        "[True, True, True, False, True, True, False, False] True"], ours.stdout + ours.stderr
