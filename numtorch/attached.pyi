@@ -1350,7 +1350,7 @@ class Attached:
         """The variance: the mean square of the distances from the mean, with n - correction as its divisor."""
     def vdot(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """The sum of the products of two vectors, the first conjugated."""
-    def view(self, *shape: _Dims | _dtype, size: _Dims | None = None) -> Tensor:
+    def view(self, *shape: _Dims | _dtype, size: _Dims | None = None, dtype: _dtype | None = None) -> Tensor:
         """The same elements under another shape, without copying; or, given a dtype, the same bytes read as that."""
     def view_as(self, other: _Operand) -> Tensor:
         """A view with the shape of another tensor: `view`."""

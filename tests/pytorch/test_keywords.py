@@ -80,6 +80,7 @@ ROWS = {
     "split": (lambda t: t.split(tensor=m(t), split_size_or_sections=1, dim=1)[1], [[2], [5]]),
     "swapaxes": (lambda t: t.swapaxes(m(t)[:1], axis0=0, axis1=1), [[4], [2]]),
     "tile": (lambda t: t.tile(t.ones(1), dims=(2,)), [1, 1]),
+    "view of a dtype": (lambda t: t.ones(1).view(dtype=t.int32), [1065353216]),
     "view": (lambda t: m(t).view(size=(4,)), [4, 2, 2, 5]),
     "div_ rounded": (lambda t: m(t).long().div_(4, rounding_mode="floor"), [[1, 0], [0, 1]]),
     "round_ decimals": (lambda t: (m(t) * 3).round_(decimals=-1), [[10, 10], [10, 20]]),

@@ -275,11 +275,11 @@ def reshape_vjp(node, grad):
 
 
 @method
-def view(self, *shape, size=None) -> Tensor:
+def view(self, *shape, size=None, dtype=None) -> Tensor:
     """The same elements under another shape, without copying; or, given a dtype, the same bytes read as that.
 
     Args:
-        shape, size: as several ints or one tuple, of which one may be -1: what is left; or a dtype.
+        shape, size, dtype: the shape as several ints or one tuple, of which one may be -1: what is left; or a dtype.
 
     Returns:
         A view: what is written to it reaches this tensor.
@@ -295,6 +295,8 @@ def view(self, *shape, size=None) -> Tensor:
     """
     if size is not None:
         shape = as_shape((size,), "view")
+    if dtype is not None:
+        shape = (*shape, dtype)                          # a shape beside it is refused below
     for n in shape:                                      # ints, as they nearly always are, need no more reading
         if type(n) is not int:
             if type(n) is dtype_class and len(shape) == 1:
