@@ -184,8 +184,9 @@ def resolve_shape(shape: tuple, numel: int) -> tuple:
 def try_view(layout, shape):
     """`(layout, 0)` for another shape over the same elements, or None where the strides do not allow it."""
     shape = resolve_shape(shape, layout.numel)
-    if layout.contiguous or layout.numel == 0:
-        return Layout.of(layout.dtype, shape, None, layout.device), 0
+    dense = Layout.of(layout.dtype, layout.shape, None, layout.device)
+    if layout is dense or layout.numel == 0 or not layout.ndim:          # a contiguous one may have any strides where extents are 1
+        return layout if shape == layout.shape else Layout.of(layout.dtype, shape, None, layout.device), 0
     strides, wanted = [1] * len(shape), len(shape) - 1
     base, extent, inside = layout.strides[-1], 1, 1      # of a run of dimensions that memory holds as one
     for d in reversed(range(layout.ndim)):
@@ -229,6 +230,8 @@ def reread(layout, kind):
 def unflatten(layout, dim, sizes):
     """One dimension split into several; one of `sizes` may be -1."""
     dim = wrap_dim(dim, layout.ndim)
+    if not layout.ndim:
+        raise RuntimeError(f"unflatten: expected a tensor with a dimension to split into {list(sizes)}, got one of no dimensions")
     sizes = resolve_shape(sizes, layout.shape[dim])
     return try_view(layout, (*layout.shape[:dim], *sizes, *layout.shape[dim + 1:]))
 
