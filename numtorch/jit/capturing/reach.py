@@ -239,7 +239,11 @@ class Reach:
             if value.layout.handler is not None or value.layout.device.type not in ("cpu", "cuda"):
                 raise Unfollowed(f"{name} is on another device or has a special layout")
             self.tensors[id(value)] = name, value
-            return self._of_dict(name, value.__dict__, kind) if self.asks or value.__dict__ else ()
+            if self.asks or value.__dict__:
+                return self._of_dict(name, value.__dict__, kind)
+            if value.node is None:                       # a frozen parameter has no gradient here, and may be given one
+                self._hold(f"{name}.grad", lambda: [value._stored_grad], None, lambda: _of_stored_grad(value.__dict__))
+            return ()
         if isinstance(value, _CONTAINERS):
             return [*self._of_container(name, value, kind), *(() if kind in _CONTAINERS else self._of_object(name, value))]
         if isinstance(value, types.FunctionType):
@@ -383,6 +387,11 @@ class Reach:
             else:
                 pairs += own
         return pairs, rest
+
+
+def _of_stored_grad(own) -> list:
+    name = "_stored_grad"
+    return guards.of_dict(own, frozenset((name,))) if name in own else [guards.of_length(own)]
 
 
 def can_die(value) -> bool:
