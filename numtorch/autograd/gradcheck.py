@@ -5,8 +5,11 @@ with the number of inputs (the product with a random vector on either side).
 """
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
+from ..dtypes import complex128, float64
 from ..exchange.arrays import host_array
 from ..exchange.construction import make
 from ..tensor import Tensor
@@ -68,12 +71,23 @@ def _wide(tensor):
 
 
 def _shifted(function, inputs, index, delta):
-    """The outputs with one input moved by an array."""
-    moved = list(inputs)
+    """The outputs with one input moved by an array: in its own memory, since the function may know it from elsewhere, as a module
+    does its parameters. An input whose elements share memory is replaced by another."""
     source = inputs[index]
-    shifted = _like(source, _array(source) + delta.astype(_array(source).dtype))
-    moved[index] = shifted
-    return _values(function, moved)
+    before = _array(source).copy()
+    shifted = _like(source, before + delta.astype(before.dtype))
+    if source.layout.overlaps_itself():
+        moved = list(inputs)
+        moved[index] = shifted
+        return _values(function, moved)
+    place = source.detach()
+    version = place.memory.version
+    try:
+        place.copy_(shifted)
+        return _values(function, inputs)
+    finally:
+        place.copy_(_like(source, before))
+        place.memory.version = version                   # what was saved before holds: the elements are as they were
 
 
 def _numerical(function, inputs, index, eps):
@@ -124,7 +138,7 @@ def _compare(analytical, numerical, source, output, atol, rtol, where):
                                      f"the Jacobian; largest difference {np.max(np.abs(got - wanted)):.3g})")
 
 
-def _fast(function, inputs, index, outputs, eps, atol, rtol, random):
+def _fast(whole, function, inputs, index, eps, atol, rtol, random):
     """One random direction u at the input, one random weighting v of each output: v·J·u from both sides."""
     source = inputs[index]
     direction = random.standard_normal(source.layout.shape)
@@ -133,6 +147,7 @@ def _fast(function, inputs, index, outputs, eps, atol, rtol, random):
     direction = np.asarray(direction)
     direction = direction / max(np.linalg.norm(direction.ravel()), 1e-30)
     high, low = _shifted(function, inputs, index, direction * eps), _shifted(function, inputs, index, direction * -eps)
+    outputs, _ = _differentiable(whole, inputs)          # of the inputs as they are again
     for position, (output, h, l) in enumerate(zip(outputs, high, low)):
         weight = random.standard_normal(output.layout.shape)
         if output.layout.dtype.is_complex:
@@ -157,24 +172,93 @@ def _batched(outputs, source, random):
                 raise GradcheckError("gradients of several rows at once are not those of one after another")
 
 
+# ---------------------------------------------------------------- what else is checked
+def _forward(function, inputs, index, numerical, atol, rtol, directions):
+    """Compare forward mode with differences: J u for directions u at an input, of which each has what differences gave."""
+    from ..alias import attribute
+    modes_of = attribute("numtorch.autograd", "forward_ad")
+    for direction, wanted in zip(directions, numerical):
+        with modes_of.dual_level():
+            moved = [t.detach() if isinstance(t, Tensor) else t for t in inputs]
+            moved[index] = modes_of.make_dual(moved[index], _like(inputs[index], direction))
+            result = function(*moved)
+            parts = [modes_of.unpack_dual(o) for o in (result if isinstance(result, (tuple, list)) else (result,))
+                     if isinstance(o, Tensor) and o.layout.dtype.category >= 2]
+            found = [np.zeros(p.primal.layout.shape, _wide(p.primal)) if p.tangent is None else _array(p.tangent) for p in parts]
+        for position, (got, expected) in enumerate(zip(found, wanted)):
+            if not np.allclose(got.ravel(), expected, rtol=rtol, atol=atol, equal_nan=True):
+                raise GradcheckError(f"Jacobian computed with forward mode mismatch for output {position} with respect to input "
+                                     f"{index}:\nnumerical: {expected}\nanalytical: {got.ravel()}\n(largest difference "
+                                     f"{np.max(np.abs(got.ravel() - expected)):.3g})")
+
+
+def _unit_steps(source):
+    """A direction for each real parameter of an input."""
+    for position in range(source.layout.numel):
+        for step in ((1.0, 1j) if source.layout.dtype.is_complex else (1.0,)):
+            direction = np.zeros(source.layout.numel, _wide(source))
+            direction[position] = step
+            yield direction.reshape(source.layout.shape)
+
+
+def _repeated(outputs, sources, random, tolerance):
+    """Backward gives the same twice, and zeros where it starts with zeros."""
+    for output in outputs:
+        weight = random.standard_normal(output.layout.shape)
+        if output.layout.dtype.is_complex:
+            weight = weight + 1j * random.standard_normal(output.layout.shape)
+        weight = _like(output, np.asarray(weight))
+        first, second, nothing = [grad(output, sources, start, retain_graph=True, allow_unused=True)
+                                  for start in (weight, weight, weight * 0)]
+        for a, b, zero in zip(first, second, nothing):
+            if a is not None and b is not None and np.max(np.abs(_array(a) - _array(b)), initial=0) > tolerance:
+                raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+                                     "times gives different values, although analytical gradient matches numerical gradient. The "
+                                     f"tolerance for nondeterminism was {tolerance}.")
+            if zero is not None and np.any(_array(zero)):
+                raise GradcheckError("backward not multiplied by grad_output: it is not zero where that is zero")
+
+
+def _of_dense(function, inputs, masked):
+    """The function and the inputs without sparse tensors: dense ones are in their place, of which the elements that are stored are
+    taken (`masked`) or all, and results are dense."""
+    sparse = {i: t for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.layout.kind != "strided"}
+    dense = tuple([t.detach().to_dense().requires_grad_(t.node is not None) if i in sparse else t for i, t in enumerate(inputs)])
+
+    def of_dense(*args):
+        parts = list(args)
+        for i, t in sparse.items():
+            parts[i] = args[i].sparse_mask(t.detach()) if masked else args[i].to_sparse(layout=t.layout)
+        result = function(*parts)
+        whole = [o.to_dense() if isinstance(o, Tensor) and o.layout.kind != "strided" else o
+                 for o in (result if isinstance(result, (tuple, list)) else (result,))]
+        return whole if isinstance(result, (tuple, list)) else whole[0]
+    return of_dense, dense
+
+
 def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
               fast_mode: bool = False, check_undefined_grad: bool = False, nondet_tol: float = 0.0, seed: int = 0,
               check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_forward_ad: bool = False,
               check_backward_ad: bool = True, check_batched_forward_grad: bool = False, masked: bool = False) -> bool:
     """Compare the gradients of `func(*inputs)` with central differences.
 
+    Inputs are moved in their own memory, and put back: the function may read them from elsewhere.
+
     Args:
         func: returns a tensor or several.
-        inputs: a tensor or several; those that require grad are checked and should be float64 or complex128.
+        inputs: a tensor or several; those that require grad are checked and should be float64 or complex128. Sparse ones are
+            checked as the dense ones that they are.
         eps: the step of the differences.
         atol, rtol: tolerances.
         raise_exception: raise instead of returning False.
         fast_mode: check one random direction instead of every entry.
         seed: of the random directions.
         check_batched_grad: compare `grad` with `is_grads_batched` with one gradient after another, too.
-        check_forward_ad: only False: there is no forward mode.
-        check_undefined_grad, nondet_tol, check_grad_dtypes, check_backward_ad, check_batched_forward_grad, masked: taken for
-            PyTorch's sake; they change nothing.
+        check_forward_ad: compare tangents, of forward mode, too.
+        check_backward_ad: compare gradients; False for forward mode alone.
+        nondet_tol: by how much a second backward may differ from the first.
+        masked: of sparse inputs, only the elements that are stored count.
+        check_undefined_grad, check_grad_dtypes, check_batched_forward_grad: taken for PyTorch's sake; they change nothing.
 
     Returns:
         True when they agree.
@@ -182,40 +266,75 @@ def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: floa
     Raises:
         GradcheckError: they differ, and `raise_exception` is set.
         ValueError: no input requires grad.
+        AssertionError: neither gradients nor tangents are to be checked.
 
     Example:
         >>> import numtorch as torch
         >>> x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
-        >>> torch.autograd.gradcheck(lambda x: x * x, (x,))
+        >>> torch.autograd.gradcheck(lambda x: x * x, (x,), check_forward_ad=True)
         True
     """
-    if check_forward_ad:
-        raise NotImplementedError("gradcheck: there is no forward mode to check")
+    if not check_forward_ad and not check_backward_ad:
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     checked = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.node is not None]
     if not checked:
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have "
                          "requires_grad=True.")
+    for i in checked:
+        if inputs[i].layout.dtype not in (float64, complex128):
+            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will "
+                          f"likely fail if all the inputs are not of double precision floating point or complex. ", stacklevel=2)
+    if any(isinstance(t, Tensor) and t.layout.kind != "strided" for t in (*inputs, *_tensors(func(*inputs)))):
+        func, inputs = _of_dense(func, inputs, masked)
     try:
-        outputs, func = _differentiable(func, inputs)
-        if not outputs and any(np.any(column) for index in checked for column in _numerical(func, inputs, index, eps)):
-            raise GradcheckError("Numerical gradient for function expected to be zero")
         random = np.random.default_rng(seed)
-        for index in checked:
-            if fast_mode:
-                _fast(func, inputs, index, outputs, eps, atol, rtol, random)
-                continue
-            if check_batched_grad:
-                _batched(outputs, inputs[index], random)
-            numerical = _numerical(func, inputs, index, eps)
-            for position, output in enumerate(outputs):
-                _compare(_analytical(output, inputs[index]), numerical[position], inputs[index], output, atol, rtol,
-                         f"output {position} with respect to input {index}")
+        if check_forward_ad:
+            _check_forward(func, inputs, checked, eps, atol, rtol, fast_mode, random)
+        if check_backward_ad:
+            _check_backward(func, inputs, checked, eps, atol, rtol, fast_mode, random, check_batched_grad, nondet_tol)
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
+
+
+def _tensors(result):
+    return [o for o in (result if isinstance(result, (tuple, list)) else (result,)) if isinstance(o, Tensor)]
+
+
+def _check_forward(func, inputs, checked, eps, atol, rtol, fast_mode, random):
+    _, func = _differentiable(func, inputs)
+    for index in checked:
+        source = inputs[index]
+        directions = list(_unit_steps(source))
+        if fast_mode:
+            directions = [np.asarray(sum(random.standard_normal() * d for d in directions))] if directions else []
+        numerical = []
+        for direction in directions:
+            high, low = _shifted(func, inputs, index, direction * eps), _shifted(func, inputs, index, direction * -eps)
+            numerical.append([((h - l) / (2 * eps)).ravel() for h, l in zip(high, low)])
+        _forward(func, inputs, index, numerical, atol, rtol, directions)
+
+
+def _check_backward(func, inputs, checked, eps, atol, rtol, fast_mode, random, check_batched_grad, nondet_tol):
+    whole = func
+    outputs, func = _differentiable(func, inputs)
+    if not outputs and any(np.any(column) for index in checked for column in _numerical(func, inputs, index, eps)):
+        raise GradcheckError("Numerical gradient for function expected to be zero")
+    for index in checked:
+        if fast_mode:
+            _fast(whole, func, inputs, index, eps, atol, rtol, random)
+            continue
+        numerical = _numerical(func, inputs, index, eps)
+        outputs, _ = _differentiable(whole, inputs)      # of the inputs as they are again
+        if check_batched_grad:
+            _batched(outputs, inputs[index], random)
+        for position, output in enumerate(outputs):
+            _compare(_analytical(output, inputs[index]), numerical[position], inputs[index], output, atol, rtol,
+                     f"output {position} with respect to input {index}")
+    _repeated(_differentiable(whole, inputs)[0], [inputs[i] for i in checked], random, nondet_tol)
 
 
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
