@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _ALL = """atan2 fmax fmin gcd heaviside hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum
     minimum""".split()
-_FIRST = "clamp_low clamp_high copysign eq fmod ge gt le lt ne where".split()
+_FIRST = "clamp_low clamp_high copysign eq fmod ge gt le lt ne".split()
 _ONE = """bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift chebyshev_polynomial_t gegenbauer
     hermite_polynomial_h hermite_polynomial_he laguerre pow remainder xlog1py xlogy zeta""".split()
 WANTED = {**dict.fromkeys(_ALL, "all"), **dict.fromkeys(_FIRST, "first"), **dict.fromkeys(_ONE, "one"), "lerp": "two",
@@ -34,10 +34,12 @@ def check_tensors(name, public, layouts) -> None:
         if name == "lerp" and first.category < 2 and layouts[1].dtype is first:
             raise NotImplementedError(f'"lerp" not implemented for \'{first.title}\': expected tensors of floating point')
         for argument, layout in zip(public, layouts):
-            if layout.dtype is not first and not layout.weak:
+            if layout.dtype is not first and not layout.weak and not (argument == "weight" and name == "lerp" and not layout.ndim):
                 words = _NO_PROMOTION[name] or f"expected dtype {first} for `{argument}` but got dtype {layout.dtype}"
                 raise RuntimeError(f"{words} ({name}: {public[0]} of {first}, {argument} of {layout.dtype})")
-    elif name == "addcdiv" and all(layout.dtype.category < 2 for layout in layouts[1:3]):
+    if wanted == "three" and layouts[3].dtype.is_complex and not any(layout.dtype.is_complex for layout in layouts[:3]):
+        raise RuntimeError(f"value cannot be converted to type {layouts[0].dtype.name} without overflow: it is complex ({name})")
+    if name == "addcdiv" and all(layout.dtype.category < 2 for layout in layouts[1:3]):
         raise RuntimeError(f"Integer division with addcdiv is no longer supported: expected tensor1 or tensor2 to be of floating "
                            f"point, got {layouts[1].dtype} and {layouts[2].dtype}. Use input + value * (tensor1 / tensor2), or "
                            f"torch.div(tensor1, tensor2, rounding_mode='trunc') for the quotients cut off")

@@ -24,6 +24,8 @@ def finish_made(made, requires_grad, out=None, dtype=None):
     if out is not None:
         if dtype is not None and isinstance(out, Tensor) and as_dtype(dtype) is not out.layout.dtype:
             raise RuntimeError(f"dtype {as_dtype(dtype).title} does not match dtype of out parameter ({out.layout.dtype.title})")
+        if isinstance(out, Tensor) and made.layout.dtype.is_complex and not out.layout.dtype.is_complex:
+            raise RuntimeError(f"value cannot be converted to type {out.layout.dtype.name} without overflow: it is complex")
         made = into(out, to_dtype(made, out.layout.dtype) if isinstance(out, Tensor) else made)
     return made if requires_grad is False or requires_grad is None else made.requires_grad_(requires_grad)
 

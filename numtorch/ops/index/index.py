@@ -26,6 +26,7 @@ from ..shape.slicing import SELECT, SLICE
 from ..shape.split import unbind
 from ..shape.view_tape import make_part, make_view
 from ..shape.views import VIEW, reshape, unsqueeze
+from .index_op import number_like
 from .index_select import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .pattern import (
@@ -110,7 +111,7 @@ def setitem(self, index, value) -> None:
         try:
             check_fits(value, self.layout.dtype)
         except RuntimeError:                             # 16 bits have an infinity for it, though fills refuse it, as in PyTorch
-            if self.layout.dtype not in (float16, bfloat16):
+            if self.layout.dtype not in (float16, bfloat16) or type(value) is complex:
                 raise
     kind, layout = type(index), self.layout
     if kind is Tensor:
@@ -145,7 +146,7 @@ def setitem(self, index, value) -> None:
     if mask is None:
         put_values(part, dims, as_indices(tensors, layout.device), source, False)
     elif source.layout.numel == 1:
-        source = to_dtype(source, layout.dtype)
+        source = number_like("index_put_", source, layout)
         replace_where.op.inplace(part, mask, reshape(source, ()) if source.layout.ndim else source)
     else:
         _put_masked(part, mask, source)

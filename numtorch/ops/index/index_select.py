@@ -417,7 +417,7 @@ def index_add_(self, dim, index, source, *, alpha=1) -> Tensor:
         >>> torch.tensor([1., 2., 3.]).index_add_(0, torch.tensor([2, 0]), torch.tensor([7., 8.]))
         tensor([ 9.,  2., 10.])
     """
-    source = source if alpha == 1 else arithmetic.mul(source, alpha)
+    source = source if alpha == 1 else arithmetic.mul(source, number_like("index_add_", alpha, self.layout))
     return _index_write("index_add", self, dim, index, source, "add", "index_add" if self.layout.ndim < 2 else "additions")
 
 

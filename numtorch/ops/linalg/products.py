@@ -12,7 +12,7 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_st
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, integer
 from ..core.backends import kernels
-from ..core.operands import common_device, layout_of, method, result_dtype
+from ..core.operands import common_device, layout_of, method
 from ..core.primitive import Primitive
 from ..creation.ranges import arange
 from ..index.index_select import index_select
@@ -113,9 +113,11 @@ def _plan_cross(first, second, dim):
     dim = wrap_dim(dim, len(shape))
     if shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape[dim]} and {shape[dim]}")
-    kind, device = result_dtype([first, second]), common_device("cross", [first, second])
+    kind, device = first.dtype, common_device("cross", [first, second])
     if kind.category == 0:
         raise NotImplementedError(f'"cross" not implemented for \'{kind.title}\'')
+    if second.dtype is not kind:
+        raise RuntimeError(f"expected scalar type {kind.title} but found {second.dtype.title} (linalg.cross: other)")
     out, prepared, apart = Layout.of(kind, shape, None, device), None, ()
     if out.numel:
         strides = [broadcast_strides(first, shape), broadcast_strides(second, shape), out.strides]

@@ -176,7 +176,7 @@ def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) ->
         generator: where the random numbers come from; the default one when None.
 
     Raises:
-        RuntimeError: a `sigma` of 0 or less.
+        RuntimeError: a `sigma` of 0 or less, or integers.
 
     Example:
         >>> import numtorch as torch
@@ -185,6 +185,9 @@ def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) ->
     """
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    if self.layout.dtype.category < 2:
+        raise RuntimeError(f"Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
+                           f"specified {self.layout.dtype}")
     uniform = _new(self, "uniform", (0.0, 1.0), generator)
     return self.copy_((uniform - 0.5).mul_(math.pi).tan_().mul_(sigma).add_(median))
 
@@ -199,6 +202,7 @@ def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) ->
 
     Raises:
         RuntimeError: an `std` that is not above 0.
+        NotImplementedError: integers.
 
     Example:
         >>> import numtorch as torch
@@ -207,6 +211,8 @@ def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) ->
     """
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    if self.layout.dtype.category < 2:
+        raise NotImplementedError(f'"log_normal" not implemented for \'{self.layout.dtype.title}\': expected floating point')
     mean, std = real("log_normal_", "mean", mean), real("log_normal_", "std", std)
     return self.copy_(_new(self, "normal", (float(mean), float(std)), generator).exp_())
 

@@ -17,6 +17,7 @@ from ..pointwise.complexparts import view_as_real
 from ..shape.slicing import narrow
 from ..shape.views import expand, reshape
 from .reduce_op import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, STD, SUM, VAR
+from .resultdtypes import float_dtype, in_norms_dtype
 
 _SUM_TO_SIZE = Recorded("sum")
 
@@ -154,7 +155,7 @@ def nanmean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None,
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if layout_of("nanmean", input).dtype.category < 2:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.layout.dtype.title}")
-    present = to_dtype(comparison.logical_not(comparison.isnan(input)), input.layout.dtype)
+    present = to_dtype(comparison.logical_not(comparison.isnan(input)), float_dtype("nanmean", dtype, input.layout.dtype))
     return into(out, nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim))
 
 
@@ -263,11 +264,13 @@ def aminmax(input, *, dim=None, keepdim: bool = False, out=None) -> _AminMax:
 _AminMax = namedtuple("aminmax", ["min", "max"])
 
 
-def _answer(name, out):
-    """Where a truth value is written: a bool, or a uint8 as PyTorch had them first."""
-    if isinstance(out, Tensor) and out.layout.dtype not in (bool_, uint8):
+def _answered(name, out, result):
+    """Truth values, written to `out` where that is given: bools, or uint8 as PyTorch had them first."""
+    if not isinstance(out, Tensor):
+        return into(out, result)
+    if out.layout.dtype not in (bool_, uint8):
         raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.layout.dtype.title}")
-    return out
+    return into(out, to_dtype(result, out.layout.dtype))
 
 
 @method
@@ -288,7 +291,7 @@ def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(_answer("any", out), _any(input, plain_dims(dim), keepdim))
+    return _answered("any", out, _any(input, plain_dims(dim), keepdim))
 
 
 @method
@@ -305,7 +308,7 @@ def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(_answer("all", out), _all(input, plain_dims(dim), keepdim))
+    return _answered("all", out, _all(input, plain_dims(dim), keepdim))
 
 
 @method
@@ -447,7 +450,7 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
         dtype: convert to this first.
 
     Raises:
-        RuntimeError: an integer tensor without a floating-point `dtype`.
+        RuntimeError: an integer tensor, or a `dtype` that does not hold the input's numbers.
 
     Example:
         >>> import numtorch as torch
@@ -455,11 +458,7 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
         >>> x.norm(), x.norm(1, dim=0)
         (tensor(5.), tensor([3., 4.]))
     """
-    if dtype is not None:
-        input = to_dtype(input, as_dtype(dtype))
-    if layout_of("norm", input).dtype.category < 2:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{input.layout.dtype.title}")
+    input = in_norms_dtype(input, layout_of("norm", input).dtype, dtype)
     if p == "nuc":
         dims = _none_if_empty(dim)
         return into_exactly("norm", out, later["matrix_norm"](input, "nuc", (-2, -1) if dims is None else dims, keepdim))
