@@ -91,8 +91,7 @@ ABSENT = {
     "optim._functional": _FORMS,
     "nn.parallel._functions": "nn.parallel.scatter and nn.parallel.gather move tensors between devices, with gradients",
     "utils._pytree.register_pytree_node": "lists, tuples, named tuples and dicts are taken apart, and no other classes",
-    **_rows("parameters are given by name: torch.func.functional_call(module, parameters, arguments)", "func.", """
-        make_functional make_functional_with_buffers combine_state_for_ensemble FunctionalModule make_fx"""),
+    "func.make_fx": "fx.symbolic_trace gives the graph of a function or a module",
     "thread_safe_generator": "give each thread a torch.Generator",
     "random.thread_safe_generator": "give each thread a torch.Generator",
     **_rows(_MASKED, "masked.", "MaskedTensor masked_tensor as_masked_tensor is_masked_tensor maskedtensor"),

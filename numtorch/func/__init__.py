@@ -11,11 +11,11 @@ of it: docs/func.md.
 from . import customfunctions  # noqa: F401
 from .forward import hessian, jacfwd, jacrev, jvp, linearize
 from .mapping import vmap
-from .modules import functional_call, stack_module_state
+from .modules import combine_state_for_ensemble, functional_call, make_functional, make_functional_with_buffers, stack_module_state
 from .reverse import grad, grad_and_value, vjp
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-           "stack_module_state", "vjp", "vmap"]
+__all__ = ["combine_state_for_ensemble", "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+           "linearize", "make_functional", "make_functional_with_buffers", "stack_module_state", "vjp", "vmap"]
 
 
 def __getattr__(name):

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from ..nn.modules.module import Module
 from ..ops.shape.join import stack
 from ..tensor import Tensor
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["FunctionalModule", "combine_state_for_ensemble", "functional_call", "make_functional", "make_functional_with_buffers",
+           "stack_module_state"]
 
 
 def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]],
@@ -19,8 +21,9 @@ def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Tensor
 
     Args:
         module: what to call.
-        parameter_and_buffer_dicts: tensors by their names in `state_dict`, or several dicts without names in common. Buffers
-            that the module writes to are written in these tensors.
+        parameter_and_buffer_dicts: tensors by their names in `state_dict`, or several dicts without names in common; None leaves
+            out. Buffers that the module writes to are written in these tensors; those that it replaces are replaced in the dict,
+            where it is one. Names of other tensors of a module, or of none, are attributes during the call.
         args: a tuple of arguments, or one.
         kwargs: arguments by name.
         tie_weights: a parameter that the module has under several names is replaced under all when one is given.
@@ -49,16 +52,39 @@ def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Tensor
     if strict and (missing or unexpected):
         raise RuntimeError(f"Error(s) in functional_call for {type(module).__name__}: unexpected key(s): {sorted(unexpected)}, "
                            f"missing key(s): {sorted(missing)}")
-    replaced = [(table, name, table[name]) for table, name in (places[full] for full in given if full in places)]
+    replaced = []
     try:
         for full, tensor in given.items():
-            if full in places:
-                table, name = places[full]
+            place = places[full] if full in places else _attribute(module, full)
+            if place is not None:
+                table, name = place
+                replaced.append((table, name, table.get(name, _NOTHING), full))
                 table[name] = tensor
         return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
     finally:
-        for table, name, tensor in replaced:
-            table[name] = tensor
+        for table, name, before, full in replaced:
+            if isinstance(parameter_and_buffer_dicts, dict) and full in parameter_and_buffer_dicts and name in table:
+                parameter_and_buffer_dicts[full] = table[name]       # what the module has put in its place
+            if before is _NOTHING:
+                table.pop(name, None)
+            else:
+                table[name] = before
+
+
+_NOTHING = object()
+
+
+def _attribute(module, full):
+    """Where a tensor is that is no parameter or buffer, or is only in the call: (table, name in it); None in no module."""
+    prefix, _, name = full.rpartition(".")
+    try:
+        owner = module.get_submodule(prefix)
+    except AttributeError:
+        return None
+    for table in (owner._parameters, owner._buffers):
+        if name in table:                                # None so far
+            return table, name
+    return (owner.__dict__, name) if isinstance(owner.__dict__.get(name), (Tensor, type(None))) else None
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -90,6 +116,104 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
     return _stacked([dict(m.named_parameters()) for m in models]), _stacked([dict(m.named_buffers()) for m in models])
 
 
+# ---------------------------------------------------------------- by the names of functorch
+class FunctionalModule:
+    """A module as a function of its parameters and buffers: what `make_functional` and its kin return. `stateless_model` is the
+    module that it calls.
+
+    Args:
+        module: what to call.
+        parameters, buffers: the names of what is given in a call; None for no place for buffers in it.
+    """
+
+    def __init__(self, module: Module, parameters: list[str], buffers: list[str] | None) -> None:
+        self.stateless_model, self.param_names, self.buffer_names = module, parameters, buffers
+
+    def __call__(self, params: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        names, values = self.param_names, list(params)
+        if self.buffer_names is not None:
+            names, values, args = [*names, *self.buffer_names], [*values, *args[0]], args[1:]
+        if len(names) != len(values):
+            raise RuntimeError(f"make_functional: expected {len(names)} tensors for {type(self.stateless_model).__name__}, got "
+                               f"{len(values)}")
+        return functional_call(self.stateless_model, dict(zip(names, values)), args, kwargs)
+
+
+def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
+    """A module as a function of its parameters: `functional_call` under functorch's name, with the parameters as a tuple.
+
+    Args:
+        model: without buffers.
+        disable_autograd_tracking: give parameters that require no gradient.
+
+    Returns:
+        (a function of parameters and the module's arguments, the parameters).
+
+    Raises:
+        RuntimeError: a module with buffers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.func import make_functional
+        >>> function, parameters = make_functional(torch.nn.Linear(2, 1))
+        >>> function([torch.ones_like(p) for p in parameters], torch.ones(2))
+        tensor([3.])
+    """
+    if list(model.buffers()):
+        raise RuntimeError("make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead.")
+    function, parameters, _ = make_functional_with_buffers(model, disable_autograd_tracking)
+    function.buffer_names = None
+    return function, parameters
+
+
+def make_functional_with_buffers(model: Module, disable_autograd_tracking: bool = False) -> tuple[
+        FunctionalModule, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """A module as a function of its parameters and buffers.
+
+    Args:
+        model: the module, which stays as it is.
+        disable_autograd_tracking: give parameters that require no gradient.
+
+    Returns:
+        (a function of parameters, buffers and the module's arguments; the parameters; the buffers).
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.func import make_functional_with_buffers
+        >>> function, parameters, buffers = make_functional_with_buffers(torch.nn.BatchNorm1d(2))
+        >>> function(parameters, buffers, torch.zeros(3, 2)).shape, len(buffers)
+        (torch.Size([3, 2]), 3)
+    """
+    names, buffers = dict(model.named_parameters()), dict(model.named_buffers())
+    function = FunctionalModule(deepcopy(model), list(names), list(buffers))
+    return function, tuple([p.detach() if disable_autograd_tracking else p for p in names.values()]), tuple(buffers.values())
+
+
+def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModule, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Several modules of one class as one function, to be mapped over their parameters by `vmap`.
+
+    Args:
+        models: the modules.
+
+    Returns:
+        (a function of parameters, buffers and the modules' arguments; their parameters and their buffers, each stacked along a new
+        first dimension).
+
+    Raises:
+        RuntimeError: no modules, modules of several classes, or some that train and some that do not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.func import combine_state_for_ensemble
+        >>> function, parameters, buffers = combine_state_for_ensemble([torch.nn.Linear(2, 1) for _ in range(3)])
+        >>> torch.func.vmap(function, in_dims=(0, 0, None))(parameters, buffers, torch.ones(2)).shape
+        torch.Size([3, 1])
+    """
+    parameters, buffers = stack_module_state(models)
+    return (FunctionalModule(deepcopy(models[0]), list(parameters), list(buffers)), tuple(parameters.values()),
+            tuple(buffers.values()))
+
+
 def _stacked(dicts):
     result = {}
     for name in dicts[0]:
@@ -111,7 +235,7 @@ def _merged(dicts):
         if twice := sorted(given.keys() & each.keys()):
             raise ValueError(f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous")
         for name, tensor in each.items():
-            if not isinstance(tensor, Tensor):
+            if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(f"functional_call: expected a Tensor for {name}, got {type(tensor).__name__}")
             given[name] = tensor
     return given

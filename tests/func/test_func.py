@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import pytest
 
+import numtorch
+
 
 def tied(torch):
     net = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False))
@@ -35,6 +37,44 @@ def test_buffers_names_and_arguments(torch):
     net = tied(torch)
     torch.nn.init.eye_(net[0].weight)
     assert call(net, double, torch.ones(2), tie_weights=False).tolist() == [2.0, 2.0]
+
+
+def test_what_is_no_parameter_and_what_a_module_replaces(torch):
+    class Counting(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+            self.scale, self.layer = torch.ones(1), torch.nn.Linear(1, 1)
+
+        def forward(self, x, *, more):
+            self.count = self.count + 1
+            return self.layer(x) * self.scale + self.extra + more + self.count
+    net, first = Counting(), torch.tensor([2.0])
+    given = {"count": first, "scale": torch.zeros(1), "extra": torch.ones(1), "layer.bias": None}
+    found = torch.func.functional_call(net, given, torch.ones(1), {"more": 10})
+    assert found.tolist() == [14] and given["count"].tolist() == [3] and first.tolist() == [2]
+    assert net.count.tolist() == [0] and net.scale.tolist() == [1] and net.layer.bias is not None and not hasattr(net, "extra")
+
+
+def test_functions_of_functorch():
+    from numtorch.func import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
+    layer = numtorch.nn.Linear(2, 1)
+    function, parameters = make_functional(layer)
+    assert parameters[0] is layer.weight and numtorch.equal(function(parameters, numtorch.ones(2)), layer(numtorch.ones(2)))
+    slopes = grad(lambda p: function(p, numtorch.ones(2)).sum())(parameters)
+    assert slopes[0].tolist() == [[1, 1]]
+    assert not make_functional(layer, disable_autograd_tracking=True)[1][0].requires_grad
+    norm = numtorch.nn.Sequential(layer, numtorch.nn.BatchNorm1d(1))
+    function, parameters, buffers = make_functional_with_buffers(norm)
+    assert len(parameters) == 4 and function(parameters, buffers, numtorch.ones(3, 2)).shape == (3, 1)
+    with pytest.raises(RuntimeError, match="has buffers"):
+        make_functional(norm)
+    models = [numtorch.nn.Linear(2, 1) for _ in range(3)]
+    function, parameters, buffers = combine_state_for_ensemble(models)
+    found = vmap(function, in_dims=(0, 0, None))(parameters, buffers, numtorch.ones(2))
+    assert numtorch.allclose(found, numtorch.stack([m(numtorch.ones(2)) for m in models]))
+    with pytest.raises(RuntimeError, match="at least one model"):
+        combine_state_for_ensemble([])
 
 
 @pytest.mark.parametrize("given, error", [({"0.weight": 1.0}, TypeError), (3, ValueError)])

@@ -125,7 +125,7 @@ ABSENT = [
     ("from torch.distributed import init_process_group", ImportError, "numtorch has no torch.distributed.init_process_group"),
     ("from torch import classes", ImportError, "no torch.classes"),
     ("from torch.nn.parallel import DistributedDataParallel", ImportError, "drop the wrapper"),
-    ("from functorch import make_functional", ImportError, "numtorch has no torch.func.make_functional: parameters are given by name"),
+    ("from functorch import make_fx", ImportError, "numtorch has no torch.func.make_fx: fx.symbolic_trace gives the graph"),
     ("from torch.nn.functional import _canonical_mask", ImportError, "no torch.nn.functional._canonical_mask: names that begin with an underscore"),
     ("torch._VF.lstm", AttributeError, "names that begin with an underscore are PyTorch's own"),
     ("import torch.__foo", ModuleNotFoundError, "No module named 'torch.__foo'"),
