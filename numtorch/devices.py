@@ -1,14 +1,16 @@
 """Devices: where a tensor's memory lives. A `device` is a name and an index, nothing else."""
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 from typing import Any
 
 
 class device:
     """Where memory is: `device("cpu")`, `device("cuda")`, `device("cuda", 1)`, `device("cuda:1")`. Equal devices are one object.
 
-    As a context manager it is where new tensors are made when no other device is named.
+    As a context manager, or as a decorator, it is where new tensors are made when no other device is named.
 
     Args:
         type: "cpu", "cuda", or "meta" (no memory: shapes and dtypes alone), with an index behind a colon if any; an int for a CUDA
@@ -65,6 +67,27 @@ class device:
 
     def __exit__(self, *exception):
         set_default_device(_entered.pop())
+
+    def __call__(self, function):
+        """A function inside of which new tensors are made on this device: `@torch.device("meta")`."""
+        if inspect.isgeneratorfunction(function):
+            @functools.wraps(function)
+            def generator(*args, **kwargs):              # what runs between two of its values is outside
+                values = function(*args, **kwargs)
+                while True:
+                    try:
+                        with self:
+                            value = next(values)
+                    except StopIteration as stop:
+                        return stop.value
+                    yield value
+            return generator
+
+        @functools.wraps(function)
+        def inside(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+        return inside
 
     def __str__(self):
         return self.type if self.index is None else f"{self.type}:{self.index}"

@@ -178,9 +178,8 @@ class _Loader(Loader):
         sys.modules[name] = target
         sys.modules.setdefault(f"{PACKAGE}.{path}" if path else PACKAGE, target)
         if root == NAME:
-            if type(target) is types.ModuleType and path:    # so that what is absent from it is told by name
-                vars(target).setdefault("__getattr__", functools.partial(attribute, f"{PACKAGE}.{path}"))
-                vars(target).setdefault("__path__", [])
+            if type(target) is types.ModuleType and path:
+                _telling(target, f"{PACKAGE}.{path}")
             for row in PATHS:                            # a module named like a function beside it must not take its place
                 parent, _, child = row.rpartition(".")
                 if parent == path and callable(vars(target).get(child)):
@@ -188,7 +187,14 @@ class _Loader(Loader):
             for row, module in list(sys.modules.items()):    # autograd.gradcheck is such a one that has a file
                 parent, _, child = row.rpartition(".")
                 if parent == getattr(target, "__name__", None) and callable(vars(target).get(child)):
-                    sys.modules[f"{NAME}.{_inside(row)}"] = module
+                    sys.modules[f"{NAME}.{_inside(row)}"] = _telling(module, row)
+
+
+def _telling(module, name):
+    """A module that says by name what is absent from it."""
+    vars(module).setdefault("__getattr__", functools.partial(attribute, name))
+    vars(module).setdefault("__path__", [])
+    return module
 
 
 def _inside(name: str) -> str:

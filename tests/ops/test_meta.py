@@ -128,3 +128,19 @@ def test_a_plan_without_memory_leaves_the_hosts_alone():
     x = torch.arange(105.0).reshape(shape)
     torch.empty(shape, device="meta").sum(1)
     assert x.sum(1).tolist() == x.numpy().sum(1).tolist()
+
+
+def test_a_device_decorates_functions():
+    @torch.device("meta")
+    def made(n):
+        """Makes one."""
+        return torch.ones(n)
+
+    @torch.device("meta")
+    def several():
+        yield torch.ones(1)
+        yield torch.ones(2)
+        return 3
+    assert made(2).device.type == "meta" and made.__doc__ == "Makes one." and torch.ones(1).device.type == "cpu"
+    for x in several():
+        assert x.device.type == "meta" and torch.ones(1).device.type == "cpu"
