@@ -493,7 +493,8 @@ def sum_to_size(self, *size) -> Tensor:
     if wrong:
         raise RuntimeError(f"size {list(size)} is not expandable to size {list(shape)}.")
     dims = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1)
-    if self.layout.handler is not None:                  # transforms and traces record the ops that are called themselves
+    handler = self.layout.handler
+    if handler is not None and (recording(self) or not getattr(handler, "final", False)):     # it records the ops that are called
         return reshape(_sum(self, dims, True) if dims else self, size)
     source, times = self.detach(), 1
     for dim in dims:                                     # what was expanded, as gradients of sums are, is not read so often

@@ -20,7 +20,7 @@ UNARY = {
 BINARY = {
     "atan2": torch.atan2, "hypot": torch.hypot, "pow": torch.pow, "div": torch.div, "lerp": lambda x, y: torch.lerp(x, y, y.sigmoid()),
     "broadcast": lambda x, y: torch.atan2(x, y[0]), "turned": lambda x, y: torch.atan2(x.t(), y.t()).t(),
-    "wider": lambda x, y: torch.hypot(x, y.double()),
+    "wider": lambda x, y: torch.hypot(x, y.double()), "of one number": lambda x, y: (x[:, :1] + y).mean() * x,
 }
 
 
