@@ -73,7 +73,7 @@ def matrix_norm(A: Tensor, ord: _Any = 'fro', dim: _Dims = ..., keepdim: _bool =
     """A norm of matrices."""
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """Square matrices times themselves, n times; inverted first for a negative n."""
-def matrix_rank(A: Tensor, tol: _Scalar | None = None, *, atol: _Scalar | None = None, rtol: _Scalar | None = None, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
+def matrix_rank(A: Tensor, tol: _Scalar | None = None, hermitian: _bool = False, *, atol: _Scalar | None = None, rtol: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
     """How many singular values of each matrix are above max(atol, rtol * the largest)."""
 def multi_dot(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order that takes the fewest operations; the first and last may be vectors."""

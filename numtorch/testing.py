@@ -18,6 +18,7 @@ from . import (
     float16,
     float32,
     float64,
+    iinfo,
     int64,
     isclose,
     promote_types,
@@ -236,6 +237,11 @@ def make_tensor(*shape, dtype, device="cpu", low: float | None = None, high: flo
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low} and high={high}")
     if low > high or (low == high and not inexact):
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    lowest, beyond = (0, 2) if dtype is bool_ else (finfo(dtype).min, finfo(dtype).max) if inexact else \
+        (iinfo(dtype).min, iinfo(dtype).max + (dtype is not int64))
+    low, high = max(low, lowest), min(high, beyond)      # as far as the dtype goes
+    if low > high or (low == high and not inexact):
+        raise ValueError(f"`low` and `high` leave nothing that {dtype} holds: it goes from {lowest} up to {beyond}")
     if noncontiguous and memory_format is not None:
         raise ValueError("The parameters `noncontiguous` and `memory_format` are mutually exclusive, "
                          f"but got noncontiguous={noncontiguous} and memory_format={memory_format}")

@@ -214,3 +214,12 @@ def test_sum_does_not_read_what_is_scaled_by_zero():
 def test_sums_refuse(attempt, error, message):
     with pytest.raises(error, match=message):
         attempt()
+
+
+def test_einsum_of_one_operand_and_its_places():
+    x, y = torch.arange(3.0), torch.arange(6.0).view(2, 3)
+    assert torch.einsum(x, [0]).tolist() == [0, 1, 2] and torch.einsum(y, [0, 1], [1]).tolist() == [3, 5, 7]
+    assert torch.einsum(y, [0, 1], x, [1], [0]).tolist() == [5, 14]
+    for call in (lambda: torch.einsum("", []), lambda: torch.einsum(x), lambda: torch.einsum("i")):
+        with pytest.raises(ValueError, match="at least one operand"):
+            call()

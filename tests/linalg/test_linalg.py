@@ -291,3 +291,16 @@ def test_results_go_into_out():
     assert linalg.inv(a, out=out) is out and torch.equal(out, linalg.inv(a))
     q, r = torch.empty(0, dtype=torch.float64), torch.empty(0, dtype=torch.float64)
     assert linalg.qr(a, out=(q, r)).Q is q and torch.equal(r, linalg.qr(a).R)
+
+
+def test_rank_takes_its_tolerance_and_symmetry_by_place():
+    assert linalg.matrix_rank(torch.diag(torch.tensor([1.0, 0.001])), 0.01, True).item() == 1
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: torch.chain_matmul(), "one or more matrices"), (lambda: linalg.norm(torch.ones(3), "fro"), "is of matrices"),
+    (lambda: linalg.norm(torch.ones(2, 3), "nuc", dim=(0,)), "is of matrices"),
+])
+def test_nothing_and_too_few_dimensions_are_refused(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call()

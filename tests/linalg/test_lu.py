@@ -91,3 +91,12 @@ def pivots(*rows):
 def test_refuses(call, message):
     with pytest.raises(RuntimeError, match=message):
         call()
+
+
+def test_more_factors_than_right_sides():
+    factors = torch.randn(2, 1, 3, 4, 4) + 4 * torch.eye(4)
+    right = torch.randn(4, 6)
+    wanted = torch.linalg.solve(factors, right)
+    lu, pivots = torch.linalg.lu_factor(factors)
+    for found in (torch.lu_solve(right, lu, pivots), torch.linalg.lu_solve(lu, pivots, right)):
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5)

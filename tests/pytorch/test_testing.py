@@ -91,3 +91,11 @@ def test_distributed_sampler(options):
         ours = numtorch.utils.data.DistributedSampler(range(7), 3, rank, **options)
         theirs = torch.utils.data.DistributedSampler(range(7), 3, rank, **options)
         assert list(ours) == list(theirs) and len(ours) == len(theirs)
+
+
+@pytest.mark.parametrize("dtype, low, high", [("bool", -2, 2), ("uint8", -2, 2), ("int8", -200, 200), ("float16", -1e9, 1e9)])
+def test_made_numbers_go_as_far_as_their_dtype(dtype, low, high):
+    made = torch.testing.make_tensor(100, dtype=getattr(torch, dtype), device="cpu", low=low, high=high)
+    assert made.isfinite().all() and (dtype != "uint8" or made.max() <= 1)
+    with pytest.raises(ValueError, match="`low` and `high`"):
+        torch.testing.make_tensor(2, dtype=torch.uint8, device="cpu", low=-5, high=-1)

@@ -97,12 +97,12 @@ def einsum(equation: str, *operands) -> Tensor:
         >>> torch.einsum("ij,jk->ik", a, b).shape
         torch.Size([2, 4])
     """
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)) and not isinstance(equation, Tensor):
         operands = tuple(operands[0])
+    if not operands:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+                         "subscripts list")
     if isinstance(equation, Tensor):
-        if not operands:
-            raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-                             "subscripts list")
         equation, operands = _spelled((equation, *operands))
     wrong = [o for o in operands if not isinstance(o, Tensor)]
     if wrong or not isinstance(equation, str):

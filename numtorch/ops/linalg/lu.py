@@ -7,7 +7,7 @@ from math import prod
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int32, int64
-from ...layout import Layout
+from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths
 from ..core.backends import kernels
@@ -97,9 +97,11 @@ def _exchanged(x, pivots, back=False):
     """x with its rows in the order that the factors have (P^H x), or `back` in that of A (P x)."""
     if not layout_of("lu_unpack", pivots, "LU_pivots", 2).numel or not x.layout.numel:
         return x
-    if not 0 < pivots.layout.ndim < x.layout.ndim:
+    if not pivots.layout.ndim:
         raise _no_pivots(pivots.layout, x.layout.shape[-2])
-    return gather(x, -2, expand(_order(contiguous(pivots), x.layout.shape[-2], back), x.layout.shape))
+    order = _order(contiguous(pivots), x.layout.shape[-2], back)
+    shape = (*broadcast_shapes(order.layout.shape[:-2], x.layout.shape[:-2]), *x.layout.shape[-2:])
+    return gather(expand(x, shape), -2, expand(order, shape))
 
 
 def _no_pivots(layout, rows):

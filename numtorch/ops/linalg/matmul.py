@@ -487,6 +487,8 @@ def chain_matmul(*matrices, out=None) -> Tensor:
         tensor([[ 7.],
                 [15.]])
     """
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices, got none")
     result = matrices[0]
     for matrix in matrices[1:]:
         result = mm(result, matrix)

@@ -148,6 +148,9 @@ def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, *, out=None, dtype
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
     if isinstance(dim, int) or (dim is None and A.layout.ndim == 1) or (dim is not None and len(dim) == 1):
+        if isinstance(ord, str):
+            raise RuntimeError(f"linalg.norm: order {ord!r} is of matrices: expected two dimensions, got {A.layout.ndim} and "
+                               f"dim={dim}")
         return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
     if dim is None and A.layout.ndim != 2:
         raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
@@ -190,7 +193,7 @@ def cond(A, p=None, *, out=None) -> Tensor:
     return into(out, where(singular, math.inf, matrix_norm(A, p) * matrix_norm(inverse, p)))
 
 
-def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, out=None) -> Tensor:
+def matrix_rank(A, tol=None, hermitian: bool = False, *, atol=None, rtol=None, out=None) -> Tensor:
     """How many singular values of each matrix are above max(atol, rtol * the largest).
 
     Args:
