@@ -4,22 +4,22 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import as_dtype, int32, int64
-from ..exchange.construction import make
 from ..layout import as_shape, memory_layout
+from ..ops.core.status import has_values
 from ..ops.memory.copies import to_dtype
 from ..ops.pointwise import comparison
 from ..ops.reduce import reductions
 from ..ops.shape.views import reshape
 from ..ops.sort.scan import diff
 from ..tensor import Tensor, alias
-from .coo import lines_of, with_values
+from .coo import lines_of, there, with_values
 from .layouts import BSC, BSR, COMPRESSED, CSC, CSR, expect
 
 WORDS = {True: ("crow", "col", "rows", "ncols", "nrows"), False: ("ccol", "row", "columns", "nrows", "ncols")}
 
 
 def _part(data, dtype, device):
-    made = data if isinstance(data, Tensor) else make(data, device=device)
+    made = there(data, device)
     return made if dtype is None else to_dtype(made, dtype)
 
 
@@ -47,7 +47,7 @@ def _check(kind, pointers, plain, values, size, batch, blocksize):
     if values.layout.shape[batch + 1 + len(blocksize):] != size[batch + 2:]:
         raise RuntimeError(f"values must have dense dimensions {list(size[batch + 2:])}, as the size has, got "
                            f"{list(values.layout.shape[batch + 1 + len(blocksize):])}")
-    if not pointers.layout.numel:
+    if not pointers.layout.numel or not has_values(pointers):
         return
     if reductions.any(pointers[..., 0]).item():
         raise RuntimeError(f"`{compressed}_indices[..., 0] == 0` is not satisfied.")

@@ -16,12 +16,13 @@ from ..layout import Layout, as_shape
 from ..ops.core.backends import kernels, placed
 from ..ops.core.operands import method
 from ..ops.core.primitive import Primitive, miss
+from ..ops.core.status import check_values, has_values
 from ..ops.creation.fill import full, zeros
 from ..ops.creation.ranges import arange
 from ..ops.index.index_select import index_select, index_values, spread
 from ..ops.index.mask import nonzero
 from ..ops.memory.assign import filled
-from ..ops.memory.copies import to_dtype
+from ..ops.memory.copies import to_device, to_dtype
 from ..ops.pointwise import arithmetic, comparison
 from ..ops.reduce import reductions
 from ..ops.shape.join import cat
@@ -217,8 +218,15 @@ def stacked(indices) -> Tensor:
 
 
 # ---------------------------------------------------------------- made by users
+def there(data, device):
+    """A part of a sparse tensor that is made, on the device that is asked for."""
+    if not isinstance(data, Tensor):
+        return make(data, device=device)
+    return data if device is None else to_device(data, placed(device))
+
+
 def _as_indices(indices, device):
-    indices = indices if isinstance(indices, Tensor) else make(indices, device=device)
+    indices = there(indices, device)
     if indices.layout.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.layout.shape)}")
     return to_dtype(indices.detach(), int64).contiguous()
@@ -226,7 +234,7 @@ def _as_indices(indices, device):
 
 def check_within(indices, shape, name="size is inconsistent with indices"):
     """Raise RuntimeError for a coordinate outside of a shape: kernels believe them."""
-    if not indices.layout.numel:
+    if not indices.layout.numel or not has_values(indices):
         return
     low, high = reductions.amin(indices, 1).tolist(), reductions.amax(indices, 1).tolist()
     for d, (least, most) in enumerate(zip(low, high)):
@@ -261,7 +269,7 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size=None, *, dtype=None
     if values is None:
         return _empty(as_shape((size if size is not None else indices,), "size"), dtype, device, requires_grad)
     indices = _as_indices(indices, device)
-    values = values if isinstance(values, Tensor) else make(values, device=device)
+    values = there(values, device)
     if dtype is not None:
         values = to_dtype(values, as_dtype(dtype))
     dims, nnz = indices.layout.shape
@@ -280,7 +288,7 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size=None, *, dtype=None
     if size[dims:] != dense:
         raise RuntimeError(f"values has incorrect size, expected {[nnz, *size[dims:]]}, got {list(values.layout.shape)}")
     check_within(indices, size)
-    if is_coalesced and keys_of(indices, size[:dims])[1]:
+    if is_coalesced and has_values(indices) and keys_of(indices, size[:dims])[1]:
         raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
     out = coo(indices, values.contiguous(), size, bool(is_coalesced))
     return out.requires_grad_() if requires_grad else out
@@ -308,6 +316,8 @@ def coalesce(x, kind=COALESCE) -> Tensor:
         return x
     layout, (indices, values) = x.layout, x.memory.parts
     shape = layout.shape[:layout.sparse_dim]
+    if indices.layout.shape[1] > 1:
+        check_values(indices)                            # how many are distinct
     if indices.layout.shape[1] < 2 or not keys_of(indices, shape)[1]:
         out = made(layout, (indices, values), True)
     else:

@@ -10,6 +10,7 @@ from copy import deepcopy
 from ..autograd.graph import GraphNode, recording
 from ..autograd.writes import mark_written
 from ..layout import Layout
+from ..ops.memory.copies import to_device
 from ..ops.memory.writing import check_inplace_allowed, rebase_history
 from ..ops.shape.slicing import SLICE
 from ..ops.shape.view_tape import make_part
@@ -111,6 +112,10 @@ class Handler:
         out = made(x.layout, x.memory.parts)
         out.memory = x.memory
         return out
+
+    def moved(self, x, device, wait):
+        """A copy on another device."""
+        return made(x.layout.on(device), tuple([to_device(part, device, wait) for part in x.memory.parts]), x.memory.coalesced)
 
     def text(self, x, prefix):
         return writers[0](x, prefix)

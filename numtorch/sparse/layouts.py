@@ -90,6 +90,10 @@ class SparseLayout(Layout):
     def with_dtype(self, dtype):
         return type(self).of(dtype, self.shape, self.sparse_dim, self.device, *self.structure)
 
+    def on(self, device):
+        """The layout of a copy on another device."""
+        return type(self).of(self.dtype, self.shape, self.sparse_dim, device, *self.structure)
+
     def overlaps_itself(self):
         return False
 

@@ -11,7 +11,8 @@ from numtorch.ops.core.primitive import registry
 F = torch.nn.functional
 
 # What must look at elements.
-READS = gradients.SPARSE | set("masked_scatter masked_select __getitem__ cpu pin_memory".split())
+READS = gradients.SPARSE - set("""sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
+    sparse_compressed_tensor""".split()) | set("masked_scatter masked_select __getitem__ cpu pin_memory".split())
 
 
 def outline(result):

@@ -110,6 +110,9 @@ def to_dtype(x: Tensor, dtype: dtype_class) -> Tensor:
 
 
 def _moved(x, device, wait=True):
+    move = getattr(x.layout.handler, "moved", None)
+    if move is not None:
+        return move(x, device, wait)
     source = x.contiguous()
     layout = Layout.of(source.layout.dtype, source.layout.shape, None, device, source.layout.weak)
     out = later["pinned"](layout) if not wait and device is cpu and x.layout.device.type == "cuda" else empty(layout)
