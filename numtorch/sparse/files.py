@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ..dtypes import int64
 from ..layout import memory_layout, strided
+from ..ops.core.status import has_values
 from ..ops.memory.copies import to_dtype
 from ..tensor import Tensor, alias
 from .compressed import sparse_bsc_tensor, sparse_bsr_tensor, sparse_csc_tensor, sparse_csr_tensor
@@ -44,7 +45,7 @@ def _coo(indices, values, size, coalesced=False):
         raise RuntimeError(f"expected values of shape {[nnz, *size[dims:]]}, got {list(values.layout.shape)}")
     layout = COO.of(values.layout.dtype, tuple(size), dims, values.layout.device)
     out = with_values(layout, (indices,), False, values.detach().contiguous())
-    out.memory.coalesced = bool(coalesced) and coalesce(out).memory.parts[0] is indices
+    out.memory.coalesced = bool(coalesced) and (not has_values(indices) or coalesce(out).memory.parts[0] is indices)
     return out
 
 
