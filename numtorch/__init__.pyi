@@ -435,9 +435,9 @@ def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What `crow_indices` gives, in memory of its own."""
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: _Any, target_lengths: _Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
     """`nn.functional.ctc_loss`, with the reduction as a number."""
-def cummax(input: Tensor, dim: _Dims, *, out: _Any = None) -> _Pair:
+def cummax(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
     """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest."""
-def cummin(input: Tensor, dim: _Dims, *, out: _Any = None) -> _Pair:
+def cummin(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
     """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest."""
 def cumprod(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given."""
@@ -851,7 +851,7 @@ def logaddexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> T
     """log(exp(input) + exp(other)), elementwise, without overflow."""
 def logaddexp2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """log2(2**input + 2**other), elementwise, without overflow."""
-def logcumsumexp(input: Tensor, dim: _Dims, *, out: Tensor | None = None) -> Tensor:
+def logcumsumexp(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """log of the running sums of exponentials along a dimension, shifted so that nothing overflows."""
 def logdet(input: Tensor) -> Tensor:
     """The logarithms of the determinants of square matrices; NaN for a negative one, -inf for 0."""

@@ -373,9 +373,9 @@ class Attached:
         """Where the elements of each row of a CSR or BSR matrix begin; and their number."""
     def cuda(self, device: _Device | None = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor on a CUDA device: itself where it is there."""
-    def cummax(self, dim: _Dims, *, out: _Any = None) -> _Pair:
+    def cummax(self, dim: _Dims | None = None, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
         """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest."""
-    def cummin(self, dim: _Dims, *, out: _Any = None) -> _Pair:
+    def cummin(self, dim: _Dims | None = None, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
         """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest."""
     def cumprod(self, dim: _Dims | None = None, *, axis: _Dims | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given."""
@@ -794,7 +794,7 @@ class Attached:
         """In-place form of `logaddexp2`: writes the result into this tensor and returns it."""
     def logaddexp_(self, other: _Operand) -> Tensor:
         """In-place form of `logaddexp`: writes the result into this tensor and returns it."""
-    def logcumsumexp(self, dim: _Dims, *, out: Tensor | None = None) -> Tensor:
+    def logcumsumexp(self, dim: _Dims | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
         """log of the running sums of exponentials along a dimension, shifted so that nothing overflows."""
     def logdet(self) -> Tensor:
         """The logarithms of the determinants of square matrices; NaN for a negative one, -inf for 0."""

@@ -139,12 +139,22 @@ def _only(self):
     return self.item()
 
 
+def _real(self, kind):
+    """The one element, of which nothing imaginary gets lost."""
+    value = _only(self)
+    if type(value) is not complex:
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow: it is {value}")
+    return value.real
+
+
 def _as_float(self) -> float:
-    return float(_only(self))
+    return float(_real(self, "double"))
 
 
 def _as_int(self) -> int:
-    return int(_only(self))
+    return int(_real(self, "int64_t"))
 
 
 def _as_complex(self) -> complex:
@@ -158,7 +168,7 @@ def _as_index(self) -> int:
 
 
 def _format(self, spec) -> str:
-    if self.layout.ndim == 0:
+    if self.layout.ndim == 0 and (spec or self.layout.device.type != "meta"):
         return self.item().__format__(spec)
     return object.__format__(self, spec)
 

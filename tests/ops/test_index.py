@@ -479,3 +479,9 @@ def test_numpy_numbers_and_arrays_as_indices():
                       (range(2), [0, 1]), ((0, np.array([2])), (0, [2]))):
         assert x[key].tolist() == x[same].tolist() and x[key].shape == x[same].shape
     assert type(x[tensor([0])]) is Tensor
+
+
+def test_a_number_takes_the_one_element_that_is_copied_to_it():
+    assert tensor(0.0).index_copy_(0, tensor([0]), tensor([1.0])).item() == 1
+    with pytest.raises((IndexError, RuntimeError)):
+        tensor(0.0).index_copy_(0, tensor([0]), tensor([1.0, 1.0]))

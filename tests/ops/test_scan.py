@@ -118,3 +118,13 @@ def test_errors(number):
     call, kind, text = ERRORS[number]
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"])
+def test_the_dimension_has_two_names(name):
+    x = numtorch.tensor([[3.0, 1.0], [2.0, 4.0]])
+    for found in (getattr(numtorch, name)(x, axis=1), getattr(x, name)(dim=1)):
+        for a, b in zip(found, getattr(numtorch, name)(x, 1)):
+            assert numtorch.equal(a, b)
+    with pytest.raises(TypeError, match="missing the argument 'dim'"):
+        getattr(x, name)()

@@ -367,7 +367,7 @@ def _index_write(name, self, dim, index, source, reduce, rule):
     if isinstance(source, Tensor) and not source.layout.weak:
         same_dtype(name, self, source)
         wanted = (self.layout.shape[:dims[0]] + vector.layout.shape + self.layout.shape[dims[0] + 1:]) if self.layout.ndim else ()
-        if source.layout.ndim and source.layout.shape != wanted:
+        if source.layout.ndim and source.layout.shape != (wanted if self.layout.ndim else (1,)):
             slices = [shape[:dims[0]] + shape[dims[0] + 1:] for shape in (source.layout.shape, wanted)]
             kind = IndexError if name == "index_copy" and slices[0] == slices[1] else RuntimeError       # PyTorch's
             raise kind(f"{name}(): Source/destination tensor must have same slice shapes. Expected source of shape {list(wanted)}, "

@@ -126,9 +126,14 @@ def _constant(x, value):
     return filled(Layout.of(x.layout.dtype, (), None, x.layout.device), value)
 
 
-def _accumulated(name, scan, input, dim, dtype, out):
-    if dim is None:
+def _along(name, dim, axis):
+    """The dimension that is given, under either name."""
+    if dim is None and axis is None:
         raise TypeError(f"{name}() missing the argument 'dim'")
+    return dim if axis is None else axis
+
+
+def _accumulated(name, scan, input, dim, dtype, out):
     layout = layout_of(name, input)
     if dtype is None and isinstance(out, Tensor):
         dtype = out.layout.dtype                         # they are computed in it, as in PyTorch
@@ -159,7 +164,7 @@ def cumsum(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
         >>> torch.tensor([1, 2, 3]).cumsum(0)
         tensor([1, 3, 6])
     """
-    return _accumulated("cumsum", _cumsum, input, dim if axis is None else axis, dtype, out)
+    return _accumulated("cumsum", _cumsum, input, _along("cumsum", dim, axis), dtype, out)
 
 
 @method
@@ -174,7 +179,7 @@ def cumprod(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
         >>> torch.tensor([1, 2, 3]).cumprod(0)
         tensor([1, 2, 6])
     """
-    return _accumulated("cumprod", _cumprod, input, dim if axis is None else axis, dtype, out)
+    return _accumulated("cumprod", _cumprod, input, _along("cumprod", dim, axis), dtype, out)
 
 
 def _in_place(function, result):
@@ -206,12 +211,12 @@ cumsum_, cumprod_ = _in_place(cumsum, "[1, 3, 6]"), _in_place(cumprod, "[1, 2, 6
 
 # ---------------------------------------------------------------- log-sums
 @method
-def logcumsumexp(input, dim, *, out=None) -> Tensor:
+def logcumsumexp(input, dim=None, *, axis=None, out=None) -> Tensor:
     """log of the running sums of exponentials along a dimension, shifted so that nothing overflows.
 
     Args:
         input: floating point or complex.
-        dim: the dimension along which to sum.
+        dim, axis: the dimension along which to sum, under PyTorch's name or NumPy's.
         out: a tensor to write the result to.
 
     Raises:
@@ -222,7 +227,7 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
         >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
         tensor([1000.0000, 1000.6932, 1001.0986])
     """
-    return into_exactly("logcumsumexp", out, _logcumsumexp(input, dim, False))
+    return into_exactly("logcumsumexp", out, _logcumsumexp(input, _along("logcumsumexp", dim, axis), False))
 
 
 @LOGCUMSUMEXP.planned
@@ -294,12 +299,12 @@ def _running_extreme_vjp(node, grad):
 
 
 @method
-def cummax(input, dim, *, out=None) -> Pair:
+def cummax(input, dim=None, *, axis=None, out=None) -> Pair:
     """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest.
 
     Args:
         input: of any real dtype.
-        dim: the dimension along which to go.
+        dim, axis: the dimension along which to go, under PyTorch's name or NumPy's.
         out: a pair of tensors to write the results to.
 
     Raises:
@@ -310,22 +315,22 @@ def cummax(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([1, 3, 2, 3]).cummax(0).indices
         tensor([0, 1, 1, 3])
     """
-    return into_all_exactly("cummax", out, _cummax(input, dim))
+    return into_all_exactly("cummax", out, _cummax(input, _along("cummax", dim, axis)))
 
 
 @method
-def cummin(input, dim, *, out=None) -> Pair:
+def cummin(input, dim=None, *, axis=None, out=None) -> Pair:
     """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest.
 
     Args:
-        input, dim, out: as for `cummax`.
+        input, dim, axis, out: as for `cummax`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([3, 1, 2, 1]).cummin(0).indices
         tensor([0, 1, 1, 3])
     """
-    return into_all_exactly("cummin", out, _cummin(input, dim))
+    return into_all_exactly("cummin", out, _cummin(input, _along("cummin", dim, axis)))
 
 
 # ---------------------------------------------------------------- neighbours

@@ -1,0 +1,18 @@
+"""Python's numbers and texts of tensors of one element."""
+from __future__ import annotations
+
+import pytest
+
+import numtorch as torch
+
+
+def test_complex_numbers_are_real_ones_where_nothing_is_lost():
+    assert float(torch.tensor(1.5 + 0j)) == 1.5 and int(torch.tensor([2 + 0j])) == 2 and complex(torch.tensor(1j)) == 1j
+    for kind in (float, int):
+        with pytest.raises(RuntimeError, match="cannot be converted to type"):
+            kind(torch.tensor(1 + 2j))
+
+
+def test_a_number_without_data_is_formatted_as_it_is_printed():
+    x = torch.empty((), device="meta")
+    assert f"{x}" == repr(x) and f"{torch.tensor(1.5):.2f}" == "1.50"
