@@ -15,9 +15,18 @@ formats     what a file is that is not read, and what reads it
 oldfiles    files from before PyTorch 1.6
 loading     `load`
 """
+import os
+from collections.abc import Callable
+from typing import IO
+
+from ..devices import device
 from .loading import load
 from .permitted import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .saving import DEFAULT_PROTOCOL, save
+
+# What `f` and `map_location` may be, for annotations: PyTorch's names.
+FileLike = str | os.PathLike[str] | IO[bytes]
+MAP_LOCATION = Callable | device | str | dict[str, str] | None
 
 __all__ = ["DEFAULT_PROTOCOL", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 

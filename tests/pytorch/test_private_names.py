@@ -1,6 +1,9 @@
 """Names with an underscore that users' subclasses override or call, since PyTorch has them: each program in both libraries."""
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -97,6 +100,25 @@ def padding_of_an_embedding(t, x):
 def weights_of_a_recurrent_layer(t, x):
     layer = filled(t.nn.LSTM(2, 3, num_layers=2, bidirectional=True))
     return [t.cat([w.flatten() for w in layer._flat_weights]), t.tensor([len(n) for n in layer._flat_weights_names])]
+
+
+class Renaming(numtorch.nn.Linear):
+    """A module that takes states from before a name changed, as many do."""
+
+    def __init__(self):
+        super().__init__(2, 1, bias=False)
+        self._register_load_state_dict_pre_hook(self._rename)
+
+    def _rename(self, state_dict, prefix, *rest):
+        self.renamed = prefix + "kernel" in state_dict
+        state_dict[prefix + "weight"] = state_dict.pop(prefix + "kernel")
+
+
+def test_hooks_of_a_state_are_copied_and_pickled_with_their_module():
+    module = numtorch.nn.Sequential(Renaming())
+    for made in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        made.load_state_dict({"0.kernel": numtorch.tensor([[1.0, 2.0]])})
+        assert made[0].weight.tolist() == [[1.0, 2.0]] and made[0].renamed and not hasattr(module[0], "renamed")
 
 
 PROGRAMS = [standardised_weights, overridden_convolution, another_padding, output_padding, weights_of_attention,

@@ -31,6 +31,17 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
     __str__ = __repr__
 
 
+class _WithoutModule:
+    """A hook that does not want the module. A function around it could not be pickled, and a copy's would go on calling the
+    original's method."""
+
+    def __init__(self, hook) -> None:
+        self.hook = hook
+
+    def __call__(self, module, *rest):
+        return self.hook(*rest)
+
+
 class State:
     """What a Module can do about its state."""
 
@@ -96,7 +107,7 @@ class State:
         return self._state_table("load_pre").add(hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return self._state_table("load_pre").add(hook if with_module else lambda module, *rest: hook(*rest))
+        return self._state_table("load_pre").add(hook if with_module else _WithoutModule(hook))
 
     def register_load_state_dict_post_hook(self, hook):
         """Have `hook(module, incompatible_keys)` called after this module has loaded its state.
