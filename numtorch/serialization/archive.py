@@ -26,6 +26,16 @@ def damaged(how="damaged"):
         raise RuntimeError(f"load: failed reading zip archive: the file is {how}: {str(error) or 'it ends early'}") from None
 
 
+class SearchedFile:
+    """A file of the user's that is read and searched and does not say that it can be, which zipfile asks."""
+
+    def __init__(self, file) -> None:
+        self.read, self.seek, self.tell = file.read, file.seek, file.tell
+
+    def seekable(self) -> bool:
+        return True
+
+
 _MOST_DEFLATED = 1032                                    # bytes that deflate makes of one at most
 
 

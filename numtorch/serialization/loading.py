@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..files import naming
 from . import formats, oldfiles
-from .archive import check_sizes, damaged, read_entry, read_storage
+from .archive import SearchedFile, check_sizes, damaged, read_entry, read_storage
 from .locations import located
 from .mapped import MappedFile
 from .rebuilding import Reader
@@ -73,7 +73,7 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
             return oldfiles.load(file.read(), unpickler, Reader, functools.partial(located, map_location=map_location))
         formats.check_beginning(file)
         with damaged("damaged, or ends early"):
-            archive = opened.enter_context(zipfile.ZipFile(file))
+            archive = opened.enter_context(zipfile.ZipFile(file if hasattr(file, "seekable") else SearchedFile(file)))
             check_sizes(archive, file)
         what = formats.of_entries(archive.namelist())
         if what is not None:

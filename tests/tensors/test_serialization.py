@@ -388,3 +388,24 @@ def test_a_damaged_file(place):
 def test_what_cannot_be_saved_or_loaded(call, kind):
     with pytest.raises(kind):
         call()
+
+
+def test_files_need_no_more_than_to_be_read_and_searched():
+    class Plain:
+        def __init__(self, data):
+            file = io.BytesIO(data)
+            self.read, self.readline, self.seek, self.tell = file.read, file.readline, file.seek, file.tell
+
+    class Written:
+        def __init__(self):
+            self.parts = []
+
+        def write(self, data):
+            self.parts.append(bytes(data))
+            return len(data)
+
+        def flush(self):
+            pass
+    written = Written()
+    torch.save({"x": torch.arange(3)}, written)
+    assert torch.load(Plain(b"".join(written.parts)))["x"].tolist() == [0, 1, 2]
