@@ -98,8 +98,8 @@ def _deepcopy(self, memo) -> Tensor:
     out.__dict__.update(deepcopy(_plain_state(self), memo))
     if self.requires_grad:
         out.requires_grad_()
-        if self.grad is not None:
-            out.grad = deepcopy(self.grad, memo)
+    if self.grad is not None:                            # which may have been given to a tensor that requires none
+        out.grad = deepcopy(self.grad, memo)
     return out
 
 

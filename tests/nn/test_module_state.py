@@ -1,6 +1,7 @@
 """Modules: what initialises them, and loading of what is in them."""
 from __future__ import annotations
 
+import copy
 import gc
 
 import pytest
@@ -41,6 +42,7 @@ def nested():
 def test_loading_leaves_no_cycles():
     model = nested()
     state = model.state_dict()
+    model.load_state_dict(state)                         # what copies need is made once, and leaves some
     gc.collect()
     gc.disable()
     try:
@@ -66,3 +68,17 @@ def test_the_gradient_is_also_called_by_its_old_name():
     x = torch.ones(2, requires_grad=True)
     x._grad = torch.zeros(2)
     assert x.grad is x._grad and x.grad.tolist() == [0, 0]
+
+
+def test_a_copy_has_the_gradient_that_was_given():
+    for asked in (True, False):
+        x = torch.ones(2, requires_grad=asked)
+        x.grad = torch.tensor([1.0, 2.0])
+        copied = copy.deepcopy(x)
+        assert copied.grad.tolist() == [1, 2] and copied.grad is not x.grad and copied.requires_grad is asked
+
+
+def test_packed_sequences_are_cast_to_every_kind():
+    packed = nn.utils.rnn.pack_sequence([torch.ones(3), torch.ones(2)])
+    for name, dtype in (("byte", torch.uint8), ("char", torch.int8), ("short", torch.int16), ("half", torch.float16)):
+        assert getattr(packed, name)().data.dtype is dtype

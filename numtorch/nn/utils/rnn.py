@@ -110,7 +110,7 @@ def _converter(name):
     return convert
 
 
-for _name in ("double", "float", "half", "long", "int", "short"):
+for _name in ("double", "float", "half", "long", "int", "short", "char", "byte"):
     setattr(PackedSequence, _name, _converter(_name))
 
 
