@@ -311,7 +311,7 @@ class Attached:
         """The inverse of A, given its Cholesky factor."""
     def cholesky_solve(self, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """The X with A X = B, given A's Cholesky factor."""
-    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: _int, dim: _int = 0, *, axis: _Dims | None = None) -> tuple[Tensor, ...]:
         """At most so many parts of equal size along a dimension; the last may be smaller."""
     def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
         """Elements held between `min` and `max`; NaN stays. Where `min` exceeds `max`, `max` comes out."""
@@ -784,7 +784,7 @@ class Attached:
         """In-place form of `log`: writes the result into this tensor and returns it."""
     def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: _Generator | None = None) -> Tensor:
         """Fill with numbers whose logarithms are normal; returns this tensor."""
-    def log_softmax(self, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    def log_softmax(self, dim: _Dims | None = None, dtype: _dtype | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
         """log(softmax(x)) along a dimension, exact where softmax underflows."""
     def logaddexp(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """log(exp(input) + exp(other)), elementwise, without overflow."""
@@ -818,7 +818,7 @@ class Attached:
         """log(input / (1 - input)), elementwise: the inverse of `sigmoid`."""
     def logit_(self, eps: _Scalar | None = None) -> Tensor:
         """In-place form of `logit`: writes the result into this tensor and returns it."""
-    def logsumexp(self, dim: _Dims, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    def logsumexp(self, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
         """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
     def long(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as int64: itself where it is so, else a copy through which gradients pass."""
@@ -1087,7 +1087,7 @@ class Attached:
         """These elements under the shape of another tensor: `reshape`."""
     def resize(self, *sizes: _Dims) -> Tensor:
         """The same elements in another shape: `reshape`, which is what to call."""
-    def resize_(self, *sizes: _Dims, memory_format: _memory_format | None = None) -> Tensor:
+    def resize_(self, *sizes: _Dims, size: _Dims | None = None, memory_format: _memory_format | None = None) -> Tensor:
         """Change the shape of this tensor itself, to any number of elements; those that are new are not initialised."""
     def resize_as(self, tensor: Tensor) -> Tensor:
         """The same elements in another tensor's shape: `reshape_as`, which is what to call."""
@@ -1176,7 +1176,7 @@ class Attached:
         """`torch.linalg.slogdet` under its older name."""
     def smm(self, mat2: Tensor) -> Tensor:
         """The product of a sparse and a dense matrix as a sparse matrix, which stores the rows that `input` stores anything in."""
-    def softmax(self, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    def softmax(self, dim: _Dims | None = None, dtype: _dtype | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
     def solve(self, A: Tensor) -> Solution:
         """`torch.linalg.solve(A, B)` under LAPACK's name, with the LU factors of A."""
@@ -1280,7 +1280,7 @@ class Attached:
         """This matrix, or batch of matrices, with its elements that are not 0, row after row."""
     def tolist(self) -> _Any:
         """Nested lists of Python numbers (a number for a 0-dim tensor)."""
-    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: _Any = None) -> _Pair:
+    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
         """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest."""
     def trace(self) -> Tensor:
         """The sum of a matrix's main diagonal."""
@@ -1312,7 +1312,7 @@ class Attached:
         """This tensor's type as its name, or this tensor with another dtype."""
     def type_as(self, other: _Operand) -> Tensor:
         """This tensor with the dtype and device of another."""
-    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
+    def unbind(self, dim: _int = 0, *, axis: _Dims | None = None) -> tuple[Tensor, ...]:
         """All slices along a dimension, without it."""
     def unflatten(self, dim: _int | _str, sizes: _Dims) -> Tensor:
         """One dimension split into several."""
@@ -1330,7 +1330,7 @@ class Attached:
         """One element (or slice along `dim`) of each run of equal neighbours."""
     @_overload
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _Dims | None = None) -> _Any: ...
-    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0, *, axis: _Dims | None = None) -> tuple[Tensor, ...]:
         """`chunk` whose parts are no views to the tape: they may be written to, the tensor may not."""
     def unsafe_split(self, split_size_or_sections: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
         """`split` whose parts are no views to the tape: they may be written to, the tensor may not."""

@@ -1,6 +1,7 @@
 """Names with an underscore that users' subclasses override or call, since PyTorch has them: each program in both libraries."""
 from __future__ import annotations
 
+import collections
 import copy
 import pickle
 
@@ -121,7 +122,27 @@ def test_hooks_of_a_state_are_copied_and_pickled_with_their_module():
         assert made[0].weight.tolist() == [[1.0, 2.0]] and made[0].renamed and not hasattr(module[0], "renamed")
 
 
-PROGRAMS = [standardised_weights, overridden_convolution, another_padding, output_padding, weights_of_attention,
+def tables_of_hooks(t, x):
+    seen = []
+    layer = t.nn.Sequential(t.nn.Identity())[0]
+    before = [len(layer._forward_hooks), len(layer._forward_pre_hooks), len(layer._backward_hooks), len(layer._backward_pre_hooks)]
+    handle = layer.register_forward_hook(lambda module, args, out: seen.append(1))
+    layer.register_forward_pre_hook(lambda module, args: seen.append(2))
+    layer.register_full_backward_hook(lambda module, grads, more: seen.append(3))
+    layer(x.clone().requires_grad_()).sum().backward()
+    hook = layer._forward_hooks[handle.id]
+    hook(layer, (), x)
+    counts = [len(layer._forward_hooks), len(layer._forward_pre_hooks), len(layer._backward_hooks), list(layer._forward_hooks) == [handle.id]]
+    layer._forward_pre_hooks.clear()
+    layer._forward_hooks = collections.OrderedDict()
+    for key in list(layer._backward_hooks):
+        del layer._backward_hooks[key]
+    layer(x.clone().requires_grad_()).sum().backward()
+    layer._forward_hooks[7] = lambda module, args, out: out * 2
+    return [t.tensor([*before, *counts, *seen]), layer(x)]
+
+
+PROGRAMS = [tables_of_hooks, standardised_weights, overridden_convolution, another_padding, output_padding, weights_of_attention,
             weights_of_both_attentions, own_schedule, padding_of_an_embedding, weights_of_a_recurrent_layer]
 
 

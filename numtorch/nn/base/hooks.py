@@ -12,6 +12,7 @@ from ...autograd.hooks import HookTable
 from ...autograd.modes import modes, no_grad
 from ...ops.creation.fill import zeros
 from ...tensor import Tensor, view_of
+from .hooktables import hooks_of
 
 KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 
@@ -38,6 +39,8 @@ class Hooks:
     """What a Module can do about hooks."""
 
     _hooks = None                                        # tables by kind, once there are any
+    _forward_pre_hooks, _forward_hooks = hooks_of("forward_pre"), hooks_of("forward")
+    _backward_pre_hooks, _backward_hooks = hooks_of("backward_pre"), hooks_of("backward")
 
     def _tables(self):
         if self._hooks is None:

@@ -52,13 +52,13 @@ def _leave_views(x):
 
 
 @method
-def resize_(self, *sizes, memory_format=None) -> Tensor:
+def resize_(self, *sizes, size=None, memory_format=None) -> Tensor:
     """Change the shape of this tensor itself, to any number of elements; those that are new are not initialised.
 
     Elements lie in row-major order afterwards, and the first ones keep their values. A tensor of that shape stays as it is.
 
     Args:
-        sizes: the shape, as several ints or one tuple.
+        sizes, size: the shape, as several ints or one tuple.
         memory_format: the order of the dimensions in memory, such as `torch.channels_last`; row-major when None.
 
     Raises:
@@ -70,7 +70,7 @@ def resize_(self, *sizes, memory_format=None) -> Tensor:
         tensor([[1, 2],
                 [3, 4]])
     """
-    shape = as_shape(sizes, "resize_")
+    shape = as_shape(sizes if size is None else (size,), "resize_")
     if any(n < 0 for n in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)} (resize_)")
     if memory_format == "preserve_format":
