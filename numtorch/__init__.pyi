@@ -347,7 +347,7 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None 
     """The inverse of A, given its Cholesky factor."""
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The X with A X = B, given A's Cholesky factor."""
-def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _Dims | None = None) -> tuple[Tensor, ...]:
     """At most so many parts of equal size along a dimension; the last may be smaller."""
 def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
     """Elements held between `min` and `max`; NaN stays. Where `min` exceeds `max`, `max` comes out."""
@@ -845,7 +845,7 @@ def log2_(input: Tensor) -> Tensor:
     """In-place form of `log2`: writes the result into this tensor and returns it."""
 def log_(input: Tensor) -> Tensor:
     """In-place form of `log`: writes the result into this tensor and returns it."""
-def log_softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _Dims | None = None, dtype: _dtype | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """log(softmax(x)) along a dimension, exact where softmax underflows."""
 def logaddexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)), elementwise, without overflow."""
@@ -871,7 +871,7 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(sigmoid(input)), elementwise, exact for large |input|."""
 def logspace(start: _Scalar, end: _Operand, steps: _Scalar, base: _float = 10.0, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
     """`steps` values from base**start to base**end, both included, evenly spaced in the exponent; whole powers are exact."""
-def logsumexp(input: Tensor, dim: _Dims, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def logsumexp(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
 long: _dtype
 def lstm(*arguments: _Any) -> tuple:
@@ -1279,7 +1279,7 @@ def slogdet(input: Tensor, *, out: _Any = None) -> _Slogdet:
     """`torch.linalg.slogdet` under its older name."""
 def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix as a sparse matrix, which stores the rows that `input` stores anything in."""
-def softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _Dims | None = None, dtype: _dtype | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
 def softplus(input: Tensor, beta: _Operand = 1.0, threshold: _Scalar = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta * input)) / beta, a smooth relu, and input itself where beta * input exceeds the threshold."""
@@ -1330,7 +1330,7 @@ def squeeze_copy(input: Tensor, dim: _Dims | None = None, *, out: Tensor | None 
     """What `squeeze` gives, in memory of its own."""
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
-def stack(tensors: _Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(tensors: _Sequence[Tensor], dim: _int = 0, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new dimension. Dtypes are promoted."""
 def std(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
     """The standard deviation: the square root of `var`, also where that does not fit the dtype. Where it is 0 its gradient is, too."""
@@ -1387,7 +1387,7 @@ def tile(input: Tensor, *repeats: _Dims | Tensor, dims: _Dims | None = None) -> 
     """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones."""
 def to_dlpack(self: Tensor, *, stream: _Any = None, max_version: _Any = None, dl_device: _Any = None, copy: _bool | None = None) -> _Any:
     """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad, is sparse or is not on the CPU."""
-def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: _Any = None) -> _Pair:
+def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
     """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest."""
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's main diagonal."""
@@ -1425,9 +1425,9 @@ uint16: _dtype
 uint32: _dtype
 uint64: _dtype
 uint8: _dtype
-def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+def unbind(input: Tensor, dim: _int = 0, *, axis: _Dims | None = None) -> tuple[Tensor, ...]:
     """All slices along a dimension, without it."""
-def unbind_copy(input: Tensor, dim: _int = 0, *, out: _Any = None) -> tuple:
+def unbind_copy(input: Tensor, dim: _int = 0, *, axis: _Dims | None = None, out: _Any = None) -> tuple:
     """What `unbind` gives, in memory of its own."""
 def unflatten(input: Tensor, dim: _int | _str, sizes: _Dims) -> Tensor:
     """One dimension split into several."""
@@ -1447,7 +1447,7 @@ def unique_consecutive(input: Tensor, return_inverse: _Literal[False] = False, r
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _Dims | None = None) -> _Any: ...
 def unravel_index(indices: Tensor, shape: _Dims) -> tuple[Tensor, ...]:
     """The places in a tensor of a shape that flat places stand for."""
-def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _Dims | None = None) -> tuple[Tensor, ...]:
     """`chunk` whose parts are no views to the tape: they may be written to, the tensor may not."""
 def unsafe_split(tensor: Tensor, split_size_or_sections: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
     """`split` whose parts are no views to the tape: they may be written to, the tensor may not."""

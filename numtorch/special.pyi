@@ -72,11 +72,11 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + input), elementwise, without the loss of digits near 0."""
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(ndtr(input)), elementwise, exact where ndtr(input) is 0."""
-def log_softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _Dims | None = None, dtype: _dtype | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """log(softmax(x)) along a dimension, exact where softmax underflows."""
 def logit(input: Tensor, eps: _Scalar | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(input / (1 - input)), elementwise: the inverse of `sigmoid`."""
-def logsumexp(input: Tensor, dim: _Dims, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def logsumexp(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
 def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of order 0, elementwise: the solution of input f'' + f' = input f with f(0) = 1; within 6 ulp."""
@@ -112,7 +112,7 @@ def shifted_chebyshev_polynomial_w(input: Tensor, n: _Any, *, out: Tensor | None
     """`chebyshev_polynomial_w` of 2 * input - 1, orthogonal on [0, 1]."""
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi input) / (pi input), and 1 for 0, elementwise."""
-def softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _Dims | None = None, dtype: _dtype | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The spherical Bessel function of order 0, elementwise: sin(input) / input, 1 at 0."""

@@ -76,6 +76,13 @@ def check_several(name, argument, value) -> None:
         raise refusal(name, argument, "tuple of ints", value)
 
 
+def required_dim(name, axis):
+    """The dimension that must be given, under NumPy's name. Raises TypeError where it is not."""
+    if axis is None:
+        raise TypeError(f"{name}() missing 1 required positional argument: 'dim'")
+    return axis
+
+
 def check_truths(name, **given) -> None:
     """Raise TypeError for the first of several arguments that is no truth value."""
     for argument, value in given.items():

@@ -8,7 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, plain_dims, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
-from ..core.arguments import truth
+from ..core.arguments import required_dim, truth
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -87,12 +87,13 @@ def _written(out, result):
 
 # ---------------------------------------------------------------- softmax
 @method
-def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
+def softmax(input, dim=None, dtype=None, *, axis=None, out=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x).
 
     Args:
         input: (*), floats.
         dim: the dimension along which the results sum to 1.
+        axis: NumPy's name of `dim`.
         dtype: convert to this first.
         out: a tensor of the result's dtype to write it into.
 
@@ -109,6 +110,8 @@ def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
         >>> torch.softmax(torch.tensor([0., 0.]), dim=0)
         tensor([0.5000, 0.5000])
     """
+    if dim is None:
+        dim = required_dim("softmax", axis)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     return _softmax(input, dim) if out is None else _written(out, _softmax(input, dim))
@@ -133,12 +136,13 @@ def _softmax_grad_vjp(node, u):
 
 # ---------------------------------------------------------------- log-softmax
 @method
-def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
+def log_softmax(input, dim=None, dtype=None, *, axis=None, out=None) -> Tensor:
     """log(softmax(x)) along a dimension, exact where softmax underflows.
 
     Args:
         input: (*), floats.
         dim: the dimension along which the exponentials of the results sum to 1.
+        axis: NumPy's name of `dim`.
         dtype: convert to this first.
         out: a tensor of the result's dtype to write it into.
 
@@ -155,6 +159,8 @@ def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
         >>> torch.log_softmax(torch.tensor([0., 1000.]), dim=0)
         tensor([-1000.,     0.])
     """
+    if dim is None:
+        dim = required_dim("log_softmax", axis)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     return _log_softmax(input, dim) if out is None else _written(out, _log_softmax(input, dim))
@@ -217,13 +223,14 @@ def _over_neighbours(plan, input: Tensor, dim, keepdim: bool):
 
 
 @method
-def logsumexp(input, dim, keepdim: bool = False, *, out=None) -> Tensor:
+def logsumexp(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows.
 
     Args:
         input: (*), of any dtype; integers and bools give the default dtype.
         dim: an int, or several.
         keepdim: keep reduced dimensions with extent 1.
+        axis, keepdims: NumPy's names of `dim` and `keepdim`.
         out: a tensor to write the result into.
 
     Raises:
@@ -235,6 +242,10 @@ def logsumexp(input, dim, keepdim: bool = False, *, out=None) -> Tensor:
         >>> torch.logsumexp(torch.tensor([1000., 1000.]), dim=0)
         tensor(1000.6932)
     """
+    if dim is None:
+        dim = required_dim("logsumexp", axis)
+    if keepdims is not None:
+        keepdim = keepdims
     if out is not None:
         return into(out, logsumexp(input, dim, keepdim))
     dim = plain_dims(dim, "logsumexp")

@@ -225,12 +225,13 @@ def _joined_into(out, result):
 concat = concatenate = cat
 
 
-def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
+def stack(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
     """Tensors of one shape along a new dimension. Dtypes are promoted.
 
     Args:
         tensors: a list or tuple of them.
         dim: the place of the new dimension; -1 is behind the last.
+        axis: NumPy's name of `dim`.
         out: a tensor to write the result into.
 
     Raises:
@@ -243,6 +244,8 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
+    if axis is not None:
+        dim = axis
     if not _tensors_of("stack", tensors):
         raise RuntimeError("stack expects a non-empty TensorList")
     plan = _STACK.plans.get((*[t.layout for t in tensors], dim))

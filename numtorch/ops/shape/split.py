@@ -46,12 +46,13 @@ def _nothing(layout):
 
 
 @method
-def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(input, dim: int = 0, *, axis=None) -> tuple[Tensor, ...]:
     """All slices along a dimension, without it.
 
     Args:
         input: (*), of one dimension at least.
         dim: along which.
+        axis: NumPy's name of `dim`.
 
     Returns:
         A tuple of views, which are not written to while a gradient is recorded.
@@ -64,6 +65,8 @@ def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
         >>> torch.tensor([[1, 2], [3, 4]]).unbind()
         (tensor([1, 2]), tensor([3, 4]))
     """
+    if axis is not None:
+        dim = axis
     try:
         dim = wrap_dim(dim, input.layout.ndim)
     except AttributeError:
@@ -113,13 +116,14 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 @method
-def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
+def chunk(input, chunks, dim: int = 0, *, axis=None) -> tuple[Tensor, ...]:
     """At most so many parts of equal size along a dimension; the last may be smaller.
 
     Args:
         input: (*).
         chunks: how many at most: ceil(extent / chunks) indices are in each.
         dim: which dimension.
+        axis: NumPy's name of `dim`.
 
     Returns:
         A tuple of views, which are not written to while a gradient is recorded.
@@ -133,6 +137,8 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
         >>> torch.arange(5).chunk(2)
         (tensor([0, 1, 2]), tensor([3, 4]))
     """
+    if axis is not None:
+        dim = axis
     chunks, = ints((chunks,), "chunk: chunks")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")

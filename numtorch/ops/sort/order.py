@@ -177,13 +177,14 @@ def _topk(plan, input: Tensor, k: int, dim: int, largest: bool):
 
 
 @method
-def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None) -> Pair:
+def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis=None, out=None) -> Pair:
     """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest.
 
     Args:
         input: of any real dtype.
         k: how many; the dimension's extent in the results.
         dim: the dimension along which to choose.
+        axis: NumPy's name of `dim`.
         largest: False for the smallest.
         sorted: taken for PyTorch's sake; they are in order in any case.
         out: a pair of tensors to write the results to.
@@ -197,6 +198,8 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
         >>> values, indices
         (tensor([9., 5.]), tensor([1, 2]))
     """
+    if axis is not None:
+        dim = axis
     if sorted is not True and sorted is not False:
         raise refusal("topk", "sorted", "bool", sorted)
     return into_all_exactly("topk", out, _topk(input, k, dim, largest))
