@@ -239,10 +239,12 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
             if grad is not None:
                 if node.extras is not None:
                     grad = _before(node, grad)
-                if wanted is not None and node in wanted:
+                    if wanted is not None and node in wanted:
+                        gradients[node] = grad
+                    if accumulating or (kind is not Leaf and (ends is None or node not in ends)):
+                        grad = _before_node(node, grad)
+                elif wanted is not None and node in wanted:
                     gradients[node] = grad
-                if node.extras is not None and (accumulating or (kind is not Leaf and (ends is None or node not in ends))):
-                    grad = _before_node(node, grad)
             edges = node.edges
             if kind is Leaf:
                 if accumulating and grad is not None:
