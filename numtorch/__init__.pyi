@@ -470,7 +470,7 @@ def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 
     """What `diagonal` gives, in memory of its own."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of `input` with `src` in the place of `input.diagonal(offset, dim1, dim2)`."""
-def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """Differences of neighbours along a dimension, taken n times; bools differ or not."""
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Derivative of lgamma, gamma'(input) / gamma(input), elementwise; within 5 ulp above 0."""
@@ -799,7 +799,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, red
     """target * (log target - input): the divergence of `input` from `target` (Kullback and Leibler 1951), where target is 0"""
 def kron(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """Kronecker's product: every element of the first times the whole of the second, in its place."""
-def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: _Any = None) -> _Pair:
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
     """The k-th smallest element along a dimension, as (values, indices). NaN counts as greatest."""
 def layer_norm(input: Tensor, normalized_shape: _Dims, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016)."""
@@ -966,7 +966,7 @@ def mish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * tanh(softplus(input)), elementwise (Misra 2019)."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
-def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: _Any = None) -> _Pair:
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
     """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices)."""
 def moveaxis(input: Tensor, source: _Dims, destination: _Dims) -> Tensor:
     """Dimensions moved to other places; the others keep their order."""
@@ -998,7 +998,7 @@ def nanmedian(input: Tensor, *, out: Tensor | None=...) -> Tensor:
 def nanmedian(input: Tensor, dim: _int, keepdim: _bool=..., *, out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
 @_overload
 def nanmedian(input: Tensor, *, axis: _int, keepdims: _bool=..., out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
-def nanquantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def nanquantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
     """The q-th quantiles of the elements that are not NaN, otherwise as `quantile`."""
 def nansum(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of the elements that are not NaN, as `sum` otherwise; their gradient is 0 where they are."""
@@ -1110,7 +1110,7 @@ def put(input: Tensor, index: Tensor, source: _Any, accumulate: _bool = False) -
     """A copy of the tensor after `put_`."""
 def qr(input: Tensor, some: _bool = True, *, out: _Any = None) -> _OldQR:
     """`torch.linalg.qr` under its older name."""
-def quantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def quantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
     """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians as degrees, elementwise."""
@@ -1148,7 +1148,7 @@ def remainder(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> T
     """input - other * floor(input / other), elementwise: the remainder with the sign of the divisor, as Python's %."""
 def renorm(input: Tensor, p: _Scalar, dim: _Dims, maxnorm: _Scalar, *, out: Tensor | None = None) -> Tensor:
     """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it."""
-def repeat_interleave(input: Tensor, repeats: _Dims | Tensor | None = None, dim: _Dims | None = None, *, output_size: _int | _Sequence[_int | None] | None = None) -> Tensor:
+def repeat_interleave(input: Tensor, repeats: _Dims | Tensor | None = None, dim: _Dims | None = None, *, axis: _Dims | None = None, output_size: _int | _Sequence[_int | None] | None = None) -> Tensor:
     """Each element, or each slice of a dimension, several times in a row."""
 def reshape(input: Tensor, *extents: _Dims, shape: _Dims | None = None) -> Tensor:
     """The same elements under another shape: a view where the strides allow it, else a copy."""
@@ -1375,7 +1375,7 @@ def tanh_(input: Tensor) -> Tensor:
     """In-place form of `tanh`: writes the result into this tensor and returns it."""
 def tensor(data: _Any, dtype: _dtype | None = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor holding a copy of `data`."""
-def tensor_split(input: Tensor, indices_or_sections: _Dims | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: _Dims | Tensor, dim: _int = 0, *, axis: _Dims | None = None) -> tuple[Tensor, ...]:
     """Parts of a dimension as NumPy's array_split makes them."""
 def tensordot(a: Tensor, b: Tensor, dims: _Any = 2, *, out: Tensor | None = None) -> Tensor:
     """The sums of products over dimensions of two tensors."""

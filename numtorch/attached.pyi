@@ -412,7 +412,7 @@ class Attached:
         """A diagonal of two dimensions, as a new last dimension."""
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A copy of `input` with `src` in the place of `input.diagonal(offset, dim1, dim2)`."""
-    def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
         """Differences of neighbours along a dimension, taken n times; bools differ or not."""
     def digamma(self, *, out: Tensor | None = None) -> Tensor:
         """Derivative of lgamma, gamma'(input) / gamma(input), elementwise; within 5 ulp above 0."""
@@ -736,7 +736,7 @@ class Attached:
         """The one element as a Python number."""
     def kron(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """Kronecker's product: every element of the first times the whole of the second, in its place."""
-    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: _Any = None) -> _Pair:
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
         """The k-th smallest element along a dimension, as (values, indices). NaN counts as greatest."""
     def lcm(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """The least common multiple of integers, elementwise; not negative."""
@@ -895,7 +895,7 @@ class Attached:
         """In-place form of `minimum`: writes the result into this tensor and returns it."""
     def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The product of two matrices."""
-    def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: _Any = None) -> _Pair:
+    def mode(self, dim: _int = -1, keepdim: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
         """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices)."""
     def moveaxis(self, source: _Dims, destination: _Dims) -> Tensor:
         """Dimensions moved to other places; the others keep their order."""
@@ -935,7 +935,7 @@ class Attached:
     def nanmedian(self, dim: _int, keepdim: _bool=..., *, out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
     @_overload
     def nanmedian(self, *, axis: _int, keepdims: _bool=..., out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
-    def nanquantile(self, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+    def nanquantile(self, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
         """The q-th quantiles of the elements that are not NaN, otherwise as `quantile`."""
     def nansum(self, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
         """The sum of the elements that are not NaN, as `sum` otherwise; their gradient is 0 where they are."""
@@ -1033,7 +1033,7 @@ class Attached:
         """Write the elements of `source` to places in this tensor seen as flattened, or add them there, and return this tensor."""
     def qr(self, some: _bool = True, *, out: _Any = None) -> OldQR:
         """`torch.linalg.qr` under its older name."""
-    def quantile(self, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+    def quantile(self, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
         """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """Radians as degrees, elementwise."""
@@ -1072,7 +1072,7 @@ class Attached:
         """Scale those slices of a dimension of this tensor whose p-norm is above `maxnorm` down to it."""
     def repeat(self, *counts: _Dims, repeats: _Dims | Tensor | None = None) -> Tensor:
         """This tensor several times along its dimensions, copied."""
-    def repeat_interleave(self, repeats: _Dims | Tensor | None = None, dim: _Dims | None = None, *, output_size: _int | _Sequence[_int | None] | None = None) -> Tensor:
+    def repeat_interleave(self, repeats: _Dims | Tensor | None = None, dim: _Dims | None = None, *, axis: _Dims | None = None, output_size: _int | _Sequence[_int | None] | None = None) -> Tensor:
         """Each element, or each slice of a dimension, several times in a row."""
     @property
     def requires_grad(self) -> _bool:
@@ -1256,7 +1256,7 @@ class Attached:
         """Hyperbolic tangent, elementwise: between -1 and 1."""
     def tanh_(self) -> Tensor:
         """In-place form of `tanh`: writes the result into this tensor and returns it."""
-    def tensor_split(self, indices_or_sections: _Dims | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    def tensor_split(self, indices_or_sections: _Dims | Tensor, dim: _int = 0, *, axis: _Dims | None = None) -> tuple[Tensor, ...]:
         """Parts of a dimension as NumPy's array_split makes them."""
     def tile(self, *repeats: _Dims | Tensor, dims: _Dims | None = None) -> Tensor:
         """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones."""

@@ -146,13 +146,14 @@ def tile(input, *repeats, dims=None) -> Tensor:
 
 
 @method
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Tensor:
+def repeat_interleave(input, repeats=None, dim=None, *, axis=None, output_size=None) -> Tensor:
     """Each element, or each slice of a dimension, several times in a row.
 
     Args:
         input: (*); alone, the counts themselves, and the positions come out.
         repeats: how often: an int, or an integer tensor with a count for each.
         dim: the dimension; the tensor is flattened when None.
+        axis: NumPy's name of `dim`.
         output_size: what the dimension's extent will be, which is checked.
 
     Raises:
@@ -163,6 +164,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Ten
         >>> torch.tensor([1, 2]).repeat_interleave(2), torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([1, 2]))
         (tensor([1, 1, 2, 2]), tensor([5, 6, 6]))
     """
+    if axis is not None:
+        dim = axis
     if output_size is not None:
         output_size, = ints((output_size,), "repeat_interleave: output_size")
         result = repeat_interleave(input, repeats, dim)

@@ -151,13 +151,14 @@ def chunk(input, chunks, dim: int = 0, *, axis=None) -> tuple[Tensor, ...]:
 
 
 @method
-def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(input, indices_or_sections, dim: int = 0, *, axis=None) -> tuple[Tensor, ...]:
     """Parts of a dimension as NumPy's array_split makes them.
 
     Args:
         input: (*).
         indices_or_sections: how many, whose sizes differ by 1 at most; or indices, before each of which is cut.
         dim: which dimension.
+        axis: NumPy's name of `dim`.
 
     Returns:
         A tuple of views.
@@ -173,6 +174,8 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
         >>> torch.arange(5).tensor_split((1, 3))
         (tensor([0]), tensor([1, 2]), tensor([3, 4]))
     """
+    if axis is not None:
+        dim = axis
     if not layout_of("tensor_split", input).ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, input.layout.ndim)

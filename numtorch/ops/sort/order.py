@@ -219,13 +219,14 @@ def _kthvalue(plan, input: Tensor, k: int, dim: int, keepdim: bool):
 
 
 @method
-def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
+def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, axis=None, out=None) -> Pair:
     """The k-th smallest element along a dimension, as (values, indices). NaN counts as greatest.
 
     Args:
         input: of any real dtype.
         k: counted from 1.
         dim: the dimension along which to choose.
+        axis: NumPy's name of `dim`.
         keepdim: whether the dimension stays, of extent 1.
         out: a pair of tensors to write the results to.
 
@@ -238,6 +239,8 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         >>> values, indices
         (tensor(5.), tensor(2))
     """
+    if axis is not None:
+        dim = axis
     result = _kthvalue(input, k, dim, keepdim)
     return result if out is None else type(result)(*[into_exactly("kthvalue", o, r, input) for o, r in zip(out, result)])
 
@@ -401,13 +404,14 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan, out):
 
 
 @method
-def quantile(input, q, dim=None, keepdim: bool = False, *, interpolation: str = "linear", out=None) -> Tensor:
+def quantile(input, q, dim=None, keepdim: bool = False, *, axis=None, interpolation: str = "linear", out=None) -> Tensor:
     """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one.
 
     Args:
         input: float32 or float64.
         q: a number in [0, 1], or a vector of them, which then is the first dimension of the result.
         dim: the dimension along which to look; None for all elements.
+        axis: NumPy's name of `dim`.
         keepdim: whether the dimension stays, of extent 1.
         interpolation: between the two nearest elements: "linear", "lower", "higher", "midpoint" or "nearest".
         out: a tensor to write the result to.
@@ -421,19 +425,24 @@ def quantile(input, q, dim=None, keepdim: bool = False, *, interpolation: str = 
         >>> x.quantile(0.5), x.quantile(0.5, interpolation="lower")
         (tensor(1.5000), tensor(1.))
     """
+    if axis is not None:
+        dim = axis
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False, out)
 
 
 @method
-def nanquantile(input, q, dim=None, keepdim: bool = False, *, interpolation: str = "linear", out=None) -> Tensor:
+def nanquantile(input, q, dim=None, keepdim: bool = False, *, axis=None, interpolation: str = "linear", out=None) -> Tensor:
     """The q-th quantiles of the elements that are not NaN, otherwise as `quantile`.
 
     Args:
         input, q, dim, keepdim, interpolation, out: as for `quantile`.
+        axis: NumPy's name of `dim`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([0., float("nan"), 2., 3.]).nanquantile(0.5)
         tensor(2.)
     """
+    if axis is not None:
+        dim = axis
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)

@@ -335,13 +335,14 @@ def cummin(input, dim=None, *, axis=None, out=None) -> Pair:
 
 # ---------------------------------------------------------------- neighbours
 @method
-def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None) -> Tensor:
+def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, axis=None, out=None) -> Tensor:
     """Differences of neighbours along a dimension, taken n times; bools differ or not.
 
     Args:
         input: at least one dimension, of any dtype.
         n: how often differences are taken; each time the dimension is one shorter. 0 gives the input, to which nothing is joined.
         dim: the dimension of the neighbours.
+        axis: NumPy's name of `dim`.
         prepend, append: tensors to be joined to the ends first.
         out: a tensor to write the result to.
 
@@ -354,6 +355,8 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
         >>> x.diff(), x.diff(n=2)
         (tensor([2, 3, 4]), tensor([1, 1]))
     """
+    if axis is not None:
+        dim = axis
     n = integer("diff", "n", n)
     if not layout_of("diff", input).ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")

@@ -242,7 +242,7 @@ _Mode = pair("mode")
 
 
 @method
-def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
+def mode(input, dim: int = -1, keepdim: bool = False, *, axis=None, out=None) -> Pair:
     """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices).
 
     No NaN equals another, as in `unique`: one is the result only where there is nothing else.
@@ -250,6 +250,7 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
     Args:
         input: of any real dtype.
         dim: the dimension along which to count.
+        axis: NumPy's name of `dim`.
         keepdim: whether the dimension stays, of extent 1.
         out: a pair of tensors to write the results to.
 
@@ -262,6 +263,8 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
         >>> values, indices
         (tensor(3), tensor(2))
     """
+    if axis is not None:
+        dim = axis
     return into_all_exactly("mode", out, _mode(input, dim, keepdim))
 
 
