@@ -1,6 +1,7 @@
 """`autocast`: inside, ops run in the precision that suits each (casting.py has what they do)."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.modes import kept_for_again
 from ..devices import device as as_device
 from ..dtypes import bfloat16, dtype, float16
 from ..ops.memory.copies import to_dtype
@@ -317,3 +319,21 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
         with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
             return bwd(ctx, *grads)
     return backward
+
+
+# ---------------------------------------------------------------- second runs of checkpointed functions
+def _regions_now():
+    """The regions that a second run has to be in, for each kind of device."""
+    kept, caching = [(kind, state.dtypes[kind], state.enabled[kind]) for kind in LISTS], state.caching
+
+    @contextlib.contextmanager
+    def again():
+        with contextlib.ExitStack() as stack:
+            for kind, kind_dtype, enabled in kept:
+                if enabled or state.enabled[kind]:
+                    stack.enter_context(autocast(kind, kind_dtype, enabled, caching))
+            yield
+    return again
+
+
+kept_for_again.append(_regions_now)

@@ -1,6 +1,7 @@
 """Switches of the tape, one set per thread: whether to record, and what to do with what is saved."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import threading
@@ -14,6 +15,22 @@ from ..storage import mode as memory
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 OFF, PLAIN, RARE = 0, 1, 2
+
+# What a second run of a function has to find as the first had it, of floors above: each gives, at the first run, a function of no
+# arguments that gives a context for the second.
+kept_for_again: list[Callable[[], Callable[[], Any]]] = []
+
+
+def as_now() -> Callable[[], contextlib.ExitStack]:
+    """What makes contexts inside of which a second run finds what there is now."""
+    kept = [keep() for keep in kept_for_again]
+
+    def again():
+        stack = contextlib.ExitStack()
+        for context in kept:
+            stack.enter_context(context())
+        return stack
+    return again
 
 
 class _Modes(threading.local):

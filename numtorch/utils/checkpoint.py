@@ -15,7 +15,7 @@ import warnings
 from ..autograd.api import backward as run_backward
 from ..autograd.function import Function
 from ..autograd.graph import modified
-from ..autograd.modes import enable_grad, is_grad_enabled, modes, no_grad, saved_tensors_hooks
+from ..autograd.modes import as_now, enable_grad, is_grad_enabled, modes, no_grad, saved_tensors_hooks
 from ..ops.core.generator import default_generator
 from ..tensor import Tensor
 
@@ -156,7 +156,7 @@ class _Frame:
 
     def __init__(self, run, inputs, context, preserve_rng_state, checked):
         self.run, self.inputs, self.context, self.checked = run, inputs, context, checked
-        self.draws = _Draws(preserve_rng_state)
+        self.draws, self.surroundings = _Draws(preserve_rng_state), as_now()
         self.layouts, self.again = [], {}
 
     def pack(self, tensor):
@@ -175,7 +175,8 @@ class _Frame:
             if tensor.memory.version != version:         # the second run would be of other values
                 raise modified(tensor, version, "checkpoint")
         saved = _Saved()
-        with enable_grad(), self.draws.again(), _running(saved), self.context, saved_tensors_hooks(saved.append, _never):
+        with self.surroundings(), enable_grad(), self.draws.again(), _running(saved), self.context, \
+                saved_tensors_hooks(saved.append, _never):
             self.run()
         if len(saved) != len(self.layouts):
             raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward "
@@ -202,7 +203,7 @@ class _Reentrant(Function):
     def forward(ctx, function, preserve_rng_state, *args):
         ctx.run, ctx.args = function, [None if isinstance(a, Tensor) else a for a in args]
         ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx.draws = _Draws(preserve_rng_state)
+        ctx.draws, ctx.surroundings = _Draws(preserve_rng_state), as_now()
         ctx.save_for_backward(*[args[i] for i in ctx.where])
         with no_grad():
             result = function(*args)
@@ -219,7 +220,7 @@ class _Reentrant(Function):
         for position, tensor in zip(ctx.where, ctx.saved_tensors):
             inner = tensor.detach()
             args[position] = inner.requires_grad_() if tensor.requires_grad else inner
-        with enable_grad(), ctx.draws.again():
+        with ctx.surroundings(), enable_grad(), ctx.draws.again():
             outputs = ctx.run(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad]

@@ -1,5 +1,6 @@
 """`torch.amp`: each listed op against PyTorch under autocast, training with it, and the scaler."""
 import contextlib
+import importlib
 import pickle
 import threading
 import warnings
@@ -515,3 +516,23 @@ def test_bad_factors(torch):
     for options in (dict(growth_factor=1.0), dict(backoff_factor=1.0)):
         with pytest.raises(AssertionError), contextlib.nullcontext():
             torch.amp.GradScaler("cpu", **options)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_second_run_is_in_the_regions_of_the_first(torch, reentrant, enabled, inside):
+    """Of a checkpointed function, wherever backward is called."""
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+    seen, x = [], torch.ones(2, 2, requires_grad=True)
+
+    def product(x):
+        y = torch.mm(x, x)
+        seen.append(y.dtype)
+        return y
+    with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+        loss = checkpoint(product, x, use_reentrant=reentrant).sum()
+    with torch.autocast("cpu", torch.bfloat16, enabled=inside):
+        loss.backward()
+    assert set(seen) == {torch.bfloat16 if enabled else torch.float32}
+    assert torch.mm(x, x).dtype is torch.float32
