@@ -336,7 +336,7 @@ def test_subclasses_and_profiles_see_the_call_before_it_is_cast():
 
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            cls.seen.append((func.__name__, args[0].dtype if isinstance(args[0], numtorch.Tensor) else None))
+            cls.seen.append((func.__name__, args[0].layout.dtype if isinstance(args[0], numtorch.Tensor) else None))   # `dtype` asks
             return super().__torch_function__(func, types, args, kwargs)
     x = SQUARE(numtorch).as_subclass(Asked)
     with numtorch.autocast("cpu"), numtorch.profiler.profile() as profile:
