@@ -266,7 +266,7 @@ def _plan_flip(layout, dims):
 
 @derivative_of(_FLIP)
 def _flip_vjp(node, grad):
-    return (flip(grad, *node.attributes),)
+    return (flip(grad, dims=node.attributes),)
 
 
 @method
