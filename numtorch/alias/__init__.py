@@ -253,6 +253,7 @@ def install() -> None:
     if _Finder not in sys.meta_path:
         sys.meta_path.insert(0, _Finder)
         package = sys.modules[PACKAGE]
+        setattr(package, NAME, package)                  # editors write `from torch import torch`
         package.__version__ = TorchVersion(f"{PYTORCH}+{PACKAGE}.{package.__version__}")
         if f"{PACKAGE}.version" in sys.modules:
             sys.modules[f"{PACKAGE}.version"].__version__ = package.__version__

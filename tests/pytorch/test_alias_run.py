@@ -145,6 +145,8 @@ VERSIONS = """
 import torch, torch.version
 from torch.torch_version import TorchVersion
 v = torch.__version__
+from torch import torch as again
+assert again is torch
 print(v.split("+")[1].startswith("numtorch.0"), torch.version.__version__ == v, isinstance(v, TorchVersion), torch.__config__.show().split()[5][0])
 print(v >= "2.4", v > "2.9.1", v < "2.13.1", v >= "2.13", v >= (1, 8), v < (3,), v != "1.0", str(v).split(".")[0], f"{v}"[:4], hash(v) == hash(str(v)))
 print([TorchVersion(a) < b for a, b in [("1.9", "1.10"), ("2.0.0a1", "2.0"), ("2.0.0rc2", "2.0.0rc10"), ("2.0", "2.0.0"), ("2.0.0", "2.0.0+cpu"),
