@@ -4,6 +4,7 @@ from __future__ import annotations
 import builtins
 import importlib.util
 import os
+import re
 import sys
 from contextlib import contextmanager
 from urllib.parse import urlparse
@@ -12,6 +13,7 @@ from . import serialization
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")              # a file's hash in its name, for programs that fetch it themselves
 _folder: str | None = None
 
 

@@ -142,6 +142,7 @@ from torch._six import container_abcs, inf, int_classes, string_classes
 from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from torch.nn import _reduction as _Reduction
 from torch.serialization import MAP_LOCATION, FileLike
+from torch.hub import HASH_REGEX, download_url_to_file, get_dir
 from torch.nn.init import _no_grad_fill_, _no_grad_normal_, _no_grad_trunc_normal_, _no_grad_uniform_, _no_grad_zero_
 from torch.nn.modules.module import _IncompatibleKeys, _addindent
 from torch.nn.modules.padding import _ConstantPadNd, _ReflectionPadNd, _ReplicationPadNd
