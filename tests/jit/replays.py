@@ -15,6 +15,12 @@ def kind_of(function):
     return kind
 
 
+def pieces_of(function):
+    """The pieces that a compiled function is split into."""
+    kinds = getattr(function, "_compiled", function)._kinds.values()
+    return [each for kind in kinds if kind.split is not None for each in kind.split.pieces]
+
+
 def is_replayed(function):
     return bool(kind_of(function).replays)
 

@@ -45,6 +45,7 @@ from ...ops.pointwise import divisor
 from ...ops.reduce.query import CHECK_PROBABILITIES
 from ...ops.shape import join
 from ...optim import rule
+from ...optim.optimizer import Optimizer
 from ...tensor import Tensor
 from .allowed import CLEANING_OF_SETS, MODULES, decides_alone, is_allowed
 from .catching import catches
@@ -52,7 +53,7 @@ from .items import Break, Check, Complaint, Entry, Launch, Truth, Write
 from .memory import Memory
 from .ondevice import OnDevice
 from .owners import APART, LEGACY, OURS, SILENT, STANDARDS, TOLD, USERS, caller, kind_of_frame, users_line
-from .places import version
+from .places import is_in_place, version
 from .steps import Draw, Update
 
 _CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
@@ -74,7 +75,9 @@ _OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(rule.RuleOptimizer
              **{own_code(getattr(Tensor, name).fget): "_on_tape"
                 for name in ("is_leaf", "grad_fn", "output_nr", "grad", "retains_grad")}}
 _CHANGING = {own_code(each) for each in (Tensor.data_ptr, Tensor.const_data_ptr, Tensor._version.fget)}        # of any tensor
-TOLD.update(_OBSERVED)
+# what a recorded call, of which the tape keeps one node, cannot do once more: what it does to gradients
+_GRADING = {own_code(each) for each in (Tensor.grad.fget, Tensor.grad.fset, Optimizer.zero_grad)}
+TOLD.update(_OBSERVED, _GRADING)
 _one_at_a_time = survive_fork(threading.Lock())
 
 
@@ -93,7 +96,7 @@ class Watch:
         code: the captured function's own code object.
         suspect: one whose calls are breaks, wherever they are.
         devices: whether launches on other devices than the host are wanted too.
-        before: what the call begins with, where it is captured.
+        before: what the call begins with, where it is captured or, as its result has a graph, recorded.
         truths: whether the program may have one case of what Python decides by truth values.
 
     Attributes:
@@ -248,6 +251,9 @@ class Watch:
 
     def _look_at_function(self, frame, kind, _):
         code = frame.f_code
+        if not self.capturing and self.before is not None and (
+                code in _GRADING or (code is run_backward.__code__ and frame.f_locals["accumulating"])):
+            self.stop("gradients are looked at or changed, and the result has a graph", frame)
         observer = _OBSERVED.get(code)
         if observer is not None:
             if self.capturing:
@@ -328,7 +334,8 @@ class Watch:
             if kind_of_frame(frame) == USERS and catches(frame):
                 self.stop("an error may be caught after something has been written", frame)
             frame = frame.f_back
-        return Complaint(function, arguments, early)
+        return Complaint(function, arguments, early, {} if self.before is None else {
+            leaf: leaf.grad for leaf, grad in self.before.leaves.items() if not is_in_place(leaf.grad, grad)})
 
     def _on_place(self, frame):
         """Where a tensor is: that of an argument may be another one in the next call."""

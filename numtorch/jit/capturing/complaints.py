@@ -5,6 +5,7 @@ from traceback import walk_tb
 from typing import Any
 
 from ...kernels.program import CONSTANT
+from ...ops.memory.copies import clone
 from ...storage import Storage
 from ...tensor import wrap
 from .items import Described
@@ -52,6 +53,9 @@ def complain(replay, complaints) -> None:
                 raise Differs if complaint.function is None else Again
             if type(step) is Draw:
                 step.take_back()
+    for leaf, grad in complaint.gradients.items():
+        value = _restored(grad, replay.block)
+        leaf.grad = None if value is None else clone(value)
     complaint.function(**{name: _restored(value, replay.block) for name, value in complaint.resolved.items()})
     raise RuntimeError("a kernel found a bad index in a compiled function")
 

@@ -68,11 +68,13 @@ class Complaint:
         function: it; None where a truth value is another one than it was (`Truth`).
         arguments: by name; tensors are kept as address and layout only.
         early: whether nothing has been written yet that lasts, so that the call can be made once more instead.
+        gradients: of leaves of the tape that have others by then than before the call.
     """
 
-    def __init__(self, function, arguments, early: bool) -> None:
+    def __init__(self, function, arguments, early: bool, gradients: dict | None = None) -> None:
         self.function, self.early = function, early
         self.arguments = {name: _described(value) for name, value in arguments.items()}
+        self.gradients = {leaf: _described(grad) for leaf, grad in (gradients or {}).items()}
 
 
 class Described(NamedTuple):

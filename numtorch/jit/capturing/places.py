@@ -106,6 +106,17 @@ class Slot:
         self.start, self.size, self.kind, self.which = start, size, kind, which
 
 
+def is_in_place(grad, before) -> bool:
+    """Whether a gradient is the one before, or a tensor in its place, as `zero_grad(set_to_none=False)` makes.
+
+    Args:
+        grad, before: gradients of a leaf of the tape, or None.
+    """
+    if grad is None or before is None:
+        return grad is before
+    return grad.memory is before.memory and grad.address == before.address and grad.layout is before.layout
+
+
 def spent(tensor):
     """What a result has for a node: one whose graph was walked and let go, as the result's own was."""
     node = tensor.node

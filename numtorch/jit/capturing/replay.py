@@ -18,7 +18,7 @@ from .capture import Watch
 from .complaints import complain
 from .memory import CapturedStorage, InferenceStorage
 from .ondevice import DeviceLaunch, Upload, alignment
-from .places import extents, overlap, reached, spent, version
+from .places import extents, is_in_place, overlap, reached, spent, version
 from .reach import has_attributes
 from .results import HOLE, Known, NotCaptured, opened
 from .steps import Update
@@ -120,9 +120,8 @@ class Replay:
         self.leaves: list = []                           # (leaf, gradient before, gradient after)
         for leaf, grad in self.before.leaves.items():
             after = leaf.grad
-            if grad is not None and after is not None and after.memory is grad.memory and after.address == grad.address \
-                    and after.layout is grad.layout:
-                after = grad                             # another tensor in its place, as zero_grad(set_to_none=False) makes
+            if is_in_place(after, grad):
+                after = grad
             self.leaves.append((leaf, grad, after))
             if after is not None and after is not grad:
                 own = isinstance(after.memory, CapturedStorage) and id(after.memory) in watch.memory.alive
@@ -216,12 +215,10 @@ class Replay:
 
     def _source(self, leaf, grad):
         """Where a step of an optimiser finds a gradient in a replay (`Update`)."""
-        def is_at(other):                                # `zero_grad` puts another tensor in the place of one
-            return other is not None and grad.memory is other.memory and grad.address == other.address
         for number, new in enumerate(self.new_gradients):
-            if leaf is new[0] and is_at(new[2]):
+            if leaf is new[0] and is_in_place(grad, new[2]):
                 return "new", number
-        if is_at(self.before.leaves.get(leaf)):
+        if is_in_place(grad, self.before.leaves.get(leaf)):
             return "before", next(i for i, each in enumerate(self.all_leaves) if each is leaf)
         for number, storage in enumerate(self.exported):
             if grad.memory is storage:

@@ -167,6 +167,7 @@ class ProgramWriter:
         progress = complaints[0].progress if complaints else ctypes.c_int64()
         complaint.progress, complaint.progress_address = progress, ctypes.addressof(progress)
         complaint.resolved = {name: described(value, self._word) for name, value in complaint.arguments.items()}
+        complaint.gradients = {leaf: described(value, self._word) for leaf, value in complaint.gradients.items()}
         complaints.append(complaint)
         for word in words:
             program.append(program.check(word))

@@ -147,7 +147,7 @@ class Compiled:
             result = kind.recording.call(tensors, args, kwargs)
             kind.reason = kind.recording.reason
             if kind.reason is not None:
-                self._split(kind, kind.breaks)
+                self._split(kind, [*kind.breaks, *kind.recording.breaks])
             return result
         return self._first_calls(kind, tensors, args, kwargs)
 

@@ -41,6 +41,7 @@ from .executor import Executor
 from .improving import compiling, onlookers, warm_up
 from .joint import divide, joint_graph, sharing
 from .repeating import Repetition, apart
+from .splitting import code_of
 from .trial import Trial
 
 PROGRAMS = 4                                             # of each kind of calls, for what else is reached
@@ -278,13 +279,14 @@ class Recording:
 
     Attributes:
         programs: those that there are, the one used last first.
-        reason: why there are none, once that is known.
+        reason: why there are none, once that is known; `breaks` say so by lines.
         stays: why calls run as they are, though there are programs.
     """
 
     def __init__(self, function, codes: dict, passes: bool) -> None:
         self.function, self.codes, self.passes = function, dict(codes), passes
         self.programs: list[Recorded] = []
+        self.breaks: list = []
         self.pending: Any = None                         # a program, and the thread that compiles its kernels
         self.attempts, self.made, self.differed, self.reason, self.stays = 0, 0, 0, None, None
 
@@ -353,10 +355,11 @@ class Recording:
         if reach.tensors and onlookers():
             return False, None
         places = Before(tensors, reach, False)
-        watch = Watch(capturing=False, before=places, truths=True)
+        watch = Watch(False, code_of(function), before=places, truths=True)
         result = watch.run(function, args, kwargs)
         if not ran_before(watch.codes, self.codes) or watch.breaks or reach.difference() is not None or places.moved() is not None:
             self.codes.update(watch.codes)
+            self.breaks = watch.breaks
             self._failed(watch.breaks[0] if watch.breaks else "what it does changes from call to call")
             return True, result
         before, program = self._snapshot(tensors, reach, args, kwargs), None

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 import pytest
-from replays import batch, classes, perceptron, sgd
+from replays import batch, classes, perceptron, pieces_of, sgd
 from replays import same as same_bits
 
 import numtorch as torch
@@ -30,10 +30,6 @@ def same(a, b):
 
 def _kinds(function):
     return list(getattr(function, "_compiled", function)._kinds.values())
-
-
-def _pieces(function):
-    return [each for kind in _kinds(function) if kind.split is not None for each in kind.split.pieces]
 
 
 def _prints(x, y):
@@ -133,7 +129,7 @@ def test_a_split_function_does_what_the_function_does(f, capsys):
         log.clear()
         found = function(x, y)
         assert same(found, wanted) and capsys.readouterr().out == said and log == noted
-    assert any(each.launches() for each in _pieces(function)) is (f is not _carries)         # whose variable may not be there
+    assert any(each.launches() for each in pieces_of(function)) is (f is not _carries)         # whose variable may not be there
 
 
 def _step(net, optimizer):
@@ -157,7 +153,7 @@ def test_a_step_that_reads_its_loss_is_replayed():
         run = torch.compile(step, mode="replay") if compiled else step
         results.append(([run(batch(i), classes(i)) for i in range(30)], [p.detach().clone() for p in net.parameters()]))
     assert same(*results)
-    first, *_ = _pieces(run)
+    first, *_ = pieces_of(run)
     assert first.launches() > 8
     said = torch.compile.explain(run)(batch(0), classes(0))
     assert said.pieces[0].launches == first.launches() and said.breaks and "split at:" in str(said)
@@ -182,7 +178,7 @@ def test_a_module_is_split_as_long_as_its_calls_are_plain():
     with torch.no_grad():
         wanted = net(x)
         assert all(same(compiled(x), wanted) for _ in range(10))
-        assert any(each.launches() for each in _pieces(compiled))
+        assert any(each.launches() for each in pieces_of(compiled))
         seen = []
         handle = net.register_forward_hook(lambda module, args, result: seen.append(result.shape))
         assert same(compiled(x), wanted) and len(seen) == 1
