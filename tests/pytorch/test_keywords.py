@@ -74,6 +74,7 @@ ROWS = {
     "narrow": (lambda t: t.narrow(input=m(t), dim=0, start=0, length=1), [[4, 2]]),
     "permute": (lambda t: t.permute(input=m(t)[:1], dims=(1, 0)), [[4], [2]]),
     "pow_": (lambda t: m(t).pow_(exponent=2.0), [[16, 4], [4, 25]]),
+    "broadcast_to": (lambda t: t.ones(1).broadcast_to(2), [1, 1]),
     "resize_": (lambda t: t.ones(2).resize_(size=(1, 2)), [[1, 1]]),
     "repeat": (lambda t: t.ones(1).repeat(repeats=(1, 2)), [[1, 1]]),
     "repeat_interleave": (lambda t: t.repeat_interleave(m(t), 2, 0, output_size=4)[1], [4, 2]),

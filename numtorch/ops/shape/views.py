@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ... import viewalgebra as algebra
 from ...dtypes import dtype as dtype_class
-from ...layout import as_shape, ints, plain_dims, wrap_dim
+from ...layout import as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor, view_of
 from ..core.arguments import check_several
 from ..core.late import later
@@ -265,7 +265,7 @@ def broadcast_to(input, size, *further) -> Tensor:
         tensor([[1, 2],
                 [1, 2]])
     """
-    return expand(input, ints((size, *further) if further else size, "broadcast_to: size"))
+    return expand(input, as_shape((size, *further), "broadcast_to"))
 
 
 # ---------------------------------------------------------------- reshaping
