@@ -23,10 +23,11 @@ from .tensor import Tensor, alias
 
 
 class _State(threading.local):
-    """A thread's modes, the innermost last, and whether subclasses are left alone."""
+    """A thread's modes, the innermost last, whether subclasses are left alone, and whether what is handed on is one of Python's
+    operators, whose method may be a function of the package too (`Tensor.add` is `torch.add`)."""
 
     def __init__(self):
-        self.disabled, self.modes = False, []
+        self.disabled, self.modes, self.operator = False, [], False
 
 
 _state = _State()
@@ -228,7 +229,11 @@ _METHODS = {"__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "m
 def _handle_operator(method, operator, relevant_args, *args):
     """A method raises for what it knows nothing of, where an operator lets the other operand try."""
     if all(isinstance(a, Tensor) or type(a) in NUMBERS or _takes_part(type(a)) for a in args):
-        return handle_torch_function(method, relevant_args, *args)
+        _state.operator = True
+        try:
+            return handle_torch_function(method, relevant_args, *args)
+        finally:
+            _state.operator = False
     with DisableTorchFunctionSubclass():
         return operator(*args)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..tensor import Tensor
-from ..torchfunction import install
+from ..torchfunction import _state, install
 from .graph import Graph
 from .node import Node, Target, map_aggregate, path_of
 
@@ -182,7 +182,7 @@ class Proxy:
             return value
         map_aggregate((args, kwargs or {}), look)
         name = _methods().get(func)
-        if name is not None and not path_of(func).startswith("torch."):
+        if name is not None and (_state.operator or not path_of(func).startswith("torch.")):
             return proxies[0].tracer.create_proxy("call_method", name, args, kwargs or {})
         return proxies[0].tracer.create_proxy("call_function", func, args, kwargs or {})
 

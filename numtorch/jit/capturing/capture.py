@@ -243,6 +243,8 @@ class Watch:
             events.know_method(function, kind)
             return
         ours = kind in (OURS, LEGACY)
+        if kind == STANDARDS and function is sys.exc_info:           # by ExitStack, as it ends
+            return
         if is_allowed(function, ours):
             if decides_alone(function):
                 events.know_method(function, kind)
