@@ -211,6 +211,8 @@ def _methods():
     for name in dir(Tensor):
         function, plain = inspect.getattr_static(Tensor, name), name.strip("_") if name.startswith("__") else name
         if inspect.isfunction(function):
+            if name == function.__name__:                # `lt` rather than `less`
+                names[function] = name
             names.setdefault(function, plain if callable(getattr(Tensor, plain, None)) else name)
     return names
 
