@@ -111,8 +111,8 @@ from .ops.sort.segments import segment_reduce
 from .ops.sort.search import bucketize, searchsorted
 from .ops.pointwise.pointwise import pointwise
 from .ops.pointwise.power import float_power, pow
-from .ops.reduce.query import (_assert, allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg,
-                        is_nonzero, is_same_size, is_tensor, isclose, numel)
+from .ops.reduce.query import (_assert, _assert_async, allclose, broadcast_shapes, broadcast_tensors, equal, is_complex,
+                               is_floating_point, is_neg, is_nonzero, is_same_size, is_tensor, isclose, numel)
 from .ops.core.generator import (Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed,
                                  set_rng_state)
 from .ops.random.draws import bernoulli, multinomial, normal, rand, randint, randn, randperm

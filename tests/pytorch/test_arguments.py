@@ -218,6 +218,18 @@ def test_assert(condition):
         torch._assert(condition, "said")
 
 
+def test_assert_async():
+    assert torch._assert_async(torch.tensor([True])) is None
+    with pytest.raises(RuntimeError, match="Expected Tensor with single nonzero value, but got zero"):
+        torch._assert_async(torch.tensor(0.0))
+    with pytest.raises(RuntimeError, match="said"):
+        torch._assert_async(torch.tensor(False), "said")
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        torch._assert_async(torch.ones(2))
+    with pytest.raises(TypeError, match="must be Tensor"):
+        torch._assert_async(True)
+
+
 def test_adaptive_max_pool1d_gives_places_where_it_is_no_layers():
     x = torch.tensor([[1.0, 3.0, 2.0, 4.0, 6.0]])
     values, places = torch.adaptive_max_pool1d(x, 2)

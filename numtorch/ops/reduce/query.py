@@ -85,6 +85,25 @@ def _assert(condition, message) -> None:
         raise AssertionError(message)
 
 
+def _assert_async(input, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """An assertion about a tensor's element. On a GPU PyTorch looks at it later; here it is looked at in the call.
+
+    Args:
+        input: of one element, which must not be zero.
+        assert_msg: what the RuntimeError says where it is.
+
+    Raises:
+        RuntimeError: the element is zero, or there is not one element.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch._assert_async(torch.tensor(1.0) > 0)
+    """
+    layout_of("_assert_async", input)
+    if not bool(input):
+        raise RuntimeError(assert_msg)
+
+
 def is_floating_point(input) -> bool:
     """Whether a tensor's dtype is floating point; complex is not.
 
