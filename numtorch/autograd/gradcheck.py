@@ -338,11 +338,12 @@ def _check_backward(func, inputs, checked, eps, atol, rtol, fast_mode, random, c
 
 
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-                  raise_exception: bool = True, fast_mode: bool = False, seed: int = 0, **ignored) -> bool:
+                  raise_exception: bool = True, fast_mode: bool = False, nondet_tol: float = 0.0, seed: int = 0,
+                  **ignored) -> bool:
     """Compare the gradients of the gradients of `func(*inputs)` with central differences.
 
     Args:
-        func, inputs, eps, atol, rtol, raise_exception, fast_mode, seed: as for `gradcheck`.
+        func, inputs, eps, atol, rtol, raise_exception, fast_mode, nondet_tol, seed: as for `gradcheck`.
         grad_outputs: the gradients to start with; random ones when None.
         ignored: PyTorch's other arguments, which change nothing.
 
@@ -383,4 +384,4 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: f
         return tuple(f for f in result if f is not None)
 
     return gradcheck(first_gradients, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     fast_mode=fast_mode, seed=seed)
+                     fast_mode=fast_mode, nondet_tol=nondet_tol, seed=seed)

@@ -75,6 +75,22 @@ def test_sparse_inputs(torch, function, masked, wanted):
                                     check_batched_grad=False) is wanted
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_second_gradients_that_differ_from_run_to_run(torch):
+    class Noisy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return Noisy.apply(grad) * (1 + torch.rand(()) * 1e-6)
+    x = leaf(torch, 1, 2).double().detach().requires_grad_()
+    options = {"raise_exception": False, "check_batched_grad": False}
+    assert not torch.autograd.gradgradcheck(Noisy.apply, x, **options)
+    assert torch.autograd.gradgradcheck(Noisy.apply, x, nondet_tol=1e-4, **options)
+
+
 def test_nothing_to_check(torch):
     with pytest.raises(AssertionError, match="at least one of check_forward_ad"):
         torch.autograd.gradcheck(torch.sin, leaf(torch, 1), check_backward_ad=False)
