@@ -84,7 +84,7 @@ def test_second_gradients_that_differ_from_run_to_run(torch):
 
         @staticmethod
         def backward(ctx, grad):
-            return Noisy.apply(grad) * (1 + torch.rand(()) * 1e-6)
+            return Noisy.apply(grad) * (1 + torch.rand((), dtype=grad.dtype) * 1e-11)
     x = leaf(torch, 1, 2).double().detach().requires_grad_()
     options = {"raise_exception": False, "check_batched_grad": False}
     assert not torch.autograd.gradgradcheck(Noisy.apply, x, **options)
