@@ -120,7 +120,8 @@ def gamma_share(a, x, front, upper):
     share = where((upper > 0) == (x < a + 1), 1 - part, part)
     edge = where(upper > 0, where(x == 0, 1, 0), where(x == 0, 0, 1))
     inside = where((a == 0) | (x == 0) | (x - x != x - x), edge, share)
-    return where(((a > 0) & (x >= 0)) | ((a == 0) & (x > 0)), inside, (x - x) / (x - x))
+    meant = (((a > 0) & (x >= 0)) | ((a == 0) & (x > 0))) & ((a - a == a - a) | (x - x == x - x))
+    return where(meant, inside, (x - x) / (x - x))
 
 
 @pointwise(kind="float", cost=200, refuses=FLOATS, methods=False)
