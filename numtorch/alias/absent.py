@@ -151,7 +151,7 @@ ABSENT = {
     **_rows("scaled products of 8-bit floats need a GPU's units", "nn.functional.", """
         grouped_mm scaled_mm scaled_grouped_mm ScalingType SwizzleType"""),
     **_rows(_INSIDE, "", """
-        nn.factory_kwargs nn.functional.assert_int_or_pair nn.modules.lazy.LazyModuleMixin nn.parameter.UninitializedTensorMixin
+        nn.factory_kwargs nn.functional.assert_int_or_pair nn.parameter.UninitializedTensorMixin
         nn.common_types.T autograd.function.FunctionMeta autograd.function.BackwardCFunction autograd.variable.VariableMeta
         autograd.enforce_grad_layout_policy"""),
     **_rows("nested arguments pass through Function.apply as they are", "autograd.", """

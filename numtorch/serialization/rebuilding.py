@@ -7,6 +7,7 @@ from typing import Any
 from ..devices import device
 from ..dtypes import dtype
 from ..layout import Size
+from ..nn.modules.lazy import UninitializedBuffer, UninitializedParameter
 from ..nn.parameter import Parameter
 from ..ops.creation.fill import empty_strided
 from ..ops.memory.typed import TypedStorage
@@ -42,7 +43,8 @@ _MEANINGS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _rebuild_on_meta,
     ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
     ("torch", "Tensor"): Tensor,
-    ("torch.nn.parameter", "Parameter"): Parameter, ("torch", "Size"): Size, ("torch", "device"): device,
+    **{("torch.nn.parameter", kind.__name__): kind for kind in (Parameter, UninitializedParameter, UninitializedBuffer)},
+     ("torch", "Size"): Size, ("torch", "device"): device,
     **{("torch", name): kind for name, kind in dtype.by_name.items()},
     **{(each.module, each.name): kind for kind, each in STORAGES.items()},
     ("torch.storage", "UntypedStorage"): _UINT8, ("torch", "UntypedStorage"): _UINT8,

@@ -16,6 +16,7 @@ from ..exchange.arrays import raw_array
 from ..files import replacing
 from ..layout import Layout, Size, memory_layout
 from ..nn.base.state import StateDict
+from ..nn.modules.lazy import is_lazy
 from ..nn.parameter import Buffer, Parameter
 from ..ops.memory.untyped import StorageBase
 from ..optim.states import State
@@ -102,6 +103,8 @@ class _Saver(pickle._Pickler):                           # the one in Python, wh
 
 def _reduced_tensor(tensor):
     state = {k: v for k, v in vars(tensor).items() if not k.startswith("_")}
+    if is_lazy(tensor):
+        return Named("torch.nn.parameter", type(tensor).__name__), (tensor.requires_grad,)
     if isinstance(tensor, Parameter):
         args = tensor.detach(), tensor.requires_grad, OrderedDict()
         return (PARAMETER_WITH_STATE, (*args, state)) if state else (PARAMETER, args)

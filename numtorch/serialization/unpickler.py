@@ -107,7 +107,7 @@ class WeightsOnlyUnpickler(Unpickler):
             ("torch", "device"): device, ("_codecs", "encode"): self._encode}
         self.meanings = {**meanings, **own}
         self.callable = [*own.values(), *[meaning for (module, name), meaning in meanings.items()
-                                          if name.startswith("_rebuild") or name == "_get_layout"],
+                                          if name.startswith(("_rebuild", "_get_layout", "Uninitialized"))],
                          *self.allowed.values()]
         self.allowance = 1 << 12 | 8 * len(pickled)
         self.of_storage = None                           # what was raised where a storage is read: by the caller's file or function

@@ -1,5 +1,7 @@
 """Layers that learn their input's size from the first one, and the losses and distances that PyTorch has as modules."""
 import copy
+import io
+import pickle
 
 import numpy as np
 import pytest
@@ -126,3 +128,83 @@ def test_an_uninitialized_buffer_is_a_buffer():
     module.kept.materialize((2,))
     assert [name for name, _ in module.named_buffers()] == ["kept", "left"] and list(module.state_dict()) == ["kept"]
     assert type(module.kept) is torch.Tensor and module.kept.shape == (2,)
+
+
+# ---------------------------------------------------------------- users' own
+class Affine(nn.modules.lazy.LazyModuleMixin, nn.Module):
+    """A scale and a shift of the last dimension, whose size is that of the first input's."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.UninitializedParameter()
+        self.register_buffer("shift", nn.UninitializedBuffer())
+
+    def initialize_parameters(self, input, *, by=1.0):
+        with torch.no_grad():
+            self.scale.materialize(input.shape[-1:])
+            self.shift.materialize(input.shape[-1:])
+            self.scale.fill_(2)
+            self.shift.fill_(by)
+
+    def forward(self, input, *, by=1.0):
+        return input * self.scale + self.shift
+
+
+class Plain(nn.Module):
+    def forward(self, input, by=1.0):
+        return input * self.scale + self.shift
+
+
+def test_a_module_of_ones_own_learns_its_shapes():
+    module = Affine().double()
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    assert module.has_uninitialized_params() and set(module.state_dict()) == {"scale", "shift"}
+    result = module(torch.ones(2, 3, dtype=torch.float64), by=5.0)
+    assert result.tolist() == [[7.0] * 3] * 2 and not module.has_uninitialized_params() and type(module) is Affine
+    result.sum().backward()
+    optimizer.step()
+    assert module(torch.ones(1, 3, dtype=torch.float64), by=9.0).tolist() == [[2 - 0.2 + 5] * 3]      # initialised once
+    with pytest.raises(RuntimeError, match="size"):
+        module(torch.ones(2, 4, dtype=torch.float64))
+
+
+def test_it_may_become_another_class():
+    class Becoming(Affine):
+        cls_to_become = Plain
+    module = Becoming()
+    seen = []
+    module.register_forward_pre_hook(lambda module, args: seen.append(module.scale.shape))
+    assert module(torch.ones(2)).tolist() == [3.0, 3.0] and type(module) is Plain and seen == [(2,)]
+
+
+def test_what_is_left_without_a_shape_is_said():
+    class Left(Affine):
+        def initialize_parameters(self, input):
+            self.scale.materialize(input.shape[-1:])
+    with pytest.raises(RuntimeError, match="module Left has not been fully initialized"):
+        Left()(torch.ones(2))
+
+    class Nothing(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        pass
+    with pytest.raises(NotImplementedError, match="initialize_parameters is not implemented for Nothing"):
+        Nothing()(torch.ones(2))
+
+
+def test_states_go_both_ways():
+    known, unknown, other = Affine(), Affine(), Affine()
+    known(torch.ones(3))
+    unknown.load_state_dict(known.state_dict())
+    assert unknown.scale.tolist() == [2.0] * 3 and not unknown.has_uninitialized_params()
+    other.load_state_dict(Affine().state_dict())
+    assert other.has_uninitialized_params()
+    with pytest.raises(RuntimeError, match="shape of an uninitialized"):
+        known.load_state_dict(Affine().state_dict())
+    file = io.BytesIO()
+    torch.save(nn.Sequential(Affine(), nn.LazyLinear(2)).state_dict(), file)
+    file.seek(0)
+    layers = nn.Sequential(Affine(), nn.LazyLinear(2))
+    layers.load_state_dict(torch.load(file))
+    assert layers[0].has_uninitialized_params() and layers(torch.ones(2, 3)).shape == (2, 2)
+    copied = pickle.loads(pickle.dumps(Affine()))
+    assert copied.has_uninitialized_params() and copied(torch.ones(2)).tolist() == [3.0, 3.0]
+    assert copy.deepcopy(known)(torch.ones(3)).tolist() == [3.0] * 3

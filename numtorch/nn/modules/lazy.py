@@ -106,19 +106,97 @@ def is_lazy(param) -> bool:
     return isinstance(param, _Uninitialized)
 
 
-class _Lazy(Module):
-    """What all lazy layers share, which are of the layer's class too, or of its base. `becomes` is the layer, `size` its attribute
-    that is not known, `dims` the input's without batch and channels."""
+class LazyModuleMixin:
+    """A module whose parameters get their shapes from its first input: it has `UninitializedParameter`s, and a subclass writes
+    `initialize_parameters(*args, **kwargs)`, which is called with that input and materialises them. Stands before `Module` among
+    the base classes.
 
-    becomes: type = Module
+    Attributes:
+        cls_to_become: the class that it is of from then on; its own when None.
+
+    Raises:
+        RuntimeError: the first call left a parameter without a shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Scale(torch.nn.modules.lazy.LazyModuleMixin, torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.weight = torch.nn.UninitializedParameter()
+        ...     def initialize_parameters(self, input):
+        ...         self.weight.materialize(input.shape[-1:])
+        ...         torch.nn.init.ones_(self.weight)
+        ...     def forward(self, input):
+        ...         return input * self.weight
+        >>> scale = Scale()
+        >>> scale.has_uninitialized_params(), scale(torch.ones(2, 3)).shape, scale.has_uninitialized_params()
+        (True, torch.Size([2, 3]), False)
+    """
+
+    cls_to_become: type | None = None
+    _parameters: dict
+    _buffers: dict
+
+    def initialize_parameters(self, *args, **kwargs) -> None:
+        """Give parameters and buffers their shapes. Written by subclasses.
+
+        Args:
+            args, kwargs: those of the first call.
+        """
+        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the shape of a parameter or buffer is still unknown."""
+        return any(isinstance(t, _Uninitialized) for t in (*self._parameters.values(), *self._buffers.values()))
+
+    def __call__(self, *args, **kwargs):
+        if "_is_initialized" not in self.__dict__:
+            self.initialize_parameters(*args, **kwargs)
+            if self.has_uninitialized_params():
+                raise RuntimeError(f"module {type(self).__name__} has not been fully initialized: initialize_parameters left "
+                                   "parameters or buffers without a shape")
+            if self.cls_to_become is not None:
+                self.__class__ = self.cls_to_become
+                return self(*args, **kwargs)
+            self.__dict__["_is_initialized"] = True
+        return super().__call__(*args, **kwargs)         # type: ignore[misc]
+
+    def _apply(self, fn, recurse=True):
+        """Buffers whose shape is not known stay such, of another dtype or on another device."""
+        waiting = [name for name, buffer in self._buffers.items() if isinstance(buffer, _Uninitialized)]
+        super()._apply(fn, recurse)                      # type: ignore[misc]
+        for name in waiting:
+            self._buffers[name] = UninitializedBuffer(False, self._buffers[name].device, self._buffers[name].dtype)
+        return self
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars) -> None:
+        """What has no shape yet is in the state as what it is."""
+        super()._save_to_state_dict(destination, prefix, keep_vars)          # type: ignore[misc]
+        destination.update({prefix + name: own for name, own in (*self._parameters.items(), *self._buffers.items())
+                            if isinstance(own, _Uninitialized) and prefix + name in destination})
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        """What a state has the shape of gets that."""
+        for name, own in (*self._parameters.items(), *self._buffers.items()):
+            saved = state_dict.get(prefix + name)
+            if isinstance(own, _Uninitialized) and saved is not None and not isinstance(saved, _Uninitialized):
+                own.materialize(saved.shape)
+        return super()._load_from_state_dict(state_dict, prefix, *args)      # type: ignore[misc]
+
+
+class _Lazy(LazyModuleMixin, Module):
+    """What all lazy layers share, which are of the layer's class too, or of its base. `cls_to_become` is the layer, `size` its
+    attribute that is not known, `dims` the input's without batch and channels."""
+
+    cls_to_become: type = Module
     size = "in_features"
     dims = 0
 
     def __init__(self, *args, **kwargs) -> None:
         Module.__init__(self)
         self.__dict__["_arguments"] = args, kwargs
-        given = inspect.signature(self.becomes).bind(1, *args, **kwargs).arguments
-        template = self.becomes(given.get("groups", 1), *args, **kwargs)
+        given = inspect.signature(self.cls_to_become).bind(1, *args, **kwargs).arguments
+        template = self.cls_to_become(given.get("groups", 1), *args, **kwargs)
         for name, value in template.__dict__.items():
             if name not in ("_parameters", "_buffers"):
                 self.__dict__[name] = value
@@ -130,51 +208,44 @@ class _Lazy(Module):
             waits = buffer is not None and buffer.layout.ndim
             self._buffers[name] = UninitializedBuffer(False, buffer.device, buffer.dtype) if waits else buffer
 
-    def has_uninitialized_params(self) -> bool:
-        """Whether the size of the input is still unknown."""
-        return any(isinstance(t, _Uninitialized) for t in (*self._parameters.values(), *self._buffers.values()))
+    def initialize_parameters(self, input, *args, **kwargs) -> None:
+        """Be the layer for inputs such as this one.
+
+        Args:
+            input: that of the first call.
+            args, kwargs: what else that has.
+        """
+        self._learn(self._size_of(input))
 
     def _learn(self, size):
-        """Become the layer for inputs of a size, with the parameters that are there already."""
+        """Be the layer for inputs of a size, with the parameters that are there already."""
         args, kwargs = self.__dict__.pop("_arguments")
-        made = self.becomes(size, *args, **kwargs)
+        made = self.cls_to_become(size, *args, **kwargs)
         for own, fresh in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
             for name, tensor in own.items():
                 if isinstance(tensor, _Uninitialized):
                     tensor.data = fresh[name].detach().to(tensor.device, tensor.dtype)
                     tensor.__class__ = tensor._becomes
         self.__dict__[self.size] = size
-        self.__class__ = self.becomes
-
-    def _apply(self, fn, recurse=True):
-        """Buffers whose shape is not known stay such, of another dtype or on another device."""
-        waiting = [name for name, buffer in self._buffers.items() if isinstance(buffer, _Uninitialized)]
-        super()._apply(fn, recurse)
-        for name in waiting:
-            self._buffers[name] = UninitializedBuffer(False, self._buffers[name].device, self._buffers[name].dtype)
-        return self
 
     def _size_of(self, input):
         return input.layout.shape[-1] if not self.dims else input.layout.shape[-1 - self.dims]
-
-    def __call__(self, input, *args, **kwargs):
-        self._learn(self._size_of(input))
-        return self(input, *args, **kwargs)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
         """A state with a known shape makes the layer what it was saved from."""
         for name in ("weight", "running_mean"):
             saved = state_dict.get(prefix + name)
             if saved is not None and not isinstance(saved, _Uninitialized) and name in {**self._parameters, **self._buffers}:
-                transposed = getattr(self.becomes, "transposed", False)
+                transposed = getattr(self.cls_to_become, "transposed", False)
                 along = 0 if transposed or saved.layout.ndim == 1 else 1
                 groups = 1 if transposed or not self.dims or saved.layout.ndim == 1 else self.groups
                 self._learn(saved.layout.shape[along] * groups)
+                self.__class__ = self.cls_to_become
                 return self._load_from_state_dict(state_dict, prefix, *args)
         return super()._load_from_state_dict(state_dict, prefix, *args)
 
     def extra_repr(self):
-        return self.becomes.extra_repr(self)
+        return self.cls_to_become.extra_repr(self)
 
 
 def _lazy(becomes, size, dims):
@@ -198,8 +269,9 @@ def _lazy(becomes, size, dims):
         (3, '{becomes.__name__}')
     """
     of = becomes if size != "num_features" else becomes.__base__         # as PyTorch has it: a lazy norm is a norm of no dimensions
-    return type("Lazy" + becomes.__name__, (_Lazy, of), {"becomes": becomes, "size": size, "dims": dims, "__doc__": doc,
-                                                      "__module__": __name__, "__signature__": inspect.Signature(others)})
+    return type("Lazy" + becomes.__name__, (_Lazy, of), {
+        "cls_to_become": becomes, "size": size, "dims": dims, "__doc__": doc, "__module__": __name__,
+        "__signature__": inspect.Signature(others)})
 
 
 LazyLinear = _lazy(Linear, "in_features", 0)
