@@ -87,7 +87,7 @@ torch.no_such_function(x)
 x.exp(1)
 torch.exp(x, base=2)
 x.sum(dims=0)
-x.softmax()
+x.gather(0)
 torch.cat(x, x, x)
 x + "1"
 x.erfinv_(out=x)
