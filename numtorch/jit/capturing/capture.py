@@ -66,7 +66,7 @@ MOST_WORDS = 1024                                        # that become a tensor:
 _OBSERVED = {Generator._claim.__code__: "_on_claim", own_code(rule.RuleOptimizer.step): "_on_step",
              rule.Batch.run.__code__: "_on_batch", rule._Prepared.__init__.__code__: "_on_first_step",
              status.clear_status.__code__: "_on_clear", status.expect_status.__code__: "_on_read",
-             run_backward.__code__: "_on_backward",
+             run_backward.__code__: "_on_backward", own_code(Tensor.data.fget): "_on_data",
              **{getattr(Generator, name).__code__: "_on_seed"
                 for name in ("manual_seed", "set_state", "get_state", "initial_seed", "_go_to")},
              **{own_code(each): "_on_place" for each in (
@@ -128,6 +128,7 @@ class Watch:
         self.updates: list[Update] = []
         self.batches: dict = {}
         self.update, self.apart, self.collecting = None, False, False
+        self.uncounted = False                           # whether there may be writes that no version tells of
         self.nothing = None
         words, address = status.call_words.words
         self.status, self.words = address, words
@@ -327,7 +328,7 @@ class Watch:
     def _is_early(self):
         """Whether nothing has been written yet that lasts."""
         before = self.before
-        return before is not None and not self.updates and all(
+        return before is not None and not self.updates and not self.uncounted and all(
             version(storage) == before.versions[id(storage)] for storage in before.storages)
 
     def _complaint(self, frame, function, arguments):
@@ -345,6 +346,9 @@ class Watch:
         if kind_of_frame(back) == USERS and (
                 frame.f_code in _CHANGING or id(frame.f_locals["self"]) in self.given):
             self.stop(f"where a tensor is, or how often it was written to, is looked at ({frame.f_code.co_name})", frame)
+
+    def _on_data(self, frame):
+        self.uncounted = True
 
     def _on_tape(self, frame):
         back, tensor = frame.f_back, frame.f_locals["self"]

@@ -130,7 +130,16 @@ def _counting(net):
     return step
 
 
-@pytest.mark.parametrize("make", [_adding, _counting])
+def _uncounted(net):
+    """Writes through `.data` count in no version."""
+    def step(x, y):
+        with torch.no_grad():
+            net[0].weight.data.add_(0.01)
+            return net(x) * 2 if x.sum() > 0 else net(x)
+    return step
+
+
+@pytest.mark.parametrize("make", [_adding, _counting, _uncounted])
 def test_where_something_has_been_written_the_function_is_split(make):
     Pair(perceptron, make).run(30, batch, classes)
 
