@@ -122,7 +122,7 @@ def test_rooms_say_what_lives_in_them(package):
         assert not missing, f"{package}.{room} says nothing of {missing}"
 
 
-MAPPED = ("amp", "autograd", "data", "exchange", "func", "kernels", "kernels/vectormath", "nn", "nn/base", "nn/modules", "nn/utils", "optim",
+MAPPED = ("amp", "autograd", "data", "exchange", "func", "kernels", "kernels/codegen", "kernels/targets", "kernels/vectormath", "nn", "nn/base", "nn/modules", "nn/utils", "optim",
           "serialization", "sparse", "utils")
 
 
@@ -239,7 +239,7 @@ COMPUTES = frozenset("""
     amax amin argmax argmin sort argsort unique bincount histogram clip floor rint sign linspace logspace
 """.split())
 TWINS = {                                                # Python stand-ins for machine code, run without the compiler
-    "kernels/intrinsics.py", "kernels/lowering.py",
+    "kernels/intrinsics.py", "kernels/codegen/lowering.py",
 }
 ALLOWED = {
     "printing.py",                                       # chooses a number format from the shown elements

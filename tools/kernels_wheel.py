@@ -17,8 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-from numtorch.kernels.architectures import ARCHITECTURES  # noqa: E402
-from numtorch.kernels.processor import BASELINES  # noqa: E402
+from numtorch.kernels.targets.architectures import ARCHITECTURES  # noqa: E402
+from numtorch.kernels.targets.processor import BASELINES  # noqa: E402
 
 LARGEST = 10_000_000                                     # bytes
 INIT = '"""Kernels of numtorch that need not be compiled: data alone, read by numtorch/kernels/store.py."""\n'

@@ -16,8 +16,9 @@ import time
 
 import numtorch as torch
 
-from ..kernels import architectures, compiler, elsewhere, processor, program, store, threads
+from ..kernels import compiler, program, store, threads
 from ..kernels.progress import progress, statistics
+from ..kernels.targets import architectures, crosscompile, processor
 
 
 def _inputs(*shapes):
@@ -246,7 +247,7 @@ def warm(what=()) -> int:
                 GROUPS[name]()
     packed = store.pack()
     if processor.foreign() or architectures.chosen():
-        packed += store.pack(elsewhere.directory())
+        packed += store.pack(crosscompile.directory())
     print(f"compiled {statistics.compiled} and loaded {statistics.loaded} kernels in "
           f"{time.perf_counter() - start:.1f} s", end="; ")
     if not packed:

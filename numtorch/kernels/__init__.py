@@ -5,13 +5,13 @@ or the tape. Beside them:
 
 compiler      from a Python function to machine code; ahead, in forked children
 binding       a function with its names filled in, and its fingerprint
+codegen/      what the compiler does with Numba and LLVM
 intrinsics    what Python cannot say; pointers, its typed pointers
-lowering      the LLVM IR of intrinsics, and complexdivision; moduletext, that around a kernel; frontend, Numba's part;
-              templates, kernels without their op's body
 elementtypes  what kernels are bound to for each dtype; conversions, between dtypes
 entries       kernels as Python calls them
 events        what Python tells of each call, for what captures one
-store         compiled kernels on disk; installed and processor, for what they are right; elsewhere, kernels for other architectures
+store         compiled kernels on disk; installed, the versions of what they were made with
+targets/      the processors and GPUs that kernels are made for
 precision     how precise products of float32 must be
 progress      what is said while kernels are compiled
 threads       `prepare`: parts of a call; pool, who runs them; forks, locks and children

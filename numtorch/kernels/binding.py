@@ -194,7 +194,7 @@ class Target:
             return function
         import numba
 
-        from .frontend import KernelCompiler
+        from .codegen.frontend import KernelCompiler
         flags = options(SCALAR_MATH if scalar else KERNEL_MATH, forceinline=scalar)
         return numba.njit(pipeline_class=KernelCompiler, **flags)(function)
 
@@ -247,7 +247,7 @@ def _bind_value(value, names, compute, target):
         value = getattr(value, "portable", value)        # a body may have a form for this processor's own instructions
     if not scalar and not isinstance(value, pytypes.FunctionType):
         if hasattr(value, "py_func"):                    # compiled by its author with Numba, of which it may need anything
-            from .frontend import load_all
+            from .codegen.frontend import load_all
             load_all()
         return value
     # all that shapes it, and no name that another kernel binds for others: a global it refers to may have been assigned since

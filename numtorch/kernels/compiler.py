@@ -29,16 +29,16 @@ import warnings
 
 import numpy as np
 
-from . import ahead, debugmemory, elsewhere, processor, store
+from . import ahead, debugmemory, store
 from .binding import DISABLE_JIT, HOST, KERNEL_MATH, OUTLINED, Names, bind, fingerprint, options
-from .elsewhere import Elsewhere
+from .codegen.moduletext import entry_points, with_loops_interleaved
 from .entries import python_entry
 from .forks import delay_forks
 from .installed import installed_version
-from .moduletext import entry_points, with_loops_interleaved
 from .planning import planning
 from .pointers import PYTHON_KERNELS, Pointer, element_type
 from .progress import progress, statistics
+from .targets import crosscompile, processor
 
 TESTED_NUMBA = ("0.68",)
 _SIGNALS = sorted(signal.valid_signals())
@@ -79,7 +79,7 @@ class _Machine:
         llvm.initialize_native_asmprinter()
         options = dict(opt=3, reloc="pic", codemodel="jitdefault", jit=True)
         foreign = processor.foreign()
-        self.elsewhere = None if foreign is None else Elsewhere(llvm, foreign, **options)
+        self.cross = None if foreign is None else crosscompile.CrossCompiler(llvm, foreign, **options)
         self.cpu, features = processor.name_and_features() if foreign is None else processor.native_name_and_features()
         self.features = ",".join(f"{'+' if there else '-'}{name}" for name, there in sorted(features.items()))
         if "+avx512f" in self.features:                  # LLVM's tuning for Intel prefers half vectors: exp takes 1.8 times as long
@@ -142,9 +142,9 @@ class CannotCompile(NotImplementedError):
 
 
 def _with_bodies(numba, function, names, compute, signature, numba_signature, fastmath):
-    """The module of a kernel from its template (templates.py), and its function's name; None for one that has none."""
-    from . import frontend, templates
-    from .complexdivision import in_kernels
+    """The module of a kernel from its template (codegen/templates.py), and its function's name; None for one that has none."""
+    from .codegen import frontend, templates
+    from .codegen.complexdivision import in_kernels
     bodies = templates.bodies_of(function, names)
     if not bodies:
         return None
@@ -169,8 +169,8 @@ def _with_bodies(numba, function, names, compute, signature, numba_signature, fa
 
 def _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath):
     """What Numba made of a kernel."""
-    from . import frontend
-    from .complexdivision import in_kernels
+    from .codegen import frontend
+    from .codegen.complexdivision import in_kernels
     in_kernels[0] = True
     try:
         bound = bind(function, names, compute)
@@ -194,7 +194,7 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
     _check_numba(numba)
     llvm = machine().llvm
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
-    from . import frontend
+    from .codegen import frontend
     with _optimised_once(numba) as optimise, frontend.without_collector():
         linked = _with_bodies(numba, function, names, compute, signature, numba_signature, fastmath)
         if linked is None:
@@ -362,12 +362,12 @@ def _object_code(function, names, compute, signature, symbol, nogil, fastmath, i
     return object_code
 
 
-def _keep_elsewhere(text, symbol, module, optimise):
+def _keep_cross(text, symbol, module, optimise):
     """Keep a kernel as the other architecture of this process has it."""
-    other, key = machine().elsewhere, _key(machine().made_elsewhere, text)
+    other, key = machine().cross, _key(machine().made_elsewhere, text)
     module = other.module(str(module), symbol, _symbol(key))
     optimise(module, other.target)
-    store.save(key, other.target.emit_object(module), elsewhere.directory())
+    store.save(key, other.target.emit_object(module), crosscompile.directory())
 
 
 _kernels: dict[str, Kernel] = {}
@@ -415,7 +415,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
                 contexts.enter_context(each())
             symbol, object_code = _stored(key, text)
             if object_code is None:
-                keep = None if machine().elsewhere is None else functools.partial(_keep_elsewhere, text, symbol)
+                keep = None if machine().cross is None else functools.partial(_keep_cross, text, symbol)
                 make = functools.partial(_object_code, function, names, compute, signature, symbol, nogil, fastmath, interleave,
                                          keep)
                 object_code = _compiled_once(key, function.__name__, make)

@@ -1,7 +1,7 @@
 """What kernel bodies may use beyond ordinary Python: one Python twin each, whose compiled form is LLVM IR.
 
 A kernel body calls these as functions. When it is compiled, the compiler puts the Numba intrinsic of the same name
-(from `lowering.py`, imported only then) in their place; under `NUMBA_DISABLE_JIT=1` and in the CUDA simulator the twins
+(from `codegen/lowering.py`, imported only then) in their place; under `NUMBA_DISABLE_JIT=1` and in the CUDA simulator the twins
 below run. Both must mean the same.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .pointers import PYTHON_KERNELS, Pointer, element_type
 class Intrinsic:
     """A Python function that has a hand-written compiled form in `module`, under the same name."""
 
-    def __init__(self, twin, module="numtorch.kernels.lowering"):
+    def __init__(self, twin, module="numtorch.kernels.codegen.lowering"):
         self.twin, self.name, self.module = twin, twin.__name__, module
         self.__doc__ = twin.__doc__
 

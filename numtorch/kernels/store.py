@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 
-from .architectures import ARCHITECTURES
+from .targets.architectures import ARCHITECTURES
 
 try:
     import fcntl

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from numtorch.kernels import architectures, store
+from numtorch.kernels import store
+from numtorch.kernels.targets import architectures
 
 ROOT = Path(__file__).resolve().parents[2]
 CUDA = 190                                               # e_machine of ELF files for NVIDIA's GPUs

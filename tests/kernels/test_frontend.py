@@ -20,7 +20,8 @@ COMPILING = """
 import hashlib, json, os, sys
 import numba.core.compiler
 import numtorch as torch
-from numtorch.kernels import compiler, frontend, store
+from numtorch.kernels import compiler, store
+from numtorch.kernels.codegen import frontend
 if sys.argv[1] == "all of Numba":
     frontend.KernelCompiler = numba.core.compiler.Compiler
 found, save = {}, store.save
@@ -91,7 +92,7 @@ import numpy as np
 import numba.np.numpy_support
 from numba.core import ir, postproc
 from numba.core.typing import npydecl
-from numtorch.kernels import frontend
+from numtorch.kernels.codegen import frontend
 from numtorch.kernels.compiler import compile_kernel
 counts = collections.Counter()
 def counted(owner, name, what):
@@ -149,7 +150,7 @@ def test_a_kernel_that_calls_a_generator_is_compiled():
 
 @pytest.mark.parametrize("on", [True, False])
 def test_the_collector_waits_while_a_kernel_is_compiled(on):
-    from numtorch.kernels import frontend
+    from numtorch.kernels.codegen import frontend
     before = gc.isenabled()
     try:
         (gc.enable if on else gc.disable)()

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from bench.start import PROGRAMS
-from numtorch.kernels import compiler, processor, store
+from numtorch.kernels import compiler, store
+from numtorch.kernels.targets import processor
 
 ROOT = Path(__file__).resolve().parents[2]
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is stored when kernels run as Python")
@@ -136,8 +137,8 @@ def test_kernels_for_arm_are_made_here(tmp_path):
 def test_a_kernel_waits_as_the_other_architecture_waits():
     import llvmlite.binding as llvm
 
-    from numtorch.kernels.elsewhere import Elsewhere
-    other = Elsewhere(llvm, processor.BASELINES["armv8-a"], opt=3)
+    from numtorch.kernels.targets.crosscompile import CrossCompiler
+    other = CrossCompiler(llvm, processor.BASELINES["armv8-a"], opt=3)
     module = other.module('target triple = "x86_64-unknown-linux-gnu"\ndeclare void @llvm.x86.sse2.pause() #1\n'
                           'define void @"here"() {\n  call void @llvm.x86.sse2.pause()\n  ret void\n}\nattributes #1 = { nounwind }\n',
                           "here", "there")

@@ -53,7 +53,7 @@ def of_two(x, y):
 @pytest.fixture
 def typed(monkeypatch):
     """The templates that are made, and how often a kernel is typed whole; none is there before."""
-    from numtorch.kernels import templates
+    from numtorch.kernels.codegen import templates
     made, whole, typed_and_lowered = [], [], compiler._typed_and_lowered
     monkeypatch.setattr(templates, "_templates", type(templates._templates)())
     monkeypatch.setattr(templates.Template, "finish", lambda self, compiled, finish=templates.Template.finish: (
@@ -132,7 +132,7 @@ def test_kernels_that_names_are_bound_to_are_compiled_whole(typed):
 
 
 def test_no_more_templates_are_kept_than_there_is_room_for(typed, monkeypatch):
-    from numtorch.kernels import templates
+    from numtorch.kernels.codegen import templates
     monkeypatch.setattr(templates, "MOST", 2)
     for kind in ("float32*", "float64*", "int32*", "int64*"):
         inspect_ir(loop(doubled), (kind, "float64*", "int64"))

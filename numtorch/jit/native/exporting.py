@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ...kernels import debugmemory, processor, threads
+from ...kernels import debugmemory, threads
 from ...kernels.compiler import DISABLE_JIT
+from ...kernels.targets import processor
 from ...serialization import save
 from ...tensor import Tensor
 from ...tree import tensors_in

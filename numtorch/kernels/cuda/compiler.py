@@ -19,10 +19,10 @@ import numpy as np
 from numba import cuda
 
 from .. import store
-from ..architectures import packed_for
 from ..binding import Names, Target, bind, fingerprint, module_hash
 from ..installed import installed_version
 from ..pointers import element_type
+from ..targets.architectures import packed_for
 from ..threads import Prepared
 from .environment import MAX_BLOCKS, SIMULATED, THREADS
 from .runtime import runtime, upload

@@ -1,4 +1,4 @@
-"""What numba-cuda does of itself to compile a kernel, less what kernels do not need (`kernels/frontend.py` says what that is)."""
+"""What numba-cuda does of itself to compile a kernel, less what kernels do not need (../codegen/frontend.py says what that is)."""
 from __future__ import annotations
 
 import contextlib
@@ -6,7 +6,7 @@ import contextlib
 from numba.cuda import compiler, dispatcher, types
 from numba.cuda.typing.npydecl import NumpyRulesArrayOperator
 
-from ..frontend import short_passes, without_collector
+from ..codegen.frontend import short_passes, without_collector
 
 _FewPasses, _translated = short_passes("numba.cuda.core")
 _plain = compiler.CUDACompiler, dispatcher.get_current_device, NumpyRulesArrayOperator.generic

@@ -16,7 +16,7 @@ import threading
 import warnings
 from collections import deque
 
-from .. import architectures
+from ..targets import architectures
 from ..threads import Prepared
 from .capture import active, refuse, watcher
 from .environment import BLOCKING, SIMULATED

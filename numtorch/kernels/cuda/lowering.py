@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba.cuda import cgutils, dispatcher, types
 from numba.cuda.extending import intrinsic
 
-from .. import lowering as host
+from ..codegen import lowering as host
 from ..vectormath.ranges import LIMITS, QUOTIENT32, QUOTIENT64
 
 I16, I32, I64, FLOAT, DOUBLE = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()

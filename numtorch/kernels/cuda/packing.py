@@ -1,14 +1,15 @@
 """Kernels for a GPU that is not here, to be packed: a machine that compiles what it is told to launch, and runs nothing.
 
 Its memory is the host's and holds zeros, so that what Python reads of it is some result. The machine code goes to a store of its
-own inside of this process's (../elsewhere.py), under keys that do not say which versions of the compiler made it.
+own inside of this process's (../targets/crosscompile.py), under keys that do not say which versions of the compiler made it.
 """
 from __future__ import annotations
 
 import ctypes
 
-from .. import elsewhere, store
-from ..architectures import ARCHITECTURES
+from .. import store
+from ..targets import crosscompile
+from ..targets.architectures import ARCHITECTURES
 from .simulator import Simulator
 
 
@@ -32,7 +33,8 @@ class Packing(Simulator):
         return held, address
 
     def launcher(self, kernel, index, grid):
-        store.save(kernel.packed_key(self.architecture), kernel.assembled(ARCHITECTURES[self.architecture]), elsewhere.directory())
+        code = kernel.assembled(ARCHITECTURES[self.architecture])
+        store.save(kernel.packed_key(self.architecture), code, crosscompile.directory())
         return _nothing
 
 

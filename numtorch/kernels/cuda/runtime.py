@@ -46,7 +46,7 @@ import weakref
 
 import numpy as np
 
-from .. import architectures
+from ..targets import architectures
 from .environment import SIMULATED, Unavailable
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..binding import DISABLE_JIT, ScalarBody
 from ..intrinsics import float_of, fma, scale_by_power
-from ..processor import name_and_features
+from ..targets.processor import name_and_features
 
 
 class ByPrecision:

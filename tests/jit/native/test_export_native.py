@@ -9,9 +9,9 @@ import pytest
 
 import numtorch as torch
 from numtorch.jit.native.building import find_compiler
-from numtorch.kernels import processor
 from numtorch.kernels.compiler import DISABLE_JIT
 from numtorch.kernels.debugmemory import MODE
+from numtorch.kernels.targets import processor
 from numtorch.tree import tensors_in
 
 nn = torch.nn

@@ -28,7 +28,7 @@ from numpy import float32, int16, int64
 from ...elementtypes import CONVERSIONS, same
 from ...intrinsics import Intrinsic, address_of, as_pointer, bfloat16_to_float, float_to_bfloat16, half_to_float, offset
 from ...pointers import Pointer
-from ...processor import name_and_features
+from ...targets.processor import name_and_features
 from ..micro.tile import multiply_tile, transpose_tile
 from .product import BYTES, finish
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ...intrinsics import Intrinsic
-from ...processor import name_and_features
+from ...targets.processor import name_and_features
 
 SCALE, ACCUMULATE, COLUMN_BIAS, ROW_BIAS, RELU = 16, 1, 2, 4, 8  # flags of the epilogue, applied in this order
 ASK_ROWS = 2                                             # beside `masked`: the rows of A behind a tile are asked for meanwhile

@@ -19,7 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .binding import ScalarBody, compiled_body
+from ..binding import ScalarBody, compiled_body
 
 MOST = 256                                               # kinds of templates kept, each of some 40 kB
 _templates: OrderedDict[str, list] = OrderedDict()

@@ -69,7 +69,7 @@ def runs(baseline: str) -> bool:
 
 def can_pack(baseline: str) -> bool:
     """Whether kernels for a baseline can be made here. What is packed is also run: as it is, or, for another architecture, made for
-    this processor of the same form of LLVM's (see elsewhere.py), which must not name an architecture's own instructions."""
+    this processor of the same form of LLVM's (see crosscompile.py), which must not name an architecture's own instructions."""
     return runs(baseline) or (machine() != BASELINES[baseline].machine and "avx512f" not in BASELINES[baseline].features)
 
 

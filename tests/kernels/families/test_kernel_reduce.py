@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from test_kernel_rearrange import Fenced, fenced_only
+from fenced import Fenced, fenced_only
 
 from numtorch.kernels import threads
 from numtorch.kernels.cpu.reduce.argreduce import plan_argreduce, plan_extreme_with_index

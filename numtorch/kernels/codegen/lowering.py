@@ -1,4 +1,4 @@
-"""The LLVM IR behind `intrinsics.py`. Imported only when something must be compiled, since it imports Numba."""
+"""The LLVM IR behind `kernels/intrinsics.py`. Imported only when something must be compiled, since it imports Numba."""
 from __future__ import annotations
 
 from llvmlite import ir
@@ -6,8 +6,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from . import debugmemory
-from .debugmemory.poison import POISON
+from .. import debugmemory
+from ..debugmemory.poison import POISON
 
 I16, I32, I64, F16, F32 = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.HalfType(), ir.FloatType()
 

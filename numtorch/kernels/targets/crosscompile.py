@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from . import store
+from .. import store
 from .processor import Baseline
 
 # All that kernels call by an architecture's name, and how it is declared.
@@ -22,7 +22,7 @@ def directory() -> str | None:
     return None if root is None else os.path.join(root, "elsewhere")
 
 
-class Elsewhere:
+class CrossCompiler:
     """LLVM for a processor of another architecture: its `target`.
 
     Args:
