@@ -16,7 +16,7 @@ from importlib.util import find_spec
 
 from .tensor import Tensor
 
-__all__ = ["Interposer", "operations", "own_code", "public_functions", "with_constants"]
+__all__ = ["Interposer", "contents", "operations", "own_code", "public_functions", "with_constants"]
 
 NAMESPACES = ("numtorch", "numtorch.nn.functional", "numtorch.linalg", "numtorch.fft", "numtorch.special")
 # What says what a tensor is made of, or makes one, and what Python itself calls.
@@ -148,14 +148,20 @@ def _moved(table: bytes) -> bytes:
     return bytes(out)
 
 
+def contents(namespace):
+    """(name, value) of all in a module but the modules in it that wait to be imported: `overrides` makes every function ask its
+    arguments from then on."""
+    for name in dir(namespace):
+        if name in vars(namespace) or not (hasattr(namespace, "__path__") and find_spec(f"{namespace.__name__}.{name}")):
+            yield name, getattr(namespace, name, None)
+
+
 def public_functions():
-    """(namespace, name, function) of every function that users call, methods included. Modules that wait to be imported go on
-    waiting: `overrides` makes every function ask its arguments from then on."""
+    """(namespace, name, function) of every function that users call, methods included."""
     for module in NAMESPACES:
         namespace = importlib.import_module(module)
-        for name in dir(namespace):
-            if name in vars(namespace) or not (hasattr(namespace, "__path__") and find_spec(f"{module}.{name}")):
-                yield namespace, name, getattr(namespace, name, None)
+        for name, value in contents(namespace):
+            yield namespace, name, value
     for name, value in vars(Tensor).items():
         yield Tensor, name, value
 

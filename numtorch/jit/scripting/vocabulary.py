@@ -12,6 +12,7 @@ from typing import Any
 from ... import nn
 from ...devices import device
 from ...dtypes import dtype
+from ...interposition import contents
 from ...nn.modules.attention import NonDynamicallyQuantizableLinear
 from ...tensor import Tensor
 from .kinds import ANY, BOOL, DEVICE, DTYPE, FLOAT, INT, STR, TENSOR, Kind, list_of, parse_kind
@@ -162,10 +163,9 @@ def functions() -> dict[str, Any]:
     functions_by_name: dict[str, Any] = {}
     for space in _NAMESPACES:
         home = functools.reduce(getattr, space.split("."), _root()) if space else _root()
-        for name in dir(home):
+        for name, value in contents(home):
             if name.startswith("_") or name in _NEVER:
                 continue
-            value = getattr(home, name)
             if callable(value) and not isinstance(value, type) and str(getattr(value, "__module__", "")).startswith(_ROOMS):
                 functions_by_name[f"{space}.{name}" if space else name] = value
     for name in (
