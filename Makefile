@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 QUIET := $(shell test -t 2 || echo --quiet)
 PIP := $(BIN)/python -m pip --disable-pip-version-check $(QUIET)
 
-MEMORY := $(foreach name,tensors/test_tensor kernels/test_kernel_pointwise linalg/test_contract ops/test_index ops/test_join nn/test_conv nn/test_window_ops \
+MEMORY := $(foreach name,tensors/test_tensor kernels/families/test_kernel_pointwise linalg/test_contract ops/test_index ops/test_join nn/test_conv nn/test_window_ops \
 	ops/test_pad nn/test_softmax processes/test_share_memory processes/test_shared,tests/$(name).py)
 
 .PHONY: demo test memory bench docs lint clean

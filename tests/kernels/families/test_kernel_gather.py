@@ -47,6 +47,13 @@ def parts_of(plan):
     return ctypes.c_int64.from_address(plan.descriptor + 2 * 8).value
 
 
+def along(dim, count, x, other):
+    """What `plan_index` and `plan_index_put` are told for `count` indices along a dimension of arrays."""
+    rest = [d for d in range(x.ndim) if d != dim]
+    return ((count,), [(1,)], (x.shape[dim],), (steps(x)[dim],), [x.shape[d] for d in rest], [steps(x)[d] for d in rest],
+            (steps(other)[dim],), [steps(other)[d] for d in rest])
+
+
 def values(rng, dtype, shape):
     return (rng.normal(size=shape) * 50 + 60).astype(dtype)
 
@@ -65,13 +72,13 @@ def thread_count():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(7,), (5, 6), (3, 4, 5), (1, 9, 1), (2, 3, 1, 4), (130, 90), (20, 300)])
-def test_index_select_gather_scatter(rng, dtype, shape):
+def test_index_gather_scatter(rng, dtype, shape):
     for dim in range(len(shape)):
         x, n = values(rng, dtype, shape), shape[dim]
         size = x.itemsize
         index = rng.integers(-n, n, 11)
         expected = np.take(x, index, axis=dim)
-        plan = gather.plan_index_select(size, dim, shape, steps(x), 11, 1, steps(expected))
+        plan = gather.plan_index(size, *along(dim, 11, x, expected))
         _, out, status = run(plan, x, [index], np.zeros_like(expected))
         assert status == 0 and (out == expected).all()
 
@@ -134,8 +141,9 @@ def test_complex_numbers_are_only_added(reduce):
 def test_embedding_and_gradient(rng, index_dtype):
     for rows, width, count in [(10, 1, 5), (10, 7, 0), (50, 33, 700), (1000, 128, 3000)]:
         weight, index = values(rng, "float32", (rows, width)), rng.integers(0, rows, count).astype(index_dtype)
-        plan = gather.plan_embedding(4, rows, width, count, index_dtype)
-        _, out, status = run(plan, weight, [index], np.zeros((count, width), "float32"))
+        out = np.zeros((count, width), "float32")
+        plan = gather.plan_index(4, *along(0, count, weight, out), index_dtype)
+        _, out, status = run(plan, weight, [index], out)
         assert status == 0 and (out == weight[index]).all()
         expected = np.zeros((rows, width))
         np.add.at(expected, index, out.astype(float))
@@ -155,11 +163,10 @@ def test_bad_indices_are_reported_and_not_used(rng, bad):
     x = values(rng, "float32", (5, 3))
     index = np.zeros(600, np.int64)
     index[517] = bad
-    out, status = run(gather.plan_embedding(4, 5, 3, 600), x, [index], np.zeros((600, 3), "float32"))[1:]
-    assert status == 518
     new = np.ones((600, 3), "float32")
+    assert run(gather.plan_index(4, *along(0, 600, x, new)), x, [index], new)[2] == 518
     for reduce in (None, "add"):
-        plan = gather.plan_index_write("float32", 0, (5, 3), (3, 1), 600, 1, (3, 1), reduce)
+        plan = gather.plan_index_put("float32", *along(0, 600, x, new), reduce)
         written, _, status = run(plan, x, [index], new)
         assert status == 518 and (written[1:] == x[1:]).all()
     second = np.zeros(600, np.int64)
@@ -180,7 +187,7 @@ def test_threads_share_a_write_without_meeting(rng, shape, dim, reduce, thread_c
     for number in (1, 2, 3, 7):
         thread_count(number)
         scatter = gather.plan_scatter("float32", dim, shape, steps(x), shape, steps(wanted), steps(source), reduce)
-        write = gather.plan_index_write("float32", dim, shape, steps(x), 300, 1, steps(slices), reduce)
+        write = gather.plan_index_put("float32", *along(dim, 300, x, slices), reduce)
         assert number == 1 or min(parts_of(scatter), parts_of(write)) > 1
         results.append((run(scatter, x, [wanted], source)[0], run(write, x, [picked], slices)[0]))
         bad = wanted.copy()
@@ -193,8 +200,8 @@ def test_threads_share_a_write_without_meeting(rng, shape, dim, reduce, thread_c
 
 
 def test_any_index_into_an_empty_dim_is_bad():
-    plan = gather.plan_embedding(4, 0, 3, 2)
-    assert run(plan, np.zeros((0, 3), "float32"), [np.zeros(2, np.int64)], np.zeros((2, 3), "float32"))[2] == 1
+    x, out = np.zeros((0, 3), "float32"), np.zeros((2, 3), "float32")
+    assert run(gather.plan_index(4, *along(0, 2, x, out)), x, [np.zeros(2, np.int64)], out)[2] == 1
 
 
 @pytest.mark.parametrize("share", [0.05, 0.4, 1.0])
@@ -246,7 +253,7 @@ def test_rows_of_every_length(dtype):
         index, status = np.array([2, 0, 1, 2]), np.zeros(1, np.int64)
         for lead in (1, 2):                              # one list of rows, and two
             out = Fenced(np.zeros((lead, 4, width), dtype), at_end)
-            plan = gather.plan_index_select(size, 1, (lead, 3, width), steps(x.array), 4, 1, steps(out.array))
+            plan = gather.plan_index(size, *along(1, 4, x.array[:lead], out.array))
             plan.call(x.address, index.ctypes.data, 0, out.address, status.ctypes.data, plan.descriptor)
             assert status[0] == 0
             np.testing.assert_array_equal(out.array, x.array[:lead, index])

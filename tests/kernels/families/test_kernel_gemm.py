@@ -352,5 +352,5 @@ for dtype in ("float32", "float16", "complex64", "int32"):
         check(1, 4, 5, dtype, a, b, c, bias="row")
 check(15, 34, 17, "float32", "row", "column", activation="relu")
 """
-    path = os.pathsep.join([*map(str, Path(__file__).resolve().parents[:3]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([*map(str, Path(__file__).resolve().parents[:4]), os.environ.get("PYTHONPATH", "")])
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path})

@@ -86,7 +86,7 @@ a, b = (np.array(x, np.uint16) for x in ({a.tolist()}, {b.tolist()}))
 assert multiply(a, b).tolist() == {multiply(a, b).tolist()}
 check(2, 34, 4, "bfloat16", "column", "column", "strided", bias="column", beta=1)
 """
-    path = os.pathsep.join([*map(str, Path(__file__).resolve().parents[:3]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([*map(str, Path(__file__).resolve().parents[:4]), os.environ.get("PYTHONPATH", "")])
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path})
 
 
@@ -162,7 +162,7 @@ except Asked as asked:
 @pytest.mark.skipif(tile.host_vector()[0] != 64, reason="a processor without AVX-512 is taken for one that has it and the instruction")
 def test_the_whole_kernel_has_the_instruction():
     """In a process of its own, which believes to be on a Zen 4 and runs nothing."""
-    path = os.pathsep.join([str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).resolve().parents[3]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run([sys.executable, "-c", WHOLE_KERNEL], check=True, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": path, "NUMTORCH_PAIRS": ""})
     assert int(done.stdout) >= 2 * sum(range(2, 15, 2))

@@ -292,9 +292,9 @@ def test_loop_is_shared_by_columns(kind, reverse, count):
 
 def test_loop_runs_as_python():
     """The same bodies without the compiler."""
-    code = ("import numpy as np\nfrom tests.kernels.test_kernel_rnn import run_loop\n"
+    code = ("import numpy as np\nfrom tests.kernels.families.test_kernel_rnn import run_loop\n"
             "for kind in ('lstm', 'gru', 'rnn_relu'):\n    np.testing.assert_allclose(*run_loop(kind, (2, 2, 1), True, 3), 1e-10)")
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=root, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -14,8 +14,8 @@ from numtorch.kernels.cpu.micro import tile
 
 # All that a kernel knows of its processor's vectors is the tile: here those of AVX2 and below, of 8, of 4 and 2, and of 4 lanes.
 FAMILIES = {                                             # kernels: places, lanes, panels, windows, Winograd, columns, weights
-    "convolution": (32, "kernels/test_kernel_conv.py", "float32 and (test_forward or adjoint or lanes or threads)"),
-    "recurrent": (16, "kernels/test_kernel_rnn.py", "transposed or panels or (loop and not python)"),
+    "convolution": (32, "kernels/families/test_kernel_conv.py", "float32 and (test_forward or adjoint or lanes or threads)"),
+    "recurrent": (16, "kernels/families/test_kernel_rnn.py", "transposed or panels or (loop and not python)"),
     "attention": (32, "nn/test_attention.py", "float64 and (values_and_gradients or causal)"),
 }
 
@@ -26,7 +26,7 @@ def test_shorter_vectors(family, tmp_path):
     vector_bytes = min(vector_bytes, tile.host_vector()[0] // 2)
     if vector_bytes < 16:
         pytest.skip("a processor without longer vectors")
-    folder = str(Path(__file__).resolve().parents[1])
+    folder = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join([folder, os.path.dirname(folder), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "NUMTORCH_VECTOR_BYTES": str(vector_bytes), "NUMTORCH_TEST_COLD": "0", "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-x", "-k", chosen,
