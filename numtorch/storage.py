@@ -442,16 +442,16 @@ def new_storage(nbytes: int, device=cpu) -> Storage:
 _foreign: dict = {}                                      # weak references to what is alive, by address, size and device
 
 
-def foreign_storage(address: int, nbytes: int, owner, device=cpu) -> Storage:
+def foreign_storage(address: int, nbytes: int, owner) -> Storage:
     """Memory that somebody else owns. The same block gives the same Storage while one is alive, so that tensors over
     one NumPy array share their version counter and are saved as one."""
-    key = (address, nbytes, device)
+    key = (address, nbytes, cpu)
     known = _foreign.get(key)
     if known is not None:
         storage = known()
         if storage is not None and (not storage.inference or mode.inference):
             return storage
-    storage = Storage(address, nbytes, owner, device)
+    storage = Storage(address, nbytes, owner)
     if inferring and mode.inference:
         storage = _unversion(storage)
     _foreign[key] = weakref.ref(storage)

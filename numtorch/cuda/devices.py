@@ -276,7 +276,7 @@ def _allocated_at_last(nbytes, wanted, device, counted):
             + holders(device)) from None
 
 
-def holders(device, count=5) -> str:
+def holders(device) -> str:
     """Who has a device's memory, as lines: parameters, gradients, and the shapes of which tensors have most."""
     tensors = [t for t in gc.get_objects()
                if isinstance(t, Tensor) and t.layout.device is device and isinstance(t.memory, _storage.Storage)]
@@ -290,7 +290,7 @@ def holders(device, count=5) -> str:
             else f"tensors of {tensor.layout.dtype} {list(tensor.layout.shape)}"
         nbytes, number = usage.get(kind, (0, 0))
         usage[kind] = nbytes + storage.nbytes, number + 1
-    most = sorted(usage.items(), key=lambda item: -item[1][0])[:count]
+    most = sorted(usage.items(), key=lambda item: -item[1][0])[:5]
     return "".join(f"\n{_mebibytes(nbytes):>12} in {number:6} {kind}" for kind, (nbytes, number) in most)
 
 

@@ -267,9 +267,9 @@ def _bind_value(value, names, compute, target):
     return made
 
 
-def compiled_body(body, target=HOST):
+def compiled_body(body):
     """A scalar body, compiled as kernels call it."""
-    return _bind_value(body, {}, body.compute, target)
+    return _bind_value(body, {}, body.compute, HOST)
 
 
 # ---------------------------------------------------------------- fingerprints

@@ -232,7 +232,7 @@ def _as_indices(indices, device):
     return to_dtype(indices.detach(), int64).contiguous()
 
 
-def check_within(indices, shape, name="size is inconsistent with indices"):
+def check_within(indices, shape):
     """Raise RuntimeError for a coordinate outside of a shape: kernels believe them."""
     if not indices.layout.numel or not has_values(indices):
         return
@@ -241,7 +241,7 @@ def check_within(indices, shape, name="size is inconsistent with indices"):
         if least < 0:
             raise RuntimeError(f"found negative index {least} for dim {d}")
         if most >= shape[d]:
-            raise RuntimeError(f"{name}: for dim {d}, size is {shape[d]} but found index {most}")
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {most}")
 
 
 def sparse_coo_tensor(indices: Any, values: Any = None, size=None, *, dtype=None, device=None, pin_memory: bool = False,

@@ -198,7 +198,7 @@ def _with_all(x):
     return out
 
 
-def onto_dense(dense, x, name="add") -> Tensor:
+def onto_dense(dense, x) -> Tensor:
     """dense + x, dense."""
     shape = broadcast_shapes(dense.layout.shape, x.layout.shape)
     if shape != dense.layout.shape:

@@ -23,11 +23,10 @@ class Source:
         name: the function's.
         lines: its lines.
         first: the number of the first in the file.
-        indent: columns that were taken from each line.
     """
 
-    def __init__(self, file: str, name: str, lines: list[str], first: int = 1, indent: int = 0) -> None:
-        self.file, self.name, self.lines, self.first, self.indent = file, name, lines, first, indent
+    def __init__(self, file: str, name: str, lines: list[str], first: int = 1) -> None:
+        self.file, self.name, self.lines, self.first = file, name, lines, first
 
     def at(self, node: ast.AST | None) -> str:
         """A node's line with a mark below it, as Python's own errors have it."""

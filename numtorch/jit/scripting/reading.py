@@ -77,8 +77,7 @@ def source_of(function: Any, name: str) -> tuple[Source, ast.FunctionDef]:
     except OSError:
         raise OSError(f"jit.script: {_NO_SOURCE.format(name)}") from None
     text = textwrap.dedent("".join(lines))
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    source = Source(inspect.getsourcefile(function) or "?", name, text.split("\n"), max(first, 1), indent)
+    source = Source(inspect.getsourcefile(function) or "?", name, text.split("\n"), max(first, 1))
     try:
         tree: Any = ast.parse(text, type_comments=True).body[0]
     except SyntaxError:

@@ -29,7 +29,7 @@ FUNCTIONS = {
     "cuGetErrorName": "ip", "cuGetErrorString": "ip",
 }
 
-OUT_OF_MEMORY, DEINITIALIZED, NOT_READY = 2, 4, 600      # CUresult
+OUT_OF_MEMORY, NOT_READY = 2, 600                        # CUresult
 WARP_SIZE, PROCESSORS, MAJOR, MINOR = 10, 16, 75, 76     # CUdevice_attribute
 NON_BLOCKING, RELAXED, PORTABLE, LAZY_PEERS = 1, 2, 1, 1     # flags of streams, captures, host memory and IPC
 BLOCKING_SYNC, DISABLE_TIMING, INTERPROCESS = 1, 2, 4    # flags of events

@@ -12,10 +12,10 @@ from ..vectormath.ranges import LIMITS, QUOTIENT32, QUOTIENT64
 I16, I32, I64, FLOAT, DOUBLE = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
 
 
-def _libdevice(builder, name, values, result=None):
+def _libdevice(builder, name, values):
     """Call libdevice's `__nv_<name>`, with an `f` appended for float32."""
     ty = values[0].type
-    kind = ir.FunctionType(result or ty, [v.type for v in values])
+    kind = ir.FunctionType(ty, [v.type for v in values])
     function = cgutils.get_or_insert_function(builder.module, kind, f"__nv_{name}{'f' if ty == FLOAT else ''}")
     return builder.call(function, values)
 

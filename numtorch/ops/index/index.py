@@ -173,7 +173,7 @@ def _put_masked(part, mask, source):
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {part.layout.dtype.name} for the "
                            f"destination and {source.layout.dtype.name} for the source.")
     count = int(reductions.count_nonzero(mask).item())
-    fit_value(source, (count,), "indexing result")
+    fit_value(source, (count,))
     if count:
         masked_scatter_(part, mask, source)
 

@@ -133,12 +133,12 @@ def _first_bad(indices, bounds):
 EITHER = (int64, int32)
 
 
-def check_index(name, index, wanted=EITHER):
+def check_index(name, index):
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {class_of(index)}")
-    if index.layout.dtype not in wanted and (index.layout.numel or wanted is not EITHER):
+    if index.layout.dtype not in EITHER and index.layout.numel:
         kind = IndexError if name == "index_fill" else RuntimeError              # PyTorch's classes
-        raise kind(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got {index.layout.dtype.name}")
+        raise kind(f"{name}(): Expected dtype {' or '.join(d.name for d in EITHER)} for index, got {index.layout.dtype.name}")
     return index
 
 

@@ -191,7 +191,7 @@ def _fitted(x, dims, indices, source):
     if source.layout.ndim:
         shape = IndexPlan(layout, dims, [i.layout for i in indices], "index").out.shape
         if source.layout.shape != shape:
-            source = fit_value(source, shape, "indexing result")
+            source = fit_value(source, shape)
     return source
 
 
@@ -269,7 +269,7 @@ def _fill_vjp(node, grad):
     return by_target, sum_to_size(arithmetic.where(mask, grad, 0))
 
 
-def fit_value(source, shape, what):
+def fit_value(source, shape):
     """A value to be assigned, without leading dimensions of extent 1 that its target lacks.
 
     Raises:
@@ -279,7 +279,7 @@ def fit_value(source, shape, what):
     extra = max(0, len(have) - len(shape))
     kept = have[extra:]
     if any(n != 1 for n in have[:extra]) or any(n != m and n != 1 for n, m in zip(kept[::-1], shape[::-1])):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to {what} of shape "
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape "
                            f"{list(shape)}")
     return reshape(source, kept) if extra else source
 

@@ -23,12 +23,12 @@ from .untyped import StorageBase
 from .writing import check_apart
 
 
-def _take_on(x, layout, name):
+def _take_on(x, layout):
     """Give a tensor another layout from where its first element is, in larger memory where it does not fit."""
     if x.node is not None:
-        raise RuntimeError(f"cannot resize variables that require grad ({name})")
+        raise RuntimeError("cannot resize variables that require grad (resize_)")
     storage = x.memory
-    check_mode(storage, name)
+    check_mode(storage, "resize_")
     lowest, stop = layout.extent() if layout.numel else (0, 0)
     offset = x.address - storage.address
     wanted = offset + stop * layout.dtype.itemsize
@@ -37,8 +37,8 @@ def _take_on(x, layout, name):
         if storage.device is cpu:
             ctypes.memmove(larger.address, storage.address, storage.nbytes)
         elif storage.nbytes:
-            raise NotImplementedError(f"{name}: memory on {storage.device} cannot grow yet")
-        larger.version, larger.writer = storage.version + 1, name
+            raise NotImplementedError(f"resize_: memory on {storage.device} cannot grow yet")
+        larger.version, larger.writer = storage.version + 1, "resize_"
         x.memory, x.address = larger, larger.address + offset
         _leave_views(x)
     x.layout = layout
@@ -78,7 +78,7 @@ def resize_(self, *sizes, size=None, memory_format=None) -> Tensor:
     layout = self.layout
     if shape != layout.shape:
         layout = Layout.of(layout.dtype, shape, None, layout.device)
-    return _take_on(self, layout if memory_format is None else formatted(layout, memory_format), "resize_")
+    return _take_on(self, layout if memory_format is None else formatted(layout, memory_format))
 
 
 @method
@@ -197,7 +197,7 @@ def fit_out(out, shape) -> None:
                       f"not match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch "
                       f"release outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor "
                       f"t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning, stacklevel=4)
-    _take_on(out, Layout.of(out.layout.dtype, shape, None, out.layout.device), "resize_")
+    _take_on(out, Layout.of(out.layout.dtype, shape, None, out.layout.device))
 
 
 def into(out, result):

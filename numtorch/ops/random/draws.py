@@ -475,10 +475,10 @@ method(bernoulli)
 method(multinomial)
 
 
-def keep_mask(layout, p, generator=None) -> Tensor:
+def keep_mask(layout, p) -> Tensor:
     """Ones with probability p in a dense layout, for dropout."""
     if layout.contiguous:
-        return drawn(layout.shape, "bernoulli", (probability(p),), layout.dtype, layout.device, generator, False, "bernoulli")
+        return drawn(layout.shape, "bernoulli", (probability(p),), layout.dtype, layout.device, None, False, "bernoulli")
     out = empty_tensor(layout)
-    fill(out, "bernoulli", (probability(p),), generator)
+    fill(out, "bernoulli", (probability(p),), None)
     return out

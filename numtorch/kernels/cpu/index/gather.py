@@ -433,37 +433,6 @@ def _advanced(kernel_of, writes, words, index_shape, index_strides, sizes, steps
                           indices, words, wrap)
 
 
-def _along(kernel_of, writes, words, dim, x_shape, x_strides, count, index_stride, other_strides):
-    """One 1-d index array along `dim`: the dims after it that can be joined are the run."""
-    after, (after_x, after_other) = merged(x_shape[dim + 1:], [x_strides[dim + 1:], other_strides[dim + 1:]])
-    if 0 in x_shape[dim + 1:]:
-        after, after_x, after_other = [0], [0], [0]
-    run = (after[-1], after_x[-1], after_other[-1]) if after[-1] != 1 else (1, 1, 1)
-    positions = [*x_shape[:dim], count, *after[:-1]]
-    index = (x_shape[dim], x_strides[dim], [*[0] * dim, index_stride, *[0] * (len(after) - 1)])
-    return plan_traversal(kernel_of, writes, positions, [*x_strides[:dim], 0, *after_x[:-1]],
-                 [*other_strides[:dim + 1], *after_other[:-1]], run, [index], words)
-
-
-def plan_index_select(size: int, dim: int, x_shape, x_strides, count: int, index_stride: int, out_strides,
-                      index_dtype: str = "int64"):
-    """out = x with `dim` replaced by x[..., index[i], ...] for `count` indices."""
-    kernel_of, words = _reader(size, index_dtype)
-    return _along(kernel_of, False, words, dim, x_shape, x_strides, count, index_stride, out_strides)
-
-
-def plan_index_write(dtype: str, dim: int, x_shape, x_strides, count: int, index_stride: int, value_strides,
-                     reduce: str | None = None, index_dtype: str = "int64"):
-    """index_copy, index_add, index_fill (all strides 0): x[..., index[i], ...] = or combined with values[..., i, ...]."""
-    kernel_of, words = _writer(dtype, reduce, index_dtype)
-    return _along(kernel_of, True, words, dim, x_shape, x_strides, count, index_stride, value_strides)
-
-
-def plan_embedding(size: int, rows: int, width: int, count: int, index_dtype: str = "int64"):
-    """out (count, width) = weight (rows, width)[index], all contiguous. Addresses: weight, index, 0, out, status."""
-    return plan_index_select(size, 0, (rows, width), (width, 1), count, 1, (width, 1), index_dtype)
-
-
 def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dtype: str = "int64", wrap: bool = True):
     """grad_weight[index[i]] += grad[i]; in order of i, so the result is the same for any thread count.
 

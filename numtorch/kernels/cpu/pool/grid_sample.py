@@ -20,7 +20,7 @@ from ...intrinsics import floor, local_array, offset, rint, select
 
 T = float32                                              # these are bound by `_kernel`
 NEAREST, PADDING, ALIGNED = 0, 0, 0
-ZEROS, BORDER, REFLECTION = 0, 1, 2
+ZEROS, REFLECTION = 0, 2                                 # 1 takes the border
 
 BLOCK = 64                                               # positions at a time: their pixels and weights stay on the stack
 SPLIT_WORK = 10_000                                      # gathered pixels above which two threads win

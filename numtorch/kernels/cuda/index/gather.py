@@ -216,9 +216,6 @@ _device = functools.partial(in_parallel, forms=_forms, read={2: TABLE}, report=4
 
 plan_index = _device(host.plan_index)
 plan_index_put = _device(host.plan_index_put)
-plan_index_select = _device(host.plan_index_select)
-plan_index_write = _device(host.plan_index_write)
-plan_embedding = _device(host.plan_embedding)
 plan_embedding_grad = _device(host.plan_embedding_grad)
 plan_gather = _device(host.plan_gather)
 plan_scatter = _device(host.plan_scatter)

@@ -50,11 +50,10 @@ class _InTurn:
             prepared.call(*[addresses[place] for place in places], prepared.descriptor)
 
 
-def in_turn(*launches, workspace: int = 0) -> Prepared:
+def in_turn(*launches) -> Prepared:
     """Launches as one call.
 
     Args:
         launches: (prepared, the places of its addresses among the call's).
-        workspace: bytes of scratch memory, whose address is then the last of the call's.
     """
-    return Prepared(_InTurn(launches), 0, workspace, launches) if launches else NOTHING
+    return Prepared(_InTurn(launches), 0, 0, launches) if launches else NOTHING
