@@ -1039,8 +1039,8 @@ class Attached:
         """Radians as degrees, elementwise."""
     def rad2deg_(self) -> Tensor:
         """In-place form of `rad2deg`: writes the result into this tensor and returns it."""
-    def random_(self, from_: _int | None = None, to: _int | None = None, *, generator: _Generator | None = None) -> Tensor:
-        """Fill with integers in [from_, to), in [0, from_) with one number, or in all of the dtype's from 0 on; returns this tensor."""
+    def random_(self, *range: _Any, to: _int | None = None, generator: _Generator | None = None) -> Tensor:
+        """Fill with integers in [from, to); returns this tensor."""
     def ravel(self) -> Tensor:
         """All elements in one dimension, contiguous: a view of a contiguous tensor, else a copy."""
     @property
@@ -1190,8 +1190,8 @@ class Attached:
         """Give this COO tensor another size, in place; what it stores stays."""
     def sparse_resize_and_clear_(self, size: _Dims, sparse_dim: _Any, dense_dim: _Any) -> Tensor:
         """Give this COO tensor another size, in place, and forget what it stores."""
-    def split(self, split_size_or_sections: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Consecutive parts of a dimension."""
+    def split(self, split_size: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Consecutive parts of a dimension: `split`, whose sizes have another name here."""
     def split_with_sizes(self, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Consecutive parts of a dimension, of given sizes: `split`."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:

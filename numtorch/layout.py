@@ -24,6 +24,9 @@ class Size(tuple[int, ...]):
     Args:
         iterable: the extents.
 
+    Raises:
+        TypeError: an extent that is not an integer.
+
     Example:
         >>> import numtorch as torch
         >>> shape = torch.zeros(2, 3).shape
@@ -32,6 +35,12 @@ class Size(tuple[int, ...]):
     """
 
     __slots__ = ()
+
+    def __new__(cls, iterable=()):
+        try:
+            return tuple.__new__(cls, [n if type(n) is int else int(as_index(n)) for n in iterable])
+        except TypeError as problem:
+            raise TypeError(f"torch.Size() takes an iterable of 'int': {problem}") from None
 
     def numel(self) -> int:
         """How many elements a tensor of this shape has.
@@ -51,7 +60,7 @@ class Size(tuple[int, ...]):
 
     def __getitem__(self, index):
         result = tuple.__getitem__(self, index)
-        return Size(result) if isinstance(index, slice) else result
+        return tuple.__new__(Size, result) if isinstance(index, slice) else result
 
     def __add__(self, other):
         return Size(tuple(self) + tuple(other))
@@ -75,6 +84,7 @@ class Layout:
     __slots__ = ("dtype", "device", "shape", "size", "strides", "weak", "ndim", "numel", "nbytes", "contiguous", "views", "ring",
                  "__weakref__")
     handler = None                                       # what takes over calls on special layouts (ops/core/primitive.py)
+    transformed = False                                  # takes part in a transform of torch.func
     has_values = True                                    # of which a check could ask
     instead_of_memory = "please use `to_dense()`"        # where a special layout's address was asked for
     kind = "strided"                                     # the name of the `memory_layout` that users see

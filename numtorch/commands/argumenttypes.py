@@ -16,7 +16,7 @@ MEANS = {
     **dict.fromkeys("""start step steps p maxnorm max_norm low high lambd eps scale threshold negative_slope min_val max_val rtol
         atol tol rcond correction norm_type""".split(), "Scalar"),
     **dict.fromkeys("""dim axis dims size shape kernel_size stride dilation output_padding normalized_shape sizes shifts counts
-        extents order along destination split_size_or_sections""".split(), "Dims"),
+        extents order along destination split_size split_size_or_sections""".split(), "Dims"),
     **dict.fromkeys("""length storage_offset hop_length win_length window_length n_fft row col chunks dim0 dim1 axis0 axis1
         dimension m N padding_idx divisor_override num_samples minlength from_ to""".split(), "int"),
     **dict.fromkeys("""keepdim keepdims unbiased size_average pin_memory requires_grad equal_nan align_corners onesided

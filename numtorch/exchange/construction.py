@@ -188,8 +188,9 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     """A tensor holding a copy of `data`.
 
     Args:
-        data: a number, nested sequences, a NumPy array or another tensor. Python floats become the default dtype, ints int64,
-            bools bool, complex numbers the default's complex.
+        data: a number, nested sequences, a NumPy array, another tensor or a storage. Python floats become the default dtype,
+            ints int64, bools bool, complex numbers the default's complex. A storage's memory is shared, the bytes of an
+            `UntypedStorage` as elements of `dtype`, or of int64.
         dtype: the dtype to convert to; taken from `data` when None.
         device: where to put it; the default device when None.
         requires_grad: whether to record what is computed from it.
@@ -197,7 +198,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
 
     Raises:
         ValueError: sequences of uneven lengths.
-        RuntimeError: something that is not a number in `data`, or a number that the dtype cannot hold.
+        RuntimeError: something that is not a number in `data`, a number that the dtype cannot hold, or a storage of another.
 
     Example:
         >>> import numtorch as torch
@@ -212,6 +213,10 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
         plain = copy_of(data) if type(data) is np.ndarray and dtype is None else from_plain(data, dtype)
     if plain is not None:
         return plain.requires_grad_() if requires_grad else plain
+    if hasattr(data, "untyped"):                         # a storage, whose memory it takes
+        kind = dtype or (int64 if data.untyped() is data else data.dtype)
+        out = fresh(Layout.of(dtypes.as_dtype(kind), (0,), None, data.device)).set_(data).to(device)
+        return out.requires_grad_() if requires_grad else out
     if isinstance(data, Tensor):
         array, kind = raw_array(_on_host(data)), data.layout.dtype
         natural, source_words = kind, True

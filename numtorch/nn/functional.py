@@ -15,6 +15,8 @@ from ..ops.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropo
 from ..ops.nn.embedding import embedding_bag, one_hot
 from ..ops.nn.embedding import lookup as embedding
 from ..ops.nn.linear import linear
+from ..ops.nn.multihead import _in_projection as _in_projection
+from ..ops.nn.multihead import _in_projection_packed as _in_projection_packed
 from ..ops.nn.multihead import multi_head_attention_forward
 from ..ops.nn.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.nn.response_norm import local_response_norm

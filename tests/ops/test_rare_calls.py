@@ -130,7 +130,37 @@ T.hash_tensor(A(0,3),(0,1))
 T.hash_tensor(A(0,3),())
 T.hash_tensor(T.tensor(2.))
 """,
+    "random_": """
+x=T.zeros(5000,dtype=T.int8).random_(100,None); out=[x.min(),x.max()]
+x=T.zeros(5000,dtype=T.int8).random_(-5,None); out=[x.min(),x.max()]
+x=T.zeros(5000,dtype=T.uint8).random_(250,None); out=[x.min(),x.max()]
+x=T.zeros(5000).random_(5,None); out=[x.min()>=5,x.max()>2**23]
+x=T.zeros(5000,dtype=T.int64).random_(5,None); out=[x.min()>=5,x.max()>2**61]
+x=T.zeros(50,dtype=T.bool).random_(1,None); out=[x]
+x=T.zeros(50).random_(3,to=4); out=[x]
+x=T.zeros(50).random_(to=1); out=[x]
+T.zeros(5,dtype=T.int8).random_(200,None)
+T.zeros(5,dtype=T.int8).random_(-5)
+T.zeros(5,dtype=T.bfloat16).random_(300,None)
+T.zeros(5).random_(None)
+T.zeros(5).random_(1,2,3)
+""",
+    "split": """
+A(5).split(split_size=2)
+A(2,5).split(split_size=[2,3],dim=1)
+T.split(A(5),split_size_or_sections=2)
+A(5).split(split_size_or_sections=2)
+T.split(A(5),split_size=2)
+""",
+    "projections": """
+[p.contiguous() for p in F._in_projection_packed(*[A(2,3,4)]*3,A(12,4),A(12))]
+x=A(2,3,4); out=[p.contiguous() for p in F._in_projection_packed(A(5,3,4),x,x,A(12,4))]
+F._in_projection_packed(A(5,3,4),A(2,3,4),A(2,3,4),A(12,4),A(12))
+F._in_projection(A(5,3,4),A(2,3,5),A(2,3,6),A(4,4),A(4,5),A(4,6),A(4))
+""",
     "segment_reduce": """
+T.segment_reduce(A(6),"amax",lengths=T.tensor([2,0,4]))
+T.segment_reduce(A(6),"amin",lengths=T.tensor([2,3,1]))
 T.segment_reduce(A(6),"sum",lengths=T.tensor([2,3,1]))
 T.segment_reduce(A(6),"mean",lengths=T.tensor([2,3,1]))
 T.segment_reduce(A(6),"max",offsets=T.tensor([0,2,5,6]))

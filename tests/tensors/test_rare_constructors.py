@@ -19,6 +19,12 @@ T.empty_permuted((2,3,4),(2,0,1)).stride()
 T.empty_permuted((2,3),(0,0))
 T.empty_permuted((2,3),(0,))
 T.empty_permuted((2,3,4),(0,2,1),dtype=T.float64).stride()
+T.logspace(1j,1,3)
+T.logspace(T.tensor(1+2j),2-1j,4,base=2.5,dtype=T.complex128)
+T.logspace(0,1,3,base=-2.5,dtype=T.complex128)
+T.logspace(1j,1,0)
+T.logspace(1j,1,3,dtype=T.float32)
+T.logspace(0,1,3,dtype=T.bool)
 """,
     "buffers": """
 T.asarray(bytearray(range(1,9)),dtype=T.uint8)
@@ -181,6 +187,31 @@ A(3,3).to(T.sparse_coo)
 [str(l) for l in (T.sparse_csr,T.sparse_csc,T.sparse_bsr,T.sparse_bsc,T.strided)]
 isinstance(T.sparse_coo,T.layout)
 T.sparse_coo_tensor(T.tensor([[0,1],[2,0]]),T.tensor([3.,4.]),(2,3))
+""",
+    "sizes": """
+T.Size()
+T.Size([2,True,T.tensor(4)])
+T.ones(2,3).reshape(T.Size([np.int64(3),2]))
+[type(n) is int for n in T.Size([T.tensor(4),True])]
+T.Size(n for n in (2,3))
+T.Size(T.tensor([2,3]))
+T.Size([2.0,3])
+T.Size(T.ones(2))
+T.Size([None])
+T.Size("ab")
+T.Size(3)
+(T.Size([2,3])[1:], T.Size([2,3])+(4,))
+__import__("copy").deepcopy(T.Size([2,3]))
+""",
+    "tensors of storages": """
+T.tensor(T.ones(2).untyped_storage())
+T.tensor(T.ones(2).untyped_storage(),dtype=T.float32)
+T.tensor(T.ones(3).untyped_storage(),dtype=T.int16)
+T.as_tensor(T.ones(2).untyped_storage(),dtype=T.float32)
+T.tensor(T.ones(2).storage())
+T.tensor(T.ones(2).storage(),dtype=T.int64)
+T.as_tensor(T.ones(2,dtype=T.bfloat16).storage(),dtype=T.bfloat16)
+x=T.ones(2); y=T.tensor(x.untyped_storage(),dtype=T.float32); y[0]=7; out=[x]
 """,
     "storages": """
 x=A(2,3).float(); s=x.storage(); out=[len(s),s.tolist(),s[1],s.nbytes(),s.element_size(),type(s).__name__,str(s.dtype),s.size()]

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ...devices import cpu
-from ...dtypes import as_dtype, float64, get_default_dtype, int64
+from ...dtypes import as_dtype, complex128, float64, get_default_dtype, int64
 from ...exchange.scalars import check_fits, number, python_number
 from ...kernels.threads import NOTHING
 from ...layout import Layout
@@ -16,6 +16,7 @@ from ..core.backends import device_with, kernels, placed
 from ..core.primitive import Primitive
 from ..memory.copies import to_device, to_dtype
 from ..pointwise.complexparts import complex as join_parts
+from ..pointwise.power import pow
 from .asked import check_strided, dtype_for, finish_made, layout_for
 
 _COUNT = Primitive("count", "Numbers evenly apart, of which so many are counted from the start and the others back from the end.")
@@ -175,6 +176,18 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
     return _finish(made, requires_grad, out, dtype)
 
 
+def _bounds(name, start, end, dtype):
+    """Both bounds as numbers, and the dtype that is asked for or that they have."""
+    start, end = scalar(name, "start", _plain(start)), scalar(name, "end", _plain(end))
+    natural = get_default_dtype()
+    if isinstance(start, complex) or isinstance(end, complex):
+        natural = natural.to_complex()
+    kind = as_dtype(dtype) if dtype else natural
+    if natural.is_complex and not kind.is_complex:
+        raise RuntimeError(f"torch.{name}(): inferred dtype {natural} can't be safely cast to passed dtype {kind}")
+    return start, end, kind
+
+
 def linspace(start, end, steps, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
              pin_memory: bool = False) -> Tensor:
     """`steps` values from `start` to `end`, both included, evenly spaced.
@@ -198,12 +211,8 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
         check_strided("linspace", layout)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    start, end = scalar("linspace", "start", _plain(start)), scalar("linspace", "end", _plain(end))
     dtype = dtype_for(dtype, out)
-    natural = get_default_dtype().to_complex() if isinstance(start, complex) or isinstance(end, complex) else get_default_dtype()
-    kind = as_dtype(dtype) if dtype else natural
-    if kind.category < natural.category and natural.is_complex:
-        raise RuntimeError(f"linspace: inferred dtype {natural} can't be safely cast to passed dtype {kind}")
+    start, end, kind = _bounds("linspace", start, end, dtype)
     if kind.category == 1:                               # which PyTorch takes the bounds for, too
         start = _wrapped(start, kind)
         end = _wrapped(end, kind) if steps > 1 else start
@@ -225,7 +234,7 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
     """`steps` values from base**start to base**end, both included, evenly spaced in the exponent; whole powers are exact.
 
     Args:
-        start, end: exponents, numbers or tensors of one.
+        start, end: exponents, numbers or tensors of one, complex ones too.
         steps: how many values.
         base: what is raised to them.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
@@ -233,7 +242,7 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         layout: `torch.strided`, which None is too. pin_memory: taken for PyTorch's sake; memory is not pinned.
 
     Raises:
-        RuntimeError: negative steps.
+        RuntimeError: negative steps, or complex bounds of a real dtype.
 
     Example:
         >>> import numtorch as torch
@@ -245,9 +254,14 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = dtype_for(dtype, out)
-    kind = as_dtype(dtype) if dtype else get_default_dtype()
-    if kind.category == 1:                               # of the bounds, not of what is between
-        start, end = int(_plain(start)), int(_plain(end))
-    exponents = linspace(start, end, steps, dtype=float64, device=cpu)
-    made = _raised(number(float(real("logspace", "base", _plain(base)))), exponents)
+    start, end, kind = _bounds("logspace", start, end, dtype)
+    if kind.category == 0:
+        raise NotImplementedError(f'"logspace_cpu" not implemented for \'{kind.title}\'')
+    base = float(real("logspace", "base", _plain(base)))
+    if kind.is_complex:
+        made = pow(base, linspace(start, end, steps, dtype=complex128, device=cpu))
+    else:
+        if kind.category == 1:                           # of the bounds, not of what is between
+            start, end = int(start), int(end)
+        made = _raised(number(base), linspace(start, end, steps, dtype=float64, device=cpu))
     return _finish(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype)

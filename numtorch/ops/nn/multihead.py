@@ -238,9 +238,13 @@ def _pad_right(mask):
     return cat([mask, edge], -1)
 
 
+def _apart(packs, width):
+    return [part for p in packs for part in split(p, width, -1)]
+
+
 def _with_extra_key(packs, extra, batch_dim, width):
     """Queries, keys and values apart, with one more key and one more value."""
-    query, key, value = [part for p in packs for part in split(p, width, -1)]
+    query, key, value = _apart(packs, width)
     shape = list(key.layout.shape)
     shape[1 - batch_dim] = 1
     key, value = [cat([x, expand(e, *shape)], 1 - batch_dim) for x, e in zip((key, value), extra)]
@@ -258,6 +262,17 @@ def _projected(query, key, value, weight, bias, separate, width):
     inputs = [query, key] if key is value else [query, key, value]
     biases = (None,) * 3 if bias is None else split(bias, sizes)
     return [linear(x, w, b) for x, w, b in zip(inputs, split(weight, sizes), biases)]
+
+
+def _in_projection_packed(q, k, v, w, b=None) -> list[Tensor]:
+    """Queries, keys and values by one weight, for attention layers of one's own that are written over PyTorch's."""
+    width = q.layout.shape[-1]
+    return _apart(_projected(q, k, v, w, b, None, width), width)
+
+
+def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None) -> tuple[Tensor, ...]:
+    """The same by three weights."""
+    return tuple([linear(x, w, b) for x, w, b in ((q, w_q, b_q), (k, w_k, b_k), (v, w_v, b_v))])
 
 
 def multi_head_attention_forward(query, key, value, embed_dim_to_check: int, num_heads: int, in_proj_weight, in_proj_bias, bias_k,

@@ -240,11 +240,13 @@ def geometric_(self, p, *, generator=None) -> Tensor:
 
 
 @method
-def random_(self, from_=None, to=None, *, generator=None) -> Tensor:
-    """Fill with integers in [from_, to), in [0, from_) with one number, or in all of the dtype's from 0 on; returns this tensor.
+def random_(self, *range, to=None, generator=None) -> Tensor:
+    """Fill with integers in [from, to); returns this tensor.
 
     Args:
-        from_, to: the range. Without any: up to the dtype's greatest, of floats up to where all integers are exact.
+        range: `from` and `to`, or `to` alone, or neither: from 0 then. Up to the dtype's greatest, of floats to where all integers
+            are exact, without `to`, or where it is None behind `from`.
+        to: by name.
         generator: where the random numbers come from; the default one when None.
 
     Raises:
@@ -258,12 +260,18 @@ def random_(self, from_=None, to=None, *, generator=None) -> Tensor:
     kind = self.layout.dtype
     if kind.is_complex:
         raise RuntimeError(f"random_ handles integers, floating-point numbers and bools, not {kind.name}")
-    if to is None:
-        from_, to = 0, from_
-    if to is None and kind.category == 2:                # up to where the dtype's numbers are one apart
-        to = round(2 / finfo(kind).eps) + 1
-    elif to is None:                                     # a draw has 63 bits
-        to = min(integer_limits(kind)[1] + 1, (1 << 63) - 1) if kind.category else 2
-    elif kind.category < 2:
-        check_range(from_, to, kind)
-    return self.copy_(randint(from_, to, self.layout.shape, generator=generator))
+    low, high = _ends(*range) if to is None else _ends(*range, to)
+    if high is None and kind.category == 2:              # up to where the dtype's numbers are one apart
+        high = round(2 / finfo(kind).eps) + 1
+    elif high is None:                                   # a draw has 63 bits
+        high = min(integer_limits(kind)[1] + 1, (1 << 63) - 1) if kind.category else 2
+    if kind.category < 2:
+        check_range(low, high, kind)
+    return self.copy_(randint(low, high, self.layout.shape, generator=generator))
+
+
+def _ends(*range):
+    """The two ends of a range that is given by two, one or no numbers."""
+    if len(range) > 2 or (len(range) == 1 and range[0] is None):
+        raise TypeError(f"random_(): expected at most two integers, got {', '.join(type(end).__name__ for end in range)}")
+    return range if len(range) == 2 else (0, *range) if range else (0, None)

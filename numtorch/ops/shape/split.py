@@ -74,7 +74,6 @@ def unbind(input, dim: int = 0, *, axis=None) -> tuple[Tensor, ...]:
     return _parts(input, _UNBIND, dim, algebra.every(input.layout, dim))
 
 
-@method
 def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension.
 
@@ -113,6 +112,24 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
                            f"{dim}), but got split_sizes={sizes}")
     return _parts(tensor, _SPLIT, dim, [algebra.narrow(tensor.layout, dim, stop - size, size)
                                               for size, stop in zip(sizes, accumulate(sizes))])
+
+
+def _split(self, split_size, dim: int = 0) -> tuple[Tensor, ...]:
+    """Consecutive parts of a dimension: `split`, whose sizes have another name here.
+
+    Args:
+        split_size: the size of each part, or a list of all sizes.
+        dim: which dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(3).split(split_size=2)
+        (tensor([0, 1]), tensor([2]))
+    """
+    return split(self, split_size, dim)
+
+
+method(_split, "split")
 
 
 @method

@@ -22,7 +22,8 @@ from ..shape.views import expand, reshape
 from .scan import cumsum, diff
 from .search import searchsorted
 
-_REDUCTIONS = {"sum": ("sum", 0), "mean": ("sum", 0), "prod": ("prod", 1), "max": ("amax", -inf), "min": ("amin", inf)}
+_REDUCTIONS = {"sum": ("sum", 0), "mean": ("sum", 0), "prod": ("prod", 1), "max": ("amax", -inf), "min": ("amin", inf),
+               "amax": ("amax", -inf), "amin": ("amin", inf)}
 
 
 def segment_reduce(data, reduce: str, *, lengths=None, indices=None, offsets=None, axis: int = 0, unsafe: bool = False,
@@ -31,7 +32,7 @@ def segment_reduce(data, reduce: str, *, lengths=None, indices=None, offsets=Non
 
     Args:
         data: (*), of floating point.
-        reduce: "sum", "mean", "prod", "max" or "min".
+        reduce: "sum", "mean", "prod", "max" or "min"; "amax" and "amin" are the last two.
         lengths: how many elements each segment has, along the last dimension, after the extents before `axis`.
         indices: not supported, as in PyTorch.
         offsets: instead of `lengths`, where each segment begins, and where the last one ends.
