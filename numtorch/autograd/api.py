@@ -107,12 +107,11 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
             if isinstance(tensor, Tensor):
                 _retain_grad(tensor)                     # one that is not a leaf keeps its gradient too
     wanted = None if inputs is None else {place_of(t)[0] for t in inputs}
-    retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(tensors)
     grads = _root_gradients(tensors, grads)
     if create_graph:
         _warn_of_cycles(3)
-    run_backward(nodes, grads, retain, create_graph, wanted)
+    run_backward(nodes, grads, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
 
 
 def _warn_of_cycles(stacklevel):
@@ -162,10 +161,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     ends = [place_of(each)[0] for each in inputs]
     if None in ends:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
-    grads = _as_tuple(grad_outputs, "grad", Tensor) if grad_outputs is not None else None
-    retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(outputs)
-    gradients = run_backward(nodes, _root_gradients(outputs, grads), retain, create_graph, set(ends), accumulating=False)
+    starts = _root_gradients(outputs, None if grad_outputs is None else _as_tuple(grad_outputs, "grad", Tensor))
+    by_ops = any([start.layout.transformed for start in starts])     # which have no kernels
+    gradients = run_backward(nodes, starts, create_graph if retain_graph is None else retain_graph, create_graph or by_ops,
+                             set(ends), accumulating=False)
     result = []
     for tensor, node in zip(inputs, ends):
         value = gradients.get(node)
@@ -179,6 +179,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
                                    f"Set allow_unused=True if this is the desired behavior.")
         elif grad_outputs is None and node in nodes:
             value = arithmetic.clone(value)              # the ones that backward starts with are kept for the next one
+        elif by_ops and not create_graph:
+            value = arithmetic.without_graph(value)
         result.append(value)
     return tuple(result)
 
@@ -206,11 +208,9 @@ def _grad_by_rows(outputs, inputs, grads, retain_graph, create_graph, allow_unus
     if len(counts) != 1 or any(g is not None and not g.layout.ndim for g in grads):
         raise RuntimeError(f"grad: with is_grads_batched, expected grad_outputs of one first dimension, got shapes "
                            f"{[None if g is None else list(g.layout.shape) for g in grads]}")
-    count, gradients = counts.pop(), []
-    retain = create_graph if retain_graph is None else retain_graph
-    for i in range(count):
-        gradients.append(grad(outputs, inputs, [None if g is None else g[i] for g in grads], retain or i + 1 < count, create_graph,
-                              allow_unused=allow_unused, materialize_grads=materialize_grads))
+    count, retain = counts.pop(), create_graph if retain_graph is None else retain_graph
+    gradients = [grad(outputs, inputs, [None if g is None else g[i] for g in grads], retain or i + 1 < count, create_graph,
+                      allow_unused=allow_unused, materialize_grads=materialize_grads) for i in range(count)]
     return tuple([None if rows[0] is None else arithmetic.stack(rows) for rows in zip(*gradients)])
 
 

@@ -125,6 +125,7 @@ class Wrapping(Layout):
     """
 
     __slots__ = ("handler", "value", "place")
+    transformed = True
     instead_of_memory = ("a tensor that takes part in a transform of torch.func has no memory of its own: please use it inside of "
                          "it, clone() it, return it from the function that is transformed, or detach() one of forward mode")
     unrecorded: Node | None = None

@@ -6,6 +6,7 @@ of its own; the gradients of special tensors are taken of the tensors inside.
 from __future__ import annotations
 
 from ..autograd.api import grad as gradients_of
+from ..autograd.engine import arithmetic
 from ..autograd.graph import GraphNode, Leaf, Recorded
 from ..ops.creation.fill import zeros_like
 from ..ops.memory.detach import detach
@@ -54,6 +55,9 @@ def without_graph(x):
     """x without its place in the graph, whatever else it takes part in: tangents of outer transforms stay, which `detach` drops."""
     layout = x.layout
     return tensor_of(layout.replaced(without_graph)) if isinstance(layout, Wrapping) else detach(x)
+
+
+arithmetic.without_graph = without_graph
 
 
 def leads_on(roots, variables) -> bool:
@@ -107,12 +111,9 @@ def gradients(outputs, variables, grads, create_graph) -> list:
     recorded = [(o, g) for o, g in zip(outputs, grads) if o.node is not None]
     if not recorded:
         return [zeros_like(detach(v)) for v in variables]
-    # what a batched gradient goes back through are ops: the kernels of a backward that is not recorded know one gradient
-    by_ops = create_graph or any(isinstance(g.layout, Wrapping) for _, g in recorded)
-    computed = gradients_of([o for o, _ in recorded], variables, [g for _, g in recorded], create_graph=by_ops, retain_graph=True,
-                            allow_unused=True)
-    made = [zeros_like(detach(v)) if g is None else g for g, v in zip(computed, variables)]
-    return made if create_graph or not by_ops else [detach(g) for g in made]
+    computed = gradients_of([o for o, _ in recorded], variables, [g for _, g in recorded], create_graph=create_graph,
+                            retain_graph=True, allow_unused=True)
+    return [zeros_like(detach(v)) if g is None else g for g, v in zip(computed, variables)]
 
 
 def _dual_gradients(level, outputs, variables, grads, create_graph):

@@ -107,3 +107,20 @@ def test_ways_to_jacobians(name, monkeypatch):
             wanted = blocks(jacobian(slopes(two), inputs))
             for way in WAYS if ALL else list(WAYS)[turn % 2::2]:
                 agree(WAYS[way](two, numbers)(*inputs), wanted, f"{way}, {placement}")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ROWS_IN_PART)
+def test_maps_of_gradients_of_what_was_recorded_outside(name):
+    """`vmap` of `autograd.grad`, as PyTorch's page of vmap has Jacobians: what one after another gives, and not recorded."""
+    inputs = points(ROWS[name][1])
+    outputs = [t for t in as_real_results(name, "dense")(*inputs) if t.requires_grad]
+    vectors = [torch.linspace(-1, 2, 3 * t.numel(), dtype=t.dtype).reshape(3, *t.shape) for t in outputs]
+
+    def ask(*grads):
+        return torch.autograd.grad(outputs, inputs, grads, retain_graph=True, materialize_grads=True)
+
+    each = [ask(*[v[i] for v in vectors]) for i in range(3)]
+    for found, wanted in zip(func.vmap(ask)(*vectors), zip(*each), strict=True):
+        assert not found.requires_grad
+        np.testing.assert_allclose(found.numpy(), torch.stack(wanted).numpy(), 1e-7, 1e-9)
