@@ -1,7 +1,16 @@
 """Tensors inside nested tuples, lists and dicts."""
 from __future__ import annotations
 
+from collections import defaultdict, deque
+
 from .tensor import Tensor
+
+# Classes that are taken apart beside these: what gives their parts and the rest, and what makes one of both (utils/pytree.py).
+registered: dict = {
+    defaultdict: (lambda d: (list(d.values()), (d.default_factory, tuple(d))),
+                  lambda parts, rest: defaultdict(rest[0], zip(rest[1], parts))),
+    deque: (lambda d: (list(d), d.maxlen), deque),
+}
 
 
 def tensors_in(structure):
@@ -42,18 +51,27 @@ def filled(structure, mark, values):
     return structure
 
 
-def flatten(structure):
-    """The leaves of a structure of dicts, lists and tuples, in order, and what it is without them, which compares by `==`."""
+def flatten(structure, is_leaf=None):
+    """The leaves of a structure of dicts, lists and tuples, in order, and what it is without them, which compares by `==`.
+
+    Args:
+        is_leaf: a function that says of what is a leaf although it could be taken apart.
+    """
     leaves: list = []
-    return leaves, _flatten(structure, leaves)
+    return leaves, _flatten(structure, leaves, is_leaf)
 
 
-def _flatten(structure, leaves):
+def _flatten(structure, leaves, is_leaf):
     kind = type(structure)
-    if isinstance(structure, dict):
-        return kind, tuple(structure), tuple([_flatten(value, leaves) for value in structure.values()])
-    if kind is list or kind is tuple or (isinstance(structure, tuple) and hasattr(structure, "_fields")):
-        return kind, len(structure), tuple([_flatten(value, leaves) for value in structure])
+    if is_leaf is not None and is_leaf(structure):
+        pass
+    elif kind in registered:
+        parts, rest = registered[kind][0](structure)
+        return kind, rest, tuple([_flatten(value, leaves, is_leaf) for value in parts])
+    elif isinstance(structure, dict):
+        return kind, tuple(structure), tuple([_flatten(value, leaves, is_leaf) for value in structure.values()])
+    elif kind is list or kind is tuple or (isinstance(structure, tuple) and hasattr(structure, "_fields")):
+        return kind, len(structure), tuple([_flatten(value, leaves, is_leaf) for value in structure])
     leaves.append(structure)
     return None
 
@@ -68,6 +86,8 @@ def _unflatten(leaves, form):
         return next(leaves)
     kind, keys, forms = form
     parts = [_unflatten(leaves, each) for each in forms]
+    if kind in registered:
+        return registered[kind][1](parts, keys)
     if isinstance(keys, tuple):
         return kind(zip(keys, parts))
     return kind(parts) if kind is list or kind is tuple else kind(*parts)
@@ -80,13 +100,18 @@ def spread(prefix, form):
 
 
 def _spread(prefix, form, leaves):
+    parted = isinstance(prefix, (dict, list, tuple)) or type(prefix) in registered
     if form is None:
         leaves.append(prefix)
-        return not isinstance(prefix, (dict, list, tuple))
-    if not isinstance(prefix, (dict, list, tuple)):
+        return not parted
+    if not parted:
         leaves += [prefix] * _count(form)
         return True
     kind, keys, forms = form
+    if kind in registered:
+        parts, rest = registered[kind][0](prefix) if type(prefix) is kind else ((), None)
+        return type(prefix) is kind and rest == keys and len(parts) == len(forms) and all(
+            _spread(p, f, leaves) for p, f in zip(parts, forms))
     if type(prefix) is not kind or (tuple(prefix) if isinstance(prefix, dict) else len(prefix)) != keys:
         return False
     return all(_spread(p, f, leaves) for p, f in zip(prefix.values() if isinstance(prefix, dict) else prefix, forms))
@@ -102,6 +127,8 @@ def shown(form) -> str:
         return "*"
     kind, keys, forms = form
     inside = [shown(each) for each in forms]
+    if kind in registered:
+        return f"{kind.__name__}({', '.join(inside)})"
     if isinstance(keys, tuple):
         return "{" + ", ".join(f"{key!r}: {value}" for key, value in zip(keys, inside)) + "}"
     return f"[{', '.join(inside)}]" if kind is list else f"({', '.join(inside)}{',' * (len(inside) == 1)})"

@@ -90,7 +90,6 @@ ABSENT = {
     "sparse.semi_structured": "of sparse layouts there are COO, CSR, CSC, BSR and BSC",
     "optim._functional": _FORMS,
     "nn.parallel._functions": "nn.parallel.scatter and nn.parallel.gather move tensors between devices, with gradients",
-    "utils._pytree.register_pytree_node": "lists, tuples, named tuples and dicts are taken apart, and no other classes",
     "func.make_fx": "fx.symbolic_trace gives the graph of a function or a module",
     "thread_safe_generator": "give each thread a torch.Generator",
     "random.thread_safe_generator": "give each thread a torch.Generator",
