@@ -86,7 +86,7 @@ class Recording:
 
     def gradients(self, outputs, grads):
         """The gradients of the arguments, shaped as these."""
-        create = self.outer and leads_on(places([*outputs, *grads]), self.variables)
+        create = self.outer and modes.grad and leads_on(places([*outputs, *grads]), self.variables)
         with enable_grad():
             return unflatten(gradients(outputs, self.variables, grads, create), self.form)
 

@@ -94,3 +94,12 @@ def test_different_values_of_one_parameter_and_strictness(torch):
     with pytest.raises((TypeError, RuntimeError)):
         torch.func.functional_call(net, {"0.weight": eye}, ("text",))
     assert net[0].weight is net[1].weight
+
+
+def test_a_vector_times_the_jacobian_in_no_grad_is_not_recorded(torch):
+    x = torch.tensor([3.0], requires_grad=True)
+    value, vjp_fn = torch.func.vjp(lambda x: x ** 2, x)
+    with torch.no_grad():
+        found, = vjp_fn(torch.ones(1))
+    assert value.requires_grad and not found.requires_grad and found.item() == 6
+    assert vjp_fn(torch.ones(1))[0].requires_grad
