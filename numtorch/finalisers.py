@@ -10,7 +10,9 @@ refers to it is taken apart, and never before. Where each call counts (`storage.
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import gc
 from sys import getrefcount
 
 _hide = ctypes.pythonapi.PyObject_GC_UnTrack
@@ -50,3 +52,15 @@ class _Last:
 _last: list = []
 _Last()
 LAST = _last.pop()                                       # a `__del__` that sees more is the garbage collector's, and not the end
+
+
+@contextlib.contextmanager
+def without_collector():
+    """Inside, cyclic garbage waits."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()

@@ -110,15 +110,15 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
     nodes = _roots(tensors)
     grads = _root_gradients(tensors, grads)
     if create_graph:
-        _warn_of_cycles(3)
+        _warn_of_cycles()
     run_backward(nodes, grads, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
 
 
-def _warn_of_cycles(stacklevel):
+def _warn_of_cycles():
     warnings.warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
                   "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
                   "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
-                  "the cycle and avoid the leak.", UserWarning, stacklevel=stacklevel)
+                  "the cycle and avoid the leak.", UserWarning, stacklevel=3)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bool = False, only_inputs: bool = True,
@@ -239,7 +239,7 @@ def _backward(self, gradient=None, retain_graph=None, create_graph: bool = False
     if gradient is None and inputs is None and node is not None and self.layout.numel == 1 \
             and self.layout.dtype.is_floating_point and not modes.inference:
         if create_graph:
-            _warn_of_cycles(3)
+            _warn_of_cycles()
         run_backward((node,), (arithmetic.ones_like(self),), create_graph if retain_graph is None else retain_graph, create_graph)
         return
     gradients = None if gradient is None else gradient if isinstance(gradient, (tuple, list)) else (gradient,)

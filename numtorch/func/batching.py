@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import prod
 
 from ..layout import Layout, Size, wrap_dim, wrap_dims
+from ..ops.core.late import entered
 from ..ops.core.operands import as_operand, result_dtype
 from ..ops.core.primitive import Draw, miss
 from ..ops.memory.copies import clone, to_dtype
@@ -34,11 +35,7 @@ def rule(*names):
     A rule is called as `rule(level, primitive, tensors, batched, attributes)`: the tensors inside, of which those whose `batched`
     is true have the samples in their first dimension. So have all tensors it returns.
     """
-    def add(function):
-        for name in names:
-            rules[name] = function
-        return function
-    return add
+    return entered(rules, names)
 
 
 writes: dict[str, Rule] = {}                             # of what writes into its first tensor, and is not elementwise
@@ -46,11 +43,7 @@ writes: dict[str, Rule] = {}                             # of what writes into i
 
 def writing(*names):
     """Decorator: the rule of primitives that write into their first tensor, which has all samples. It returns nothing."""
-    def add(function):
-        for name in names:
-            writes[name] = function
-        return function
-    return add
+    return entered(writes, names)
 
 
 class Batched(Wrapping):

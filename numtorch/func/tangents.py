@@ -13,6 +13,7 @@ from ..autograd.modes import enable_grad, modes, set_grad_enabled
 from ..dtypes import int64
 from ..layout import Layout
 from ..ops.core.expression import Symbol, evaluate
+from ..ops.core.late import entered
 from ..ops.core.operands import as_operand
 from ..ops.core.primitive import miss
 from ..ops.creation.fill import full, ones_like, zeros_like
@@ -42,11 +43,7 @@ def push(*names):
     A rule is called as `push(primitive, primals, tangents, attributes)`, a tangent being None where there is none, and returns
     (result, its tangent).
     """
-    def add(function):
-        for name in names:
-            pushes[name] = function
-        return function
-    return add
+    return entered(pushes, names)
 
 
 # What writes into its first tensor, and the place of the tensor that it writes.

@@ -29,6 +29,7 @@ import warnings
 
 import numpy as np
 
+from ..finalisers import without_collector
 from . import ahead, debugmemory, store
 from .binding import DISABLE_JIT, HOST, KERNEL_MATH, OUTLINED, Names, bind, fingerprint, options
 from .codegen.moduletext import entry_points, with_loops_interleaved
@@ -194,8 +195,8 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
     _check_numba(numba)
     llvm = machine().llvm
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
-    from .codegen import frontend
-    with _optimised_once(numba) as optimise, frontend.without_collector():
+    # Numba makes much that lives on: walking it again and again takes a twelfth of the time
+    with _optimised_once(numba) as optimise, without_collector():
         linked = _with_bodies(numba, function, names, compute, signature, numba_signature, fastmath)
         if linked is None:
             compiled = _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath)

@@ -10,6 +10,7 @@ from copy import deepcopy
 from ..autograd.graph import GraphNode, recording
 from ..autograd.writes import mark_written
 from ..layout import Layout
+from ..ops.core.late import entered
 from ..ops.memory.copies import to_device
 from ..ops.memory.writing import check_inplace_allowed, rebase_history
 from ..ops.shape.slicing import SLICE
@@ -27,11 +28,7 @@ reducers: list = []                                      # what pickles one, ent
 
 def rule(*names, among=None):
     """Decorator: what calls of these primitives do with sparse tensors among their arguments."""
-    def add(function):
-        for name in names:
-            (RULES if among is None else among)[name] = function
-        return function
-    return add
+    return entered(RULES if among is None else among, names)
 
 
 def refusal(name, *tensors):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import numtorch as torch
+from numtorch.finalisers import without_collector
 from numtorch.kernels.binding import DISABLE_JIT
 
 pytestmark = pytest.mark.skipif(DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is compiled")
@@ -150,11 +151,10 @@ def test_a_kernel_that_calls_a_generator_is_compiled():
 
 @pytest.mark.parametrize("on", [True, False])
 def test_the_collector_waits_while_a_kernel_is_compiled(on):
-    from numtorch.kernels.codegen import frontend
     before = gc.isenabled()
     try:
         (gc.enable if on else gc.disable)()
-        with frontend.without_collector():
+        with without_collector():
             assert not gc.isenabled()
         assert gc.isenabled() == on
     finally:

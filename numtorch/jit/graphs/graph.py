@@ -20,7 +20,7 @@ brackets and behind `return` are Python's literals, and a few names: dtypes, `sl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from ...devices import cpu, device
@@ -119,10 +119,7 @@ class Graph:
                 self._numbers += 1
             result = str(self._numbers)
         else:
-            stem = result = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted) or "_"
-            number = 1
-            while result in self._names:
-                result, number = f"{stem}_{number}", number + 1
+            result = free_name(wanted, self._names)
         self._names.add(result)
         return result
 
@@ -322,6 +319,15 @@ class Graph:
 
 
 # ---------------------------------------------------------------- writing
+def free_name(wanted: str, taken: Container[str]) -> str:
+    """A name for Python like the one that is wanted, which is not among those `taken`."""
+    stem = name = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted) or "_"
+    number = 1
+    while name in taken:
+        name, number = f"{stem}_{number}", number + 1
+    return name
+
+
 def shown(layout: Layout) -> str:
     """A type as text: dtype, shape, and strides where they are not row-major.
 
@@ -337,7 +343,7 @@ def shown(layout: Layout) -> str:
 
 
 def literal(value: Any) -> str:
-    """An attribute as text that `read` understands. Raises TypeError for what has none.
+    """An attribute as text that `parse` understands. Raises TypeError for what has none.
 
     Args:
         value: it.

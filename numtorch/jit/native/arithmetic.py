@@ -14,6 +14,9 @@ from .control import Number
 
 KINDS = ("bool", "int", "float")
 C_TYPES = {"bool": "int", "int": "int64_t", "float": "double"}
+ELEMENTS = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
+            "uint8": "uint8_t", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "complex32": "uint16_t",
+            "complex64": "float", "complex128": "double", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
 PLACEHOLDER = {"bool": True, "int": 1, "float": 1.0}
 
 
@@ -90,7 +93,7 @@ OPERATIONS: dict[str, Operation] = {
 # by their names: in C, what it means, and what it says of `order` below
 COMPARISONS = {"lt": ("<", operator.lt, "== -1"), "le": ("<=", operator.le, "<= 0"), "gt": (">", operator.gt, "== 1"),
                "ge": (">=", operator.ge, "+ 0u < 2"), "eq": ("==", operator.eq, "== 0"), "ne": ("!=", operator.ne, "!= 0")}
-_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 for _name, (_sign, _function, _test) in COMPARISONS.items():
     OPERATIONS[f"int.{_name}"] = OPERATIONS[f"float.{_name}"] = Operation("bool", _function, f"{{0}} {_sign} {{1}}")
     OPERATIONS[f"mixed.{_name}"] = Operation("bool", _function, f"order({{0}}, {{1}}) {_test}")
@@ -287,7 +290,7 @@ class Arithmetic:
             if kinds == {"float"} or kind == "int":
                 return self.let(f"{kind}.{symbol}", self.of_kind(a, kind), self.of_kind(b, kind))
             if kind_of(a) == "float":
-                a, b, symbol = b, a, _SWAPPED[symbol]
+                a, b, symbol = b, a, SWAPPED[symbol]
             return self.let(f"mixed.{symbol}", self.of_kind(a, "int"), b)
         if symbol == "pow" and kind == "int":
             if isinstance(b, Number):                    # an int or a float, as its sign says

@@ -4,11 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .arithmetic import C_TYPES, OPERATIONS
+from .arithmetic import C_TYPES, ELEMENTS, OPERATIONS
 from .control import Fail, Finish, Give, If, Leave, Let, Load, Loop, Move, Number, Piece, Point, Put, Set, inner, left
-
-_ELEMENTS = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
-             "uint8": "uint8_t", "bool": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
 
 
 def literal(value: Any) -> str:
@@ -64,11 +61,11 @@ class _Writer:
         if isinstance(each, Set):
             return [f"{self.declare(each.target)} = {literal(each.source)};"]
         if isinstance(each, Load):
-            out, value = self.declare(each.target), f"*{self.word(each.place, 'const ' + _ELEMENTS[each.dtype])}"
+            out, value = self.declare(each.target), f"*{self.word(each.place, 'const ' + ELEMENTS[each.dtype])}"
             check = [f"if ({value} > INT64_MAX) return NAME_OVERFLOW;"] if each.dtype == "uint64" else []
             return [*check, f"{out} = {value}{' != 0' if each.dtype == 'bool' else ''};"]
         if isinstance(each, Put):
-            return [f"*{self.word(each.place, _ELEMENTS[each.dtype])} = {literal(each.source)};"]
+            return [f"*{self.word(each.place, ELEMENTS[each.dtype])} = {literal(each.source)};"]
         if isinstance(each, Give):
             kind = {"bool": "uint8_t", "int": "int64_t", "float": "double"}[
                 each.source.kind if isinstance(each.source, Number) else type(each.source).__name__]

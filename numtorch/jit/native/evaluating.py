@@ -11,7 +11,7 @@ from ...exchange.values import READERS
 from ...tensor import Tensor
 from ..scripting.problems import refuse
 from . import arithmetic
-from .arithmetic import is_number
+from .arithmetic import SWAPPED, is_number
 from .control import Load, NeedsValue, Number, Point, Put
 from .stagedcalls import Calls, Range, is_dynamic
 
@@ -19,8 +19,6 @@ SYMBOLS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", 
            ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift",
            ast.RShift: "rshift", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
            ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert", ast.Not: "not"}
-_OTHER_WAY = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-
 MOST_EVALUATED = 20_000                                  # of a script, written out: C compilers take longer than in proportion
 
 
@@ -267,7 +265,7 @@ class Evaluating(Calls):
             return not contained if isinstance(contained, bool) else self.let("bool.not", contained)
         symbol = SYMBOLS[type(op)]
         if isinstance(b, Tensor) and not isinstance(a, Tensor):
-            a, b, symbol = b, a, _OTHER_WAY[symbol]
+            a, b, symbol = b, a, SWAPPED[symbol]
         return self._operator(symbol, a, b)
 
     def _contains(self, value, container):

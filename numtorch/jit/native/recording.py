@@ -2,11 +2,10 @@
 which are kernels that run others by address, are unfolded into those that they run."""
 from __future__ import annotations
 
-import contextlib
-import gc
 from typing import Any, NamedTuple
 
 from ...autograd.modes import no_grad
+from ...finalisers import without_collector
 from ...kernels import compiler, threads
 from ...kernels.program import STACK_BYTES, run_block
 from ...ops.memory.copies import clone
@@ -78,18 +77,6 @@ class Recorded:
     workspace: int
 
 
-@contextlib.contextmanager
-def _uncollected():
-    """Inside, nothing is collected: the destructors of others' garbage, and who listens to collections, are no part of a call."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
 def record(function: Any, args: tuple, data: Data) -> Recorded:
     """Call a function, and write down what it does.
 
@@ -109,7 +96,7 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
             called(*args)
         versions = {id(s): version(s) for s in alive()}
         watch = Watch()
-        with _uncollected():
+        with without_collector():                        # destructors of others' garbage, and who listens, are no part of a call
             result = watch.run(called, args, {})
     if watch.breaks:
         raise RuntimeError(

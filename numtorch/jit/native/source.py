@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .arithmetic import HELPERS
+from .arithmetic import ELEMENTS, HELPERS
 from .control import FIRST_MESSAGE
 from .controlsource import control_of
 from .recording import Assert, Call, Copy, Run, Store
 from .scriptrows import ScriptProgram
 from .words import INPUTS
 
-TYPES = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "int8_t",
-         "uint8": "uint8_t", "bool": "uint8_t", "float16": "uint16_t", "bfloat16": "uint16_t", "complex32": "uint16_t",
-         "complex64": "float", "complex128": "double", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}
 ERRORS = (("OK", "done"), ("NULL", "a pointer is null"), ("WORKSPACE", "the workspace is too small"),
           ("THREADS", "the number of threads is not positive, or one could not be started"),
           ("INDEX", "an index is out of range, or an integer is divided by 0"),
@@ -220,7 +217,7 @@ def arguments_of(program: Any) -> list[Argument]:
             shape = tuple(layout.shape)[program.fixed is None:]
             pairs = 2 if kind.startswith("complex") else 1
             count = math.prod(shape)
-            arguments.append(Argument(name, TYPES[kind], is_input, False, shape, count * pairs, count * layout.dtype.itemsize))
+            arguments.append(Argument(name, ELEMENTS[kind], is_input, False, shape, count * pairs, count * layout.dtype.itemsize))
     return arguments
 
 

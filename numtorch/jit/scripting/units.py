@@ -8,6 +8,7 @@ import types
 from typing import Any
 
 from ...nn.modules.module import Module
+from ..graphs.graph import free_name
 from ..graphs.programs import ScriptFunction, ScriptModule
 from .checking import Checker
 from .classes import ScriptClass, is_script_class
@@ -182,7 +183,7 @@ class Unit:
             function = script.python
         if id(function) in self.known:
             return self.known[id(function)][1]
-        name = self._free(function.__name__)
+        name = free_name(function.__name__, self.functions)
         self.known[id(function)] = function, name
         if isinstance(function, ScriptFunction):
             self.functions[name] = Traced(name, function, script.result if script is not None else Kind("Any"))
@@ -210,7 +211,7 @@ class Unit:
                 raise NotSupportedError(f"jit.script: {kind.__name__}.{name} is annotated with {said[name]!r}, which is no type of "
                                         f"a script")
             arguments.append((name, field_kind))
-        name = self._free(kind.__name__)
+        name = free_name(kind.__name__, self.functions)
         self.known[id(kind)] = kind, name
         made = self.functions[name] = Fields(name, kind, arguments)
         return made
@@ -226,7 +227,7 @@ class Unit:
         """
         if id(kind) in self.known:
             return self.functions[self.known[id(kind)][1]]
-        name = self._free(kind.__name__)
+        name = free_name(kind.__name__, self.functions)
         self.known[id(kind)] = kind, name
         made = self.functions[name] = ScriptClass(self, name, kind)
         for attribute, said in vars(kind).get("__annotations__", {}).items():
@@ -255,14 +256,6 @@ class Unit:
         for each in list(self.functions.values()):
             if isinstance(each, ScriptClass):
                 each.check()
-
-    def _free(self, wanted):
-        """A name that nothing of the unit has."""
-        stem = name = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted)
-        number = 1
-        while name in self.functions:
-            name, number = f"{stem}_{number}", number + 1
-        return name
 
     @staticmethod
     def _marked(function, name):

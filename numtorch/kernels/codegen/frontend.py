@@ -9,7 +9,6 @@ kernel calls what its author compiled with Numba, or once something is not found
 from __future__ import annotations
 
 import contextlib
-import gc
 import types as pytypes
 from importlib import import_module
 from typing import Any
@@ -186,15 +185,3 @@ def load_all() -> bool:
     """Let kernels have all of Numba's implementations from now on. False where they do already."""
     before, _all_wanted[0] = _all_wanted[0], True
     return not before
-
-
-@contextlib.contextmanager
-def without_collector():
-    """Inside, cyclic garbage waits: Numba makes much that lives on, and walking it again and again takes a twelfth of the time."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()

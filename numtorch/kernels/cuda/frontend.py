@@ -6,7 +6,8 @@ import contextlib
 from numba.cuda import compiler, dispatcher, types
 from numba.cuda.typing.npydecl import NumpyRulesArrayOperator
 
-from ..codegen.frontend import short_passes, without_collector
+from ...finalisers import without_collector
+from ..codegen.frontend import short_passes
 
 _FewPasses, _translated = short_passes("numba.cuda.core")
 _plain = compiler.CUDACompiler, dispatcher.get_current_device, NumpyRulesArrayOperator.generic

@@ -10,11 +10,11 @@ import math
 
 from ..intrinsics import copysign, fabs, sqrt
 from .complex import hypotenuse
-from .elementary import INFINITY, both, constant
+from .elementary import INFINITY, LN2, both, constant
 from .exponential import atanh, log, log1p
 from .trigonometric import acos, asin, atan, atan2
 
-LN2, HALF_PI, PI = constant(math.log(2)), constant(math.pi / 2), constant(math.pi)
+HALF_PI, PI = constant(math.pi / 2), constant(math.pi)
 EPSILON = constant(2.0 ** -24, 2.0 ** -53)
 LARGE = constant(2.0 ** 50, 2.0 ** 500)                  # squares of what is larger may overflow
 BENT, GROWN = 0.6417, 1.5                                # where cancellation calls for longer formulas (the paper's choice)

@@ -6,6 +6,8 @@ and float64 (`ByPrecision`): the compiler resolves each by the compute type, as 
 """
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..binding import DISABLE_JIT, ScalarBody
@@ -195,8 +197,10 @@ ROUND_MAGIC_BITS = ByPrecision(np.int32(0x4B400000), np.int64(0x4338000000000000
 SMALLEST_NORMAL = constant(2.0 ** -126, 2.0 ** -1022)
 INFINITY = constant(np.inf)
 NAN = constant(np.nan)
+LN2, LOG2_E = constant(math.log(2)), constant(math.log2(math.e))
 LN2_HIGH = constant(0.693145751953125, 6.93147180369123816490e-01)          # ends in zeros: n * LN2_HIGH is exact
 LN2_LOW = constant(1.42860682030941723212e-06, 1.90821492927058770002e-10)
+EXPM1_TINY = constant(1e-9, 1e-18)                       # below, exp(x) - 1 is x, also where half of that would be rounded
 
 
 def _power_of_two(n):

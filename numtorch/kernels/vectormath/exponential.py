@@ -13,10 +13,13 @@ from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select, sqrt
 from . import coefficients as c
 from . import tabled
 from .elementary import (
+    EXPM1_TINY,
     FRACTION_BITS,
     INFINITY,
+    LN2,
     LN2_HIGH,
     LN2_LOW,
+    LOG2_E,
     NAN,
     ROUND_MAGIC,
     ROUND_MAGIC_BITS,
@@ -35,7 +38,6 @@ from .elementary import (
     scale,
 )
 
-LOG2_E = constant(math.log2(math.e))
 expm1_polynomial = polynomial("expm1_polynomial", c.EXPM132, c.EXPM164)
 exp2m1_polynomial = polynomial("exp2m1_polynomial", c.EXP2M132, c.EXP2M164)
 
@@ -78,7 +80,6 @@ def _sigmoid(x):
 
 EXP2_HIGH = constant(129.0, 1025.0)
 EXP2_LOW = constant(-151.0, -1076.0)
-LN2 = constant(math.log(2))
 
 
 def _exp2(x):
@@ -92,7 +93,6 @@ def _exp2(x):
 
 
 EXPM1_LOW = constant(-20.0, -40.0)                       # beyond, exp(x) - 1 rounds to -1
-EXPM1_TINY = constant(1e-9, 1e-18)                       # below, exp(x) - 1 rounds to x
 
 
 def _expm1(x):

@@ -14,6 +14,7 @@ from .elementary import (
     INFINITY,
     LN2_HIGH,
     LN2_LOW,
+    LOG2_E,
     NAN,
     ROUND_MAGIC,
     ROUND_MAGIC_BITS,
@@ -26,7 +27,7 @@ from .elementary import (
     polynomial,
     scale,
 )
-from .exponential import EXP_HIGH, EXP_LOW, LOG2_E, expm1_polynomial, log_split
+from .exponential import EXP_HIGH, EXP_LOW, expm1_polynomial, log_split
 from .instructions import exponent_of, mantissa_of, scale_by_floor, within
 
 TWO_THIRDS = constant(np.float32(2 / 3), 2 / 3)

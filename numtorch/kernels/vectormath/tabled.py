@@ -10,7 +10,6 @@ cover what arguments mostly are, and `beyond` takes vectors with any lane out of
 """
 from __future__ import annotations
 
-import math
 import re
 
 import numpy as np
@@ -19,9 +18,12 @@ from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select
 from . import coefficients as c
 from . import entries, pieces32, pieces64
 from .elementary import (
+    EXPM1_TINY,
     FRACTION_BITS,
+    LN2,
     LN2_HIGH,
     LN2_LOW,
+    LOG2_E,
     ROUND_MAGIC,
     ByPrecision,
     Int,
@@ -44,7 +46,6 @@ from .instructions import (
     within,
 )
 
-LOG2_E = constant(math.log2(math.e))
 SIXTEENTHS_MAGIC = constant(786432.0, 422212465065984.0)     # 1.5 * 2**19, 1.5 * 2**48: adding it rounds to 1/16
 WITHIN_ENTRY = constant(0.035)                               # above every |r| that a finite x leaves
 
@@ -83,10 +84,8 @@ def _exp2(x):
     return scale_by_floor(fma(root, r * exp2_short(r), root), k)
 
 
-LN2 = constant(math.log(2))
 LN2_REST = constant(-1.904654299957768e-09, 2.3190468138462996e-17)     # ln(2) less the nearest float
 EXPM1_LOW, EXPM1_HIGH = constant(-20.0, -40.0), constant(89.0, 710.0)      # beyond, exp(x) - 1 is -1, or infinite
-EXPM1_TINY = constant(1e-9, 1e-18)                           # below, it is x, also where half of that would be rounded
 exp_half = tables("exp_half", [v / 2 for v in entries.EXP_TABLE32], [v / 2 for v in entries.EXP_TABLE64])
 exp_tail = tables("exp_tail", entries.EXP_TAIL32, entries.EXP_TAIL64)
 expm1_short = polynomial("expm1_short", c.EXPM1_SHORT32, c.EXPM1_SHORT64)

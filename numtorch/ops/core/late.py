@@ -10,3 +10,11 @@ def provide(function):
     """Decorator: let earlier rooms call a function as `later["its name"]`."""
     later[function.__name__] = function
     return function
+
+
+def entered(table, names):
+    """Decorator: put a function into a table under each of the names."""
+    def add(function):
+        table.update(dict.fromkeys(names, function))
+        return function
+    return add

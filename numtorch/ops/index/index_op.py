@@ -18,7 +18,7 @@ from ..core.primitive import Primitive, class_of
 from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous, to_device, to_dtype
 from ..memory.resize import into_exactly
-from ..memory.writing import check_inplace_allowed, into_fresh, made, overlap_partly, rebase_history, share_memory
+from ..memory.writing import check_distinct, check_inplace_allowed, into_fresh, made, overlap_partly, rebase_history, share_memory
 
 LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
 
@@ -152,9 +152,8 @@ def same_dtype(name, self, source):
 def begin_write(name, self, *sources):
     """The checks of an in-place write. Returns whether it is to be recorded."""
     layout = self.layout
-    if not layout.contiguous and layout.overlaps_itself():
-        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                           f"location. Please clone() the tensor before performing the operation. ({name}_)")
+    if not layout.contiguous:
+        check_distinct(name + "_", layout)
     check_mode(self.memory, name + "_")
     if recording(self, *sources):
         check_inplace_allowed(self, name)

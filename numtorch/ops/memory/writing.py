@@ -46,6 +46,13 @@ def check_cast(name, result_dtype, dtype):
         raise RuntimeError(f"result type {result_dtype.title} can't be cast to the desired output type {dtype.title} ({name})")
 
 
+def check_distinct(name, target) -> None:
+    """Raise RuntimeError where elements of what is written, of layout `target`, share memory with each other."""
+    if target.overlaps_itself():
+        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           f"location. Please clone() the tensor before performing the operation. ({name})")
+
+
 def check_writable(name, target, result_dtype, shape):
     """Whether a result may be written into a tensor of layout `target`. Raises RuntimeError, as PyTorch words it."""
     if target.weak:
@@ -53,9 +60,7 @@ def check_writable(name, target, result_dtype, shape):
     check_cast(name, result_dtype, target.dtype)
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}")
-    if target.overlaps_itself():
-        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                           f"location. Please clone() the tensor before performing the operation. ({name})")
+    check_distinct(name, target)
 
 
 def share_memory(a, b) -> bool:
@@ -82,9 +87,7 @@ def overlap(source, target) -> bool:
 
 def check_apart(name, out, inputs) -> None:
     """Raise RuntimeError where elements of `out` share memory with each other, or with what an op reads, tensors among others."""
-    if out.layout.overlaps_itself():
-        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                           f"location. Please clone() the tensor before performing the operation. ({name})")
+    check_distinct(name, out.layout)
     if any(isinstance(x, Tensor) and overlap(x, out) for x in inputs):
         raise RuntimeError(f"unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                            f"memory location. Please clone() the tensor before performing the operation. ({name})")

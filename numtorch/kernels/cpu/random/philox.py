@@ -223,6 +223,18 @@ def shuffle(out, state, descriptor):
         out[j] = kept
 
 
+def first_above(sums, target, last):
+    """The first place whose running sum is above the target, `last` at most."""
+    low = int64(0)
+    while low < last:
+        middle = (low + last) // 2
+        if sums[middle] > target:
+            last = middle
+        else:
+            low = middle + 1
+    return low
+
+
 def categorical(weights, out, state, cumulative, descriptor):
     """Draws with replacement: the first class whose cumulative weight is above u * total. descriptor: rows, classes, draws."""
     rows, classes, draws = descriptor[0], descriptor[1], descriptor[2]
@@ -249,16 +261,7 @@ def categorical(weights, out, state, cumulative, descriptor):
             counter += PHILOX_LANES
             fractions64(values, words)
             for i in range(min(int64(64), draws - first)):
-                target = values[i] * total
-                low = int64(0)
-                high = last
-                while low < high:
-                    middle = (low + high) // 2
-                    if cumulative[middle] > target:
-                        high = middle
-                    else:
-                        low = middle + 1
-                out[row * draws + first + i] = low
+                out[row * draws + first + i] = first_above(cumulative, values[i] * total, last)
 
 
 # ---------------------------------------------------------------- planners

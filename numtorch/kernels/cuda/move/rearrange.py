@@ -12,7 +12,7 @@ from ...threads import NOTHING, Prepared
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
-from ..scan.scan import plan_scan
+from ..scan.scan import OneResult, plan_scan
 from ..serial import STATUS
 from ..shared.atomics import replaced
 from ..shared.coordinates import quotient31 as quotient
@@ -130,18 +130,6 @@ def put_position(counts, out, unused, stride, r, total):
 
 
 # ---------------------------------------------------------------- planners
-class _Repeated:
-    """A scan whose result stands for what is beside it, too."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, call):
-        self.call = call
-
-    def __call__(self, counts, out, descriptor):
-        self.call(counts, out, out, descriptor)
-
-
 plan_roll = in_parallel(host.plan_roll, {host.roll_rows: Form(
     roll_elements, lambda row: -(-row[1] * row[2] // ITEMS), divisors=lambda row: (row[2],), largest=lambda row: row[1] * row[2])})
 plan_triangle = in_parallel(host.plan_triangle, {host.triangle: Form(
@@ -158,4 +146,4 @@ def plan_repeated_positions(dtype: str, n: int, device: int = 0):
     """Addresses: counts (n), none negative; out int64, as many as the counts say."""
     scan = plan_scan(dtype, 1, n, 1, False, device, "int64*", "int64", out="int64*", step=plus, START=0, element=count_of,
                      put=put_position)
-    return scan if scan is NOTHING else Prepared(_Repeated(scan.call), scan.descriptor, 0, scan)
+    return scan if scan is NOTHING else Prepared(OneResult(scan.call), scan.descriptor, 0, scan)

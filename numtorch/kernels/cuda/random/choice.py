@@ -10,7 +10,7 @@ import numpy as np
 from numpy import float32, float64, inf, int64
 
 from ...cpu.random import philox as host
-from ...cpu.random.philox import PHILOX_LANES, block
+from ...cpu.random.philox import PHILOX_LANES, block, first_above
 from ...elementtypes import same
 from ...intrinsics import offset
 from ...threads import NOTHING, Prepared
@@ -92,14 +92,7 @@ def choose(sums, lasts, out, state, descriptor):
             a, c = b, d
         above = offset(sums, row * classes)
         target = float64((a << np.uint64(21)) ^ (c >> np.uint64(11))) * 1.1102230246251565e-16 * above[classes - 1]
-        low, high = int64(0), lasts[row]
-        while low < high:
-            middle = (low + high) // 2
-            if above[middle] > target:
-                high = middle
-            else:
-                low = middle + 1
-        out[i] = low
+        out[i] = first_above(above, target, lasts[row])
         i += int64(cuda.gridDim.x) * THREADS
 
 

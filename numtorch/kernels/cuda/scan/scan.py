@@ -276,7 +276,7 @@ class _Chunks:
         last.call(x, out, places, scratch, last.descriptor)    # the owner gives the memory back after this in stream order
 
 
-class _OneResult:
+class OneResult:
     """A call without places, for which the result stands."""
 
     __slots__ = ("call",)
@@ -288,7 +288,7 @@ class _OneResult:
         self.call(x, out, out, descriptor)
 
 
-class _OneChunk(_OneResult):
+class _OneChunk(OneResult):
     """A scan of whole lines, which have no totals."""
 
     __slots__ = ()
@@ -334,7 +334,7 @@ def _plan_running(dtype, outer, n, inner, reverse, device, function, start):
     compute = compute_type(dtype)
     total = compute if np.dtype(compute).kind in "fc" else "int64"
     made = plan_scan(dtype, outer, n, inner, reverse, device, "element*", total, step=function, START=start)
-    return Prepared(_OneResult(made.call), made.descriptor, 0, made) if made is not NOTHING else made
+    return Prepared(OneResult(made.call), made.descriptor, 0, made) if made is not NOTHING else made
 
 
 def _plan_extreme(dtype, outer, n, inner, device, test):
