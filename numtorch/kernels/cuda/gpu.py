@@ -1,7 +1,7 @@
 """Real GPUs through the driver (driver.py): contexts, streams, memory, copies, launches of cubins, captured graphs.
 
-Not proven on hardware: no GPU was at hand when this was written. What is checked without one is every call, in its order and with
-its arguments, against a driver made for tests that does the work as late as it may (tests/fakedriver.py).
+On hardware it ran on an H100 (docs/cuda.md). Without a GPU tests check every call, in its order and with its arguments, against a
+driver that does the work as late as it may (tests/cuda/fakedriver.py).
 """
 from __future__ import annotations
 

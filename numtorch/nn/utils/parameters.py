@@ -25,7 +25,7 @@ def _gradients(parameters):
 
 
 class _Table:
-    """Dense tensors of one dtype on the host, as the kernels of `totalnorm.py` read them."""
+    """Dense tensors of one dtype and device, as the kernels of `optim/total_norm.py` read them."""
 
     def __init__(self, tensors) -> None:
         self.tensors, self.dtype, self.device = tensors, tensors[0].layout.dtype, tensors[0].layout.device

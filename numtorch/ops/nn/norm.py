@@ -39,7 +39,8 @@ class Kept:
     """What a norm's node knows: how it sees its data, the shape of weight and bias, the memory format of the kernels and that of
     results (None where it is the same), whether statistics are the batch's, and the backward kernel's planner and arguments.
 
-    A plan has one of its own, and backward finds its plans by that, which costs less than what is in it.
+    Backward looks its plans up by this object's identity, which costs less than by its fields, so each plan has an object of its
+    own.
     """
 
     form: Form

@@ -52,7 +52,8 @@ def takes_channels_last(dtype, x_shape, w_shape, stride, padding, dilation, grou
 
 
 def _is_copied_product(dtype, shape, transposed):
-    """The same after copying: of a stride, or images side by side."""
+    """Whether a kernel of one element is one product once the places it sees are copied: those of a stride, or all images side by
+    side."""
     return convproduct.cuts_places(shape) and (
         not convlast.is_product(shape) or convproduct.pays_side_by_side(dtype, shape, transposed))
 
@@ -120,6 +121,7 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
         x_shape: (N, C, *sizes) of one to three sizes.
         w_shape: (O, C / groups, *kernel).
         stride, padding, dilation: a number for each size.
+        groups: into how many parts the channels are divided, each with features of its own.
         bias: whether there is a bias of shape (O,).
         activation: None or `"relu"`.
         channels_last: x and out are (N, *sizes, C) in memory, where `takes_channels_last`.
