@@ -139,6 +139,7 @@ from .ops.shape.views import (broadcast_to, expand, flatten, movedim, permute, r
                               transpose, unflatten, unsqueeze)
 from .ops.spatial.pool import avg_pool1d, max_pool1d, max_pool2d
 from .printing import set_printoptions
+from .shortfloats import float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu
 from .storage import empty_cache
 from .exchange.construction import from_dlpack, from_numpy, frombuffer
 from .layout import (Size, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
@@ -173,7 +174,7 @@ inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
                "serialization", "distributions", "testing", "types", "version", "profiler", "interposition", "amp", "jit",
-               "compiler", "cpu", "fx", "masked", "signal", "array_api", "aten", "safetensors")
+               "compiler", "cpu", "fx", "masked", "signal", "array_api", "aten", "safetensors", "library")
 
 
 # What is in files that are loaded late: the file, and the names of it that are found here.

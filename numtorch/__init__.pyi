@@ -28,6 +28,7 @@ from numtorch import hub as hub
 from numtorch import interposition as interposition
 from numtorch import jit as jit
 from numtorch import legacy as legacy
+from numtorch import library as library
 from numtorch import linalg as linalg
 from numtorch import masked as masked
 from numtorch import meta as meta
@@ -86,6 +87,7 @@ from numtorch.ops.memory.tensortypes import LegacyType as _LegacyType
 from numtorch.ops.memory.typed import LegacyStorage as _LegacyStorage
 from numtorch.ops.memory.typed import TypedStorage as TypedStorage
 from numtorch.ops.memory.untyped import UntypedStorage as UntypedStorage
+from numtorch.shortfloats import ShortFloat as _ShortFloat
 from numtorch.tensor import Tensor as Tensor
 from numtorch.torchfunction import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from numtorch.types import Device as _Device
@@ -576,6 +578,11 @@ float: _dtype
 float16: _dtype
 float32: _dtype
 float64: _dtype
+float8_e4m3fn: _ShortFloat
+float8_e4m3fnuz: _ShortFloat
+float8_e5m2: _ShortFloat
+float8_e5m2fnuz: _ShortFloat
+float8_e8m0fnu: _ShortFloat
 def float_power(input: Tensor, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input to the power exponent, elementwise, computed in float64 (complex numbers in complex128)."""
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -17,6 +17,12 @@ HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")              # a file's hash in its n
 _folder: str | None = None
 
 
+def _get_torch_home() -> str:
+    """The folder of all that is downloaded."""
+    cache = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", cache))
+
+
 def get_dir() -> str:
     """The folder of downloads: what `set_dir` said, else `hub` in `$TORCH_HOME`, else in `~/.cache/torch`, as in PyTorch.
 
@@ -27,8 +33,7 @@ def get_dir() -> str:
     """
     if _folder is not None:
         return _folder
-    cache = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
-    return os.path.join(os.path.expanduser(os.environ.get("TORCH_HOME", cache)), "hub")
+    return os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike) -> None:

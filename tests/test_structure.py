@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "numtorch"
 # From the ground up. A module belongs to the first floor that names it or a package above it; what no floor names (layers,
 # optimisers, data, tools) stands on top of all of these.
 FLOORS = [
-    ("alias", "extras", "dtypes", "devices", "finalisers"),
+    ("alias", "extras", "dtypes", "shortfloats", "devices", "finalisers"),
     ("kernels",),
     ("layout", "viewalgebra", "storage", "tensor", "pickling", "exchange", "shared"),
     ("autograd",),

@@ -25,7 +25,7 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
-from .absent import ABSENT, STANDINS
+from .absent import ABSENT, DEFERRED, STANDINS
 from .paths import PATHS
 from .versions import PYTORCH, TorchVersion
 
@@ -102,7 +102,7 @@ def _has_file(name: str) -> bool:
 
 def _stand_in(path: str):
     """A module that scripts import and that is not here: it answers the questions whether it is, and says what to do instead."""
-    module = types.ModuleType(f"{PACKAGE}.{path}", ABSENT[path])
+    module = types.ModuleType(f"{PACKAGE}.{path}", instead(path))
     module.__path__ = []
     module.__getattr__ = lambda name: attribute(module.__name__, name)
     for question in STANDINS[path].split():
@@ -116,6 +116,24 @@ def _no(name: str):
         return False
     question.__name__ = question.__qualname__ = name
     return question
+
+
+class _Refusing(type):
+    """The class of classes that say what to do instead."""
+
+    path: str
+
+    def __call__(cls, *args, **kwargs):
+        raise NotImplementedError(f"numtorch has no {NAME}.{cls.path}: {instead(cls.path)}")
+
+    def __getattr__(cls, name):
+        raise AttributeError(f"numtorch has no {NAME}.{cls.path}: {instead(cls.path)}")
+
+
+@functools.cache
+def _refusing(path: str) -> _Refusing:
+    """What is absent as a class that may be named, derived from and given to `isinstance`. A call says what to do instead."""
+    return _Refusing(path.rpartition(".")[2], (), {"path": path, "__doc__": instead(path)})
 
 
 # ---------------------------------------------------------------- attributes
@@ -133,7 +151,8 @@ def instead(path: str) -> str | None:
 
 
 def attribute(module: str, name: str):
-    """What a module gives for a name that it has not: PyTorch's module there, or an AttributeError that says what to do.
+    """What a module gives for a name that it has not: PyTorch's module there, what its row in the tables names, or an
+    AttributeError that says what to do.
 
     Args:
         module: the full name of one of our modules.
@@ -145,6 +164,12 @@ def attribute(module: str, name: str):
     path = f"{module}.{name}".partition(".")[2]
     if path in PATHS or path in STANDINS:
         return importlib.import_module(f"{PACKAGE}.{path}")
+    place = path.rpartition(".")[0]
+    for word in PATHS.get(place, "").split():
+        if word.startswith(f"{name}="):
+            return _object(word.partition("=")[2])
+    if name in DEFERRED.get(place, "").split():
+        return _refusing(path)
     sentence = None if name.startswith("__") else instead(path)
     if sentence is None:
         raise AttributeError(f"module '{module}' has no attribute '{name}'")

@@ -1,4 +1,6 @@
-"""What PyTorch has and numtorch has not, by its name behind `torch.`, with what to do instead. A row holds for all below it."""
+"""What PyTorch has and numtorch has not, by its name behind `torch.`, with what to do instead. A row holds for all below it.
+STANDINS and DEFERRED, at the end, are what programs import nevertheless.
+"""
 
 _QUANTIZED = "there are no quantised dtypes; compute in float16 or bfloat16"
 _FILES = "jit.trace and jit.script make a program of a model, which jit.save writes to a file; jit.export_native makes a library"
@@ -48,7 +50,7 @@ ABSENT = {
     "export": _FILES,
     "fx.experimental": _FX,
     "fx.passes": _FX,
-    "library": "new ops are made with numtorch.pointwise or autograd.Function",
+    "library": "of torch.library, custom_op, register_fake, register_autograd, register_kernel and Library are here",
     "monitor": "use Python's logging",
     "mps": _OTHER,
     "mtia": _OTHER,
@@ -98,6 +100,7 @@ ABSENT = {
         contrib nativert numa nn.backends nn.cpp return_types _utils_internal _prims _refs _decomp _ops _subclasses
         _higher_order_ops _lazy _logging _vmap_internals utils._python_dispatch utils.backend_registration utils.file_baton
         utils.show_pickle utils.weak utils.viz utils.hipify utils.backcompat utils.debug_log utils._content_store
+        _custom_ops _tensor_str
         autograd.profiler_legacy profiler.python_tracer multiprocessing.reductions utils.set_module"""),
     **_rows(_LIBRARY, "", """
         backends.cudnn.rnn backends.cusparselt backends.kleidiai backends.mha backends.miopen backends.python_native backends.xeon
@@ -124,7 +127,7 @@ ABSENT = {
         enable_onednn_fusion onednn_fusion_enabled export_opnames ONNXTracedModule RecursiveScriptClass
         RecursiveScriptModule ScriptWarning TopLevelTracedModule TracedModule TracingCheckError fuser
         jit_module_from_flatbuffer optimized_execution run_frozen_optimizations
-        save_jit_module_to_flatbuffer set_module interface script_if_tracing set_fusion_strategy
+        save_jit_module_to_flatbuffer set_module interface set_fusion_strategy
         strict_fusion"""),
     **_rows(_SCRIPTS, "", "CompilationUnit ScriptFunction ScriptModule import_ir_module parse_ir"),
     **_rows(_PIPES, "utils.data.", """
@@ -222,7 +225,7 @@ ABSENT = {
         ScriptList ScriptListIterator ScriptMethod ScriptModuleSerializer ScriptObject ScriptObjectProperty
         SerializationStorageContext StaticModule StreamObjType StringType SymBoolType SymIntType Tag TensorType
         ThroughputBenchmark TracingState TupleType Type UnionType Use Value import_ir_module_from_buffer init_num_threads
-        merge_type_from_type_comment parse_schema parse_type_comment unify_type_list legacy_contiguous_format
+        merge_type_from_type_comment parse_schema parse_type_comment unify_type_list
         prepare_multiprocessing_environment compiled_with_cxx11_abi classproperty get_file_path slice_inverse
         sym_constrain_range sym_constrain_range_for_size profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 USE_GLOBAL_DEPS
         USE_RTLD_GLOBAL_WITH_LIBTORCH windows"""),
@@ -273,11 +276,32 @@ ABSENT = {
 
 # Modules that scripts import in their first lines, used or not: the import works, and with it the questions whether they are there.
 STANDINS = {
+    "_custom_ops": "",
+    "_tensor_str": "",
     "ao": "",
+    "ao.quantization": "",
     "distributed": "is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_torchelastic_launched",
+    "distributed.rpc": "is_available",
     "mps": "is_available",
+    "nn.attention.flex_attention": "",
+    "nn.parallel.distributed": "",
     "onnx": "is_in_onnx_export",
+    "onnx.symbolic_opset11": "",
     "profiler.itt": "is_available",
     "quantization": "",
     "xpu": "is_available",
+}
+
+# Classes and functions that programs import in their first lines, derive from or ask `isinstance` of, whether they come to use them
+# or not: only calls say what to do instead.
+DEFERRED = {
+    "_tensor_str": "PRINT_OPTS _add_suffixes _tensor_str",
+    "ao.quantization": "DeQuantStub QuantStub",
+    "nn": "SyncBatchNorm",
+    "nn.attention.flex_attention": "AuxRequest BlockMask and_masks create_block_mask create_mask flex_attention noop_mask or_masks",
+    "nn.modules": "SyncBatchNorm",
+    "nn.modules.batchnorm": "SyncBatchNorm",
+    "nn.parallel": "DistributedDataParallel",
+    "nn.parallel.distributed": "DistributedDataParallel",
+    "utils.data.dataloader": "_BaseDataLoaderIter _MultiProcessingDataLoaderIter",
 }

@@ -16,6 +16,11 @@ def _names(place: str, names: str) -> str:
 
 PATHS = {
     # what PyTorch keeps to itself, or has taken back, and programs import
+    "_C": "_disabled_torch_function_impl=torchfunction.disabled_torch_function "
+          "DisableTorchFunctionSubclass=torchfunction.DisableTorchFunctionSubclass " +
+          _names("alias.former.", "DispatchKey DispatchKeySet _get_tracing_state _log_api_usage_once"),
+    "_dynamo._trace_wrapped_higher_order_op": "TransformGetItemToIndex=alias.former.TransformGetItemToIndex",
+    "_dynamo.utils": "is_compile_supported=alias.former.is_compile_supported",
     "_six": "alias.former",
     "_utils": "_flatten_dense_tensors=nn.utils.parameters_to_vector _unflatten_dense_tensors=utils.flattening.unflatten",
     "nn._reduction": "legacy_get_string=ops.loss.elementwise_losses.legacy_reduction",
@@ -26,7 +31,17 @@ PATHS = {
     # the rest
     "_tensor": "Tensor=Tensor",
     "_dynamo": _names("compiler.", "allow_in_graph disable graph_break is_compiling list_backends reset") +
-               " explain=jit.compiling.compiled.explain",
+               " explain=jit.compiling.compiled.explain assume_constant_result=alias.former.unchanged " +
+               " ".join(f"{name}=alias.former.unmarked" for name in ("mark_dynamic", "mark_static", "mark_static_address",
+                                                                     "mark_unbacked", "maybe_mark_dynamic")),
+    "jit": " ".join(f"{name}=alias.former.unchanged" for name in ("_overload", "_overload_method", "_script_if_tracing",
+                                                                  "script_if_tracing")),
+    "jit.annotations": _names("alias.former.", "Any Dict List Optional Tuple Union") + " Module=nn.Module " +
+                       " ".join(f"BroadcastingList{n}=alias.former.BroadcastingList" for n in (1, 2, 3)),
+    "onnx": "register_custom_op_symbolic=alias.former.unmarked",
+    "onnx.symbolic_helper": "parse_args=alias.former.parse_args",
+    "ops": "load_library=alias.former.load_library",
+    "optim.optimizer": "ParamsT=alias.former.ParamsT _params_t=alias.former.ParamsT",
     "functional": _names("", """atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist
         chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive
         unravel_index"""),
@@ -61,6 +76,7 @@ PATHS = {
     "cpu.amp.autocast_mode": "autocast=amp.devices.CpuAutocast",
     "cpu.amp.grad_scaler": "GradScaler=amp.devices.CpuGradScaler",
     # layers
+    "nn.attention.flex_attention": "_DEFAULT_SPARSE_BLOCK_SIZE=alias.former.DEFAULT_SPARSE_BLOCK_SIZE",
     "nn.common_types": _SIZES,
     "nn.modules.activation": _names("nn.modules.", "LogSoftmax MultiheadAttention Softmax Softmax2d Softmin"),
     "nn.modules.batchnorm": "nn.modules.normalization nn.modules.lazy _NormBase=nn.modules.normalization._Statistics",
@@ -116,7 +132,7 @@ PATHS = {
     "utils.data.sampler": "data.sampler",
     "utils.dlpack": "from_dlpack=from_dlpack to_dlpack=Tensor.__dlpack__",
     "utils.hooks": "RemovableHandle=autograd.hooks.RemovableHandle",
-    "utils.model_zoo": "load_url=hub.load_state_dict_from_url",
+    "utils.model_zoo": "load_url=hub.load_state_dict_from_url tqdm=alias.former.tqdm",
     "utils._pytree": "utils.pytree",
     "utils.tensorboard.writer": "SummaryWriter=utils.tensorboard.SummaryWriter FileWriter=utils.tensorboard.FileWriter",
     # the trainer of 2016

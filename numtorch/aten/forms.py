@@ -18,6 +18,18 @@ def _to_copy(self, *, dtype=None, layout=None, device=None, pin_memory=None, non
     return self.to(device=device, dtype=dtype, copy=True, memory_format=memory_format)
 
 
+def _pin_memory(self, device=None):
+    return self.pin_memory()
+
+
+def _sparse_addmm(self, mat1, mat2, *, beta=1, alpha=1):
+    return numtorch.sparse.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def _sparse_mm_reduce_impl(self, other, reduce):
+    return numtorch.sparse.mm(self, other, reduce), self.new_empty(0, dtype=numtorch.int64, layout=numtorch.strided)
+
+
 def alias(self):
     return self.as_strided(self.shape, self.stride(), self.storage_offset())
 
@@ -174,7 +186,8 @@ def derived(function):
 FORMS = {
     "convolution": {"default": convolution},
     "native_dropout": {"default": native_dropout},
-    **{name: {"default": globals()[name]} for name in """_to_copy alias lift lift_fresh_copy copy numpy_T mT mH
+    **{name: {"default": globals()[name]} for name in """_to_copy _pin_memory _sparse_addmm
+        _sparse_mm_reduce_impl alias lift lift_fresh_copy copy numpy_T mT mH
         max_pool2d_with_indices_backward _softmax _log_softmax _safe_softmax _softmax_backward_data _log_softmax_backward_data elu
         gelu sigmoid_backward tanh_backward threshold_backward native_dropout_backward
         _batch_norm_with_update block_diag tensordot""".split()},

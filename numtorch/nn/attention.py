@@ -46,6 +46,9 @@ def sdpa_kernel(backends, set_priority: bool = False):
     yield {}
 
 
+__path__: list[str] = []                                # PyTorch has modules in it
+
+
 def __getattr__(name):
     """PyTorch's names that are not here, and why (alias)."""
     from ..alias import attribute

@@ -120,11 +120,13 @@ def test_every_attribute_is_here_or_says_what_to_do(place):
 
 ABSENT = [
     ("torch.compiler.set_stance", AttributeError, "numtorch has no torch.compiler.set_stance: disable, reset"),
-    ("torch.nn.SyncBatchNorm", AttributeError, "drop the wrapper"),
+    ("torch.nn.SyncBatchNorm(3)", NotImplementedError, "drop the wrapper"),
+    ("torch.nn.SyncBatchNorm.convert_sync_batchnorm", AttributeError, "drop the wrapper"),
+    ("type('Own', (torch.nn.SyncBatchNorm,), {})()", NotImplementedError, "drop the wrapper"),
     ("torch.distributed.init_process_group", AttributeError, "groups of processes"),
     ("from torch.distributed import init_process_group", ImportError, "numtorch has no torch.distributed.init_process_group"),
     ("from torch import classes", ImportError, "no torch.classes"),
-    ("from torch.nn.parallel import DistributedDataParallel", ImportError, "drop the wrapper"),
+    ("torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 3))", NotImplementedError, "drop the wrapper"),
     ("from functorch import make_fx", ImportError, "numtorch has no torch.func.make_fx: fx.symbolic_trace gives the graph"),
     ("from torch.nn.functional import _canonical_mask", ImportError, "no torch.nn.functional._canonical_mask: names that begin with an underscore"),
     ("torch._VF.lstm", AttributeError, "names that begin with an underscore are PyTorch's own"),

@@ -149,3 +149,11 @@ def test_calls_that_pytorch_makes():
         warnings.simplefilter("ignore")
         wrong = [f"{name}: {line}" for name in entries()[TODAY::DAYS] for line in check_calls(name)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_forms_of_sparse_products():
+    for library in (numtorch, pytest.importorskip("torch")):
+        a, b = library.tensor([[1., 0.], [2., 3.]]).to_sparse_csr(), library.tensor([[1., 2.], [3., 4.]])
+        assert library.ops.aten._sparse_addmm.default(b, a, b, beta=2).tolist() == [[3, 6], [17, 24]]
+        out, picked = library.ops.aten._sparse_mm_reduce_impl.default(a, b, "amax")
+        assert out.tolist() == [[1, 2], [9, 12]] and picked.shape == (0,) and picked.dtype is library.int64

@@ -81,3 +81,22 @@ def test_infinite_and_missing_parts(name, dtype):
     for part in ("real", "imag"):
         ours, theirs = getattr(found, part), getattr(wanted, part)
         np.testing.assert_allclose(ours, theirs, 1e-5, 1e-6, err_msg=name)
+
+
+def test_floats_of_eight_bits_have_names_and_limits(torch):
+    """Language models ask whether a weight is one; numtorch's tensors never are."""
+    for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"):
+        dtype, limits = getattr(torch, name), torch.finfo(getattr(torch, name))
+        assert repr(dtype) == f"torch.{name}" and dtype.itemsize == 1 and dtype.is_floating_point and not dtype.is_complex
+        assert torch.ones(2).dtype not in (dtype, "no dtype") and dtype.is_signed is (name != "float8_e8m0fnu")
+        found = limits.bits, limits.eps, limits.max, limits.min, limits.tiny, limits.smallest_normal, limits.resolution, limits.dtype
+        assert found == LIMITS[name], name
+
+
+LIMITS = {
+    "float8_e4m3fn": (8, 0.125, 448.0, -448.0, 2.0 ** -6, 2.0 ** -6, 1.0, "float8_e4m3fn"),
+    "float8_e4m3fnuz": (8, 0.125, 240.0, -240.0, 2.0 ** -7, 2.0 ** -7, 1.0, "float8_e4m3fnuz"),
+    "float8_e5m2": (8, 0.25, 57344.0, -57344.0, 2.0 ** -14, 2.0 ** -14, 1.0, "float8_e5m2"),
+    "float8_e5m2fnuz": (8, 0.125, 57344.0, -57344.0, 2.0 ** -15, 2.0 ** -15, 1.0, "float8_e5m2fnuz"),
+    "float8_e8m0fnu": (8, 1.0, 2.0 ** 127, 2.0 ** -127, 2.0 ** -127, 2.0 ** -127, 1.0, "float8_e8m0fnu"),
+}

@@ -13,3 +13,9 @@ from .stages import Gather, Join, ParallelApply, Replicate, Scatter, Split
 
 __all__ = ["DataParallel", "Gather", "Join", "ParallelApply", "Replicate", "Scatter", "Split", "data_parallel", "gather",
            "parallel_apply", "replicate", "scatter", "scatter_kwargs"]
+
+
+def __getattr__(name):
+    """PyTorch's names that are not here, and why (alias)."""
+    from ...alias import attribute
+    return attribute(__name__, name)
