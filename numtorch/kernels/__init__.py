@@ -10,6 +10,7 @@ intrinsics    what Python cannot say; pointers, its typed pointers
 elementtypes  what kernels are bound to for each dtype; conversions, between dtypes
 entries       kernels as Python calls them
 events        what Python tells of each call, for what captures one
+sources       functions that are written as text
 store         compiled kernels on disk; installed, the versions of what they were made with
 targets/      the processors and GPUs that kernels are made for
 precision     how precise products of float32 must be

@@ -25,6 +25,7 @@ from numpy import int64
 from . import compiler, threads
 from .intrinsics import address_of, as_pointer, call_native, local_array, local_like
 from .planning import planning
+from .sources import compile_source
 
 STACK = "stack"                                          # the name of a program's own scratch memory
 STACK_BYTES = 24 << 10
@@ -74,7 +75,7 @@ def program_kernel(arguments, nogil=False, stack=False):
     With `stack` it has memory for `STACK`, which Numba clears at each call: for as long as five small launches take.
     """
     scope = dict(local_like=local_like, local_array=local_array, address_of=address_of, int64=int64, run_segments=run_segments)
-    exec(_source(arguments, stack), scope)
+    compile_source(_source(arguments, stack), "program", scope)
     return compiler.compile_kernel(scope["program"], ("int64",) * arguments + ("int64*",), nogil=nogil)
 
 

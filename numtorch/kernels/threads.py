@@ -22,6 +22,7 @@ from .forks import survive_fork
 from .intrinsics import address_of, as_pointer, call_native, local_like, offset
 from .planning import planning
 from .pool import MAX_PARTS, Pool, launch, run_part
+from .sources import compile_source
 
 MAX_ARGUMENTS = 20
 
@@ -55,7 +56,7 @@ def _launcher(count):
     launcher = _launchers.get(count)
     if launcher is None:
         scope = dict(local_like=local_like, address_of=address_of, call_native=call_native, offset=offset)
-        exec(_launcher_source(count), scope)
+        compile_source(_launcher_source(count), "launch", scope)
         signature = ("int64",) * (count - 1) + ("int64*",)
         launcher = _launchers[count] = compiler.compile_kernel(scope["launch"], signature, nogil=True)
     return launcher

@@ -150,7 +150,7 @@ class Accesses:
 
     def _note(self, what, place, nbytes, frame):
         block, calls, line = self.running(), [], (frame.f_code.co_name, frame.f_lineno)
-        while frame.f_code.co_filename != "<string>":  # the function around every kernel (compiler.py)
+        while not frame.f_code.co_filename.startswith("<numtorch simulated kernel"):  # the function around every kernel (compiler.py)
             calls.append((frame.f_code, frame.f_lineno))  # not f_lasti, which changes as the interpreter specialises
             frame = frame.f_back
         number, calls = block.current.number, tuple(calls)

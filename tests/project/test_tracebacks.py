@@ -3,6 +3,9 @@ import copy
 import csv
 import inspect
 import linecache
+import os
+import subprocess
+import sys
 import traceback
 import warnings
 from pathlib import Path
@@ -197,3 +200,36 @@ def test_functions_have_text_and_arguments(function):
 def test_generated_text_outlives_a_check_of_files():
     linecache.checkcache()
     assert np.any(["plans" in line for line in linecache.getlines(torch.exp.__code__.co_filename)])
+
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CALLING_KERNELS = """
+import linecache, sys
+import numtorch as torch
+files = set()
+def trace(frame, event, argument):
+    if not str(frame.f_globals.get("__name__")).startswith("namedtuple_"):
+        files.add(frame.f_code.co_filename)
+x = torch.ones(3, 4, requires_grad=True)
+squareplus = torch.pointwise(lambda x: (x + torch.sqrt(x * x + 4)) / 2, name="squareplus", methods=False)
+adam = torch.optim.Adam([x])
+for tracing in (None, trace):                            # the first time modules are imported and classes made, which is text too
+    sys.settrace(tracing)
+    (torch.expm1(squareplus(x)) * x).sum().backward()
+    adam.step()
+sys.settrace(None)
+print(*sorted(file for file in files if file.startswith("<") and not (file.startswith("<frozen") or linecache.getlines(file))), sep="; ")
+print(*sorted(file for file in files if file.startswith("<numtorch")), sep="; ")
+"""
+
+
+def test_functions_that_are_written_have_text_under_the_same_name_in_every_process(tmp_path):
+    """Kernels run as Python: debuggers show their lines, and what compiles them finds them again."""
+    file = tmp_path / "calling.py"
+    file.write_text(CALLING_KERNELS)
+    said = [subprocess.run([sys.executable, file], env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+                           capture_output=True, text=True, check=True, timeout=100).stdout for seed in ("1", "2")]
+    without, written = said[0].splitlines()
+    assert not without and said[0] == said[1]
+    for title in ("function", "pointwise kernel", "derivative", "polynomial", "optimiser kernel"):
+        assert f"<numtorch {title} " in written

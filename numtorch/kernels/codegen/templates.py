@@ -20,6 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..binding import ScalarBody, compiled_body
+from ..sources import compile_source
 
 MOST = 256                                               # kinds of templates kept, each of some 40 kB
 _templates: OrderedDict[str, list] = OrderedDict()
@@ -138,7 +139,8 @@ def _declared(template, name, arity):
 
     letters = ", ".join(f"x{i}" for i in range(arity))
     scope = dict(typed=typed)
-    exec(f"def body_{template.number}_{name}(typing_context, {letters}):\n    return typed(({letters},))", scope)
+    text = f"def body_{template.number}_{name}(typing_context, {letters}):\n    return typed(({letters},))"
+    compile_source(text, "body", scope)
     return intrinsic(scope[f"body_{template.number}_{name}"])
 
 

@@ -22,6 +22,7 @@ from .. import store
 from ..binding import Names, Target, bind, fingerprint, module_hash
 from ..installed import installed_version
 from ..pointers import element_type
+from ..sources import compile_source
 from ..targets.architectures import packed_for
 from ..threads import Prepared
 from .environment import MAX_BLOCKS, SIMULATED, THREADS
@@ -101,7 +102,8 @@ class Kernel:
         body = bind(self._function, self._names, self._compute, target=_simulated)
         scope = body.__globals__                         # the simulator puts its grid into them
         scope.update(_body=body, _errstate=np.errstate)
-        exec("def kernel(*arguments):\n    with _errstate(all='ignore'):\n        _body(*arguments)\n", scope)
+        text = "def kernel(*arguments):\n    with _errstate(all='ignore'):\n        _body(*arguments)\n"
+        compile_source(text, "simulated kernel", scope)
         from .simulator import Simulated
         return Simulated(scope.pop("kernel"), self.shared)
 

@@ -11,6 +11,7 @@ import functools
 from ..compiler import compile_kernel
 from ..intrinsics import Intrinsic, address_of, local_like
 from ..planning import planning_for
+from ..sources import compile_source
 
 WORDS = 11                                               # of cuLaunchKernel
 CONTEXT, STREAM, STATUS = range(3)                       # a thread's record: what is current, and what the driver said
@@ -42,6 +43,6 @@ def _source(count):
 def launcher(count):
     """The function `launch(*words, thread, record)` for kernels of `count` parameters; the last two are the records' addresses."""
     scope = dict(local_like=local_like, address_of=address_of, call_driver=call_driver)
-    exec(compile(_source(count), f"<launch of {count} words>", "exec"), scope)
+    compile_source(_source(count), "launch on a device", scope)
     with planning_for(None):                             # it is the host's, also where a device's kernel is planned
         return compile_kernel(scope["launch_on_device"], ("int64",) * count + ("int64*", "int64*"), nogil=True).call

@@ -19,6 +19,7 @@ from numpy import int64
 from ..intrinsics import Intrinsic, offset
 from ..planning import Elsewhere, planning_for
 from ..pointers import Pointer
+from ..sources import compile_source
 from ..threads import Prepared
 from .capture import active, refuse, watcher
 from .compiler import compile_kernel, cuda, prepare
@@ -55,7 +56,7 @@ def _parts_of(kernel, count):
     """A device's kernel of a kernel of the host."""
     function, names, compute, meant = kernel.recipe
     scope = dict(body=function, moved=moved, offset=offset, int64=int64, cuda=cuda, __name__=function.__module__)
-    exec(compile(_source(count), f"<parts of {function.__name__}>", "exec"), scope)
+    compile_source(_source(count), "parts of a kernel", scope)
     return compile_kernel(scope["parts"], (*kernel.signature[:-1], "int64*"), names, compute, meant)
 
 

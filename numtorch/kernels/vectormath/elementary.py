@@ -12,6 +12,7 @@ import numpy as np
 
 from ..binding import DISABLE_JIT, ScalarBody
 from ..intrinsics import float_of, fma, scale_by_power
+from ..sources import compile_source
 from ..targets.processor import name_and_features
 
 
@@ -157,7 +158,7 @@ def _polynomial_function(name, coefficients):
         lines = [f"    x{p} = {'x * x' if p == 2 else f'x{p // 2} * x{p // 2}'}" for p in powers]
         lines.append(f"    return {_estrin(literals, 'x')}")
     scope = {"fma": fma, "__name__": __name__}
-    exec(f"def {name}(x):\n" + "\n".join(lines), scope)
+    compile_source(f"def {name}(x):\n" + "\n".join(lines), "polynomial", scope)
     return scope[name]
 
 
@@ -170,7 +171,8 @@ def _split_polynomial_function(name, coefficients):
         return expression
 
     scope = {"fma": fma, "__name__": __name__}
-    exec(f"def {name}(x, square):\n    return fma({horner(coefficients[1::2])}, x, {horner(coefficients[::2])})\n", scope)
+    odd, even = horner(coefficients[1::2]), horner(coefficients[::2])
+    compile_source(f"def {name}(x, square):\n    return fma({odd}, x, {even})\n", "polynomial", scope)
     return scope[name]
 
 

@@ -15,6 +15,7 @@ import re
 import numpy as np
 
 from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select
+from ..sources import compile_source
 from . import coefficients as c
 from . import entries, pieces32, pieces64
 from .elementary import (
@@ -234,7 +235,7 @@ def _pieces_of(name, slope, bits, body, dtype):
         expression = f"fma({expression}, r, r) + c0(bits)"
     function = name.lower()
     scope.update(fma=fma, __name__=__name__)
-    exec(f"def {function}(bits, r):\n    return {expression}\n", scope)
+    compile_source(f"def {function}(bits, r):\n    return {expression}\n", "polynomial by pieces", scope)
     return body(scope[function])
 
 

@@ -12,6 +12,7 @@ import types as pytypes
 from ...dtypes import float64
 from ...exchange.construction import make
 from ...kernels.binding import ScalarBody
+from ...kernels.sources import compile_source
 from .expression import Apply, Expression, Symbol, symbols, trace_branches
 from .primitive import is_ours, registry
 
@@ -212,7 +213,7 @@ def as_function(expressions, names):
 
     results = ", ".join(map(written, expressions))
     source = "\n".join([f"def derivative({', '.join(names)}):", *lines, f"    return {results}"])
-    exec(compile(source, "<derivative>", "exec"), scope)
+    compile_source(source, "derivative", scope)
     return scope.pop("derivative")
 
 

@@ -5,11 +5,10 @@ A general function over `*inputs` takes three times as long as one written for t
 from __future__ import annotations
 
 import functools
-import linecache
-import zlib
 from sys import getrefcount
 from types import CodeType, FunctionType
 
+from ...kernels.sources import code_of
 from ...storage import FREE, inferring, made_in_mode, take
 from ...tensor import bare
 
@@ -19,13 +18,8 @@ ALLOCATION = dict(bare=bare, getrefcount=getrefcount, FREE=FREE, take=take, infe
 
 @functools.cache
 def _code(source):
-    """The code of a generated function. Ops of one signature share it, since every import would wait for compiling each.
-
-    Tracebacks, pdb and `inspect.getsource` find its text in `linecache`, under a name of its own.
-    """
-    file = f"<numtorch {len(linecache.cache)} {zlib.crc32(source.encode()):08x}>"
-    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
-    return next(c for c in compile(source, file, "exec").co_consts if isinstance(c, CodeType))
+    """The code of a generated function. Ops of one signature share it, since every import would wait for compiling each."""
+    return next(c for c in code_of(source, "function").co_consts if isinstance(c, CodeType))
 
 
 def make(source, scope, name, defaults=None, keywords=None):

@@ -9,11 +9,10 @@
     def _(grad, x, out):
         return grad * out * (1 - out)
 
-Positional arguments of the formula are tensors (or numbers), keyword-only ones are numbers with defaults. A derivative names
-what it needs among the inputs, the numbers, `grad` and `out`, and returns one gradient per input; where none is written, it
-follows from the formula (core/derived.py). Formulas may call any other elementwise op; those of users may branch. What comes
-out: the function, the method, the in-place form, `out=`, fused forward and backward kernels for every dtype and layout, and
-gradients of any order.
+Positional arguments of the formula are tensors (or numbers), keyword-only ones are numbers with defaults. A derivative names what
+it needs among the inputs, the numbers, `grad` and `out`, and returns one gradient per input; where none is written, it follows
+from the formula (core/derived.py). Formulas may call any other elementwise op; those of users may branch. What comes out: the
+function, the method, the in-place form, `out=`, fused kernels for every dtype and layout, gradients of any order.
 """
 from __future__ import annotations
 
@@ -31,6 +30,7 @@ from ...dtypes import bool_, float64, get_default_dtype, int64, promote_types
 from ...exchange.scalars import number
 from ...kernels.binding import ScalarBody
 from ...kernels.compiler import CannotCompile
+from ...kernels.sources import compile_source
 from ...layout import Layout, broadcast_shapes, broadcast_strides, formatted, shared_strides
 from ...tensor import Tensor
 from ..core.backends import kernels
@@ -382,7 +382,7 @@ class PointwiseOp(Primitive):
             args = ", ".join(f"a{names.index(n)}" if n in names else "zero" for n in self.derivative_names)
             params = ", ".join(f"a{i}" for i in range(len(names)))
             scope = dict(formula=ScalarBody(self.derivative_body, compute), zero=getattr(np, compute)(0))
-            exec(f"def backward({params}):\n    return formula({args})\n", scope)
+            compile_source(f"def backward({params}):\n    return formula({args})\n", "derivative", scope)
             body = self._bodies[key] = ScalarBody(scope.pop("backward"), compute)
         return body
 
@@ -437,13 +437,13 @@ def _rebuild(sent_as, body, options, overloads, derivative):
 # ---------------------------------------------------------------- the decorator
 def _several(body, name, count, methods, options):
     """The function of a formula with several results: an op for each."""
-    parts = []
-    parameters = inspect.signature(body).parameters
+    parts, parameters = [], inspect.signature(body).parameters
     given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters.values())
     all_results = ", ".join(f"result_{i}" for i in range(count))
     for i in range(count):
         scope = dict(formula=body, __name__=body.__module__)
-        exec(f"def part({', '.join(parameters)}):\n    {all_results} = formula({given})\n    return result_{i}", scope)
+        text = f"def part({', '.join(parameters)}):\n    {all_results} = formula({given})\n    return result_{i}"
+        compile_source(text, "result", scope)
         part = scope.pop("part")
         part.__wrapped__ = body
         parts.append(pointwise(part, name=f"{name}_{i}", **options))

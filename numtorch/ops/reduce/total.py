@@ -13,6 +13,7 @@ from ...autograd.writes import source_line
 from ...exchange.arrays import raw_array
 from ...exchange.scalars import number
 from ...kernels.binding import ScalarBody
+from ...kernels.sources import compile_source
 from ...layout import Layout
 from ...storage import ring_for, take
 from ...tensor import Tensor, constants, empty, kept
@@ -79,7 +80,8 @@ def _backward_body(op, compute):
     """An op's derivative times `scale`, made once."""
     arguments = ", ".join("grad * scale" if n == "grad" else n for n in op.derivative_names)
     scope = dict(formula=ScalarBody(op.derivative_body, compute))
-    exec(f"def backward({', '.join(['grad', 'scale', *op.parameters])}):\n    return formula({arguments})\n", scope)
+    text = f"def backward({', '.join(['grad', 'scale', *op.parameters])}):\n    return formula({arguments})\n"
+    compile_source(text, "derivative", scope)
     return ScalarBody(scope.pop("backward"), compute)
 
 

@@ -18,6 +18,7 @@ from ...binding import ScalarBody
 from ...elementtypes import compute_type, same
 from ...intrinsics import as_pointer, local_array, offset
 from ...pointers import element_type
+from ...sources import compile_source
 from ..shared.elements import prepare_parts, shares, typed
 
 T = W = float32                                          # W: the stored word
@@ -61,7 +62,7 @@ def _loop_of(states, coefficients):
     for buffer, target in zip(buffers, targets):
         lines += ["            for i in range(n):", f"                {target}[i] = store({buffer}[i])"]
     scope = dict(T=T, W=W, load=load, store=store, int64=int64, as_pointer=as_pointer, local_array=local_array, offset=offset)
-    exec(compile("\n".join(lines) + "\n", "<optimiser kernel>", "exec"), scope)
+    compile_source("\n".join(lines) + "\n", "optimiser kernel", scope)
     return scope.pop("step")
 
 

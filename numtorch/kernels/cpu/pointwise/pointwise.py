@@ -43,6 +43,7 @@ from ...intrinsics import (
 )
 from ...loopnest import lengthened, merge, pattern_of, repeated, split, transposed
 from ...pointers import element_type
+from ...sources import compile_source
 from ...threads import Prepared, prepare
 
 HEADER = 4
@@ -276,7 +277,7 @@ def _kernel(body, inputs, outputs, pattern, compute, written, results, strided, 
     for k, name in enumerate(compute):
         scope[f"C{k}"] = numpy_type(name)
     source = _source(inputs, outputs, pattern, written, compute, results, strided, blocks, pairs, part)
-    exec(compile(source, "<pointwise kernel>", "exec"), scope)
+    compile_source(source, "pointwise kernel", scope)
     signature = [d + "*" for d in inputs] + ([] if written >= 0 else [d + "*" for d in outputs]) + ["int64*"]
     kernel = scope.pop("kernel")                         # a function among the names it sees would wait for the garbage collector
     kernel.__name__ = "pointwise"

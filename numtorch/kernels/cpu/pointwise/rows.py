@@ -18,6 +18,7 @@ from ...compiler import compile_kernel
 from ...conversions import CONVERSION_NAMES, load_source
 from ...elementtypes import itemsize, scalar_type
 from ...intrinsics import local_array, offset, select, sqrt
+from ...sources import compile_source
 from ...threads import Prepared
 from ..shared.elements import from_order, order_of, prepare_parts, shares
 
@@ -156,7 +157,7 @@ def plan_rows(passes: tuple, inputs: tuple, results: int, dtype: str, rows: int,
     scope = {name: value for name, value in names.items() if value is not None}
     shown = tuple([(p.operands, p.targets, p.rest_operands, p.rest_targets) for p in passes])
     source = _source(shown, inputs, single, results, buffers)
-    exec(compile(source, "<row kernel>", "exec"), scope)
+    compile_source(source, "row kernel", scope)
     kernel = scope.pop("kernel")                         # a function among the names it sees would wait for the garbage collector
     kernel.__name__ = "rows"
     compiled = compile_kernel(kernel, (*[d + "*" for d in inputs], *[dtype + "*"] * results, "int64*"), compute=dtype)

@@ -15,6 +15,7 @@ from ...binding import ScalarBody
 from ...compiler import compile_kernel
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, offset
+from ...sources import compile_source
 from ...threads import Prepared
 from ..shared.elements import prepare_parts, shares
 
@@ -47,7 +48,7 @@ _IDENTITY = ScalarBody(same, "float64")
 def _kernel(body, inputs, pattern, out):
     scope = dict(fn=body, offset=offset, float_of=float_of, float64=np.float64, BLOCK=np.int64(BLOCK),
                  T=getattr(np, body.compute), OUT=getattr(np, out))
-    exec(compile(_source(pattern), "<total kernel>", "exec"), scope)
+    compile_source(_source(pattern), "total kernel", scope)
     return compile_kernel(scope["total"], (*[d + "*" for d in inputs], out + "*", "int64*"), compute=body.compute)
 
 

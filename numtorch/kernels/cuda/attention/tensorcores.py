@@ -27,6 +27,7 @@ from numpy import float32, inf, int32, int64, uint32
 
 from ...elementtypes import bindings, itemsize, same
 from ...intrinsics import address_of, bits_of, float_of, fmax, offset, select
+from ...sources import compile_source
 from ...threads import Prepared
 from ...vectormath import log
 from ..compiler import compile_kernel, cuda, prepare
@@ -195,7 +196,7 @@ def attention_kernel(name, dtype, sizes, has_mask):
                  DEPTH=DEPTH, GROUP=GROUP)
     scope.update(names)
     text = source(sizes, shape, name == "forward", has_mask, sizes.itemsize)
-    exec(compile(text, f"<attention, {name}, of {sizes}>", "exec"), scope)
+    compile_source(text, f"attention, {name}", scope)
     kinds = (dtype + "*",) * 4 + ("uint8*", "float32*", "float32*", dtype + "*", dtype + "*", "int64*")
     shared = max(2 * sizes.stage, sizes.warps * 64 * pitch(max(sizes.depth, sizes.width) // 8))
     return compile_kernel(scope["attend"], kinds, names, "float32", threads=sizes.threads, shared=shared)

@@ -24,6 +24,7 @@ from numpy import float32, inf, int32, int64, uint64
 
 from ...elementtypes import bindings, compute_type, same
 from ...intrinsics import float_of, fmax, offset, select
+from ...sources import compile_source
 from ...vectormath import exp, log
 from ..compiler import compile_kernel, cuda
 from ..environment import SMALL, THREADS
@@ -364,6 +365,6 @@ def attention_kernel(name, dtype, size, has_mask):
     names = dict(bindings(dtype), INT=integer_of(compute), ZEROS=(np.dtype(compute).type(0),) * len(CELLS))
     scope = {**vars(places), **globals(), **NAMED, "ZEROS": names["ZEROS"]}
     text = _source(name, Shape(nbytes, sums, has_mask))
-    exec(compile(text, f"<{name} in tiles>", "exec"), scope)
+    compile_source(text, f"{name} in tiles", scope)
     resident = 1 if has_mask else RESIDENT[nbytes]
     return compile_kernel(scope[name], (*(kinds[w] for w in words), "int64*"), names, compute, resident=resident)

@@ -27,6 +27,7 @@ from numpy import float32, int32, int64, uint32
 
 from ...elementtypes import bindings, itemsize, same
 from ...intrinsics import address_of, bits_of, float_of, offset
+from ...sources import compile_source
 from ..compiler import compile_kernel, cuda
 from ..environment import SMALL
 from ..warps import (
@@ -427,7 +428,7 @@ def assembled(text, name, warps, a, b, stages, dtype, out, place_c, places, vari
                  rounded_to_tf32=rounded_to_tf32, shared_address=shared_address, shared_word=shared_word, store_words=store_words)
     scope.update(names, ZEROS=(float32(0),) * (4 * warps.rows * warps.columns),
                  **dict(zip(("A_STEP", "A_BATCH", "B_STEP", "B_BATCH", "C_ROW", "C_COLUMN", "C_BATCH"), places)))
-    exec(compile(text, f"<product by warps of {warps}>", "exec"), scope)
+    compile_source(text, "product by warps", scope)
     kinds = dtype, dtype, out, out
     shared = max(stages * stage, warps.threads // 32 * 64 * pitch(warps.columns))
     return compile_kernel(scope[name], tuple(kind + "*" for kind in kinds) + ("int64*",), names, "float32",

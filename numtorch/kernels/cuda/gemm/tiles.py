@@ -26,6 +26,7 @@ from numpy import float32, int32, int64, uint32, uint64
 
 from ...elementtypes import bindings, compute_type, is_small_integer, itemsize, same
 from ...intrinsics import divide, float_of, offset
+from ...sources import compile_source
 from ..compiler import compile_kernel, cuda
 from ..environment import SMALL
 from ..warps import add_outer_product, barrier, neighbours, put_neighbours, rectified
@@ -499,7 +500,7 @@ def tile_kernel(dtype, tile, elements, out=None, index=int32):
         scope.update(vars(sys.modules[type(operand).__module__]))        # what its statements name
     ones = (work.type(1),) * max(tile.rows, tile.columns)
     scope.update(globals(), **NAMED, ZEROS=(work.type(0),) * (tile.rows * tile.columns), ONES=ones)
-    exec(compile(_source(tile, a, b, elements, group), f"<product in tiles of {tile}>", "exec"), scope)
+    compile_source(_source(tile, a, b, elements, group), "product in tiles", scope)
     kinds = (dtype + "*",) * 2 + ((out or dtype) + "*",) * 2 + ("int64*",)
     return compile_kernel(scope["product_tiles"], kinds, names, work.name, threads=tile.threads,
                           resident=tile.resident(work.itemsize, 30 + elements.a.registers + elements.b.registers))

@@ -13,6 +13,7 @@ from ...binding import ScalarBody
 from ...elementtypes import compute_type, same
 from ...intrinsics import as_pointer, local_array, offset
 from ...pointers import element_type
+from ...sources import compile_source
 from ...threads import NOTHING
 from ..compiler import cuda
 from ..environment import SMALL, THREADS
@@ -50,7 +51,7 @@ def _chunks_of(states, coefficients):
              "        chunk += cuda.gridDim.x"]
     scope = dict(T=T, W=W, load=load, store=store, int64=int64, as_pointer=as_pointer, local_array=local_array, offset=offset,
                  cuda=cuda, formula=None)
-    exec(compile("\n".join(lines) + "\n", "<CUDA optimiser kernel>", "exec"), scope)
+    compile_source("\n".join(lines) + "\n", "CUDA optimiser kernel", scope)
     return scope.pop("step")
 
 

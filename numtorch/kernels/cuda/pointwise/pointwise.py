@@ -23,6 +23,7 @@ from ...conversions import CONVERSION_NAMES, load_source, store_source
 from ...elementtypes import itemsize, numpy_type
 from ...intrinsics import address_of, offset
 from ...loopnest import merge, pattern_of
+from ...sources import compile_source
 from ...threads import NOTHING, Prepared
 from ..compiler import compile_kernel, prepare
 from ..environment import MOST_BLOCKS, THREADS
@@ -138,7 +139,7 @@ def pointwise_kernel(body, inputs, outputs, pattern, compute, written=-1, result
     for k, name in enumerate(compute):
         scope[f"C{k}"] = numpy_type(name)
     source = _source(inputs, outputs, pattern, written, compute, results, part, rows, width)
-    exec(compile(source, "<CUDA pointwise kernel>", "exec"), scope)
+    compile_source(source, "CUDA pointwise kernel", scope)
     signature = [d + "*" for d in dtypes] + ["int64*"]
     return compile_kernel(scope.pop("kernel"), signature, compute=body.compute)
 
