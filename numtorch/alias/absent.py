@@ -277,6 +277,8 @@ ABSENT = {
 # Modules that scripts import in their first lines, used or not: the import works, and with it the questions whether they are there.
 STANDINS = {
     "_custom_ops": "",
+    "_higher_order_ops": "",
+    "_higher_order_ops.associative_scan": "",
     "_tensor_str": "",
     "ao": "",
     "ao.quantization": "",
@@ -295,6 +297,7 @@ STANDINS = {
 # Classes and functions that programs import in their first lines, derive from or ask `isinstance` of, whether they come to use them
 # or not: only calls say what to do instead.
 DEFERRED = {
+    "_higher_order_ops.associative_scan": "associative_scan",
     "_tensor_str": "PRINT_OPTS _add_suffixes _tensor_str",
     "ao.quantization": "DeQuantStub QuantStub",
     "nn": "SyncBatchNorm",

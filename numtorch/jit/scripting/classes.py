@@ -23,9 +23,17 @@ SPECIAL = frozenset(("__init__", "__len__", "__getitem__", "__contains__", *OPER
 
 
 def is_script_class(value: Any) -> bool:
-    """Whether a value is a class whose objects can be in a script: the user's, without bases, with an `__init__` written out."""
-    return type(value) is type and value.__bases__ == (object,) and not is_ours(value.__module__) and \
-        isinstance(vars(value).get("__init__"), types.FunctionType) and "__dataclass_fields__" not in vars(value)
+    """Whether a value is a class whose objects can be in a script: the user's, without bases, with an `__init__` written out
+    (a dataclass with `init=False` too)."""
+    written = vars(value) if type(value) is type else {}
+    return bool(written) and value.__bases__ == (object,) and not is_ours(value.__module__) and \
+        isinstance(written.get("__init__"), types.FunctionType) and \
+        ("__dataclass_params__" not in written or not written["__dataclass_params__"].init)
+
+
+def _generated(function) -> bool:
+    """Whether `dataclass` wrote a method, of which there is no source."""
+    return function.__code__.co_filename == "<string>"
 
 
 class ScriptClass:
@@ -56,7 +64,8 @@ class ScriptClass:
         self.made: Any = type(name, (), {}) if python is None else python
         if python is not None:
             self.constants = {key: value for key, value in vars(python).items()
-                              if not key.startswith("__") and is_plain(value) and not isinstance(value, (list, dict))}
+                              if not key.startswith("__") and is_plain(value) and not isinstance(value, (list, dict))
+                              and key not in vars(python).get("__dataclass_fields__", ())}     # those are defaults of attributes
 
     # ------------------------------------------------------------ what it has
     def read(self) -> None:
@@ -77,7 +86,7 @@ class ScriptClass:
             self.shared[name] = self.unit.add(value.__func__)
             return None
         function = value.fget if isinstance(value, property) else value
-        if not isinstance(function, types.FunctionType) or (name.startswith("__") and name not in SPECIAL):
+        if not isinstance(function, types.FunctionType) or name.startswith("__") and (name not in SPECIAL or _generated(function)):
             return None
         script = self.methods[name] = self.unit.read_method(function, name, self)
         script.is_property = isinstance(value, property)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import io
 import pickle
 import re
+from dataclasses import dataclass
 from typing import Dict, List, Optional  # noqa: UP035 (PyTorch's spelling)
 
 import pytest
@@ -344,3 +345,36 @@ def test_files_that_say_something_else_are_refused(change):
     file.seek(0)
     with pytest.raises((RuntimeError, pickle.UnpicklingError)):
         torch.jit.load(file)
+
+
+@dataclass(init=False)
+class Selected:
+    """A dataclass whose `__init__` is written out, as graph networks have them."""
+
+    node: torch.Tensor
+    count: int
+    weight: Optional[torch.Tensor] = None                # noqa: UP045
+
+    def __init__(self, node: torch.Tensor, count: int, weight: Optional[torch.Tensor] = None):   # noqa: UP045
+        if node.dim() != 1:
+            raise ValueError(f"one dimension is needed, not {node.dim()}")
+        self.node = node
+        self.count = count
+        self.weight = weight
+
+
+def selected(x: torch.Tensor, weighted: bool):
+    made = Selected(x, 3, x + 1 if weighted else None)
+    weight = made.weight
+    if weight is not None:
+        return made.node * weight
+    return made.node * made.count
+
+
+def test_a_dataclass_with_an_init_of_its_own():
+    assert torch.jit.script(Selected) is Selected
+    scripted = torch.jit.script(selected)
+    for weighted, wanted in ((True, [2, 2]), (False, [3, 3])):
+        assert scripted(torch.ones(2), weighted).tolist() == selected(torch.ones(2), weighted).tolist() == wanted
+    with pytest.raises(Exception, match="one dimension is needed, not 2"):
+        scripted(torch.ones(2, 2), True)
