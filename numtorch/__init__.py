@@ -123,7 +123,8 @@ from .ops.reduce.reductions import (all, amax, amin, aminmax, any, count_nonzero
                                     sum, var, var_mean)
 from .ops.spatial.region_pool import adaptive_avg_pool1d, max_pool3d
 from .ops.spatial.region_pool import adaptive_max_pool1d_pair as adaptive_max_pool1d
-from .ops.index.gather_scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
+from .ops.index.gather_scatter import gather, scatter, scatter_add, take_along_dim
+from .ops.index.scatter_reduce import index_reduce, scatter_reduce
 from .ops.shape.split import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
                         unsafe_split_with_sizes, vsplit)
 from .ops.shape.view_copies import (alias_copy, as_strided_copy, detach_copy, diagonal_copy, expand_copy, permute_copy,
@@ -137,7 +138,8 @@ from .ops.reduce.covariance import corrcoef, cov
 from .ops.nn.unit_norm import renorm
 from .ops.shape.views import (broadcast_to, expand, flatten, movedim, permute, ravel, reshape, squeeze, swapaxes, swapdims, t,
                               transpose, unflatten, unsqueeze)
-from .ops.spatial.pool import avg_pool1d, max_pool1d, max_pool2d
+from .ops.spatial.average_pool import avg_pool1d
+from .ops.spatial.max_pool import max_pool1d, max_pool2d
 from .printing import set_printoptions
 from .shortfloats import float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu
 from .storage import empty_cache

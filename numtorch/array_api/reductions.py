@@ -7,8 +7,8 @@ from ..dtypes import bool_, int64
 from ..layout import wrap_dim
 from ..ops.creation.fill import full
 from ..ops.creation.ranges import arange
-from ..ops.index.gather_scatter import scatter_reduce
 from ..ops.index.mask import nonzero as places
+from ..ops.index.scatter_reduce import scatter_reduce
 from ..ops.memory.conversion import to_dtype
 from ..ops.memory.copies import clone
 from ..ops.pointwise.functions import where as choose

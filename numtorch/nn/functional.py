@@ -27,11 +27,12 @@ from ..ops.pointwise.elementary import tanh
 from ..ops.reduce import reductions
 from ..ops.shape.pad import pad
 from ..ops.shape.views import transpose, unsqueeze
+from ..ops.spatial.average_pool import avg_pool1d, avg_pool2d
 from ..ops.spatial.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.spatial.fold import fold, unfold
 from ..ops.spatial.fractional_pool import fractional_max_pool2d, fractional_max_pool3d
 from ..ops.spatial.grid_sample import affine_grid, grid_sample
-from ..ops.spatial.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ..ops.spatial.max_pool import max_pool1d, max_pool2d
 from ..ops.spatial.region_pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

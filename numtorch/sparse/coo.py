@@ -13,6 +13,7 @@ from ..autograd.graph import GraphNode, Leaf, Recorded, recording
 from ..dtypes import as_dtype, bool_, int64
 from ..exchange.construction import make
 from ..layout import Layout, as_shape
+from ..ops.core.arguments import expect_layout
 from ..ops.core.backends import kernels, placed
 from ..ops.core.operands import method
 from ..ops.core.primitive import Primitive, miss
@@ -335,6 +336,8 @@ def _coalesce_vjp(node, grad):
 
 @SUM_SEGMENTS.planned
 def _plan_segments(values, order, starts):
+    expect_layout("coalesce", "order", order, values.shape[:1], int64)
+    expect_layout("coalesce", "starts", starts, (starts.numel,), int64)
     out = Layout.of(values.dtype, (starts.numel, *values.shape[1:]), None, values.device)
     if not out.numel:
         return out, None

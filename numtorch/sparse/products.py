@@ -10,15 +10,15 @@ from ..dtypes import float32, int64
 from ..exchange.construction import make
 from ..kernels.threads import get_num_threads
 from ..layout import Layout
-from ..ops.core.arguments import scalar
+from ..ops.core.arguments import expect_layout, scalar
 from ..ops.core.backends import kernels
 from ..ops.core.operands import layout_of, method
 from ..ops.core.primitive import Primitive, class_of, handler_of, miss
 from ..ops.creation.fill import zeros
 from ..ops.creation.ranges import arange
-from ..ops.index.gather_scatter import scatter_reduce
 from ..ops.index.index_select import index_select
 from ..ops.index.rearrange import repeat_interleave
+from ..ops.index.scatter_reduce import scatter_reduce
 from ..ops.linalg.addmm import addmm as dense_addmm
 from ..ops.linalg.matmul import bmm as dense_bmm
 from ..ops.linalg.matmul import mm as dense_mm
@@ -125,6 +125,9 @@ def _conjugated(x):
 @_SAMPLED.planned
 def _plan_sampled(rows, columns, a, b):
     count, length = rows.numel, a.shape[1]
+    for name, index in (("rows", rows), ("columns", columns)):
+        expect_layout("sampled_product", name, index, (count,), int64)
+    expect_layout("sampled_product", "b", b, (b.shape[0], length), a.dtype)
     parts = max(1, min(get_num_threads(), count * length // 20_000))
     edges = [count * part // parts for part in range(parts + 1)]
     out = Layout.of(a.dtype, (count,), None, a.device)

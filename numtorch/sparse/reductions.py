@@ -5,8 +5,8 @@ from ..autograd.graph import GraphNode, Recorded, recording
 from ..dtypes import as_dtype, int64
 from ..layout import wrap_dim, wrap_dims
 from ..ops.creation.fill import full, zeros
-from ..ops.index.gather_scatter import scatter_reduce
 from ..ops.index.index_select import index_add, index_values
+from ..ops.index.scatter_reduce import scatter_reduce
 from ..ops.memory.copies import to_dtype
 from ..ops.nn.softmax import log_softmax as dense_log_softmax
 from ..ops.nn.softmax import softmax as dense_softmax

@@ -145,3 +145,31 @@ def test_a_device_decorates_functions():
     assert made(2).device.type == "meta" and made.__doc__ == "Makes one." and torch.ones(1).device.type == "cpu"
     for x in several():
         assert x.device.type == "meta" and torch.ones(1).device.type == "cpu"
+
+
+HOST, META = (lambda *shape: torch.ones(shape)), (lambda *shape: torch.ones(shape, device="meta"))
+PLACES, MASK = (lambda *shape: torch.zeros(shape, dtype=torch.int64)), (lambda *shape: torch.ones(shape, dtype=torch.bool))
+MIXED = {                                                # calls with one argument in memory and another without
+    "gather": lambda: torch.gather(META(3, 4), 1, PLACES(2, 2)), "gather at": lambda: torch.gather(HOST(3, 4), 1, PLACES(2, 2).to("meta")),
+    "scatter": lambda: HOST(3, 4).scatter(1, PLACES(2, 2).to("meta"), HOST(3, 4)),
+    "scatter of": lambda: HOST(3, 4).scatter(1, PLACES(2, 2), META(3, 4)), "index_add": lambda: HOST(3, 4).index_add(0, PLACES(3), META(3, 4)),
+    "index_select": lambda: HOST(3, 4).index_select(0, PLACES(1).to("meta")), "take": lambda: torch.take(HOST(3), PLACES(2).to("meta")),
+    "embedding": lambda: F.embedding(PLACES(2).to("meta"), HOST(3, 4)), "embedding_bag": lambda: F.embedding_bag(PLACES(2, 2).to("meta"), HOST(3, 4)),
+    "masked_select": lambda: HOST(3).masked_select(MASK(3).to("meta")), "cross_entropy": lambda: F.cross_entropy(HOST(3, 4), PLACES(3).to("meta")),
+    "searchsorted": lambda: torch.searchsorted(HOST(3), META(2)), "grid_sample": lambda: F.grid_sample(HOST(1, 1, 4, 4), META(1, 2, 2, 2)),
+    "bincount": lambda: torch.bincount(PLACES(3), META(3)), "segment_reduce": lambda: torch.segment_reduce(META(3), "sum", lengths=PLACES(1) + 3),
+    "add": lambda: HOST(3) + META(3), "add_": lambda: HOST(3).add_(META(3)), "mm": lambda: HOST(2, 3) @ META(3, 2), "cat": lambda: torch.cat([HOST(3), META(3)]),
+    "conv1d": lambda: F.conv1d(HOST(1, 3, 4), META(2, 3, 2)), "lstm": lambda: torch.nn.LSTM(4, 4)(META(2, 3, 4)),
+    "attention": lambda: F.scaled_dot_product_attention(HOST(1, 1, 2, 4), META(1, 1, 2, 4), HOST(1, 1, 2, 4)),
+    "batch_norm": lambda: torch.nn.BatchNorm1d(4)(META(3, 4)), "cdist": lambda: torch.cdist(HOST(2, 3), META(2, 3)),
+    "ldl_solve": lambda: torch.linalg.ldl_solve(HOST(2, 2), PLACES(2).int(), META(2, 1)), "solve": lambda: torch.linalg.solve(torch.eye(2), META(2, 1)),
+    "kron": lambda: torch.kron(HOST(2), META(2)), "cross": lambda: torch.linalg.cross(HOST(3), META(3)),
+    "softmax_grad": lambda: torch.ops.aten._softmax_backward_data(HOST(3), META(3), 0, torch.float32),
+}
+
+
+@pytest.mark.parametrize("call", MIXED)
+def test_tensors_of_two_devices(call):
+    """An error, before a kernel is given the address of what has none there."""
+    with pytest.raises(RuntimeError, match=r"Expected all tensors to be on the same device, but found at least two devices, (cpu and meta|meta and cpu)"):
+        MIXED[call]()

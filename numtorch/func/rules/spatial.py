@@ -127,7 +127,6 @@ def max_pool_grad(level, primitive, values, has, attributes):
 
 @rule("avg_pool_grad")
 def avg_pool_grad(level, primitive, values, has, attributes):
-    source, dims, order, family, (dtype, images, *window) = attributes
-    out = call(primitive, (_in_order(values[0], order),), (_wide(source, order, level), dims, order, family,
-                                                           (dtype, images * level.size, *window)))
+    source, dims, order, options = attributes
+    out = call(primitive, (_in_order(values[0], order),), (_wide(source, order, level), dims, order, options))
     return out.reshape(level.size, *source.shape)

@@ -5,7 +5,7 @@ import math
 
 from ...ops.creation import fill
 from ...ops.spatial.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from ...ops.spatial.pool import pair
+from ...ops.spatial.windows import pair
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

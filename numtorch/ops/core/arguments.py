@@ -19,6 +19,21 @@ def refusal(name, argument, expected, value) -> TypeError:
     return TypeError(f"{name}(): argument '{argument}' must be {expected}, not {type(value).__name__}")
 
 
+def expect_layout(name, argument, layout, shape=None, dtype=None) -> None:
+    """Raise RuntimeError where a tensor does not go along with the others of a call: a kernel reads and writes what it is told of.
+
+    Args:
+        name: of what is called.
+        argument: the tensor's name.
+        layout: its.
+        shape, dtype: what they must be; None for any.
+    """
+    if shape is not None and layout.shape != tuple(shape):
+        raise RuntimeError(f"{name}: expected {argument} of shape {list(shape)}, got {list(layout.shape)}")
+    if dtype is not None and layout.dtype is not dtype:
+        raise RuntimeError(f"{name}: expected {argument} of dtype {dtype}, got {layout.dtype}")
+
+
 def _plain(value, most):
     """As Python's: numbers of NumPy, whose bools are bools here, and tensors without dimensions and gradient whose category is at
     most `most`."""

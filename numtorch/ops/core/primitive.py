@@ -188,18 +188,20 @@ class Primitive(Recorded):
         plans: by the layouts of its tensors, then its attributes; `exact_plans`: by the types of these too.
         function: what users call, where that is the primitive itself.
         required: the places of arguments that must be tensors, not None.
+        mixes_devices: whether its tensors may be on several devices, of which its plan then says what goes together.
         checks: what attributes are checked by, by their places.
         vjp: `vjp(node, grad) -> gradients`, by ops; None where results have no gradient.
     """
 
     function = plan = execute = None
     required: frozenset[int] = frozenset()
+    mixes_devices = False
     checks: dict = {}
 
     def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None):
         super().__init__(name)
         self.doc, self.parameters = doc, tuple(parameters)
-        self.module = module or inspect.currentframe().f_back.f_globals["__name__"]
+        self.module = module or _caller(self)
         self.arity = len(self.parameters)
         self.plans, self.exact_plans = new_plan_table(self, "plans"), new_plan_table(self, "exact_plans")
         number = 1
@@ -229,11 +231,14 @@ class Primitive(Recorded):
         try:
             plan = self.exact_plans.get(exact)
         except TypeError:                                # of what cannot be hashed
-            exact = None
-        if exact is None:                                # the plan says what is wrong with it
-            return self.plan(*everything)
+            plan = exact = None
         if plan is None:
-            plan = self.exact_plans.keep_again(exact, self.plan(*everything))
+            if not self.mixes_devices:
+                _check_one_device(self.name, layouts)
+            plan = self.plan(*everything)                # which says what is wrong with what cannot be hashed
+            if exact is None:
+                return plan
+            plan = self.exact_plans.keep_again(exact, plan)
         if self.plans.get(key) is not plan:
             self.plans.keep(key, plan)                   # where calls look for it
         return plan
@@ -342,6 +347,22 @@ class Draw(Primitive):
         if plan is None:
             return miss(self, tensors, (*attributes, generator))
         return self.execute(plan, *tensors, *attributes, generator)
+
+
+def _caller(primitive):
+    """The module in which a primitive is made, by whatever class of it."""
+    frame = inspect.currentframe().f_back
+    while frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is primitive:
+        frame = frame.f_back
+    return frame.f_globals["__name__"]
+
+
+def _check_one_device(name, layouts):
+    """Raise RuntimeError for layouts of two devices: kernels of one would be given addresses of the other."""
+    devices = list(dict.fromkeys([each.device for each in layouts if each is not None]))
+    if len(devices) > 1:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {devices[0]} and "
+                           f"{devices[1]}! (when checking arguments for {name})")
 
 
 def _types(value):

@@ -142,6 +142,13 @@ def check_index(name, index):
     return index
 
 
+def check_index_dtypes(name, layouts):
+    """Raise RuntimeError for index tensors that no kernel reads, in the plan of whoever calls with them."""
+    for layout in layouts:
+        if layout.dtype not in EITHER or layout.dtype is not layouts[0].dtype:
+            raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in EITHER)} for index, got {layout.dtype.name}")
+
+
 def same_dtype(name, self, source):
     if layout_of(name, self).dtype is not layout_of(name, source, "source", 4).dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {self.layout.dtype.name} and "

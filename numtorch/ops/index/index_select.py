@@ -14,6 +14,7 @@ from ...dtypes import bool_, float32
 from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...tensor import Tensor, empty
+from ..core.arguments import expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
@@ -30,6 +31,7 @@ from .index_op import (
     apart,
     begin_write,
     check_index,
+    check_index_dtypes,
     end_write,
     look_first,
     number_like,
@@ -59,6 +61,8 @@ class IndexPlan:
         except RuntimeError:
             listed = ", ".join(str(list(each.shape)) for each in layouts)
             raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}") from None
+        if 0 not in shape:
+            check_index_dtypes(rule, layouts)
         dims = self.dims = tuple([wrap_dim(d, layout.ndim) for d in dims])
         rest = [d for d in range(layout.ndim) if d not in dims]
         kept = tuple([layout.shape[d] for d in rest])
@@ -159,9 +163,9 @@ def _spread_vjp(node, grad):
 def _plan_put(layout, source, *call):
     *layouts, dims, reduce, rule = call
     plan = IndexPlan(layout, dims, layouts, rule)
-    if not source.ndim <= plan.out.ndim or source.dtype is not layout.dtype:
-        raise RuntimeError(f"index_put: expected a source of dtype {layout.dtype.name} and at most {plan.out.ndim} dimensions, got "
-                           f"{list(source.shape)} of {source.dtype.name}")
+    expect_layout("index_put", "source", source, None, layout.dtype)
+    if broadcast_shapes(source.shape, plan.out.shape) != plan.out.shape:
+        raise RuntimeError(f"index_put: expected a source that broadcasts to {list(plan.out.shape)}, got {list(source.shape)}")
     if not plan.written:
         return plan
     if rule in ("index_add", "additions", "index_reduce"):

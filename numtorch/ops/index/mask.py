@@ -8,7 +8,7 @@ from ...kernels.intrinsics import select
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty, view_of
-from ..core.arguments import check_truths, integer
+from ..core.arguments import check_truths, expect_layout, integer
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import layout_of, method
@@ -196,6 +196,7 @@ def masked_select(input, mask, *, out=None) -> Tensor:
 @_MASKED_SELECT.planned
 def _plan_select(layout, mask):
     """The kernels that count and that copy."""
+    expect_layout("masked_select", "mask", mask, layout.shape, bool_)
     family = kernels(layout.device, "index.mask")
     return family.plan_count_nonzero(mask.numel), family.plan_masked_select(layout.dtype.itemsize, layout.numel)
 
@@ -247,6 +248,8 @@ def masked_scatter_(self, mask, source) -> Tensor:
 
 @_MASKED_SCATTER.planned
 def _plan_scatter(layout, mask, source):
+    expect_layout("masked_scatter", "mask", mask, layout.shape, bool_)
+    expect_layout("masked_scatter", "source", source, None, layout.dtype)
     return kernels(layout.device, "index.mask").plan_masked_scatter(layout.dtype.itemsize, layout.numel)
 
 

@@ -6,7 +6,7 @@ from math import inf, prod
 from ...autograd.graph import GraphNode, recording
 from ...layout import Layout
 from ...tensor import Tensor, empty
-from ..core.arguments import real
+from ..core.arguments import expect_layout, real
 from ..core.backends import device_with, kernels
 from ..core.operands import class_of, layout_of, method
 from ..core.primitive import Primitive
@@ -182,6 +182,11 @@ def _every_two_vjp(node, grad):
 
 @PDIST_GRAD.planned
 def _plan_every_two_grad(layout, grad, distances, p):
+    if layout.ndim != 2:
+        raise RuntimeError(f"pdist_grad: expected input of 2 dimensions, got {list(layout.shape)}")
+    pairs = (layout.shape[0] * (layout.shape[0] - 1) // 2,)
+    expect_layout("pdist_grad", "grad", grad, pairs, layout.dtype)
+    expect_layout("pdist_grad", "distances", distances, pairs, layout.dtype)
     return kernels(layout.device, "linalg.distances").plan_slopes_of_every_two(layout.dtype.kernel, *layout.shape, p)
 
 

@@ -10,7 +10,7 @@ from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths
 from ..core.backends import kernels
-from ..core.operands import common_device, layout_of
+from ..core.operands import layout_of
 from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..index.triangles import tril
@@ -139,7 +139,7 @@ def _plan_ldl_solve(ld, pivots, b, hermitian):
     if b.ndim < 2 or b.shape[-2] != n:
         raise RuntimeError(f"Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is {n} by {n} but each b matrix "
                            f"is {' by '.join(map(str, b.shape[-2:]))}")
-    batch, device = broadcast_shapes(ld.shape[:-2], b.shape[:-2]), common_device("ldl_solve", (ld, pivots, b))
+    batch, device = broadcast_shapes(ld.shape[:-2], b.shape[:-2]), b.device
     return batch, kernels(device, "linalg.ldl").plan_ldl_solve(ld.dtype.kernel, prod(batch), n, b.shape[-1], hermitian)
 
 

@@ -12,7 +12,7 @@ from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...autograd.modes import no_grad
 from ...dtypes import finfo
 from ...tensor import Tensor, empty
-from ..core.operands import common_device, layout_of
+from ..core.operands import layout_of
 from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye
@@ -87,7 +87,6 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
 
 @LOBPCG.planned
 def _plan(a, b, x, preconditioner, k, niter, tol, largest):
-    common_device("lobpcg", [layout for layout in (a, b, x, preconditioner) if layout is not None])
     return lapack.each(a, k), lapack.each(a, a.shape[-1], k)
 
 

@@ -12,7 +12,7 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_st
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, integer
 from ..core.backends import kernels
-from ..core.operands import common_device, layout_of, method
+from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..creation.ranges import arange
 from ..index.index_select import index_select
@@ -113,7 +113,7 @@ def _plan_cross(first, second, dim):
     dim = wrap_dim(dim, len(shape))
     if shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape[dim]} and {shape[dim]}")
-    kind, device = first.dtype, common_device("cross", [first, second])
+    kind, device = first.dtype, first.device
     if kind.category == 0:
         raise NotImplementedError(f'"cross" not implemented for \'{kind.title}\'')
     if second.dtype is not kind:
@@ -161,7 +161,7 @@ def _fitted(grad, layout):
 @KRON.planned
 def _plan_kron(first, second):
     """Every dimension of the result is two: the first's, along which the second stands still, and the second's."""
-    kind, device = promote_types(first.dtype, second.dtype), common_device("kron", [first, second])
+    kind, device = promote_types(first.dtype, second.dtype), first.device
     ndim = max(first.ndim, second.ndim)
     (m, a), (n, b) = (((1,) * (ndim - layout.ndim) + layout.shape, (0,) * (ndim - layout.ndim) + layout.strides)
                       for layout in (first, second))

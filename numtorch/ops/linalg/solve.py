@@ -8,8 +8,8 @@ from ...dtypes import bool_, finfo
 from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor
-from ..core.arguments import check_truths, real
-from ..core.operands import common_device, method
+from ..core.arguments import check_truths, expect_layout, real
+from ..core.operands import method
 from ..core.primitive import Primitive
 from ..core.status import has_values
 from ..creation.fill import eye, zeros_like
@@ -72,11 +72,13 @@ def solve(A, B, *, left: bool = True, out=None) -> Tensor:
 
 @SOLVE.planned
 def _plan_solve(a, b):
+    lapack.check("solve", a, square=True)
+    expect_layout("linalg.solve", "B", b, None, a.dtype)
     if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
         raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a.shape[-2]}x{a.shape[-1]} and "
                            f"{b.shape[-2] if b.ndim > 1 else 0}x{b.shape[-1]})")
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return (Layout.of(a.dtype, (*batch, *b.shape[-2:]), None, common_device("solve", (a, b))),)
+    return (Layout.of(a.dtype, (*batch, *b.shape[-2:]), None, a.device),)
 
 
 @SOLVE.run

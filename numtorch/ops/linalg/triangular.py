@@ -10,9 +10,9 @@ from math import prod
 from ...autograd.graph import GraphNode, recording
 from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, expect_layout
 from ..core.backends import kernels
-from ..core.operands import common_device, layout_of, method
+from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..creation.fill import eye
 from ..index.triangles import tril, triu
@@ -64,7 +64,10 @@ def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: boo
 @SOLVE_TRIANGULAR.planned
 def _plan_solve(a, b, upper, unit):
     """The leading dimensions of the solution."""
-    common_device("linalg.solve_triangular", (a, b))
+    if a.ndim < 2 or b.ndim < 2 or not a.shape[-2] == a.shape[-1] == b.shape[-2]:
+        raise RuntimeError(f"linalg.solve_triangular: expected A of shape (*, n, n) and B of shape (*, n, k), got {list(a.shape)} "
+                           f"and {list(b.shape)}")
+    expect_layout("linalg.solve_triangular", "B", b, None, a.dtype)
     return broadcast_shapes(a.shape[:-2], b.shape[:-2])
 
 
@@ -98,6 +101,7 @@ def _by_halves(a, x, batch, upper, unit):
 @SUBSTITUTE.planned
 def _plan_substitute(x, a, upper, unit):
     batch, (n, k) = x.shape[:-2], x.shape[-2:]
+    expect_layout("linalg_substitute_", "A", a, (*a.shape[:-2], n, n), x.dtype)
     of_a, of_x = (_step(a, batch), *a.strides[-2:]), (_step(x, batch), x.strides[-2])
     return kernels(a.device, "linalg.triangular").plan_substitute(a.dtype.kernel, prod(batch), n, k, of_a, of_x, upper, unit)
 

@@ -15,6 +15,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
+from ..core.arguments import expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -88,8 +89,12 @@ class _Plan:
     __slots__ = ("key", "losses", "alpha", "states", "skips", "beta", "forward", "backward", "blank", "zero_infinity", "width")
 
     def __init__(self, *key):
-        layout, _, _, longest, blank, zero_infinity = self.key = key
+        layout, labels, places, longest, blank, zero_infinity = self.key = key
         steps, batch, classes = layout.shape
+        expect_layout("ctc_loss", "targets", labels, None, int64)
+        expect_layout("ctc_loss", "lengths", places, (3, batch), int64)
+        if not layout.dtype.is_floating_point or not 0 <= blank < classes:
+            raise RuntimeError(f"ctc_loss: expected floats for a label {blank}, got {list(layout.shape)} of {layout.dtype}")
         width = self.width = 2 * longest + 3
         module, dtype, device = kernels(layout.device, "softmax.ctc"), layout.dtype, layout.device
         self.losses, self.blank, self.zero_infinity = Layout.of(dtype, (batch,), None, device), blank, zero_infinity

@@ -9,7 +9,7 @@ from ...devices import cpu
 from ...dtypes import dtype as dtype_class
 from ...kernels.binding import ScalarBody
 from ...kernels.threads import NOTHING
-from ...layout import Layout, broadcast_strides, contiguous_format, formatted, kept_strides, lies_in
+from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_format, formatted, kept_strides, lies_in
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.generate import ALLOCATION, allocation, make
@@ -27,6 +27,8 @@ def _identity(x):
 
 @_COPY_ELEMENTS.planned
 def _plan_elements(target, source):
+    if broadcast_shapes(target.shape, source.shape) != target.shape:
+        raise RuntimeError(f"copy: expected what broadcasts to {list(target.shape)}, got {list(source.shape)}")
     if not target.numel:
         return NOTHING
     strides, kind, device = broadcast_strides(source, target.shape), target.dtype, target.device

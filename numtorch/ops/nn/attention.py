@@ -37,9 +37,6 @@ def _check(q, k, v, mask, dropout_p):
     if q.dtype is not k.dtype or q.dtype is not v.dtype:
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {q.dtype} key.dtype: "
                            f"{k.dtype} and value.dtype: {v.dtype} instead.")
-    if q.device is not k.device or q.device is not v.device:
-        raise RuntimeError(f"Expected query, key, and value to have the same device type, but got query.device: {q.device} "
-                           f"key.device: {k.device} and value.device: {v.device} instead.")
     if min(x.ndim for x in (q, k, v)) < 2:
         raise RuntimeError(f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim} "
                            f"key.dim: {k.ndim} and value.dim: {v.ndim} instead.")

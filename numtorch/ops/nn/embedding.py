@@ -14,10 +14,10 @@ from ..core.operands import layout_of
 from ..core.primitive import Primitive
 from ..core.status import has_values, run_marking
 from ..creation.ranges import arange
-from ..index.gather_scatter import scatter_reduce
 from ..index.index_op import RULES, run_indexed, run_through
 from ..index.index_select import index_add, index_values, plan_indices, put_values, spread
 from ..index.mask import nonzero
+from ..index.scatter_reduce import scatter_reduce
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise import arithmetic, bounds, comparison
@@ -225,8 +225,9 @@ def _bags(input, offsets, include_last_offset):
 @EMBEDDING_BAG.planned
 def _plan_bags(weight, input, offsets, mean):
     """The result's layout, the kernel and the bounds of indices, none of them where it does not take the layouts as they lie."""
-    fits = (weight.contiguous and weight.dtype in (float32, float64) and input.dtype in (int64, int32) and input.contiguous
-            and offsets.dtype is int64 and offsets.contiguous)
+    fits = (weight.ndim == 2 and weight.contiguous and weight.dtype in (float32, float64)
+            and input.dtype in (int64, int32) and input.contiguous
+            and offsets.ndim == 1 and offsets.dtype is int64 and offsets.contiguous)
     if not fits or not has_kernels(weight.device, "index.bags"):
         return None, None, None
     rows, width = weight.shape

@@ -18,7 +18,7 @@ from ...layout import Layout, as_shape, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.arguments import check_several, check_truths, integer, real
 from ..core.backends import has_kernels, kernels
-from ..core.operands import common_device, layout_of
+from ..core.operands import layout_of
 from ..core.primitive import Primitive, derivative_of
 from ..memory.copies import contiguous, in_format, to_dtype
 from ..reduce.normformula import Form, composed, composed_gradients
@@ -189,7 +189,6 @@ def _row_plan(primitive, layout, weight, bias, shape, eps):
     if layout.shape[-len(shape):] != shape:
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
                            f"but got input of size{list(layout.shape)}")
-    common_device(name, [layout, *[v for v in vectors if v is not None]])
     n = math.prod(shape)
     rows = math.prod(layout.shape[:layout.ndim - len(shape)])
     plan = _Plan(name, Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
@@ -276,7 +275,6 @@ def _group_plan(primitive, layout, weight, bias, groups, eps):
         if vector is not None and vector.shape != (channels,):
             raise RuntimeError(f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} "
                                f"of shape {list(vector.shape)} and input of shape {list(shape)}")
-    common_device(name, [layout, *[v for v in vectors if v is not None]])
     size, own = math.prod(shape[2:]), channels // groups
     form = Form((batch, groups, own, size), (1, groups, own, 1), (2, 3), (0, 3), eps)
     plan = _Plan(name, form, layout, vectors, batch * groups, (channels,))
@@ -385,7 +383,6 @@ def _batch_plan(layout, weight, bias, running_mean, running_var, training, momen
     count = layout.numel // max(channels, 1)
     if training and count == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
-    common_device("batch_norm", [layout, *[v for v in vectors if v is not None]])
     batch, size = shape[0], math.prod(shape[2:])
     form = Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps)
     plan = _Plan("batch_norm", form, layout, vectors, channels, (channels,), format_of(layout) or "contiguous_format")

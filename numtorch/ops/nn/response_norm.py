@@ -6,6 +6,7 @@ import math
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, int64
 from ...tensor import Tensor, empty
+from ..core.arguments import expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -89,6 +90,8 @@ def _vjp(node, grad):
 
 @LOCAL_RESPONSE_NORM_GRAD.planned
 def _plan_gradient(grad, input, divisor, size, alpha, beta, k):
+    for name, other in (("grad", grad), ("divisor", divisor)):
+        expect_layout("local_response_norm_grad", name, other, input.shape, input.dtype)
     module = kernels(input.device, "norm.response_norm")
     return input.dense(), module.plan_response_norm_grad(*_settings(input, size, alpha, beta, k))
 

@@ -50,9 +50,6 @@ def _check_dtypes(name, layouts):
         if layout is not None and layout.dtype is not first.dtype:
             raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {first.dtype.title} and {layout.dtype.title} "
                                f"({name})")
-        if layout is not None and layout.device is not first.device:
-            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "
-                               f"{layout.device}! (when checking arguments for {name})")
 
 
 _checked: set = set()                                    # combinations of layouts that have been found right

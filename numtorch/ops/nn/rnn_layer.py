@@ -119,9 +119,9 @@ def _check_layer(kind, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, siz
     expected = [(w_ih, (hidden * GATES[kind], x.shape[-1])), (w_hh, (width, out_size)), (b_ih, (width,)), (b_hh, (width,)),
                 (w_hr, (out_size, hidden)), (before, (batch, out_size)), (cell_before, (batch, hidden))]
     if x.ndim != 2 or not sizes or sum(sizes) != x.shape[0] or sizes[-1] < 0 or [*sizes] != sorted(sizes, reverse=True) or any(
-            layout is not None and layout.shape != shape for layout, shape in expected):
+            layout is not None and (layout.shape != shape or layout.dtype is not x.dtype) for layout, shape in expected):
         raise RuntimeError(f"{kind}: expected steps of {x.shape[0]} rows in all, none larger than the one before, and states and "
-                           f"weights of their sizes, got steps {sizes} of {list(x.shape)}, and "
+                           f"weights of their sizes and of dtype {x.dtype}, got steps {sizes} of {list(x.shape)}, and "
                            f"{[list(layout.shape) for layout, _ in expected if layout is not None]}")
 
 

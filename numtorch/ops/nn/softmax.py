@@ -8,7 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, plain_dims, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
-from ..core.arguments import required_dim, truth
+from ..core.arguments import expect_layout, required_dim, truth
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -59,6 +59,7 @@ def _gradient(primitive):
     """A gradient's kernel, itself a primitive of the gradient that came and of the forward result."""
     @primitive.planned
     def plan(grad, out, dim):
+        expect_layout(primitive.name, "grad", grad, out.shape, out.dtype)
         return _along(primitive, out, dim)
 
     @primitive.run
@@ -289,6 +290,11 @@ def _logsumexp_vjp(node, grad):
 
 @LOGSUMEXP_GRAD.planned
 def _plan_logsumexp_grad(grad, layout, out, extents):
+    expect_layout("logsumexp_grad", "grad", grad, out.shape, layout.dtype)
+    outer, reduced, inner = extents
+    if outer * reduced * inner != layout.numel or outer * inner != out.numel or out.dtype is not layout.dtype:
+        raise RuntimeError(f"logsumexp_grad: expected {outer} x {inner} results of {reduced} elements each, got {list(out.shape)} "
+                           f"of {list(layout.shape)}")
     return layout.dense(), kernels(layout.device, "softmax.softmax").plan_logsumexp_grad(layout.dtype.kernel, *extents)
 
 

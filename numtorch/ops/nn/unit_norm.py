@@ -8,7 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import dtype as named
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import real
+from ..core.arguments import expect_layout, real
 from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -101,7 +101,9 @@ def _vjp(node, grad):
 
 @NORMALIZE_GRAD.planned
 def _plan_gradient(grad, input, lengths, dim, eps):
-    sizes = _around(input, wrap_dim(dim, input.ndim))
+    sizes = outer, _, inner = _around(input, wrap_dim(dim, input.ndim))
+    expect_layout("normalize_grad", "grad", grad, input.shape, input.dtype)
+    expect_layout("normalize_grad", "lengths", lengths, (outer, inner), named.by_name[input.dtype.compute])
     return input.dense(), kernels(input.device, "norm.unit_norm").plan_unit_grad(input.dtype.kernel, *sizes, eps)
 
 

@@ -13,9 +13,10 @@ from ...kernels.intrinsics import bits_of, fabs, float_of, select
 from ...kernels.vectormath.elementary import ByPrecision, Int
 from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
 from ...tensor import Tensor, empty
+from ..core.arguments import expect_layout
 from ..core.backends import kernels
 from ..core.late import later
-from ..core.operands import common_device, layout_of, method, result_dtype
+from ..core.operands import layout_of, method, result_dtype
 from ..core.primitive import Primitive
 from ..memory.assign import filled
 from ..memory.copies import to_device, to_dtype
@@ -130,7 +131,8 @@ def _next_word(x, y, infinity, sign):
 @_NEXTAFTER.planned
 def _plan_next(first, second):
     kind = first.dtype
-    device = common_device("nextafter", [first, second])
+    expect_layout("nextafter", "other", second, None, kind)
+    device = first.device
     shape = broadcast_shapes(first.shape, second.shape)
     out = Layout.of(kind, shape, shared_strides([first, second], shape), device)
     word, infinity = _WORDS[kind.name]

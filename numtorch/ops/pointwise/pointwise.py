@@ -134,7 +134,7 @@ _PUBLIC_OF = {("y", "x"): ("input", "other"), ("s", "q"): ("input", "other"), ("
 class PointwiseOp(Primitive):
     """An elementwise op. See the module's docstring for how one is written."""
 
-    numbers_must_fit = False                             # whether a number among integers must be one of their dtype; else it wraps
+    mixes_devices, numbers_must_fit = True, False        # the host's numbers go along; among integers they may wrap around
 
     def __init__(self, body, kind, bool_operands, cost, name, scalars, differentiable, refuses, divisor):
         operands, numbers = signature_of(body)

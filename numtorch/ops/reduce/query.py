@@ -5,7 +5,7 @@ from ...devices import cpu
 from ...layout import Size
 from ...layout import broadcast_shapes as shape_of_all
 from ...tensor import Tensor
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
@@ -152,6 +152,7 @@ _EQUAL = Primitive("equal", "Whether two row-major tensors of one layout have th
 @_EQUAL.planned
 def _plan_equal(layout, other):
     kind = layout.dtype
+    expect_layout("equal", "other", other, layout.shape, kind)
     return kernels(layout.device, "index.equal").plan_differs(kind.to_real().kernel, layout.numel * (1 + kind.is_complex))
 
 

@@ -45,14 +45,11 @@ def _tensors_of(name, tensors):
 
 
 def _common(layouts):
-    """The promoted dtype and the one device of several layouts."""
-    kind, device = layouts[0].dtype, layouts[0].device
+    """The promoted dtype and the device of several layouts."""
+    kind = layouts[0].dtype
     for layout in layouts[1:]:
         kind = promote_types(kind, layout.dtype)
-        if layout.device is not device:
-            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {device} and "
-                               f"{layout.device}!")
-    return kind, device
+    return kind, layouts[0].device
 
 
 @_CAT.planned

@@ -33,7 +33,10 @@ def _permuted(order, *properties):
 
 def _plan(mode, source, value, pad):
     """The result's layout, the memory format that the source must be copied to (None where it is read as it lies), the kernel, and
-    the widths themselves: other objects that are equal may be floats."""
+    the widths themselves: other objects that are equal may be floats. The value is in the host's memory, where it is read."""
+    if value.ndim or (value.dtype is not source.dtype and value.dtype is not NOTHING.layout.dtype):
+        raise RuntimeError(f"{mode} padding: expected value to be a number of dtype {source.dtype}, got shape {list(value.shape)} "
+                           f"and dtype {value.dtype}")
     widths, (order, memory_format) = _widths(source.shape, pad, mode), _memory_order(source, mode)
     out = Layout.of(source.dtype, tuple(b + n + a for n, (b, a) in zip(source.shape, widths)), None, source.device)
     out = formatted(out, memory_format)
@@ -78,7 +81,7 @@ def _padded(primitive, plan, x, value, pad):
 
 
 for _mode, _primitive in PADS.items():
-    _primitive.plan, _primitive.execute = partial(_plan, _mode), partial(_padded, _primitive)
+    _primitive.plan, _primitive.execute, _primitive.mixes_devices = partial(_plan, _mode), partial(_padded, _primitive), True
 
 
 def _cut_and_padded(x, widths):

@@ -14,6 +14,7 @@ from ...autograd.modes import modes
 from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, bare, empty, lasting, view_of
+from ..core.arguments import expect_layout
 from ..core.backends import kernels
 from ..core.late import later, provide
 from ..core.operands import as_operand
@@ -114,6 +115,7 @@ def region_vjp(node, grad):
 
 @_ADD_INTO.planned
 def _plan_add_into(region, grad):
+    expect_layout("add_into", "grad", grad, region.shape, region.dtype)
     if not region.numel:
         return NOTHING
     planner = kernels(region.device, "move.overlap").plan_add_overlapping

@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, bool_, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import integer, real
+from ..core.arguments import expect_layout, integer, real
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
@@ -86,6 +86,9 @@ def _cumprod_vjp(node, grad):
 
 @RECURRENCE.planned
 def _plan_recurrence(c, x, products, dim, reverse):
+    for name, other in (("c", c), ("products", products)):
+        if other is not None:
+            expect_layout("recurrence", name, other, x.shape, x.dtype)
     return _plan(RECURRENCE, x, dim, reverse, products is not None)
 
 

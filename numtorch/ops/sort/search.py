@@ -6,6 +6,7 @@ from math import prod
 from ...dtypes import int32, int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
+from ..core.arguments import expect_layout
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of, result_dtype
 from ..core.primitive import Primitive
@@ -21,6 +22,11 @@ def _plan_search(edges, x, right, out_int32):
     """The result's layout and the kernel; None for no elements."""
     if edges.dtype.is_complex:
         raise NotImplementedError(f'"searchsorted" not implemented for \'{edges.dtype.title}\': complex numbers have no order')
+    expect_layout("searchsorted", "input", x, None, edges.dtype)
+    if not edges.ndim or (edges.ndim > 1 and edges.shape[:-1] != x.shape[:-1]):
+        raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+                           f"boundaries tensor and input value tensor must match, but we got boundaries tensor {list(edges.shape)} "
+                           f"and input value tensor {list(x.shape)}")
     out, rows = Layout.of(int32 if out_int32 else int64, x.shape, None, x.device), prod(edges.shape[:-1])
     if not x.numel:
         return out, None

@@ -11,7 +11,7 @@ from ..core.operands import layout_of
 from ..core.status import has_values
 from ..creation.fill import full, full_like
 from ..creation.ranges import arange
-from ..index.gather_scatter import scatter_reduce
+from ..index.scatter_reduce import scatter_reduce
 from ..pointwise.bounds import clamp_min
 from ..pointwise.comparison import eq, lt
 from ..pointwise.functions import div, where

@@ -10,7 +10,7 @@ from ...dtypes import bool_, float32, uint8
 from ...kernels.families.windows import output_sizes
 from ...layout import Layout, contiguous_format, format_of, formatted
 from ...tensor import Tensor, empty
-from ..core.arguments import integer
+from ..core.arguments import expect_layout, integer
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -19,7 +19,7 @@ from ..reduce.reduce_op import SUM
 from ..shape.pad import pad
 from ..shape.views import reshape, squeeze
 from .exact import convolve_integers, of_complex, transpose_integers
-from .pool import batched, dense, pair
+from .windows import batched, dense, pair
 
 CONVOLUTION = Primitive("convolution")
 CONVOLUTION_INPUT_GRAD = Primitive("convolution_input_grad")
@@ -49,10 +49,6 @@ def _check_convolution(name, x, w, bias, window):
         raise RuntimeError(f"Input type ({x.dtype.name}) and weight type ({w.dtype.name}) should be the same ({name})")
     if bias is not None and bias.dtype is not x.dtype:
         raise RuntimeError(f"Input type ({x.dtype.name}) and bias type ({bias.dtype.name}) should be the same ({name})")
-    if x.device is not w.device:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
-                           f"{w.device}! "
-                           f"(when checking arguments for {name})")
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
     if min(padding) < 0:
@@ -83,6 +79,13 @@ def _check_convolution(name, x, w, bias, window):
 def _output_shape(x_shape, w_shape, window):
     stride, padding, dilation, _ = window
     return (x_shape[0], w_shape[0], *output_sizes(x_shape[2:], w_shape[2:], stride, padding, dilation))
+
+
+def _check_gradient(name, grad, other, x_shape, w_shape, window):
+    """Raise RuntimeError for the gradient of no convolution of these shapes, or for one of another dtype than the other operand."""
+    if not len(x_shape) == len(w_shape) == grad.ndim or x_shape[1] != w_shape[1] * window[3] or w_shape[0] % window[3]:
+        raise RuntimeError(f"{name}: no convolution of {list(x_shape)} by a weight of size {list(w_shape)} in {window[3]} groups")
+    expect_layout(name, "grad", grad, _output_shape(x_shape, w_shape, window), other.dtype)
 
 
 def _format(first, second):
@@ -183,6 +186,9 @@ def _bias_grad(grad):
 
 @CONVOLUTION_INPUT_GRAD.planned
 def _plan_input_grad(grad, w, bias, x_shape, window, memory_format):
+    _check_gradient("convolution_input_grad", grad, w, x_shape, w.shape, window)
+    if bias is not None:
+        expect_layout("convolution_input_grad", "bias", bias, x_shape[1:2], grad.dtype)
     return _Plan("plan_convolution_input_grad", grad.dtype, grad.device, x_shape, memory_format, x_shape, w.shape, *window,
                  bias is not None)
 
@@ -208,6 +214,7 @@ def _input_grad_vjp(node, u):
 
 @CONVOLUTION_WEIGHT_GRAD.planned
 def _plan_weight_grad(grad, x, w_shape, window, memory_format):
+    _check_gradient("convolution_weight_grad", grad, x, x.shape, w_shape, window)
     return _Plan("plan_convolution_weight_grad", grad.dtype, grad.device, w_shape, memory_format, x.shape, w_shape, *window)
 
 
@@ -363,9 +370,6 @@ def _check_transposed(name, x, w, bias, window, output_padding):
     for other, title in ((w, "weight"), (bias, "bias")):
         if other is not None and other.dtype is not x.dtype:
             raise RuntimeError(f"Input type ({x.dtype.name}) and {title} type ({other.dtype.name}) should be the same ({name})")
-        if other is not None and other.device is not x.device:
-            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
-                               f"{other.device}! (when checking arguments for {name})")
     if bias is not None and bias.shape != (w.shape[1] * groups,):
         raise RuntimeError(f"Given transposed=1, weight of size {list(w.shape)}, expected bias to be 1-dimensional with "
                            f"{w.shape[1] * groups} elements, but got bias of size {list(bias.shape)} instead")

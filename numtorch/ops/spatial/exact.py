@@ -22,7 +22,9 @@ from ..reduce.reductions import sum
 from ..shape.pad import pad
 from ..shape.slicing import as_strided
 from ..shape.views import expand, reshape, squeeze, transpose
-from .pool import AVG_POOL, MAX_POOL, batched, windows
+from .average_pool import AVG_POOL
+from .max_pool import MAX_POOL
+from .windows import batched, windows
 
 
 def of_complex(convolve, x, weight, bias) -> Tensor:

@@ -13,7 +13,7 @@ from ..shape.pad import pad
 from ..shape.slicing import UNFOLD, narrow, slice_view
 from ..shape.view_tape import AS_STRIDED, add_into, make_part, make_view
 from ..shape.views import reshape, squeeze, unsqueeze
-from .pool import check_window, dense, pair
+from .windows import check_window, dense, pair
 
 FOLD = Primitive("fold")
 

@@ -15,7 +15,7 @@ from ..random.draws import rand
 from ..reduce.extremes import argmax
 from ..shape.join import cat
 from ..shape.views import expand, reshape, unsqueeze
-from .pool import pair
+from .windows import pair
 
 
 def _sizes(name, dims, input, kernel_size, output_size, output_ratio):

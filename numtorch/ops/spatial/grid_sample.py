@@ -88,6 +88,9 @@ class _Plan:
     def __init__(self, *key):
         image, grid, mode, padding_mode, align_corners = self.key = key
         self.forward = self.to_image = self.to_grid = None
+        if image.ndim != grid.ndim or image.shape[0] != grid.shape[0] or grid.shape[-1] != image.ndim - 2:
+            raise RuntimeError(f"grid_sampler(): expected a grid of {image.ndim - 2} coordinates for each image, got input of size "
+                               f"{list(image.shape)} and grid of size {list(grid.shape)}")
         if image.ndim != 4 or mode == "bicubic" or image.dtype not in (float32, float64) or grid.dtype is not image.dtype \
                 or grid.device is not image.device or not (image.numel and grid.numel) \
                 or not has_kernels(image.device, "pool.grid_sample"):

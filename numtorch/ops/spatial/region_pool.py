@@ -1,7 +1,7 @@
 """Pooling in three dimensions, adaptive pooling and power averages.
 
 Means are linear maps along each axis (`resample.py`); maxima have a kernel of their own that is told where regions lie. One and
-two dimensions of equal windows, and how a plan of maxima is run, are in `pool.py`.
+two dimensions of equal windows are in `max_pool.py`, with how a plan of maxima is run, and in `average_pool.py`.
 """
 from __future__ import annotations
 
@@ -21,26 +21,10 @@ from ..pointwise.activation import relu
 from ..pointwise.arithmetic import abs as absolute
 from ..pointwise.arithmetic import mul, sign
 from ..pointwise.power import pow as power
-from .pool import (
-    ADAPTIVE_AVG_POOL,
-    ADAPTIVE_MAX_POOL,
-    MAX_POOL,
-    MaxPlan,
-    MeanPlan,
-    avg_pool1d,
-    avg_pool2d,
-    check_channels,
-    extents,
-    hashable,
-    max_pool1d,
-    max_pool2d,
-    means,
-    plan_max,
-    plan_mean,
-    pooled,
-    windows,
-)
+from .average_pool import ADAPTIVE_AVG_POOL, MeanPlan, avg_pool1d, avg_pool2d, means, plan_mean
+from .max_pool import ADAPTIVE_MAX_POOL, MAX_POOL, MaxPlan, max_pool1d, max_pool2d, plan_max
 from .resample import apply, region_maps, window_maps
+from .windows import check_channels, extents, hashable, pooled, windows
 
 
 # ---------------------------------------------------------------- maxima

@@ -10,7 +10,7 @@ from ..core.operands import layout_of
 from ..index.gather_scatter import scatter
 from ..memory.assign import filled
 from ..shape.views import reshape
-from .pool import pair
+from .windows import pair
 
 
 def _max_unpool(input, indices, kernel_size, stride, padding, output_size, dims):
