@@ -1,1 +1,1 @@
-"""Elementwise loops around a formula."""
+"""Elementwise loops around a formula on a GPU: pointwise."""

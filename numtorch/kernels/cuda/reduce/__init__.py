@@ -1,1 +1,6 @@
-"""Reductions and variances."""
+"""Reductions on a GPU.
+
+reduce     sums and their like
+argreduce  places of extremes
+moments    variances and deviations
+"""

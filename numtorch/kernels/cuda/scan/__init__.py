@@ -1,1 +1,1 @@
-"""Running sums on a GPU."""
+"""Running sums, products and extremes on a GPU: scan."""

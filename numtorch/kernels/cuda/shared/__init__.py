@@ -1,2 +1,9 @@
-"""What all families share on a GPU: elements (kernels of one dtype, launches one after another), lines (numbers that some threads
-of a block share), atomics, ranges, vectors (neighbours moved at once), coordinates (a number taken apart)."""
+"""What all families share on a GPU.
+
+elements     kernels of one dtype, launches one after another
+lines        numbers that some threads of a block share
+vectors      neighbours moved at once
+coordinates  a number taken apart
+atomics      words that several threads write
+ranges       evenly spaced numbers and powers
+"""

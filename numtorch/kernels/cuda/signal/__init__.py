@@ -1,1 +1,1 @@
-"""Fourier transforms on GPUs."""
+"""Fourier transforms on a GPU: fft, by cuFFT where it is installed."""

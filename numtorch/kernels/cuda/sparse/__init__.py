@@ -1,1 +1,5 @@
-"""Coordinates in order and products of compressed rows on a GPU."""
+"""Coordinates in order and products of compressed rows on a GPU.
+
+coalesce  coordinates in order
+product   products of compressed rows
+"""
