@@ -16,6 +16,7 @@ from .ops.pointwise import inplace as _inplace, operators as _operators
 from .ops.random import redraw as _redraw
 from .ops.shape import dim_order as _dim_order, inplace_views as _restride
 from .ops.pointwise.describe import describe_waiting as _describe_waiting
+from .checks import (_check, _check_index, _check_is_size, _check_not_implemented, _check_tensor_all, _check_type, _check_value)
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                              is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
@@ -150,7 +151,8 @@ from . import sparse
 from .sparse.compressed import (sparse_bsc_tensor, sparse_bsr_tensor, sparse_compressed_tensor, sparse_csc_tensor,
                                 sparse_csr_tensor)
 from .sparse.coo import sparse_coo_tensor
-from .sparse.oldnames import (ccol_indices_copy, col_indices_copy, crow_indices_copy, hspmm, indices_copy, native_norm,
+from .sparse.oldnames import (_convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo, ccol_indices_copy,
+                              col_indices_copy, crow_indices_copy, hspmm, indices_copy, native_norm,
                               resize_as_sparse_, row_indices_copy, smm, sspaddmm, values_copy)
 from .sparse.layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .tensor import Tensor, subclass_listeners as _subclass_listeners
@@ -221,6 +223,8 @@ def __getattr__(name):
         return found                                     # and the next who asks finds it without this function
     if name in _METHODS:
         return getattr(Tensor, name)
+    if name.startswith("_foreach_"):
+        return getattr(_importlib.import_module(f"{__name__}.foreach"), name)
     return _importlib.import_module(f"{__name__}.alias").attribute(__name__, name)
 
 

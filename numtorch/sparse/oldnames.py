@@ -2,16 +2,21 @@
 from __future__ import annotations
 
 from ..dtypes import dtype as dtype_class
+from ..dtypes import int32, int64
 from ..layout import ints
 from ..ops.core.operands import layout_of, method
 from ..ops.core.overloads import numbers_first
 from ..ops.creation.ranges import arange
 from ..ops.index.rearrange import repeat_interleave
+from ..ops.memory.copies import to_dtype
 from ..ops.memory.tensortypes import LegacyType, legacy
 from ..ops.pointwise import arithmetic
 from ..ops.reduce.reductions import norm
+from ..ops.shape.join import stack
 from ..ops.shape.view_copies import copy_of
 from ..ops.shape.views import reshape, unsqueeze
+from ..ops.sort.scan import diff
+from ..ops.sort.search import searchsorted
 from ..ops.sort.unique import unique
 from ..tensor import Tensor
 from .coo import coalesce, coo, coordinates, sparse_coo_tensor, stacked, values_of
@@ -229,3 +234,18 @@ crow_indices_copy = _copied("crow_indices", "torch.eye(2).to_sparse_csr()", "ten
 col_indices_copy = _copied("col_indices", "torch.eye(2).to_sparse_csr()", "tensor([0, 1])")
 ccol_indices_copy = _copied("ccol_indices", "torch.eye(2).to_sparse_csc()", "tensor([0, 1, 2])")
 row_indices_copy = _copied("row_indices", "torch.eye(2).to_sparse_csc()", "tensor([0, 1])")
+
+
+# ---------------------------------------------------------------- indices by themselves
+def _convert_indices_from_coo_to_csr(self, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each row begins among the stored elements, from their rows, which ascend."""
+    rows = arange(size + 1, dtype=self.dtype, device=self.device)
+    return searchsorted(self.contiguous(), rows, out_int32=out_int32)
+
+
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: bool = False, transpose: bool = False) -> Tensor:
+    """Rows and columns of the stored elements, a column of the result each, from where each row begins."""
+    dtype = int32 if out_int32 else int64
+    rows = repeat_interleave(arange(crow_indices.shape[-1] - 1, device=crow_indices.device), diff(crow_indices))
+    pair = (col_indices, rows) if transpose else (rows, col_indices)
+    return stack([to_dtype(x, dtype) for x in pair])

@@ -86,7 +86,9 @@ class ScriptClass:
             self.shared[name] = self.unit.add(value.__func__)
             return None
         function = value.fget if isinstance(value, property) else value
-        if not isinstance(function, types.FunctionType) or name.startswith("__") and (name not in SPECIAL or _generated(function)):
+        if not isinstance(function, types.FunctionType):
+            return None
+        if name.startswith("__") and (name not in SPECIAL or _generated(function)):
             return None
         script = self.methods[name] = self.unit.read_method(function, name, self)
         script.is_property = isinstance(value, property)
