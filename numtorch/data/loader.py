@@ -139,6 +139,9 @@ class _Pass:
         except StopIteration:
             loader._taken, loader._pass = 0, None
             raise
+        except BaseException:
+            del self, loader                             # the traceback has this frame, and a pass that is left ends its workers
+            raise
         loader._taken += 1
         return batch
 
@@ -167,8 +170,8 @@ class DataLoader(Generic[_Batch]):
         in_order: give batches in order, and not as they come.
         pin_memory, pin_memory_device: accepted; there is no pinned memory.
 
-    Iterating over it gives what `collate_fn` returns; its length is the number of batches. Where an example raises, a pass in this
-    process can go on behind it.
+    Iterating over it gives what `collate_fn` returns; its length is the number of batches. Where an example raises, a pass can go
+    on behind it.
 
     Raises:
         ValueError: options that exclude each other.
@@ -256,7 +259,7 @@ class DataLoader(Generic[_Batch]):
     def _batches(self, skipped):
         """A pass without its first batches."""
         if self.num_workers:
-            return self._batches_of_workers(skipped)
+            return map(_batch_or_error, self._batches_of_workers(skipped))
         if isinstance(self.dataset, IterableDataset):
             return islice(self._iterate_stream(), skipped, None)
         if self.batch_sampler is None:
@@ -382,6 +385,17 @@ class DataLoader(Generic[_Batch]):
         except Exception as error:
             add_note(error, f"DataLoader: this was after {taken} examples of {type(self.dataset).__name__}")
             raise
+
+
+def _batch_or_error(result):
+    """What a worker made, or raise what it raised."""
+    good, batch = result
+    if good:
+        return batch
+    try:
+        raise batch
+    finally:
+        del result, batch                                # its traceback has this frame
 
 
 def batch_getter(dataset):

@@ -160,7 +160,7 @@ class Workers:
             raise
 
     def batches(self, loader, order):
-        """A pass: `order` gives what each batch is of."""
+        """A pass, of pairs: whether there is a batch, and it or what was raised instead. `order` gives what each is of."""
         self.passes += 1
         for note in self.notes:
             note.words[INTERRUPTED] = 0
@@ -198,10 +198,8 @@ class Workers:
                 if len(ended) < self.count:
                     send()
                 continue
-            if not good:
-                raise batch
             send()
-            yield batch
+            yield good, batch
             for note in self.notes:
                 note.words[INTERRUPTED] = 0
             del batch

@@ -152,7 +152,8 @@ def test_what_examples_are_is_said_in_brackets():
     assert issubclass(Named, Dataset) and issubclass(Stream, IterableDataset)
 
 
-def test_a_pass_goes_on_behind_an_example_that_raises():
+@pytest.mark.parametrize("workers", [{}, {"num_workers": 1}, {"num_workers": 2, "persistent_workers": True}], ids=str)
+def test_a_pass_goes_on_behind_an_example_that_raises(workers):
     class Broken(Dataset):
         def __len__(self):
             return 6
@@ -160,17 +161,19 @@ def test_a_pass_goes_on_behind_an_example_that_raises():
         def __getitem__(self, index):
             return 1 // (index - 2) if index == 2 else index
     for batch_size, wanted in ((1, [[0], [1], "error", [3], [4], [5]]), (2, [[0, 1], "error", [4, 5]]), (None, [0, 1, "error", 3, 4, 5])):
-        batches, seen = iter(DataLoader(Broken(), batch_size)), []
-        assert len(batches) == len(wanted)
-        for _ in wanted:
-            try:
-                batch = next(batches)
-                seen.append(batch if batch_size is None else batch.tolist())
-            except ZeroDivisionError:
-                seen.append("error")
-        assert seen == wanted
-        with pytest.raises(StopIteration):
-            next(batches)
+        loader = DataLoader(Broken(), batch_size, **workers)
+        for _ in range(2):
+            batches, seen = iter(loader), []
+            assert len(batches) == len(wanted)
+            for _ in wanted:
+                try:
+                    batch = next(batches)
+                    seen.append(batch if batch_size is None else batch.tolist())
+                except ZeroDivisionError:
+                    seen.append("error")
+            assert seen == wanted
+            with pytest.raises(StopIteration):
+                next(batches)
 
 
 class Rows(list):
