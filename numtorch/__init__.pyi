@@ -1331,9 +1331,9 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * input, elementwise; bools become int64, as in `input ** 2`."""
 def square_(input: Tensor) -> Tensor:
     """In-place form of `square`: writes the result into this tensor and returns it."""
-def squeeze(input: Tensor, dim: _Dims | None = None, *further: _Any) -> Tensor:
+def squeeze(input: Tensor, dim: _Dims | None = None, *further: _Any, axis: _Dims | None = None) -> Tensor:
     """Without dimensions of extent 1."""
-def squeeze_copy(input: Tensor, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
+def squeeze_copy(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """What `squeeze` gives, in memory of its own."""
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
@@ -1460,9 +1460,9 @@ def unsafe_split(tensor: Tensor, split_size_or_sections: _Dims, dim: _int = 0) -
     """`split` whose parts are no views to the tape: they may be written to, the tensor may not."""
 def unsafe_split_with_sizes(tensor: Tensor, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` whose parts are no views to the tape: they may be written to, the tensor may not."""
-def unsqueeze(input: Tensor, dim: _Dims) -> Tensor:
+def unsqueeze(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None) -> Tensor:
     """With a new dimension of extent 1 before `dim`."""
-def unsqueeze_copy(input: Tensor, dim: _Dims, *, out: Tensor | None = None) -> Tensor:
+def unsqueeze_copy(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
     """What `unsqueeze` gives, in memory of its own."""
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     """Ask for the same results in every run; they are in any case, with as many threads."""

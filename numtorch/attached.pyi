@@ -1202,9 +1202,9 @@ class Attached:
         """input * input, elementwise; bools become int64, as in `input ** 2`."""
     def square_(self) -> Tensor:
         """In-place form of `square`: writes the result into this tensor and returns it."""
-    def squeeze(self, dim: _Dims | None = None, *further: _Any) -> Tensor:
+    def squeeze(self, dim: _Dims | None = None, *further: _Any, axis: _Dims | None = None) -> Tensor:
         """Without dimensions of extent 1."""
-    def squeeze_(self, dim: _Dims | None = None, *further: _Any) -> Tensor:
+    def squeeze_(self, dim: _Dims | None = None, *further: _Any, axis: _Dims | None = None) -> Tensor:
         """In-place form of `squeeze`, with its arguments: this tensor itself is seen so from now on."""
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
         """beta * input + alpha * mat1 @ mat2, of sparse matrices and a dense one, as a sparse matrix."""
@@ -1336,9 +1336,9 @@ class Attached:
         """`split` whose parts are no views to the tape: they may be written to, the tensor may not."""
     def unsafe_split_with_sizes(self, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """`split_with_sizes` whose parts are no views to the tape: they may be written to, the tensor may not."""
-    def unsqueeze(self, dim: _Dims) -> Tensor:
+    def unsqueeze(self, dim: _Dims | None = None, *, axis: _Dims | None = None) -> Tensor:
         """With a new dimension of extent 1 before `dim`."""
-    def unsqueeze_(self, dim: _Dims) -> Tensor:
+    def unsqueeze_(self, dim: _Dims | None = None, *, axis: _Dims | None = None) -> Tensor:
         """In-place form of `unsqueeze`, with its arguments: this tensor itself is seen so from now on."""
     def untyped_storage(self) -> _UntypedStorage:
         """The memory this tensor lies in, shared with its views."""

@@ -163,7 +163,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     nodes = _roots(outputs)
     starts = _root_gradients(outputs, None if grad_outputs is None else _as_tuple(grad_outputs, "grad", Tensor))
-    by_ops = any([start.layout.transformed for start in starts])     # which have no kernels
+    by_ops = any(start.layout.transformed for start in starts)       # which have no kernels
     gradients = run_backward(nodes, starts, create_graph if retain_graph is None else retain_graph, create_graph or by_ops,
                              set(ends), accumulating=False)
     result = []

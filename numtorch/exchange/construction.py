@@ -319,11 +319,10 @@ def _as_array(data):
         array = np.asarray(data)
         kind = dtypes.from_numpy(array.dtype)
         return array, kind, array.dtype == kind.storage, kind
-    typed = _first_leaf_or_tensor(data)
     natural = None
-    if isinstance(typed, (Tensor, np.ndarray, np.generic)):
+    if _holds_typed(data):
         natural = _common_dtype(data)
-        data = _untensor(data)
+        data = _untensor(data, _depth(data))
     try:
         array = np.asarray(data)
     except ValueError:
@@ -339,8 +338,8 @@ def _as_array(data):
             if not flat:
                 raise ValueError("Overflow when unpacking long long")
             raise RuntimeError(f"Could not infer dtype of {flat[0]}: tensor expected numbers or sequences of them")
-        if isinstance(data, (list, tuple)) and isinstance(typed, (str, bytes)):
-            raise ValueError(f"too many dimensions '{type(typed).__name__}': tensor expected numbers or sequences of them")
+        if isinstance(data, (list, tuple)) and isinstance(np.asarray(data, object).flat[0], str):
+            raise ValueError("too many dimensions 'str': tensor expected numbers or sequences of them")
         kind = array.dtype.type.__name__.rstrip("_")
         raise TypeError(f"new(): invalid data type '{kind}': tensor expected numbers or sequences of them")
     if natural is None:
@@ -377,12 +376,19 @@ def _unevenness(data) -> Exception | None:
     return look(data, 0)
 
 
-def _first_leaf_or_tensor(data):
-    """The first tensor in nested sequences as far as each one's beginning tells, else the first element."""
+def _holds_typed(data) -> bool:
+    """Whether something in nested sequences has a dtype of its own."""
+    if isinstance(data, (list, tuple)):
+        return any(map(_holds_typed, data))
+    return isinstance(data, (Tensor, np.ndarray, np.generic))
+
+
+def _depth(data) -> int:
+    """How many dimensions nested sequences have as far as each one's beginning tells, where a tensor is a number."""
+    count = 0
     while isinstance(data, (list, tuple)) and data:
-        held = [d for d in data if isinstance(d, Tensor)]
-        data = held[0] if held else data[0]
-    return data
+        data, count = data[0], count + 1
+    return count + np.ndim(data) if isinstance(data, np.ndarray) else count
 
 
 def _common_dtype(data):
@@ -409,10 +415,14 @@ def _on_host(x):
     return x if x.layout.device is cpu else x.cpu()
 
 
-def _untensor(data):
+def _untensor(data, depth):
+    """Nested sequences without tensors: one of a single element is a number where there are no more dimensions."""
     if isinstance(data, Tensor):
-        return readable_array(_on_host(data))
-    return [_untensor(d) for d in data] if isinstance(data, (list, tuple)) else data
+        if depth <= 0 and data.layout.numel != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        values = readable_array(_on_host(data))
+        return values if depth > 0 else values.item()
+    return [_untensor(d, depth - 1) for d in data] if isinstance(data, (list, tuple)) else data
 
 
 _INT = {int}

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..layout import wrap_dim
-from ..ops.core.arguments import truth
+from ..ops.core.arguments import numpy_keywords, truth
 from ..ops.core.operands import layout_of, result_type
 from ..ops.loss import elementwise_losses
 from ..ops.loss.elementwise_losses import legacy_reduction, reduced
@@ -16,6 +16,7 @@ from ..ops.reduce.query import broadcast_tensors
 from ..tensor import Tensor
 
 
+@numpy_keywords
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along a dimension.
 

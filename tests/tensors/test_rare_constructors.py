@@ -203,6 +203,36 @@ T.Size(3)
 (T.Size([2,3])[1:], T.Size([2,3])+(4,))
 __import__("copy").deepcopy(T.Size([2,3]))
 """,
+    "sequences of tensors and arrays": """
+T.tensor([T.tensor([1]),T.tensor([2])])
+T.tensor([[T.tensor([1])],[2]])
+T.tensor([[T.ones(1,1),2]])
+T.tensor((T.tensor([1]),T.tensor([[2.5]])))
+T.tensor([T.ones(2),T.ones(2)])
+T.tensor([3.,T.ones(0)])
+T.tensor([[2,3],T.tensor([4,5])])
+T.tensor([[2,3],np.array([4,5.])])
+T.tensor([np.array([4,5.]),[2,3]])
+T.tensor([np.ones((2,2)),np.ones((2,2))])
+T.tensor([T.tensor([[2.]]).bfloat16(),3])
+T.tensor([T.tensor(1+2j),2])
+T.tensor([1.,np.float64(2)])
+T.tensor([1,np.float64(2)])
+T.tensor([True,np.int32(4)])
+T.tensor(((7,5),(9,np.array(5.))))
+T.tensor([1,T.tensor(2,dtype=T.int8)])
+T.tensor([T.tensor(1),None])
+T.tensor([1,"a"])
+T.Tensor([T.tensor([1]),2])
+T.as_tensor([T.tensor([1]),2.5],dtype=T.float64)
+""",
+    "memory by DLPack": """
+T.asarray(T.utils.dlpack.to_dlpack(T.ones(2)))
+T.asarray(T.utils.dlpack.to_dlpack(T.ones(2)),dtype=T.float64)
+x=T.ones(2); y=T.asarray(T.utils.dlpack.to_dlpack(x),copy=False); y[0]=7; out=[x]
+x=T.ones(2); y=T.asarray(T.utils.dlpack.to_dlpack(x),copy=True); y[0]=7; out=[x]
+T.as_tensor(type("P",(),{"__dlpack__":lambda s,*a,**k:np.ones(2).__dlpack__(*a,**k),"__dlpack_device__":lambda s:(1,0)})())
+""",
     "tensors of storages": """
 T.tensor(T.ones(2).untyped_storage())
 T.tensor(T.ones(2).untyped_storage(),dtype=T.float32)

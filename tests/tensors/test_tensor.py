@@ -46,7 +46,9 @@ def test_from_tensors_and_nested_tensors():
     assert torch.tensor([torch.tensor(1, dtype=torch.int8), 2.5]).dtype is torch.float32
     assert torch.tensor([torch.tensor(1, dtype=torch.int8)] * 2).dtype is torch.int8
     assert torch.tensor([np.uint8(200), np.uint8(3)]).tolist() == [200, 3]
-    assert torch.tensor([[torch.tensor([1, 2])]]).shape == (1, 1, 2)
+    assert torch.tensor([[torch.tensor([1]), 2]]).tolist() == [[1, 2]]
+    with pytest.raises(ValueError, match="only one element tensors"):
+        torch.tensor([[torch.tensor([1.0, 2.0])]])
 
 
 @pytest.mark.parametrize("target", [*DTYPES, "bfloat16"])

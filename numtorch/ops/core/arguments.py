@@ -5,6 +5,7 @@ Attributes of primitives that are annotated `int`, `float`, `complex`, `bool` or
 """
 from __future__ import annotations
 
+import functools
 from numbers import Complex, Real
 
 import numpy as np
@@ -12,6 +13,18 @@ import numpy as np
 from ...exchange.scalars import python_number
 from ...layout import as_int
 from ...tensor import Tensor
+
+
+def numpy_keywords(function):
+    """A function that takes NumPy's names as well, as all of PyTorch's do: `axis` for `dim` and `keepdims` for `keepdim`. Where one
+    call more counts, they are in the signature instead."""
+    @functools.wraps(function)
+    def named(*args, **options):
+        for numpys, ours in (("axis", "dim"), ("keepdims", "keepdim")):
+            if numpys in options and ours not in options:
+                options[ours] = options.pop(numpys)
+        return function(*args, **options)
+    return named
 
 
 def refusal(name, argument, expected, value) -> TypeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...dtypes import as_dtype, get_default_dtype
-from ...exchange.construction import from_numpy, frombuffer, make
+from ...exchange.construction import from_dlpack, from_numpy, frombuffer, make
 from ...tensor import Tensor
 from ..memory.copies import clone
 
@@ -13,7 +13,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     """`data` as a tensor, sharing its memory where it can: a tensor is returned, a NumPy array wrapped, the rest copied.
 
     Args:
-        data: what `tensor` takes.
+        data: what `tensor` takes, or an object that gives its memory by DLPack.
         dtype, device: what to convert to, with a copy where that changes something; those of `data` when None.
 
     Example:
@@ -22,8 +22,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
         >>> torch.as_tensor(x) is x
         True
     """
-    if isinstance(data, np.ndarray):
-        data = from_numpy(data)
+    data = _over_memory(data)
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
     return make(data, dtype=dtype, device=device)
@@ -33,7 +32,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: bool = Fa
     """`obj` as a tensor, sharing its memory where it can; gradients flow through it to a tensor.
 
     Args:
-        obj: what `tensor` takes; of an object with the buffer protocol, such as a bytearray, the bytes, as `frombuffer` reads them.
+        obj: what `as_tensor` takes; of an object with the buffer protocol, such as a bytearray, the bytes, read as by `frombuffer`.
         dtype, device: what to convert to; those of `obj` when None. Bytes are read as elements of `dtype`, or of the default one.
         copy: True for memory of its own, False never to copy, None to copy where it must.
         requires_grad: whether to record what is computed from it.
@@ -47,14 +46,14 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: bool = Fa
         >>> torch.asarray(x) is x, torch.asarray(x, copy=True) is x
         (True, False)
     """
-    if not isinstance(obj, (Tensor, np.ndarray)):
+    given = _over_memory(obj)
+    if not isinstance(given, Tensor):
         if _has_bytes(obj):
             dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
             return asarray(frombuffer(obj, dtype=dtype), device=device, copy=copy, requires_grad=requires_grad)
         if copy is False:
             raise ValueError("asarray(): can't alias arbitrary sequence into a tensor.")
         return as_tensor(obj, dtype, device).requires_grad_(requires_grad)
-    given = from_numpy(obj) if isinstance(obj, np.ndarray) else obj
     made = as_tensor(given, dtype, device)
     if copy is False and made is not given:
         raise ValueError(f"asarray(): can't alias tensor of {given.layout.dtype} on {given.layout.device} as one of "
@@ -62,6 +61,14 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: bool = Fa
     if copy and made is given:
         made = clone(made)
     return made if made.node is not None or not requires_grad else made.requires_grad_()
+
+
+def _over_memory(obj):
+    """A tensor over the memory of an array, or of what gives its memory by DLPack; anything else as it is."""
+    if isinstance(obj, np.ndarray):
+        return from_numpy(obj)
+    is_producer = hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule"
+    return from_dlpack(obj) if is_producer and not isinstance(obj, Tensor) else obj
 
 
 def _has_bytes(obj) -> bool:

@@ -8,7 +8,7 @@ from ...autograd.writes import mark_written
 from ...exchange.scalars import number
 from ...layout import Layout, broadcast_shapes, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths, expect_layout
+from ..core.arguments import check_truths, expect_layout, numpy_keywords
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import layout_of, method
@@ -275,14 +275,14 @@ def value_selecting_backward(grad, dim, indices, shape, keepdim):
 
 
 @method
+@numpy_keywords
 def take_along_dim(input, indices, dim=None, *, out=None) -> Tensor:
     """`gather`, with `input` and `indices` broadcast against each other but along `dim`; of flattened tensors without a dim.
 
     Args:
         input: of any dtype.
         indices: of as many dimensions, int64 or int32; as in PyTorch they are taken modulo the dimension's size.
-        dim: the dimension along which to pick; None for the flattened tensors.
-        out: a tensor to write the result to.
+        dim: the dimension along which to pick; None for the flattened tensors. out: a tensor to write the result to.
 
     Raises:
         RuntimeError: numbers of dimensions that differ.

@@ -7,7 +7,7 @@ import math
 from ...dtypes import as_dtype, float32
 from ...layout import wrap_dim, wrap_dims
 from ...tensor import Tensor
-from ..core.arguments import check_several, check_truths, integer
+from ..core.arguments import check_several, check_truths, integer, numpy_keywords
 from ..core.late import provide
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -32,6 +32,7 @@ _NORM = Primitive("largest_norm")
 
 
 # ---------------------------------------------------------------- norms
+@numpy_keywords
 def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
     """(sum |x|^ord)^(1/ord) over dimensions.
 
@@ -65,6 +66,7 @@ def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=No
 
 
 @provide
+@numpy_keywords
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
     """A norm of matrices.
 
@@ -126,6 +128,7 @@ def _kept(result, A, rows, columns, keepdim):
     return result.reshape([1 if d in (rows, columns) else n for d, n in enumerate(A.layout.shape)])
 
 
+@numpy_keywords
 def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, *, out=None, dtype=None) -> Tensor:
     """The norm of vectors or matrices: of a vector where `dim` is an int or A has one dimension, else of a matrix.
 

@@ -79,7 +79,7 @@ def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
         generator: where the random numbers come from; the default one when None.
 
     Raises:
-        RuntimeError: a is above b.
+        RuntimeError: a is above b, or one of them or how far they are apart is more than the dtype holds.
         NotImplementedError: an integer tensor.
 
     Example:
@@ -90,6 +90,10 @@ def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
     """
     if a > b:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+    most = finfo(self.layout.dtype).max if self.layout.dtype.category > 1 else math.inf
+    for name, size in (("from", abs(a)), ("to", abs(b)), ("to - from", b - a)):
+        if not size <= most:
+            raise RuntimeError(f"uniform_: {name} is out of bounds for {self.layout.dtype.name}, got from={a} and to={b}")
     return _of_parts(_REDRAWN["uniform"], self, (float(a), float(b)), generator)
 
 

@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import as_dtype, bool_, can_cast, uint8
 from ...layout import as_shape, plain_dims, wrap_dims
 from ...tensor import Tensor
-from ..core.arguments import integer, real, truth
+from ..core.arguments import integer, numpy_keywords, real, truth
 from ..core.late import later, provide
 from ..core.operands import layout_of, method
 from ..memory.copies import to_dtype
@@ -238,6 +238,7 @@ def amin(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=
 
 
 @method
+@numpy_keywords
 def aminmax(input, *, dim=None, keepdim: bool = False, out=None) -> _AminMax:
     """The smallest and the largest element, as (min, max).
 
@@ -312,6 +313,7 @@ def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
 
 
 @method
+@numpy_keywords
 def count_nonzero(input, dim=None, *further) -> Tensor:
     """How many elements are not zero, as int64.
 

@@ -467,12 +467,12 @@ def ravel(input) -> Tensor:
 
 
 @method
-def squeeze(input, dim=None, *further) -> Tensor:
+def squeeze(input, dim=None, *further, axis=None) -> Tensor:
     """Without dimensions of extent 1.
 
     Args:
         input: (*).
-        dim: which to remove, an int, a tuple or ints one by one, where they are of extent 1; all when None.
+        dim: which to remove if of extent 1, an int, a tuple or ints one by one; all when None. axis: NumPy's name of it.
 
     Returns:
         A view.
@@ -486,7 +486,7 @@ def squeeze(input, dim=None, *further) -> Tensor:
         >>> x.squeeze().shape, x.squeeze(0).shape
         (torch.Size([3]), torch.Size([3, 1]))
     """
-    dims = plain_dims((dim, *further) if further else dim)
+    dims = plain_dims((dim, *further) if further else dim if axis is None else axis)
     if type(dims) is int:
         dims = (dims,)
     if not isinstance(input, Tensor):
@@ -495,12 +495,12 @@ def squeeze(input, dim=None, *further) -> Tensor:
 
 
 @method
-def unsqueeze(input, dim) -> Tensor:
+def unsqueeze(input, dim=None, *, axis=None) -> Tensor:
     """With a new dimension of extent 1 before `dim`.
 
     Args:
         input: (*).
-        dim: its place; -1 is behind the last.
+        dim: its place; -1 is behind the last. axis: NumPy's name of it.
 
     Returns:
         A view.
@@ -510,10 +510,11 @@ def unsqueeze(input, dim) -> Tensor:
 
     Example:
         >>> import numtorch as torch
-        >>> x = torch.zeros(3)
-        >>> x.unsqueeze(0).shape, x.unsqueeze(-1).shape
+        >>> torch.zeros(3).unsqueeze(0).shape, torch.zeros(3).unsqueeze(-1).shape
         (torch.Size([1, 3]), torch.Size([3, 1]))
     """
     if not isinstance(input, Tensor):
         raise not_a_tensor("unsqueeze", input)
+    if dim is None and (dim := axis) is None:
+        raise TypeError("unsqueeze() missing 1 required positional argument: 'dim'")
     return make_view(input, algebra.unsqueeze(input.layout, dim), _UNSQUEEZE, input.layout.shape)

@@ -11,6 +11,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor
+from ..core.arguments import numpy_keywords
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of
 from ..creation.asked import check_strided
@@ -258,7 +259,7 @@ def _several(name, doc, transform, kind, dims, result, example):
 def _named(function, name, doc, arguments):
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + arguments
-    return function
+    return numpy_keywords(function)
 
 
 def _family(prefix, doc, transform, kind, result, example):
@@ -357,6 +358,7 @@ def _shifts(input, dim, sign):
     return roll(input, tuple(h if sign > 0 else input.layout.shape[d] - h for h, d in zip(halves, dims)), tuple(dims))
 
 
+@numpy_keywords
 def fftshift(input, dim=None) -> Tensor:
     """The frequency 0 moved to the middle of dimensions.
 
@@ -372,6 +374,7 @@ def fftshift(input, dim=None) -> Tensor:
     return _shifts(input, dim, 1)
 
 
+@numpy_keywords
 def ifftshift(input, dim=None) -> Tensor:
     """What `fftshift` moved, moved back.
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...layout import wrap_dims
 from ...tensor import Tensor
-from ..core.arguments import integer, scalar
+from ..core.arguments import integer, numpy_keywords, scalar
 from ..core.operands import layout_of
 from ..memory.copies import to_dtype
 from ..shape.join import cat
@@ -42,6 +42,7 @@ def _end(values, near, far):
     return ((near + far) / (near * far)) * b - ((2 * near + far) / (near * (near + far))) * a - (near / (far * (near + far))) * c
 
 
+@numpy_keywords
 def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
     """The slopes of samples along each dimension, or those of `dim`: second-order differences inside (Fornberg 1988).
 

@@ -5,7 +5,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, float64, int64, uint8
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths, refusal
+from ..core.arguments import check_truths, numpy_keywords, refusal
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
@@ -219,6 +219,7 @@ def _kthvalue(plan, input: Tensor, k: int, dim: int, keepdim: bool):
 
 
 @method
+@numpy_keywords
 def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, axis=None, out=None) -> Pair:
     """The k-th smallest element along a dimension, as (values, indices). NaN counts as greatest.
 
@@ -331,6 +332,7 @@ def median(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
 
 
 @method
+@numpy_keywords
 def nanmedian(input, dim=None, keepdim: bool = False, *, out=None):
     """The middle element of those that are not NaN, otherwise as `median`.
 

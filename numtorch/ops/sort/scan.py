@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, bool_, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout, integer, real
+from ..core.arguments import expect_layout, integer, numpy_keywords, real
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
@@ -393,6 +393,7 @@ def _areas(name, y, x, dx, dim):
     return heights * diff(x, 1, dim - y.layout.ndim) / 2.0
 
 
+@numpy_keywords
 def trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The area below samples along a dimension, by the trapezoidal rule.
 
@@ -424,6 +425,7 @@ def trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
 trapz = trapezoid
 
 
+@numpy_keywords
 def cumulative_trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The running area below samples along a dimension, by the trapezoidal rule; of n samples n - 1 areas.
 

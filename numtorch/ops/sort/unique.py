@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import bool_, int8, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, numpy_keywords
 from ..core.backends import kernels
 from ..core.operands import as_operand, common_device, layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
@@ -242,6 +242,7 @@ _Mode = pair("mode")
 
 
 @method
+@numpy_keywords
 def mode(input, dim: int = -1, keepdim: bool = False, *, axis=None, out=None) -> Pair:
     """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices).
 
