@@ -297,13 +297,17 @@ def test_how_elements_are_stored_and_computed_stands_in_one_table():
     assert found == set(TABLES_BY_DTYPE)
 
 
-# Files of ops/ that ask whether a device is the host, and why. All others take the kernels of a layout's device.
+# Files of ops/ that ask whether a device is the host or a GPU, and why. All others take the kernels of a layout's device, or ask
+# whether it has some (`has_kernels`, `has_planner`).
 ASK_FOR_THE_HOST = {
     "core/backends.py": "finds the kernels of each device", "core/operands.py": "numbers go along with any device",
     "core/status.py": "status words are read where the kernel left them", "creation/asked.py": "the current CUDA device may change between calls",
+    "index/index_op.py": "what a GPU finds wrong is said later, so it looks before it writes", "index/rearrange.py": "the host rolls many short rows at once",
     "memory/copies.py": "copies to the host that do not wait go to pinned memory", "memory/pinned.py": "only the host's memory is pinned",
     "memory/resize.py": "memory of other devices does not grow", "memory/tensortypes.py": "Python functions run on the host, and so do its types",
-    "pointwise/pointwise.py": "only the host reads divisors before it divides", "reduce/query.py": "is_cpu, and memory shared between processes",
+    "memory/typed.py": "is_cuda", "memory/untyped.py": "is_cuda, and memory of GPUs does not grow",
+    "pointwise/calling.py": "Python's numbers go where tensors are", "pointwise/divisor.py": "Python's numbers are looked at while the host has them",
+    "pointwise/pointwise.py": "only the host reads divisors before it divides", "reduce/query.py": "is_cpu, memory shared between processes, and equality without a tensor of truths",
 }
 
 
@@ -312,7 +316,7 @@ def test_kernels_are_those_of_a_layout():
     sources = {path.relative_to(PACKAGE): path.read_text() for path in MODULES.values()}
     assert [str(path) for path, text in sources.items() if re.search(r"kernels\(cpu\b", text)] == []
     asking = {str(path.relative_to("ops")) for path, text in sources.items()
-              if path.parts[0] == "ops" and re.search(r"\bis (not )?cpu\b", text)}
+              if path.parts[0] == "ops" and re.search(r"""\bis (not )?cpu\b|\.type [=!]= ["'](cpu|cuda)\b""", text)}
     assert asking == set(ASK_FOR_THE_HOST)
 
 

@@ -67,6 +67,15 @@ def has_kernels(device, family: str) -> bool:
 
 
 @functools.cache
+def has_planner(device, family: str, planner: str) -> bool:
+    """Whether a device's kernels of a family have a planner."""
+    try:
+        return getattr(kernels(device, family), planner, None) is not None
+    except NotImplementedError:
+        return False
+
+
+@functools.cache
 def _module_of(kind):
     return importlib.import_module(f"numtorch.{kind}")
 

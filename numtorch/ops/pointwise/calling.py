@@ -12,6 +12,7 @@ import numpy as np
 from ...autograd.graph import GraphNode
 from ...autograd.modes import PLAIN, modes
 from ...autograd.writes import mark_written
+from ...devices import cpu
 from ...exchange.scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
@@ -100,7 +101,7 @@ def _operands(op, args):
         return tuple(placed)
     tensors = tuple([as_operand(op.name, a) for a in args])
     device = common_device(op.name, [t.layout for t in tensors])
-    if device.type != "cpu":
+    if device is not cpu:
         if op.numbers_must_fit and device.type != "meta":
             check_numbers(op, tensors)
         tensors = tuple([t if t.layout.device is device else to_device(t, device) for t in tensors])

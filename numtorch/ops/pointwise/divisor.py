@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 
+from ...devices import cpu
 from ...dtypes import int64
 from ...exchange.scalars import check_fits
 from ...kernels.threads import Prepared
@@ -85,7 +86,7 @@ def fitting(prepared, operands, dtype):
 
 def check_numbers(op, operands):
     """What `fitting` does, for a call on a device: Python's numbers are looked at while the host has them."""
-    numbers = [o for o in operands if o.layout.weak and o.layout.dtype is int64 and o.layout.device.type == "cpu"]
+    numbers = [o for o in operands if o.layout.weak and o.layout.dtype is int64 and o.layout.device is cpu]
     if numbers:
         compute, _ = op.promoted([o.layout for o in operands])
         if compute.category == 1 and compute is not int64:

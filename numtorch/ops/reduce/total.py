@@ -17,7 +17,7 @@ from ...kernels.sources import compile_source
 from ...layout import Layout
 from ...storage import ring_for, take
 from ...tensor import Tensor, constants, empty, kept
-from ..core.backends import kernels
+from ..core.backends import has_kernels, kernels
 from ..core.expression import evaluate
 from ..core.operands import no_tensor_among
 from ..core.primitive import handler_of
@@ -46,7 +46,8 @@ class _TotalPlan:
             op._dtypes(self.inputs)                      # of what the terms cannot be made of, they say so
             raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
                                f"dtype. Got: {x.dtype.title} ({op.name})")
-        fused = x is y and x.contiguous and x.numel and x.device.type == "cpu" and x.dtype.name in ("float32", "float64")
+        fused = (x is y and x.contiguous and x.numel and x.dtype.name in ("float32", "float64")
+                 and has_kernels(x.device, "pointwise.total"))
         if not fused or (op.derivative_body is not None and "out" in op.derivative_names):
             return
         self.out = Layout.of(x.dtype, (), None, x.device)

@@ -9,7 +9,7 @@ from ...dtypes import can_cast, promote_types
 from ...kernels.loopnest import merge
 from ...layout import Layout, format_of, formatted, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.backends import kernels
+from ..core.backends import has_planner, kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of, miss
 from ..core.status import MOST_ADDRESSES, table_of
@@ -127,7 +127,7 @@ def _plan_whole(layouts, out, regions):
     size = out.dtype.itemsize
     short = min(width for _, width, *_ in pieces) * size < 64        # of which a copy by strides takes three times as long
     least = LEAST_BYTES // 8 if short else LEAST_BYTES
-    if out.numel * size < least or len(pieces) > MOST_ADDRESSES or out.device.type != "cpu":
+    if out.numel * size < least or len(pieces) > MOST_ADDRESSES or not has_planner(out.device, "move.rearrange", "plan_join"):
         return None
     return kernels(out.device, "move.rearrange").plan_join(size, pieces)
 
