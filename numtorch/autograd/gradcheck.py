@@ -14,7 +14,7 @@ from ..exchange.arrays import host_array
 from ..exchange.construction import make
 from ..tensor import Tensor
 from .api import grad
-from .modes import enable_grad, no_grad
+from .modes import enable_grad
 
 
 class GradcheckError(RuntimeError):
@@ -59,8 +59,7 @@ def _differentiable(function, inputs):
 
 
 def _values(function, inputs):
-    with no_grad():
-        result = function(*inputs)
+    result = function(*inputs)                           # recorded: it may ask for gradients itself, or have hooks
     outputs = result if isinstance(result, (tuple, list)) else (result,)
     return [_array(o).astype(_wide(o)).copy() for o in outputs
             if isinstance(o, Tensor) and o.layout.dtype.category >= 2]
@@ -78,7 +77,7 @@ def _shifted(function, inputs, index, delta):
     shifted = _like(source, before + delta.astype(before.dtype))
     if source.layout.overlaps_itself():
         moved = list(inputs)
-        moved[index] = shifted
+        moved[index] = shifted.requires_grad_(source.node is not None)
         return _values(function, moved)
     place = source.detach()
     version = place.memory.version

@@ -29,8 +29,8 @@ def several(argnums, args):
     """Places of arguments, checked and counted from the front."""
     if isinstance(argnums, int):
         return (_place(argnums, args),)
-    if not argnums:
-        raise RuntimeError("argnums must be non-empty")
+    if not argnums or not all(type(i) is int for i in argnums):
+        raise RuntimeError(f"argnums must be non-empty and of ints, got: {argnums}")
     if len(set(argnums)) != len(argnums):
         raise RuntimeError(f"argnums elements must be unique, got {argnums}")
     return tuple([_place(i, args) for i in argnums])

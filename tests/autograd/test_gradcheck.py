@@ -7,6 +7,12 @@ from tape import leaf
 PASS, FAIL = True, False
 
 
+def hooked(x, hook):
+    y = x * 2
+    y.register_hook(hook)
+    return y
+
+
 def custom(torch, backward=lambda x, grad: 2 * x * grad, jvp=lambda x, moving: 2 * x * moving):
     """x ** 2 with a backward and a jvp."""
     class Square(torch.autograd.Function):
@@ -43,6 +49,9 @@ def custom(torch, backward=lambda x, grad: 2 * x * grad, jvp=lambda x, moving: 2
     (lambda torch: custom(torch, lambda x, grad: 2 * x * grad * (1 + torch.rand(()) * 1e-4)), {}, FAIL),
     (lambda torch: custom(torch, lambda x, grad: 2 * x * grad * (1 + torch.rand(()) * 1e-4)), {"nondet_tol": 0.1}, PASS),
     (lambda torch: custom(torch, lambda x, grad: 2 * x * grad + 1e-6), {}, FAIL),
+    (lambda torch: lambda x: torch.autograd.grad((x ** 3).sum(), x, create_graph=True)[0], {}, PASS),
+    (lambda torch: lambda x: hooked(x, lambda grad: grad * 1), {"check_undefined_grad": False}, PASS),
+    (lambda torch: lambda x: hooked(x, lambda grad: grad * 1.1), {"check_undefined_grad": False}, FAIL),
 ])
 def test_what_is_checked(torch, make, options, wanted, fast):
     x = leaf(torch, 1, 2, 3).double().detach().requires_grad_()

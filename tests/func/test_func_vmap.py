@@ -281,6 +281,8 @@ WRONG = {
     "kind of out_dims": lambda torch, f: f(torch.sin, 0, "x")(torch.ones(3)), "item": lambda torch, f: f(lambda x: x * x.item())(torch.ones(3)),
     "randomness": lambda torch, f: f(torch.sin, randomness="other")(torch.ones(3)), "chunks": lambda torch, f: f(torch.sin, chunk_size=0)(torch.ones(3)),
     "written": lambda torch, f: f(lambda x: written(torch, x))(torch.ones(2, 3)),
+    **{f"{name} of {a} and {b} dimensions": lambda torch, f, name=name, a=a, b=b: f(getattr(torch, name))(torch.ones((2,) * (1 + a)), torch.ones((2,) * (1 + b)))
+       for name, a, b in (("mm", 1, 2), ("mm", 2, 3), ("bmm", 3, 2), ("mv", 1, 2), ("mv", 2, 2), ("dot", 1, 2))},
 }
 
 
@@ -291,7 +293,7 @@ def test_errors(name):
     with pytest.raises(Exception) as error:
         WRONG[name](numtorch, numtorch.func.vmap)
     assert type(error.value) is type(theirs_error.value)
-    assert str(error.value)[:40] == str(theirs_error.value)[:40] or name in ("in_dims", "written", "no samples")
+    assert str(error.value)[:40] == str(theirs_error.value)[:40] or name in ("in_dims", "written", "no samples", "dot of 1 and 2 dimensions")
 
 
 # ---------------------------------------------------------------- arguments, results, chunks

@@ -13,9 +13,21 @@ from ...ops.reduce.reductions import norm
 from ..batching import aligned, rule, sample_by_sample
 from .sizes import all_batched, call
 
+_DIMENSIONS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
+
+
+def _check(primitive, values, has):
+    """Raise RuntimeError where samples have other dimensions than the product is of: `matmul` takes any."""
+    found = tuple([v.layout.ndim - h for v, h in zip(values, has)])
+    wanted = found if primitive is None else _DIMENSIONS.get(primitive.name, found)     # None: a part of another rule
+    if found != wanted:
+        raise RuntimeError(f"Shape mismatch: Got incorrect dims for {primitive.name}(a, b). a has dim {found[0]} and b has dim {found[1]} "
+                           f"but expected them to have dim {wanted[0]} and dim {wanted[1]}")
+
 
 @rule("mm", "bmm", "matmul")
 def product(level, primitive, values, has, attributes):
+    _check(primitive, values, has)
     if any(h and v.layout.kind != "strided" for v, h in zip(values, has)):
         return _sparse_product(level, primitive, values, has)
     ndim = max([v.layout.ndim - h for v, h in zip(values, has)])
@@ -35,6 +47,7 @@ def _sparse_product(level, primitive, values, has):
 
 @rule("mv")
 def matrix_vector(level, primitive, values, has, attributes):
+    _check(primitive, values, has)
     a, v = values
     if has[0] and a.layout.kind != "strided":
         return product(level, registry["mm"], (a, v.unsqueeze(-1)), has, ()).squeeze(2)
@@ -45,6 +58,7 @@ def matrix_vector(level, primitive, values, has, attributes):
 
 @rule("dot")
 def dot(level, primitive, values, has, attributes):
+    _check(primitive, values, has)
     a, b = values
     if all(has):
         return matmul(a.unsqueeze(1), b.unsqueeze(2)).reshape(a.layout.shape[0])
