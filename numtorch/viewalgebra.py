@@ -254,6 +254,8 @@ def select(layout, dim: int, index: int):
 def every(layout, dim: int):
     """The `select`s of all indices of a dimension."""
     dim = wrap_dim(dim, layout.ndim)
+    if not layout.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return tuple([select(layout, dim, i) for i in range(layout.shape[dim])])
 
 

@@ -15,6 +15,12 @@ _WORDS = {"all": "each to be a tensor", "first": "a tensor first", "one": "a ten
           "two": "two tensors first", "three": "tensors", "alike": "a tensor, and bounds that are both tensors or both numbers"}
 _NO_PROMOTION = {"heaviside": "heaviside is not yet implemented for tensors with different dtypes.", "lerp": "",
                  "prelu": "prelu: Type promoting not supported."}
+_TITLES = {"clamp_both": "clamp", "clamp_low": "clamp", "clamp_high": "clamp", "replace_where": "masked_fill"}
+
+
+def title_of(name) -> str:
+    """What messages call an op: the function that people call."""
+    return _TITLES.get(name, name)
 
 
 def check_tensors(name, public, layouts) -> None:
@@ -28,7 +34,8 @@ def check_tensors(name, public, layouts) -> None:
     numbers = [layout.weak for layout in layouts]
     if wanted is not None and _REFUSED[wanted](numbers):
         given = ", ".join(f"{argument}: {'number' if number else 'Tensor'}" for argument, number in zip(public, numbers))
-        raise TypeError(f"{name}() received an invalid combination of arguments: expected {_WORDS[wanted]}, got ({given})")
+        raise TypeError(f"{title_of(name)}() received an invalid combination of arguments: expected {_WORDS[wanted]}, got "
+                        f"({given})")
     if name in _NO_PROMOTION:
         first = layouts[0].dtype
         if name == "lerp" and first.category < 2 and layouts[1].dtype is first:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes, no_grad
-from ...autograd.writes import mark_written
+from ...autograd.writes import check_mode, mark_written
 from ...exchange.scalars import NUMBERS, check_fits, number
 from ...layout import Layout, formatted
 from ...tensor import Tensor, fresh, lasting, view_of
@@ -124,21 +124,34 @@ def fill_(self, value) -> Tensor:
     """
     if type(value) in NUMBERS:
         check_fits(value, self.layout.dtype)
-        return copy_(self, number(value)) if self.layout.contiguous else _fill(self, number(value))
+        return _fill(self, number(value), "fill_")
     source = as_operand("fill_", value)
     if source.layout.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.layout.ndim} dimensions.")
     return copy_(self, source)
 
 
-def _fill(self, source):
-    """`fill_` with a number of a tensor elements of which may share memory: all take the same value."""
-    layout = self.layout
-    if recording(self) or layout.handler is not None or not layout.overlaps_itself():
-        return copy_(self, source)
+def _fill(self, source, name):
+    """`copy_` of a number under another name. Elements of this tensor may share memory: all take the same value."""
+    layout, storage = self.layout, self.memory
+    prepared = _COPY.plans.get((layout, source.layout))
+    if prepared is not None and self.node is None and not storage.watched:
+        mark_written(storage, name)
+        prepared.call(source.address, self.address, prepared.descriptor)
+        return self
+    recorded = recording(self)
+    if layout.handler is None:
+        check_mode(storage, name)
+        if recorded:
+            check_inplace_allowed(self, name[:-1])
+    if layout.contiguous or recorded or layout.handler is not None or not layout.overlaps_itself():
+        copy_(self, source)
+        if layout.handler is None and not modes.anomaly:
+            storage.writer = name
+        return self
     dim = layout.strides.index(0) if 0 in layout.strides else 0
     for index in range(layout.shape[dim] if layout.strides[dim] else 1):
-        _fill(view_of(self, *select(layout, dim, index)), source)
+        _fill(view_of(self, *select(layout, dim, index)), source, name)
     return self
 
 
@@ -183,7 +196,7 @@ def zero_(self) -> Tensor:
         >>> torch.tensor([1., 2.]).zero_()
         tensor([0., 0.])
     """
-    return copy_(self, ZERO) if self.layout.contiguous else _fill(self, ZERO)
+    return _fill(self, ZERO, "zero_")
 
 
 ZERO, ONE = as_operand("zeros", 0), as_operand("ones", 1)

@@ -99,8 +99,8 @@ def _operands(op, args):
     placed = _with_numbers_there(op, args)
     if placed is not None:
         return tuple(placed)
-    tensors = tuple([as_operand(op.name, a) for a in args])
-    device = common_device(op.name, [t.layout for t in tensors])
+    tensors = tuple([as_operand(op.title, a) for a in args])
+    device = common_device(op.title, [t.layout for t in tensors])
     if device is not cpu:
         if op.numbers_must_fit and device.type != "meta":
             check_numbers(op, tensors)
@@ -122,7 +122,7 @@ def _first_call(op, args, out):
         result = handler(op, args, ())
         return result if out is None else copy_(out, result)
     if len(op.operands) == 1 and not isinstance(args[0], Tensor):
-        raise not_a_tensor(op.name, args[0], op.public[0])
+        raise not_a_tensor(op.title, args[0], op.public[0])
     tensors = _operands(op, args)
     if out is not None:
         return call_into(op, tensors, out)
@@ -159,7 +159,7 @@ def first_operation(op, args, out):
     if placed is not None:
         return op.function(*placed, out=out)
     if number(args[0]) is not None:                      # only by its name: Python never calls it with a number first
-        raise TypeError(f"descriptor of {op.name} for 'Tensor' objects doesn't apply to a '{type(args[0]).__name__}' object")
+        raise TypeError(f"descriptor of {op.title} for 'Tensor' objects doesn't apply to a '{type(args[0]).__name__}' object")
     return _first_call(op, args, out) if _are_operands(args) else NotImplemented
 
 
@@ -186,7 +186,7 @@ def _run_into(op, plan, tensors, out):
         for t in tensors:
             if t.node is not None or t.memory is storage or (storage.watched and share_memory(t, out)):
                 return call_into(op, tensors, out)
-        mark_written(storage, op.name)
+        mark_written(storage, op.title)
         plan.call(*[t.address for t in tensors], out.address, plan.descriptor)
         return out
     return call_into(op, tensors, out)
@@ -200,21 +200,21 @@ def call_into(op, args, out):
         RuntimeError: a dtype that cannot hold the result, overlapping memory, or a tensor that requires grad.
     """
     if not isinstance(out, Tensor):
-        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {class_of(out)}")
+        raise TypeError(f"{op.title}(): argument 'out' must be Tensor, not {class_of(out)}")
     tensors = _operands(op, args)
     if modes.grad and (out.node is not None or any(t.node is not None for t in tensors)):
-        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+        raise RuntimeError(f"{op.title}(): functions with out=... arguments don't support automatic differentiation, but one of "
                            f"the arguments requires grad.")
     plan = op.planned_for([t.layout for t in tensors], ())
     if out.layout.shape != plan.out.shape:
         fit_out(out, plan.out.shape)
-    check_out_dtype(op.name, out.layout, plan.out.dtype, tensors[0].layout)
-    check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape)
+    check_out_dtype(op.title, out.layout, plan.out.dtype, tensors[0].layout)
+    check_writable(op.title, out.layout, plan.out.dtype, plan.out.shape)
     if any(overlap_partly(t, out) for t in tensors) or plan.out is not out.layout \
             or any(share_memory(t, out) for t in tensors):
         copy_(out, _run(plan, tensors))
         return out
-    mark_written(out.memory, op.name)
+    mark_written(out.memory, op.title)
     plan.call(*[t.address for t in tensors], out.address, plan.descriptor)
     return out
 
@@ -252,7 +252,7 @@ def op_call({', '.join(listed)}):
 """
     scope = dict(plans=op.inplace_plans, op=op, run_inplace=run or run_inplace, operands=_operands, modes=modes,
                  mark_written=mark_written, share_memory=share_memory, Tensor=Tensor, NUMBERS=NUMBERS, number=number,
-                 title=op.name + "_")
+                 title=op.title + "_")
     inplace = _made(source, scope, op.name + "_", op)
     inplace.__module__, inplace.op = op.module, op
     return inplace
@@ -262,7 +262,7 @@ def _readable(op, operand, target):
     """A copy of an operand between whose elements the target's lie; two stretches that overlap are an error, as in PyTorch."""
     if operand.layout.non_overlapping_and_dense() and target.layout.non_overlapping_and_dense():
         raise RuntimeError(f"unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-                           f"single memory location. Please clone() the tensor before performing the operation. ({op.name}_)")
+                           f"single memory location. Please clone() the tensor before performing the operation. ({op.title}_)")
     return clone(operand)
 
 
@@ -291,13 +291,13 @@ def run_inplace(op, tensors):
         plan = op.inplace_plans.keep(layouts, op.make_inplace_plan(layouts))
     needs_graph = modes.grad and any(t.node is not None for t in tensors)
     if not needs_graph:
-        mark_written(target.memory, op.name + "_")
+        mark_written(target.memory, op.title + "_")
         plan.call(*[t.address for t in tensors], plan.descriptor)
         return target
-    check_inplace_allowed(target, op.name)
+    check_inplace_allowed(target, op.title)
     recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
     if recipe is None:                                   # a comparison, written as numbers: 0 is the slope of all it came from
-        mark_written(target.memory, op.name + "_")
+        mark_written(target.memory, op.title + "_")
         plan.call(*[t.address for t in tensors], plan.descriptor)
         if target.layout.dtype.category >= 2:            # integers have no gradient
             rebase_history(target, GraphNode(_STEPS, tuple([t.node for t in tensors]), (), layouts))
@@ -305,7 +305,7 @@ def run_inplace(op, tensors):
     before = clone(target.detach()) if 0 in recipe.saves else target.detach()
     before.node = target.node
     kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
-    mark_written(target.memory, op.name + "_")
+    mark_written(target.memory, op.title + "_")
     plan.call(*[t.address for t in tensors], plan.descriptor)
     node = record_call(_plan_of_kept(op, plan, tuple([t.layout for t in kept])), kept, target)
     rebase_history(target, node)

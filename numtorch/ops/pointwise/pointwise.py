@@ -39,7 +39,7 @@ from ..core.expression import Apply, Symbol, symbols, trace
 from ..core.operands import common_device, method, result_dtype, signature_of
 from ..core.primitive import Plan, PlanTable, Primitive, is_ours, new_plan_table, registry
 from ..core.reasons import refusal, results_of
-from ..core.tensor_operands import check_tensors, refused_kind
+from ..core.tensor_operands import check_tensors, refused_kind, title_of
 from ..memory.writing import check_cast, check_writable
 from .calling import make_function, make_inplace
 from .describe import RUNTIME, describe
@@ -140,9 +140,9 @@ class PointwiseOp(Primitive):
         operands, numbers = signature_of(body)
         super().__init__(name or body.__name__, body.__doc__, [*operands, *numbers], str(body.__module__))
         self.operands, self.numbers, self.body = tuple(operands), numbers, body
-        public = self.operands
+        public, self.title = self.operands, self.name
         if is_ours(self.module):
-            public = _PUBLIC_OF.get(public) or tuple([_PUBLIC.get(n, n) for n in public])
+            public, self.title = _PUBLIC_OF.get(public) or tuple([_PUBLIC.get(n, n) for n in public]), title_of(self.name)
         self.public = public + tuple(numbers)
         self.kind = kind or ("arithmetic" if is_ours(self.module) else "expression")
         self.bool_operands, self.cost = frozenset(bool_operands), cost
@@ -241,9 +241,9 @@ class PointwiseOp(Primitive):
             if name not in self.bool_operands or layout.dtype.name == "bool" or layout.weak:
                 continue
             if layout.dtype.name != "uint8":
-                raise RuntimeError(f"{self.name}: expected {name} to be a boolean tensor, but got a tensor with dtype "
+                raise RuntimeError(f"{self.title}: expected {name} to be a boolean tensor, but got a tensor with dtype "
                                    f"{layout.dtype.title}")
-            warnings.warn(f"{self.name} received a uint8 {name} tensor. This behavior is deprecated and will be removed in a "
+            warnings.warn(f"{self.title} received a uint8 {name} tensor. This behavior is deprecated and will be removed in a "
                           f"future version of PyTorch. Use a boolean {name} instead.", UserWarning, stacklevel=7)
         if self.refuses:
             given = result_dtype([l for n, l in zip(self.operands, layouts) if n not in self.bool_operands])
@@ -251,8 +251,8 @@ class PointwiseOp(Primitive):
             if refused is not None:
                 kind = RuntimeError if refused.startswith(RUNTIME) else NotImplementedError
                 if kind is NotImplementedError and target is not None:
-                    check_cast(self.name + "_", out, target.dtype)
-                raise kind(refused or _not_implemented(self.name, given))
+                    check_cast(self.title + "_", out, target.dtype)
+                raise kind(refused or _not_implemented(self.title, given))
         computes = ["bool" if n in self.bool_operands else compute.compute for n in self.parameters]
         if self.kind == "comparison" and compute.load and not compute.is_complex:        # a number is what the dtype makes of it
             computes = [compute.name if l.dtype is not compute else c for l, c in zip(layouts, computes)]
@@ -262,7 +262,7 @@ class PointwiseOp(Primitive):
         if is_ours(self.module):
             check_tensors(self.name, self.public, layouts)
         compute, out_dtype, computes = self._dtypes(layouts)
-        device = common_device(self.name, layouts)
+        device = common_device(self.title, layouts)
         shape = self._broadcast(layouts)
         # the order of dimensions is that of the operands as PyTorch has them, which are copies where they are cast
         common = result_dtype(layouts) if compute is bool_ else compute
@@ -285,11 +285,11 @@ class PointwiseOp(Primitive):
             check_tensors(self.name, self.public, layouts)
         compute, out_dtype, computes = self._dtypes(layouts, target)
         if self.kind == "real" and target.dtype.is_complex:
-            raise RuntimeError(f"In-place {self.name} is not supported for complex tensors.")
-        check_writable(self.name + "_", target, out_dtype, self._broadcast(layouts))
+            raise RuntimeError(f"In-place {self.title} is not supported for complex tensors.")
+        check_writable(self.title + "_", target, out_dtype, self._broadcast(layouts))
         prepared = None
         if target.numel:
-            strides, device = [broadcast_strides(l, target.shape) for l in layouts], common_device(self.name, layouts)
+            strides, device = [broadcast_strides(l, target.shape) for l in layouts], common_device(self.title, layouts)
             prepared = self._planned(
                 device, compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape, strides,
                 compute=computes, written=0, cost=self.cost, real_part=self._is_real_part(compute, out_dtype))
@@ -308,7 +308,7 @@ class PointwiseOp(Primitive):
         try:
             prepared = kernels(device, "pointwise.pointwise").plan_pointwise(self.scalar(body_type.compute), *geometry, **options)
         except (CannotCompile, TypeError) as error:
-            raise NotImplementedError(f"{_not_implemented(self.name, body_type)}: the formula has no meaning for that "
+            raise NotImplementedError(f"{_not_implemented(self.title, body_type)}: the formula has no meaning for that "
                                       f"dtype{_in_numbas_words(error)}") from error
         if self.divisor is not None and body_type.category == 1 and device is cpu:
             dtypes, _, shape, strides = geometry
@@ -325,7 +325,7 @@ class PointwiseOp(Primitive):
             return broadcast_shapes(*[l.shape for l in layouts])
         except RuntimeError as error:
             shapes = " and ".join(str(list(l.shape)) for l in layouts if not l.weak)
-            raise RuntimeError(f"{error} ({self.name}: expected shapes that broadcast together, got {shapes})") from None
+            raise RuntimeError(f"{error} ({self.title}: expected shapes that broadcast together, got {shapes})") from None
 
     # -------------------------------------------------------- gradients
     def recipe(self, plan, wanted):
