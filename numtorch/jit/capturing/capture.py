@@ -35,7 +35,6 @@ from ...kernels.entries import Calls, is_entry, native_of
 from ...kernels.events import events
 from ...kernels.forks import survive_fork
 from ...kernels.threads import prepare, prepared_on
-from ...nn.utils import parameters
 from ...ops.core import status
 from ...ops.core.generator import Generator
 from ...ops.core.primitive import Dropped, Primitive
@@ -43,6 +42,8 @@ from ...ops.index import index_op
 from ...ops.nn.embedding import ONE_HOT
 from ...ops.pointwise import divisor
 from ...ops.reduce.query import CHECK_PROBABILITIES
+from ...ops.reduce.total_norm import SCALE_DOWN, TOTAL_NORM
+from ...ops.reduce.total_norm import Plan as TotalPlan
 from ...ops.shape import join
 from ...optim import rule
 from ...optim.optimizer import Optimizer
@@ -56,7 +57,7 @@ from .owners import APART, LEGACY, OURS, SILENT, STANDARDS, TOLD, USERS, caller,
 from .places import is_in_place, version
 from .steps import Draw, Update
 
-_CLIPPING = {getattr(parameters._Table, name).__code__ for name in ("__init__", "norm", "scale")}
+_CLIPPING = {each.__code__ for each in (TOTAL_NORM.execute, SCALE_DOWN.execute, TotalPlan.table)}
 _LOOKING = {each.__code__: each for each in (index_op.look_first, CHECK_PROBABILITIES.execute, ONE_HOT.execute)}
 _FINDING = {status.run_finding.__code__, status.run_marking.__code__}      # of these, which raise what a kernel finds
 _READING = {own_code(each) for each in (item, numpy, tolist)}
@@ -456,8 +457,8 @@ class Watch:
         if frame.f_code not in _CLIPPING:
             return []
         names = frame.f_locals
-        rows, number = names["self"].rows, names["options" if "options" in names else "bound"]
-        return [(rows.ctypes.data, [Entry(word, i % 2 == 0) for i, word in enumerate(rows.ravel().tolist())]),
+        table, number = names["table"], names["options" if "options" in names else "bound"]
+        return [(table.ctypes.data, [Entry(word, i % 2 == 0) for i, word in enumerate(table.ravel().tolist())]),
                 (number.ctypes.data, [Entry(number.view(np.int64).item(), False)])]
 
     def _drawn(self, word, frame):

@@ -10,7 +10,7 @@ from ..graphs.graph import CONSTANT, Graph, Node, Value
 from ..graphs.interpreter import Interpreter
 from ..graphs.operations import run_op, write_all
 from ..graphs.updates import UPDATE
-from ..passes.inplace import writes_in_place, written_values
+from ..passes.inplace import is_view, writes_in_place, written_values
 
 
 class Unsuited(Exception):
@@ -26,7 +26,7 @@ class Executor(Interpreter):
         dropped: the leaves of the tape that have no gradient afterwards.
 
     Raises:
-        Unsuited: a step's results are used otherwise than as what a parameter holds.
+        Unsuited: what a step gives is returned, or what it overwrites is used after it.
     """
 
     def __init__(self, graph: Graph, optimizers: dict, dropped: list) -> None:
@@ -34,15 +34,21 @@ class Executor(Interpreter):
         self.optimizers, self.dropped = optimizers, dropped
         self.in_place = writes_in_place(graph)
         self.targets: dict[Value, Value] = {value: target for target, value in graph.writes}
-        self.steps: dict[Any, list[Node]] = {}
-        users = graph.users()
+        self.steps: dict[Node, list[Node]] = {}
+        step: list[Node] = []
         for node in graph.nodes:
-            if node.op == UPDATE.name:
-                self.steps.setdefault(self._optimizer(node), []).append(node)
-                for i, value in zip(node.writes, written_values(node)):
-                    target = node.inputs[i]
-                    if users[value] or self.targets.get(value) is not target or value in graph.results:
-                        raise Unsuited("what an optimiser's step gives is used within the call")
+            if node.op != UPDATE.name:
+                step = [] if node.op != CONSTANT and not is_view(node) else step
+                continue
+            written = written_values(node)
+            if any(value in graph.results for value in written):
+                raise Unsuited("what an optimiser's step gives is returned")
+            if len(self.in_place.get(node, ())) < len(node.writes):
+                raise Unsuited("what was there before an optimiser's step is used after it")
+            if not step or self._optimizer(step[0]) is not self._optimizer(node) or node.inputs[1] in written_values(step[0]):
+                step = []                                # another step, before which something else is computed, or right after
+            step.append(node)
+            self.steps[node] = step
 
     def _optimizer(self, node):
         held = getattr(node.inputs[0], "node", None)
@@ -82,10 +88,11 @@ class Executor(Interpreter):
 
     def _step(self, node, inputs):
         """The last call of a step takes it, of all parameters."""
-        optimizer = self._optimizer(node)
-        nodes = self.steps[optimizer]
-        leaf = inputs[1].node
-        leaf.grad = detach(inputs[2])
+        optimizer, nodes = self._optimizer(node), self.steps[node]
+        if node is nodes[0]:                             # a step is of those that have a gradient
+            for leaf in [p.node for group in optimizer.param_groups for p in group["params"] if p.node is not None]:
+                leaf.grad = None
+        inputs[1].node.grad = detach(inputs[2])
         if node is nodes[-1]:
             optimizer.step()
         return [inputs[i] for i in node.writes]

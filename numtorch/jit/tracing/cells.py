@@ -39,6 +39,7 @@ class Traced(Wrapping):
     """
 
     __slots__ = ("cell", "current", "version", "tensor")
+    transformed = False                                  # calls are written down as they are
     instead_of_memory = ("a tensor that is traced has no memory of its own, since the graph is run with others: please do this "
                          "outside of the traced function, with what it returns, or `clone()` for a copy in the graph")
 

@@ -4,18 +4,12 @@ from __future__ import annotations
 import inspect
 import warnings
 
-import numpy as np
-
 from ...autograd.modes import no_grad
-from ...autograd.writes import mark_written
-from ...dtypes import uint8
 from ...exchange.construction import make
-from ...layout import Layout
-from ...ops.core.backends import kernels
-from ...ops.core.primitive import new_plan_table
 from ...ops.reduce import reductions
+from ...ops.reduce.total_norm import fits, scale_down_, total_norm
 from ...ops.shape.join import cat, stack
-from ...tensor import Tensor, empty
+from ...tensor import Tensor
 from ..modules.module import Module
 
 
@@ -24,73 +18,21 @@ def _gradients(parameters):
     return [grad for grad in [p.grad for p in parameters] if grad is not None]
 
 
-class _Table:
-    """Dense tensors of one dtype and device, as the kernels of `optim/total_norm.py` read them."""
-
-    def __init__(self, tensors) -> None:
-        self.tensors, self.dtype, self.device = tensors, tensors[0].layout.dtype, tensors[0].layout.device
-        pairs = 2 if self.dtype.is_complex else 1
-        self.numels = tuple([t.layout.numel * pairs for t in tensors])
-        self.rows = np.array([[t.address for t in tensors], self.numels], np.int64).T.copy()
-
-    def plan(self, kind, *more):
-        key = kind, self.device, self.dtype, self.numels, *more
-        plan = _plans.get(key)
-        if plan is None:
-            planner = getattr(kernels(self.device, "optim.total_norm"), kind)
-            plan = _plans.keep(key, planner(self.dtype.to_real().kernel, self.numels, *more))
-        return plan
-
-    def norm(self, order):
-        first, last = self.plan("plan_total_norm", order)
-        options = np.array([order])
-        parts = empty(Layout.of(uint8, (first.workspace,), None, self.device))
-        out = empty(Layout.of(self.dtype.to_real(), (), None, self.device))
-        first.call(self.rows.ctypes.data, options.ctypes.data, parts.address, first.descriptor)
-        last.call(parts.address, options.ctypes.data, out.address, last.descriptor)
-        return out
-
-    def scale(self, norm, bound):
-        plan, bound = self.plan("plan_scale_all"), np.array([bound], np.float64)
-        plan.call(self.rows.ctypes.data, norm.address, bound.ctypes.data, plan.descriptor)
-        for tensor in self.tensors:
-            mark_written(tensor.memory, "mul_")         # also where the factor was 1, as PyTorch counts
-
-
-_plans = new_plan_table()
-_fitting: dict = new_plan_table()                        # by layout, whether kernels take such tensors many at once
-_DTYPES = frozenset(("float32", "float64", "float16", "bfloat16", "complex64", "complex128"))
-
-
-def _fits(layout):
-    result = (layout.device.type in ("cpu", "cuda") and layout.dtype.name in _DTYPES
-              and (layout.contiguous or layout.non_overlapping_and_dense()))
-    return _fitting.keep(layout, result)
-
-
-def _tables(tensors, order):
+def _together(tensors, order):
     """The tensors that kernels take many of at once, by device and dtype, and the rest."""
     groups: dict = {}
     rest = []
     for tensor in tensors:
         layout = tensor.layout
-        fits = _fitting.get(layout)
-        if fits or (fits is None and _fits(layout)):
-            key = layout.device, layout.dtype
-            group = groups.get(key)
-            if group is None:
-                groups[key] = [tensor]
-            else:
-                group.append(tensor)
-        else:
+        if fits(layout) and layout.device.type in ("cpu", "cuda") and order and not (layout.dtype.is_complex and order != 2.0):
+            groups.setdefault((layout.device, layout.dtype), []).append(tensor)
+        else:                                            # of complex numbers magnitudes; of order 0, norms of norms
             rest.append(tensor)
-    for key in [k for k in groups if (k[1].is_complex and order != 2.0) or order == 0.0]:       # magnitudes; norms of norms
-        rest += groups.pop(key)
-    return [_Table(group) for group in groups.values()], rest
+    return list(groups.values()), rest
 
 
-def _norm_of_all(tables, rest, order, error_if_nonfinite):
-    norms = [table.norm(order) for table in tables] + [reductions.norm(tensor, order) for tensor in rest]
+def _norm_of_all(groups, rest, order, error_if_nonfinite):
+    norms = [total_norm(group, order) for group in groups] + [reductions.norm(tensor, order) for tensor in rest]
     if not norms:
         return make(0.0)
     total = norms[0]
@@ -103,11 +45,12 @@ def _norm_of_all(tables, rest, order, error_if_nonfinite):
     return total
 
 
-def _scale_all(tables, rest, max_norm, total_norm):
-    for table in tables:
-        table.scale(total_norm.to(device=table.device, dtype=table.dtype.to_real()), float(max_norm))
+def _scale_all(groups, rest, max_norm, norm):
+    for group in groups:
+        layout = group[0].layout
+        scale_down_(group, norm.to(device=layout.device, dtype=layout.dtype.to_real()), float(max_norm))
     if rest:
-        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        factor = (max_norm / (norm + 1e-6)).clamp(max=1.0)
         for grad in rest:
             grad.mul_(factor.to(grad.device))
 
@@ -135,8 +78,8 @@ def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = F
     """
     norm_type = float(norm_type)
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
-    tables, rest = _tables(tensors, norm_type)
-    return _norm_of_all(tables, rest, norm_type, error_if_nonfinite)
+    groups, rest = _together(tensors, norm_type)
+    return _norm_of_all(groups, rest, norm_type, error_if_nonfinite)
 
 
 @no_grad()
@@ -157,8 +100,8 @@ def clip_grads_with_norm_(parameters, max_norm: float, total_norm, foreach=None)
         >>> p.grad
         tensor([0.3000, 0.4000])
     """
-    tables, rest = _tables(_gradients(parameters), 2.0)
-    _scale_all(tables, rest, max_norm, total_norm)
+    groups, rest = _together(_gradients(parameters), 2.0)
+    _scale_all(groups, rest, max_norm, total_norm)
 
 
 @no_grad()
@@ -188,9 +131,9 @@ def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_i
         tensor([0.6000, 0.8000])
     """
     norm_type, max_norm = float(norm_type), float(max_norm)
-    tables, rest = _tables(_gradients(parameters), norm_type)
-    total = _norm_of_all(tables, rest, norm_type, error_if_nonfinite)
-    _scale_all(tables, rest, max_norm, total)
+    groups, rest = _together(_gradients(parameters), norm_type)
+    total = _norm_of_all(groups, rest, norm_type, error_if_nonfinite)
+    _scale_all(groups, rest, max_norm, total)
     return total
 
 
