@@ -1308,7 +1308,7 @@ class Attached:
         """input without its fraction, elementwise: rounded towards 0."""
     def trunc_(self) -> Tensor:
         """In-place form of `trunc`: writes the result into this tensor and returns it."""
-    def type(self, dtype: _dtype | None = None, non_blocking: _bool = False) -> _Any:
+    def type(self, dtype: _dtype | None = None, non_blocking: _bool = False, *, memory_format: _memory_format | None = None) -> _Any:
         """This tensor's type as its name, or this tensor with another dtype."""
     def type_as(self, other: _Operand) -> Tensor:
         """This tensor with the dtype and device of another."""

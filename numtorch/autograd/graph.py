@@ -44,6 +44,14 @@ class Node:
         """The same by recorded ops, for `create_graph`. What `backward` runs is recorded by itself where it is made of ops."""
         return self.backward(grad)
 
+    def __call__(self, *grad_outputs):
+        """The gradients of the inputs for those of the outputs: this step of backward by itself."""
+        if len(grad_outputs) != self.outputs:
+            raise TypeError(f"expected {self.outputs} arguments, got {len(grad_outputs)} instead")
+        grad = grad_outputs[0] if self.outputs == 1 else list(grad_outputs)
+        given = self.differentiable_backward(grad) if modes.grad else self.backward(grad)
+        return given[0] if len(given) == 1 else tuple(given)
+
     def name(self) -> str:
         """The node's name, such as `MulBackward0`.
 

@@ -171,6 +171,15 @@ T.count_nonzero(I(3,2,3),axis=1)
 T.linalg.norm(A(2,3),dim=1,axis=1)
 T.fft.fft(A(2,3),None,0,axis=0)
 """,
+    "steps_of_backward": """
+A(2,g=True).exp().grad_fn(A(2))
+(A(2,g=True)*A(2)).grad_fn(A(2))[0]
+A(2,3,g=True).sum(1).grad_fn(A(2))
+A(3,g=True).unbind()[1].grad_fn(*A(3))
+with T.no_grad(): out=[A(2,g=True).exp().grad_fn(A(2))]
+A(2,g=True).exp().grad_fn()
+A(2,g=True).exp().grad_fn(A(2),A(2))
+""",
     "uniform_": """
 T.zeros(2).uniform_(0,float("inf"))
 T.zeros(2).uniform_(float("nan"),0)

@@ -233,6 +233,16 @@ x=T.ones(2); y=T.asarray(T.utils.dlpack.to_dlpack(x),copy=False); y[0]=7; out=[x
 x=T.ones(2); y=T.asarray(T.utils.dlpack.to_dlpack(x),copy=True); y[0]=7; out=[x]
 T.as_tensor(type("P",(),{"__dlpack__":lambda s,*a,**k:np.ones(2).__dlpack__(*a,**k),"__dlpack_device__":lambda s:(1,0)})())
 """,
+    "conversions in an order": """
+A(2,3,4,4).contiguous(memory_format=T.channels_last).to(T.float32,memory_format=T.contiguous_format)
+A(2,3,4,4).contiguous(memory_format=T.channels_last).to(T.float64,memory_format=T.contiguous_format)
+A(2,3,4,4).contiguous(memory_format=T.channels_last).to(T.float32,memory_format=T.preserve_format)
+A(2,3,4,4).to(T.float32,memory_format=T.channels_last)
+A(2,3,4,4).contiguous(memory_format=T.channels_last).type(T.float32,memory_format=T.contiguous_format)
+A(2,3,4,4).type(T.float32,memory_format=T.channels_last)
+I(9,3).type(T.Tensor)
+__import__("sys").getsizeof(A(100).storage()) - __import__("sys").getsizeof(A(10).storage())
+""",
     "tensors of storages": """
 T.tensor(T.ones(2).untyped_storage())
 T.tensor(T.ones(2).untyped_storage(),dtype=T.float32)

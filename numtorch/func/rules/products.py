@@ -21,8 +21,8 @@ def _check(primitive, values, has):
     found = tuple([v.layout.ndim - h for v, h in zip(values, has)])
     wanted = found if primitive is None else _DIMENSIONS.get(primitive.name, found)     # None: a part of another rule
     if found != wanted:
-        raise RuntimeError(f"Shape mismatch: Got incorrect dims for {primitive.name}(a, b). a has dim {found[0]} and b has dim {found[1]} "
-                           f"but expected them to have dim {wanted[0]} and dim {wanted[1]}")
+        raise RuntimeError(f"Shape mismatch: Got incorrect dims for {primitive.name}(a, b). a has dim {found[0]} and b has dim "
+                           f"{found[1]} but expected them to have dim {wanted[0]} and dim {wanted[1]}")
 
 
 @rule("mm", "bmm", "matmul")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import importlib
 
 from ...devices import cpu
-from ...dtypes import as_dtype
+from ...dtypes import as_dtype, get_default_dtype
 from ...dtypes import dtype as dtype_class
 from ...layout import format_of
 from ...layout import memory_format as memory_format_class
@@ -35,7 +35,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
         >>> torch.tensor([1.7]).to(torch.int64)
         tensor([1])
     """
-    if len(args) == 1 and type(args[0]) is dtype_class and dtype is None and device is None and not copy:
+    if len(args) == 1 and type(args[0]) is dtype_class and dtype is device is memory_format is None and not copy:
         return to_dtype(self, args[0])
     flags = [value for value in args if isinstance(value, bool)]
     if flags:
@@ -66,12 +66,13 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     return clone(out) if copy and out is self else out
 
 
-def _type(self, dtype=None, non_blocking: bool = False):
+def _type(self, dtype=None, non_blocking: bool = False, *, memory_format=None):
     """This tensor's type as its name, or this tensor with another dtype.
 
     Args:
-        dtype: a dtype, a tensor type or its name; None asks for the name.
+        dtype: a dtype, a tensor type or its name, or `torch.Tensor` for the default dtype; None asks for the name.
         non_blocking: as in PyTorch; without a meaning.
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
 
     Raises:
         ValueError: a name that is none of a type.
@@ -91,9 +92,10 @@ def _type(self, dtype=None, non_blocking: bool = False):
         if kind is None or place not in ("torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse"):
             raise ValueError(f"invalid type: '{dtype}'")
         dtype, on_cuda = kind, ".cuda" in place
+    elif dtype is Tensor:
+        dtype, on_cuda = get_default_dtype(), False
     where = self.layout.device if on_cuda in (None, self.is_cuda) else placed("cuda") if on_cuda else cpu
-    moved = self if where is self.layout.device else copy_to_device(self, where)
-    return to_dtype(moved, as_dtype(getattr(dtype, "dtype", dtype)))
+    return to(self, where, getattr(dtype, "dtype", dtype), memory_format=memory_format)
 
 
 method(_type, "type")

@@ -69,6 +69,9 @@ class StorageBase:
         """How many bytes."""
         return _sizes.get(self.memory, self.memory.nbytes)
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> int:
         """Bytes that an element takes."""
         return self.dtype.itemsize
