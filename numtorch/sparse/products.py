@@ -307,6 +307,7 @@ def _linear(primitive, input, weight, bias=None):
 
 def _reduced(a, b, reduce):
     """The product of a CSR and a dense matrix, whose terms are put together in another way than by their sum."""
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(f"sparse_mm_reduce: reduce type of {reduce} has not been enabled.")
     for name, x, title in (("self", a, "SparseCsr"), ("mat2", b, "Strided")):

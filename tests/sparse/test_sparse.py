@@ -165,7 +165,7 @@ VALUES = {
     "strided": lambda k: (k.s @ k.m.t().contiguous().t(), k.s @ k.t.ones(3, 1).expand(3, 4)), "complex": lambda k: k.s.to(k.t.complex64) @ k.m.to(k.t.complex64),
     "integers": lambda k: k.s.long() @ k.m.long(), "sampled_addmm": lambda k: k.t.sparse.sampled_addmm(k.csr, k.w[:2], k.d[:2], beta=0.5, alpha=2.0),
     "spdiags": lambda k: [k.t.sparse.spdiags(k.d, k.t.tensor([0, o]), (3, 3)) for o in (1, -1, 2)],
-    "mm reduced": lambda k: [k.t.sparse.mm(x, k.m, how) for x in (k.csr, k.t.zeros(2, 3).to_sparse_csr(), k.csr.double().float()) for how in ("sum", "mean", "amax", "amin")],
+    "mm reduced": lambda k: [k.t.sparse.mm(x, k.m, how) for x in (k.csr, k.t.zeros(2, 3).to_sparse_csr(), k.csr.double().float()) for how in ("sum", "mean", "amax", "amin", "max", "min")],
     "sparse_mask": lambda k: (k.d.sparse_mask(k.c), k.d.sparse_mask(k.s), k.d.sparse_mask(k.csr), k.s.sparse_mask(k.o), k.h.to_dense().sparse_mask(k.h.coalesce())),
     "resized": lambda k: (k.s.clone().sparse_resize_((4, 4), 2, 0), k.s.clone().sparse_resize_and_clear_((4,), 1, 0)),
 }
