@@ -219,7 +219,8 @@ class Compiled:
                                                      any(each.what == ELSEWHERE for each in kind.breaks),
                                                      not self._options["fullgraph"] and kind.decides())
         if breaks and breaks[0].what == HAS_GRAPH:
-            kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"])
+            kind.breaks, kind.recording = breaks, Recording(function, kind.codes, self._options["passes"],
+                                                           self._options["memory_budget"])
         elif replay is not None and all(tensor.node is None for tensor in tensors):
             if self._options["passes"] and not replay.gives_back:
                 replay.better = Improvement(replay, functools.partial(_reached, function, kind.codes), function, replay.reuse,

@@ -9,7 +9,8 @@
 3. Both are captured in the place of a call (replay.py), and compared with what the call and the tape give: results, gradients,
    and all memory that the function reaches. Where they differ by more than rounding, or something on the way did not hold, calls
    run as they are.
-4. From then on a call is a replay of forward, and one node of the tape, where that takes less time than the call as it is.
+4. From then on a call is a replay of forward, and one node of the tape, where that takes less time than the call as it is, or where
+   memory has a budget.
 """
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ from ..capturing.snapshots import Snapshot, alike
 from ..graphs.graph import Graph
 from ..graphs.operations import in_order
 from ..passes import optimized
+from ..passes.checkpointing import recompute
 from .calls import DIFFERING, key_of, ran_before, reach_of
 from .executor import Executor
 from .improving import compiling, onlookers, warm_up
@@ -205,20 +207,23 @@ class Recorded:
         joint: a traced call.
         arguments: how many tensors are arguments.
         passes: whether passes run over the programs.
+        memory_budget: as `compile` has it.
 
     Attributes:
         repetition: for gradients that are differentiated; None where those of the call would be others.
     """
 
-    def __init__(self, reach, joint, arguments: int, passes: bool) -> None:
+    def __init__(self, reach, joint, arguments: int, passes: bool, memory_budget: float = 1.0) -> None:
         self.reach = reach
+        self.passes: dict[str, int] = {}
+        if passes and memory_budget < 1:                 # what is computed again in backward is not kept for it
+            self.passes["computed again"] = recompute(joint.graph, memory_budget)
         self.halves = divide(joint, arguments)
         self.repetition: Repetition | None = Repetition(joint, self.halves)
         self.results, self.form = joint.results, joint.form
         self.single = isinstance(unflatten(joint.results, joint.form), bool)
         self.kinds = [kind for kind in joint.results if type(kind) is bool]
         self.arguments, self.reached, self.given = joint.arguments, joint.reached, joint.given
-        self.passes: dict[str, int] = {}
         halves = []
         for graph in (self.halves.forward, self.halves.backward):
             made, done = optimized(graph) if passes else (graph, {})
@@ -276,6 +281,7 @@ class Recording:
         function: what is called.
         codes: the user's code objects that run, with their globals.
         passes: whether passes run over the programs.
+        memory_budget: as `compile` has it.
 
     Attributes:
         programs: those that there are, the one used last first.
@@ -283,8 +289,8 @@ class Recording:
         stays: why calls run as they are, though there are programs.
     """
 
-    def __init__(self, function, codes: dict, passes: bool) -> None:
-        self.function, self.codes, self.passes = function, dict(codes), passes
+    def __init__(self, function, codes: dict, passes: bool, memory_budget: float = 1.0) -> None:
+        self.function, self.codes, self.passes, self.memory_budget = function, dict(codes), passes, memory_budget
         self.programs: list[Recorded] = []
         self.breaks: list = []
         self.pending: Any = None                         # a program, and the thread that compiles its kernels
@@ -367,7 +373,7 @@ class Recording:
         try:
             with unsaid(devices):
                 joint = joint_graph(function, args, kwargs, reach, not self.passes)
-            program = Recorded(reach, joint, len(tensors), self.passes)
+            program = Recorded(reach, joint, len(tensors), self.passes, self.memory_budget)
         except Exception as error:
             self._failed(f"it is not traced: {error}")
         before.restore()
@@ -418,5 +424,5 @@ class Recording:
             program.repetition = None
         self.programs = [program, *self.programs[:PROGRAMS - 1]]
         self.pending, self.attempts, self.made = None, 0, self.made + 1
-        if self.passes and not trial.is_faster():
+        if self.passes and self.memory_budget == 1 and not trial.is_faster():
             self.stays = "as it is, it takes less time"

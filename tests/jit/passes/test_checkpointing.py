@@ -1,5 +1,8 @@
 """Values that are computed again instead of being kept: less memory at one time, and the same numbers."""
+import copy
+
 import pytest
+from recordings import recording_of, settle
 from replays import kind_of, same, why
 from settling import close, hurry
 from tracedgraphs import ops, traced
@@ -135,6 +138,30 @@ def test_a_training_step_within_a_budget(make):
     close(torch.tensor(losses[0]), torch.tensor(losses[1]))
     for a, b in zip(nets[0].parameters(), nets[1].parameters()):
         torch.testing.assert_close(a.detach(), b.detach(), rtol=1e-3, atol=1e-4)
+
+
+def test_networks_in_the_usual_loop():
+    """What backward computes again is not kept for it by the tape."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*[layer for _ in range(6) for layer in (nn.Linear(32, 32), nn.LayerNorm(32), nn.GELU(), nn.Dropout(0.1))])
+    wanted, kept = copy.deepcopy(net), []
+    for budget in (1.0, 0.5, 0.3):
+        compiled = torch.compile(net, memory_budget=budget)
+
+        def call(compiled=compiled):
+            x, state = torch.randn(128, 32), torch.get_rng_state()
+            for each, function in ((net, compiled), (wanted, wanted)):
+                torch.set_rng_state(state)
+                each.zero_grad()
+                function(x).square().sum().backward()
+            for a, b in zip(net.parameters(), wanted.parameters()):
+                close(a.grad, b.grad)
+        settle(call, compiled)
+        program, = recording_of(compiled).programs
+        assert recording_of(compiled).stays is None or budget == 1
+        assert (program.passes.get("computed again", 0) > 0) == (budget < 1)
+        kept.append(sum(program.halves.forward.results[i].layout.nbytes for i in program.halves.own))
+    assert kept[2] <= kept[1] < 0.75 * kept[0], kept
 
 
 def test_budgets_that_are_none():
