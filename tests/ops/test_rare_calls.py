@@ -180,6 +180,22 @@ with T.no_grad(): out=[A(2,g=True).exp().grad_fn(A(2))]
 A(2,g=True).exp().grad_fn()
 A(2,g=True).exp().grad_fn(A(2),A(2))
 """,
+    "einsum": """
+T.einsum("ii",A(2,3))
+T.einsum("iji->j",A(2,3,3))
+T.einsum("iji->j",A(3,2,3))
+T.einsum("...ii->...i",A(2,3,3))
+T.einsum("α",A(2))
+T.einsum("α...",A(2,3))
+T.einsum("...",A(2,3))
+T.einsum("i%",A(2,2))
+""",
+    "maps_of_nothing": """
+T.linalg.tensorinv(T.zeros(0,0,3),ind=1)
+T.linalg.tensorinv(T.zeros(2,0,0,2),ind=2)
+T.linalg.tensorsolve(T.zeros(2,0,0,2),T.zeros(2,0))
+T.linalg.tensorsolve(T.zeros(0,3,0),T.zeros(0,3))
+""",
     "uniform_": """
 T.zeros(2).uniform_(0,float("inf"))
 T.zeros(2).uniform_(float("nan"),0)

@@ -165,14 +165,14 @@ def _parse_einsum(equation, dims):
         if c not in known or output.count(c) > 1:
             raise RuntimeError(f"einsum(): output subscript {c} " + ("appears more than once in the output" if c in known else
                                "does not appear in the equation for any input operand"))
-    wrong = [c for c in known if not c.isalpha()]
+    wrong = [c for c in known.difference(names) if not (c.isascii() and c.isalpha())]
     if wrong:
         raise RuntimeError(f"einsum(): invalid subscript given: {wrong[0]!r}, subscripts must be in [a-zA-Z]")
     return spelled, tuple(output)
 
 
 def _diagonals(x, subscript):
-    """Repeated letters within one operand taken along their diagonal."""
+    """Repeated letters within one operand taken along their diagonal. Raises RuntimeError where their extents differ."""
     if len(set(subscript)) == len(subscript):
         return x, subscript
     subscript = list(subscript)
@@ -180,6 +180,10 @@ def _diagonals(x, subscript):
         while subscript.count(letter) > 1:
             first = subscript.index(letter)
             second = subscript.index(letter, first + 1)
+            extents = x.layout.shape[first], x.layout.shape[second]
+            if extents[0] != extents[1]:
+                raise RuntimeError(f"einsum(): subscript {letter} is repeated for an operand but the sizes don't match, {extents[1]} "
+                                   f"!= {extents[0]}")
             x = x.diagonal(0, first, second)
             del subscript[second], subscript[first]
             subscript.append(letter)

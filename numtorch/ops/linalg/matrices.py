@@ -472,7 +472,7 @@ def tensorinv(A, ind: int = 2, *, out=None) -> Tensor:
     if math.prod(first) != math.prod(last):
         raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
                            f"{math.prod(last)} != {math.prod(first)}")
-    return into(out, inv(A.reshape(math.prod(first), -1)).reshape(*last, *first))
+    return into(out, inv(A.reshape(math.prod(first), math.prod(last))).reshape(*last, *first))
 
 
 def tensorsolve(A, B, dims=None, *, out=None) -> Tensor:
@@ -503,4 +503,4 @@ def tensorsolve(A, B, dims=None, *, out=None) -> Tensor:
     if math.prod(shape) != B.layout.numel:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
                            f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != {B.layout.numel}")
-    return into(out, solve(A.reshape(-1, math.prod(shape)), B.reshape(-1)).reshape(*shape))
+    return into(out, solve(A.reshape(B.layout.numel, math.prod(shape)), B.reshape(B.layout.numel)).reshape(*shape))
