@@ -60,3 +60,11 @@ def test_what_has_no_graph():
         torch.draw(torch.ones(2))
     with pytest.raises(TypeError, match="expected tensors"):
         torch.draw(3)
+
+
+def test_fused_losses_say_what_they_keep():
+    """The one node of a loss and its mean: operands under PyTorch's names, and in drawings their shapes."""
+    x, y = torch.randn(3, requires_grad=True), torch.ones(3)
+    loss = F.mse_loss(x, y)
+    assert loss.grad_fn._saved_self is x and torch.equal(loss.grad_fn._saved_target, y)
+    assert "squared_error\\nfloat32 ()\\n'mean'\\nsaved: float32 (3,), float32 (3,)" in torch.draw(loss).source

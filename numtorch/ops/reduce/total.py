@@ -95,6 +95,27 @@ class TotalNode(Node):
         loss = self.plan.op.name
         return node_name(loss if loss in ATEN else f"{loss}_{'mean' if self.plan.mean else 'sum'}")
 
+    def title(self):
+        return self.plan.op.name
+
+    @property
+    def attributes(self):
+        return "mean" if self.plan.mean else "sum"
+
+    @property
+    def _saved_self(self):
+        return self._operands()[0]
+
+    @property
+    def _saved_target(self):
+        return self._operands()[1]
+
+    def result_layout(self):
+        return self.plan.out
+
+    def saved_layouts(self):
+        return [kept.layout for kept in self.saved[::2]] if self.saved else []
+
     def _operands(self):
         if self.saved is None:
             raise freed_error()
