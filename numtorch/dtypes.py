@@ -313,7 +313,7 @@ class finfo:
                 f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})")
 
 
-_limits: dict[dtype, finfo] = {}
+_limits: dict[object, finfo] = {}                        # of dtypes, and of names that shortfloats.py has
 
 
 @functools.cache
