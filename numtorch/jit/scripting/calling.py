@@ -5,7 +5,7 @@ import ast
 import re
 from typing import Any
 
-from ...nn.modules.container import ModuleDict, ModuleList, Sequential
+from ...nn.modules.container import ModuleDict
 from ...nn.modules.module import Module
 from ...nn.modules.parametercontainer import ParameterDict, ParameterList
 from . import vocabulary
@@ -34,7 +34,6 @@ from .kinds import (
 from .objects import Objects
 
 _PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\d*(?::[^{}]*)?\})*")
-_CONTAINERS = (Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict)
 _WHOLE = ("floor", "ceil", "trunc", "gcd", "lcm", "comb", "perm", "factorial", "isqrt")
 _ASKED = ("isnan", "isinf", "isfinite", "isclose")
 _INDEX_KINDS = {
@@ -180,7 +179,7 @@ class Calling(Objects):
         """The type of an element of modules that hold others."""
         children: list[Kind] = []
         for module in kind.of:
-            if not isinstance(module, _CONTAINERS):
+            if not isinstance(module, vocabulary.CONTAINERS):
                 return self.refuse(node, f"'{_said(module)}' object is not iterable")
             if isinstance(module, (ParameterList, ParameterDict)):
                 children.append(STR if isinstance(module, ParameterDict) and not isinstance(node, ast.Subscript) else TENSOR)

@@ -12,7 +12,7 @@ from ..graphs.programs import ScriptFunction, ScriptModule
 from . import vocabulary
 from .classes import SPECIAL, ScriptClass
 from .kinds import Fields, parse_text
-from .modules import LibraryModule, ScriptedFunction, ScriptedModule
+from .modules import LibraryModule, ScriptedFunction, ScriptedModule, class_of
 from .units import Script, Traced, Unit, Unused, parsed
 from .vocabulary import OWN, is_plain
 
@@ -117,8 +117,12 @@ def _module(entry, units, tensors):
     kind = ScriptedModule if entry["class"] is None else vocabulary.library_class(_name(entry["class"]))
     if not isinstance(kind, type) or (kind is not ScriptedModule and not vocabulary.is_library(kind)):
         raise ValueError(f"{entry['class']} is no module of this package")
-    made: Any = kind.__new__(kind)
-    (ScriptedModule if kind is ScriptedModule else Module).__init__(made)
+    if kind is ScriptedModule:
+        containers = {container.__name__: container for container in vocabulary.CONTAINERS}
+        made: Any = class_of(None if entry.get("container") is None else containers[entry["container"]])()
+    else:
+        made = kind.__new__(kind)
+        Module.__init__(made)
     own = vars(made)
     own["training"] = bool(entry["training"])
     own["_non_persistent_buffers_set"] = set(entry["non-persistent"])

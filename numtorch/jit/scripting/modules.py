@@ -86,9 +86,11 @@ class ScriptedModule(ScriptModule):
 
     def _in_front(self) -> None:
         """Have scripts come before what a module has under their names anyway: a property called `half`, a method called `type`."""
-        names = frozenset(name for name in self._scripts if name != "forward" and name[:1] != "_" and hasattr(Module, name))
+        container = vocabulary.container_of(type(self))
+        names = frozenset(name for name in self._scripts
+                          if name != "forward" and name[:1] != "_" and hasattr(container or Module, name))
         if names:
-            self.__class__ = _in_front_of_modules(names)
+            self.__class__ = class_of(container, names)
 
     @property
     def graph(self) -> Any:
@@ -123,11 +125,20 @@ class ScriptedModule(ScriptModule):
 
 
 @functools.cache
-def _in_front_of_modules(names: frozenset) -> type:
-    """The class of modules with scripts under names that every module has."""
+def class_of(container: type | None, names: frozenset = frozenset()) -> type:
+    """The class of scripted modules that are containers, or have scripts under names that such modules have anyway.
+
+    Args:
+        container: the class that holds modules or parameters, or None.
+        names: of the scripts.
+    """
+    if container is None and not names:
+        return ScriptedModule
+
     def of(name):
         return property(lambda self: ScriptedModule.__getattr__(self, name))
-    return type("ScriptedModule", (ScriptedModule,), {"__module__": __name__, **{name: of(name) for name in names}})
+    bases = (ScriptedModule,) if container is None else (ScriptedModule, container)
+    return type("ScriptedModule", bases, {"__module__": __name__, **{name: of(name) for name in names}})
 
 
 class LibraryModule(ScriptModule):
@@ -238,7 +249,7 @@ def _shell(module, unit, made):
         own["_parameters"], own["_buffers"], own["_modules"] = dict(module._parameters), dict(module._buffers), {}
         own["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
     else:
-        new = made[id(module)] = ScriptedModule()
+        new = made[id(module)] = class_of(vocabulary.container_of(type(module)))()
         own = vars(new)
         own["_original_name"], own["_unit"], own["training"] = type(module).__name__, unit, module.training
         own["_parameters"], own["_buffers"] = dict(module._parameters), dict(module._buffers)

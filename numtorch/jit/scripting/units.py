@@ -7,6 +7,7 @@ import linecache
 import types
 from typing import Any
 
+from ...nn.modules.container import Sequential
 from ...nn.modules.module import Module
 from ..graphs.graph import free_name
 from ..graphs.programs import ScriptFunction, ScriptModule
@@ -16,11 +17,10 @@ from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of,
 from .listing import listed
 from .problems import NotSupportedError, Source, refuse
 from .reading import Reader, source_of
+from .vocabulary import CONTAINERS
 
 MODIFIER = "_numtorch_script"                            # what a decorator says of a function: "ignore", "unused", "export"
-
-
-_BASES = (Module, ScriptModule)                          # whose methods are no scripts
+_BASES = (Module, ScriptModule, *CONTAINERS)             # whose methods are no scripts, but for what a Sequential computes
 
 
 class Script:
@@ -316,7 +316,8 @@ class Unit:
             function = getattr(type(origin), name, None) if origin is not None else None
             is_property = isinstance(function, property)
             function = function.fget if isinstance(function, property) else function
-            if not isinstance(function, types.FunctionType) or any(function is getattr(base, name, None) for base in _BASES):
+            if not isinstance(function, types.FunctionType) or (
+                    function is not Sequential.forward and any(function is getattr(base, name, None) for base in _BASES)):
                 return None
             script = scripts[name] = self.read_method(function, name, module)
             script.is_property = is_property

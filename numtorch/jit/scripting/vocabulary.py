@@ -312,6 +312,7 @@ def library_class(name: str) -> Any:
 
 # ---------------------------------------------------------------- what modules hold
 OWN = frozenset(vars(nn.Module()))                       # every module has these
+CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 _PLAIN = (int, float, bool, str, complex, type(None), dtype, device)
 
 
@@ -322,3 +323,12 @@ def is_plain(value: Any) -> bool:
     if type(value) is dict:
         return all(map(is_plain, value)) and all(map(is_plain, value.values()))
     return isinstance(value, Tensor) or type(value) in _PLAIN
+
+
+def container_of(kind: type) -> Any:
+    """The container that a class of modules is derived from, whose loops, lengths and elements its own are; None for none.
+
+    Args:
+        kind: the class.
+    """
+    return next((base for base in kind.__mro__ if base in CONTAINERS), None)

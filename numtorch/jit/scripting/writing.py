@@ -101,7 +101,9 @@ class Writer:
             if unit is None:
                 unit = len(self.units)
                 self.units.append(module._unit)
+            container = vocabulary.container_of(type(module))
             entry.update({"class": None, "name": module._original_name, "unit": unit,
+                          "container": None if container is None else container.__name__,
                           "methods": {name: self.entry(name, each) for name, each in module._scripts.items()},
                           "attributes": {name: own[name] for name in sorted(module._plain)}, "functions": dict(module._functions),
                           "declared": {name: str(kind) for name, kind in module._declared.items()}})

@@ -92,7 +92,7 @@ class Sequential(_Numbered):
             self.add_module(name, module)
 
     def forward(self, input):
-        for module in self._modules.values():
+        for module in self:
             input = module(input)
         return input
 

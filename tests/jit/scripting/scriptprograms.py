@@ -326,3 +326,41 @@ class Net(torch.nn.Module):
     @torch.jit.export
     def head(self, x):
         return self.tail(x)
+
+
+class Chain(torch.nn.Sequential):
+    """With the forward that every Sequential has."""
+
+
+class Pooled(torch.nn.Sequential):
+    def forward(self, x):
+        mean = x.mean()
+        for layer in self:
+            x = layer(x)
+        return x + mean
+
+
+class Summed(torch.nn.ModuleList):
+    def forward(self, x):
+        total = torch.zeros_like(x)
+        for i, layer in enumerate(self):
+            total = total + layer(x) * (i + 1)
+        return total
+
+
+class Heads(torch.nn.ModuleDict):
+    def forward(self, x):
+        for name, layer in self.items():
+            x = layer(x) + len(name)
+        for layer in self.values():
+            x = layer(x)
+        for name in self.keys():
+            x = x * len(name)
+        return x
+
+
+def containers():
+    def layers():
+        return torch.nn.Linear(4, 4), torch.nn.Tanh()
+    return torch.nn.ModuleList([Chain(*layers()), Pooled(*layers()), Summed(layers()),
+                                Heads({"first": layers()[0], "last": layers()[1]}), Chain(Pooled(*layers()), torch.nn.ReLU())])

@@ -6,6 +6,7 @@ import scriptprograms as programs
 from scriptruns import argument, through_file
 
 import numtorch as torch
+from numtorch.jit.scripting import loading
 from numtorch.tree import flatten
 
 try:
@@ -61,6 +62,26 @@ def test_forks_of_modules_and_methods(theirs):
     script(x).sum().backward()
     wanted.sum().backward()
     assert flatten(ours.layers[0].weight.grad.tolist())[0] == pytest.approx(flatten(other.layers[0].weight.grad.tolist())[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_containers_that_go_through_what_they_hold(place, theirs):
+    """As Python, as a script, from a file, copied, and as PyTorch's script."""
+    ours, other = programs.containers()[place], theirs.containers()[place]
+    other.load_state_dict({name: reference.tensor(value.tolist()) for name, value in ours.state_dict().items()})
+    x, script = torch.rand(2, 4), torch.jit.script(ours)
+    wanted = reference.jit.script(other)(reference.tensor(x.tolist()))
+    for each in (script, through_file(script), copy.deepcopy(script), through_file(through_file(script))):
+        assert torch.equal(each(x), ours(x)) and len(each) == len(ours)
+        assert flatten(each(x).tolist())[0] == pytest.approx(flatten(wanted.tolist())[0], rel=1e-5, abs=1e-6)
+    assert list(through_file(script).state_dict()) == list(other.state_dict())
+
+
+def test_a_file_names_no_container_but_those_of_the_package():
+    content = torch.jit.script(programs.containers()[1]).content()
+    content["modules"][0]["container"] = "Linear"
+    with pytest.raises(KeyError, match="Linear"):
+        loading.from_content(content)
 
 
 def test_constants_properties_and_empty_containers_of_modules(theirs):
