@@ -30,9 +30,8 @@ def decomposed(graph: Graph) -> Graph:
         inputs = [given(value) for value in node.inputs]
         names = [value.name for value in node.outputs]
         if isinstance(primitive, PointwiseOp) and not is_ours(primitive.module):
-            formula = _formula(made, primitive, dict(zip(primitive.parameters, inputs)))
-            out = node.outputs[0]
-            if not isinstance(formula, Value) or formula.layout is not out.layout:
+            formula, out = _called(made, calls_of(primitive), inputs), node.outputs[0]
+            if formula.layout is not out.layout:
                 raise NotImplementedError(f"jit: {node.op} of a user gives {out.layout!r}, which its formula does not say")
             new[out] = formula
             continue
@@ -45,27 +44,54 @@ def decomposed(graph: Graph) -> Graph:
     return made
 
 
-def _formula(graph, op, values):
-    """The value of a formula for the values of its arguments."""
+def calls_of(op: PointwiseOp) -> tuple:
+    """The calls of this package's ops that a user's is made of, as `fused` has them (fused.py). The last gives the result.
+
+    Args:
+        op: it. What stands for tensors are its arguments, in order.
+
+    Raises:
+        NotImplementedError: its formula cannot be read, or computes nothing.
+    """
+    calls: list[tuple] = []
+    arguments: list = [("x", i) for i in range(len(op.parameters))]
+    if not isinstance(_operand(op, arguments, calls), tuple):
+        raise NotImplementedError(f"jit: the formula of {op.name} gives a number, whatever its arguments are")
+    return tuple(calls)
+
+
+def _operand(op, arguments, calls):
+    """What gives a formula's value, for what gives its arguments."""
     if not isinstance(op.expression, Apply):
         raise NotImplementedError(f"jit: the formula of {op.name} cannot be read; it runs only where {op.module} is")
     known: dict = {}
+    named = dict(zip(op.parameters, arguments))
 
-    def value(expression):
+    def operand(expression):
         if isinstance(expression, Symbol):
-            return values[expression.name]
+            return named[expression.name]
         if not isinstance(expression, Apply):
             return expression
         if id(expression) not in known:
-            inputs = [value(a) for a in expression.args]
-            if not any(isinstance(i, Value) for i in inputs):
+            inputs = [operand(a) for a in expression.args]
+            if not any(isinstance(i, tuple) for i in inputs):
                 result = expression.op.function(*[number(i) for i in inputs]).item()
             elif not is_ours(expression.op.module):
-                result = _formula(graph, expression.op, dict(zip(expression.op.parameters, inputs)))
+                result = _operand(expression.op, inputs, calls)
             else:
-                layouts: tuple[Layout, ...] = tuple([i.layout if isinstance(i, Value) else number(i).layout for i in inputs])
-                out = expression.op.planned_for(layouts, ()).out
-                result, = graph.call(Node(expression.op.key, inputs), [out])
+                result = "v", len(calls)
+                calls.append((expression.op.key, *inputs))
             known[id(expression)] = result
         return known[id(expression)]
-    return value(op.expression)
+    return operand(op.expression)
+
+
+def _called(graph, calls, inputs):
+    """The value of the last of some calls, which become nodes."""
+    values: list = []
+    for op, *operands in calls:
+        given = [(inputs if each[0] == "x" else values)[each[1]] if isinstance(each, tuple) else each for each in operands]
+        layouts: tuple[Layout, ...] = tuple([i.layout if isinstance(i, Value) else number(i).layout for i in given])
+        result, = graph.call(Node(op, given), [registry[op].planned_for(layouts, ()).out])
+        values.append(result)
+    return values[-1]

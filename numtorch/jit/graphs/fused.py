@@ -50,6 +50,18 @@ def check(calls: tuple, results: tuple, outs: tuple, count: int) -> None:
     if not outs or len(outs) != len(results) or any(
             not isinstance(out, Layout) or out.dtype is not outs[0].dtype or out.dtype not in dtypes for out in outs):
         raise ValueError(f"fused: expected a layout of one floating-point dtype for each of the results {results!r}, got {outs!r}")
+    check_calls(calls, count)
+    if any(type(i) is not int or not 0 <= i < len(calls) for i in results):
+        raise ValueError(f"fused: there is no result among {results!r}")
+
+
+def check_calls(calls: tuple, count: int) -> None:
+    """Raise ValueError where calls, which a file may have said, are none that can be put together.
+
+    Args:
+        calls: as the op's attributes have them.
+        count: how many tensors there are.
+    """
     for number, (op, *operands) in enumerate(calls):
         for operand in operands:
             known = isinstance(operand, (int, float)) or (
@@ -57,8 +69,6 @@ def check(calls: tuple, results: tuple, outs: tuple, count: int) -> None:
                 and 0 <= operand[1] < (count if operand[0] == "x" else number))
             if not known or not (op in ALONG or isinstance(registry.get(op), PointwiseOp)):
                 raise ValueError(f"fused: {(op, *operands)!r} is no call that can be fused")
-    if any(type(i) is not int or not 0 <= i < len(calls) for i in results):
-        raise ValueError(f"fused: there is no result among {results!r}")
 
 
 @FUSED.planned

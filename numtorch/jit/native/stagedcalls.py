@@ -17,6 +17,7 @@ from ..graphs.programs import ScriptFunction
 from ..scripting import vocabulary
 from ..scripting.classes import ScriptClass
 from ..scripting.forking import forked, wait
+from ..scripting.formulas import Formula
 from ..scripting.kinds import is_of
 from ..scripting.units import Script
 from . import arithmetic
@@ -155,7 +156,7 @@ class Calls:
             return self._op(path, function, args, kwargs)
         if isinstance(function, type) and hasattr(function, "_fields"):
             return self.apply(function, *args, **kwargs)
-        if isinstance(function, (Module, ScriptFunction)):
+        if isinstance(function, (Module, ScriptFunction, Formula)):
             return self._with_operands(function, args, kwargs)
         if isinstance(getattr(function, "__self__", None), ScriptClass):
             self.refuse(f"objects of class {function.__self__.name} are not in a library: use tuples, lists and dicts")

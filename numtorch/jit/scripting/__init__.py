@@ -14,6 +14,7 @@ units        the functions and methods that belong together
 listing      a script as a graph with blocks, for people to read
 writing      what a file holds of scripts
 modules      modules with scripted methods
+formulas     users' elementwise ops, which scripts call
 forking      `jit.fork` and `jit.wait`: calls whose results are asked for later
 scripts      `jit.script` and its decorators
 subclasses   classes of modules that are scripts from the start

@@ -9,7 +9,7 @@ from ...nn.parameter import Parameter
 from ...tensor import Tensor
 from ..graphs import programs
 from ..graphs.programs import ScriptFunction, ScriptModule
-from . import vocabulary
+from . import formulas, vocabulary
 from .classes import SPECIAL, ScriptClass
 from .kinds import Fields, parse_text
 from .modules import LibraryModule, ScriptedFunction, ScriptedModule, class_of
@@ -100,6 +100,8 @@ def _entry(unit, name, entry, owner=None):
         return result
     if "fields" in entry:
         return _fields(unit, name, entry)
+    if "formulas" in entry:
+        return formulas.from_content(name, entry)
     if "unused" in entry:
         return Unused(name, parse_text(entry["result"], unit.named))
     nested = from_content(entry["nested"])

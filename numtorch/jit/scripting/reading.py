@@ -23,6 +23,7 @@ from ..tracing.freezing import is_tracing
 from . import vocabulary
 from .classes import is_script_class
 from .forking import fork, wait
+from .formulas import ops_of
 from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node
 from .kinds import UNIT, Kind, is_named_tuple, parse_kind
 from .problems import NotSupportedError, Source, refuse
@@ -314,7 +315,8 @@ class Reader:
         if path is not None:
             return ast.copy_location(dotted(path), node)
         if isinstance(value, (types.FunctionType, programs.ScriptFunction)):
-            if isinstance(value, types.FunctionType) and value.__code__.co_filename.startswith((_PACKAGE, "<numtorch ")):
+            if isinstance(value, types.FunctionType) and not ops_of(value) and \
+                    value.__code__.co_filename.startswith((_PACKAGE, "<numtorch ")):
                 refuse(self.source, node, f"{ast.unparse(node)} is not for scripts: call it outside, or in a function under "
                        "@torch.jit.ignore", NotSupportedError)
             try:

@@ -65,7 +65,8 @@ def _scripted(obj):
         raise TypeError(f"jit.script: expected a function or a module, got {type(obj).__name__}")
     scripted = unit.functions[unit.add(obj)]
     if not isinstance(scripted, Script):
-        raise NotSupportedError(f"jit.script: {obj.__name__} is under @jit.{getattr(obj, MODIFIER)}")
+        raise NotSupportedError(f"jit.script: {obj.__name__} is " + (
+            f"under @jit.{getattr(obj, MODIFIER)}" if hasattr(obj, MODIFIER) else "an op, which scripts call as it is"))
     scripted.ready()
     unit.check_classes()
     return ScriptedFunction(scripted)

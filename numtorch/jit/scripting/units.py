@@ -13,6 +13,7 @@ from ..graphs.graph import free_name
 from ..graphs.programs import ScriptFunction, ScriptModule
 from .checking import Checker
 from .classes import ScriptClass, is_script_class
+from .formulas import formula, ops_of
 from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind
 from .listing import listed
 from .problems import NotSupportedError, Source, refuse
@@ -188,7 +189,8 @@ class Unit:
         if isinstance(function, ScriptFunction):
             self.functions[name] = Traced(name, function, script.result if script is not None else Kind("Any"))
             return name
-        self.functions[name] = self._marked(function, name) or self._read(function, name)
+        self.functions[name] = formula(name, function) if ops_of(function) else \
+            self._marked(function, name) or self._read(function, name)
         return name
 
     def fields(self, kind: Any) -> Fields:

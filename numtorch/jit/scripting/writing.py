@@ -9,6 +9,7 @@ from ...tensor import Tensor
 from ..graphs.programs import ScriptModule
 from . import vocabulary
 from .classes import ScriptClass
+from .formulas import Formula
 from .kinds import Fields
 from .units import Python, Script, Unit, Unused
 from .vocabulary import OWN, is_plain
@@ -57,6 +58,8 @@ class Writer:
         if isinstance(entry, Fields):
             return {"fields": [(field, str(kind)) for field, kind in entry.arguments],
                     "defaults": [entry.function._field_defaults[field] for field in entry.places if field in entry.with_default]}
+        if isinstance(entry, Formula):
+            return entry.content()
         if isinstance(entry, Unused):
             return {"unused": name, "result": str(entry.result)}
         if isinstance(entry, Python):

@@ -451,8 +451,8 @@ def _several(body, name, count, methods, options):
     def results(*args, **kwargs) -> tuple:
         return tuple([part(*args, **kwargs) for part in parts])
 
-    results.__name__ = results.__qualname__ = name
-    results.__doc__, results.__module__, results.__wrapped__ = body.__doc__, body.__module__, body
+    results.__name__, results.__qualname__, results.__doc__, results.__module__ = name, name, body.__doc__, body.__module__
+    vars(results).update(__wrapped__=body, ops=tuple([part.op for part in parts]))
     if methods and name not in Tensor.__dict__:
         method(results, name)
     return results
