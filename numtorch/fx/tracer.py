@@ -11,6 +11,7 @@ from typing import Any
 
 from ..devices import device
 from ..dtypes import dtype
+from ..jit.graphs.programs import ScriptModule
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -70,13 +71,13 @@ class Tracer(TracerBase):
 
     # ------------------------------------------------------------ what subclasses may say
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a module's call is one node. By default those of `torch.nn` are, but Sequential.
+        """Whether a module's call is one node. By default those of `torch.nn` are, but Sequential, and scripts and traces.
 
         Args:
             m: the module.
             module_qualified_name: its path.
         """
-        return m.__module__.startswith("numtorch.nn") and not isinstance(m, Sequential)
+        return isinstance(m, ScriptModule) or (m.__module__.startswith("numtorch.nn") and not isinstance(m, Sequential))
 
     def path_of_module(self, mod: Module) -> str:
         """The path of a module below the root.

@@ -306,6 +306,8 @@ class Calling(Objects):
         if name == "isinstance" and len(node.args) == 2:
             made, _ = self.expression(node.args[0])
             return ast.Call(self.bind(is_of), [made, self.bind(self.kinds_of(node.args[1]))], []), BOOL
+        if name == "getattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
+            return self.expression(ast.copy_location(ast.Attribute(node.args[0], str(node.args[1].value), ast.Load()), node))
         if name == "hasattr" and len(node.args) == 2:
             return ast.Constant(self.has_member(node)), BOOL
         if name not in vocabulary.BUILTINS:

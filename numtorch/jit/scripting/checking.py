@@ -21,7 +21,7 @@ from .kinds import (
 )
 from .problems import Source, refuse
 
-_RESERVED = frozenset(("torch", "math", "annotate", "isinstance", "hasattr", "__torch__"))
+_RESERVED = frozenset(("torch", "math", "annotate", "isinstance", "hasattr", "getattr", "__torch__"))
 
 
 class Checker(Expressions):
@@ -48,6 +48,7 @@ class Checker(Expressions):
         self.declared: dict[str, Kind] = {}
         self.loops: list[tuple[list, list]] = []         # (states at `continue`, at `break`) of each loop around
         self.returned: list[Kind] = []
+        self.depth = 0                                   # of the block that is checked; the function's own is 1
 
     def refuse(self, node, message):
         refuse(self.source, node, message)
@@ -139,6 +140,8 @@ class Checker(Expressions):
     def block(self, statements):
         """The made statements, and whether what follows them is reached."""
         made: list = []
+        goes_on = True
+        self.depth += 1
         for statement in statements:
             handler = getattr(self, f"_do_{type(statement).__name__}", None)
             if handler is None:
@@ -146,8 +149,9 @@ class Checker(Expressions):
             result, goes_on = handler(statement)
             made += [ast.copy_location(each, statement) for each in result]
             if not goes_on:
-                return made, False
-        return made or [ast.Pass()], True
+                break
+        self.depth -= 1
+        return made or [ast.Pass()], goes_on
 
     def _do_Pass(self, node):
         return [ast.Pass()], True
@@ -226,10 +230,11 @@ class Checker(Expressions):
                 self.refuse(target, f"{target.id} cannot be assigned to")
             declared = self.declared.get(target.id)
             if declared is not None and not fits(declared, kind):
-                self.refuse(
-                    node,
-                    f"Variable '{target.id}' previously had type {declared} but is now being assigned to a value of type {kind}",
-                )
+                if self.depth == 1:                      # no other way through the function has it
+                    del self.declared[target.id]
+                else:
+                    self.refuse(node, f"Variable '{target.id}' previously had type {declared} but is now being assigned to a value "
+                                      f"of type {kind}")
             self._set(target.id, kind)
             return ast.copy_location(ast.Name(target.id, ast.Store()), target)
         if isinstance(target, (ast.Tuple, ast.List)):

@@ -161,6 +161,8 @@ class Listing:
         if path.startswith("__torch__."):
             return self.value(f'prim::CallFunction[name="{path.removeprefix("__torch__.")}"]({", ".join(given)})')
         if isinstance(node.func, ast.Name):
+            if path == "getattr":
+                return self.value(f'prim::GetAttr[name="{node.args[1].value}"]({given[0]})')
             if path in vocabulary.BUILTINS or path in ("isinstance", "hasattr", "annotate"):
                 return self.value(f"prim::{path}({', '.join(given)})")
             return self.value(f'prim::CallMethod[name="forward"]({", ".join([f"%{path}", *given])})')

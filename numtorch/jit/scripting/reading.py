@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import keyword
 import math
 import os
 import textwrap
@@ -249,8 +250,9 @@ class Reader:
             name, owner = str(node.args[1].value), self._expression(node.args[0])
             if target is hasattr:
                 return ast.Call(ast.Name("hasattr", ast.Load()), [owner, ast.Constant(name)], [])
-            if len(node.args) == 2 and name.isidentifier():
-                return ast.Attribute(owner, name, ast.Load())
+            if len(node.args) == 2:
+                return ast.Attribute(owner, name, ast.Load()) if name.isidentifier() and not keyword.iskeyword(name) else \
+                    ast.Call(ast.Name("getattr", ast.Load()), [owner, ast.Constant(name)], [])
         if target is fork:
             if not node.args or isinstance(node.args[0], ast.Starred):
                 refuse(self.source, node, "fork() takes the function that is called, and what it is called with")

@@ -20,7 +20,8 @@ REFUSED = [                                              # the body, what is sai
     ("return (y := x)", "assign on a line of its own", True),
     ("return {1, 2}", "use a list, or a dict", True),
     ("if x.sum() > 0:\n        y = x\n    return y", "y is not defined in the false branch", True),
-    ("y: int = 1\n    y = 'a'\n    return y", "previously had type int but is now being assigned to a value of type str", False),
+    ("y: int = 1\n    if x.sum() > 0:\n        y = 'a'\n    return y", "previously had type int but is now being assigned to a value of "
+     "type str", True),
     ("if x.sum() > 0:\n        return 1\n    return x", "returned a value of type int but this return statement returns a value of type "
      "Tensor", True),
     ("if x.sum() > 0:\n        y = 1\n    else:\n        y = 'a'\n    return y", "in the true branch and type str in the false branch",
