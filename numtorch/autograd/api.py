@@ -107,8 +107,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
             if isinstance(tensor, Tensor):
                 _retain_grad(tensor)                     # one that is not a leaf keeps its gradient too
     wanted = None if inputs is None else {place_of(t)[0] for t in inputs}
-    nodes = _roots(tensors)
-    grads = _root_gradients(tensors, grads)
+    nodes, grads = _roots(tensors), _root_gradients(tensors, grads)
     if create_graph:
         _warn_of_cycles()
     run_backward(nodes, grads, create_graph if retain_graph is None else retain_graph, create_graph, wanted)
@@ -163,9 +162,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     nodes = _roots(outputs)
     starts = _root_gradients(outputs, None if grad_outputs is None else _as_tuple(grad_outputs, "grad", Tensor))
-    by_ops = any(start.layout.transformed for start in starts)       # which have no kernels
-    gradients = run_backward(nodes, starts, create_graph if retain_graph is None else retain_graph, create_graph or by_ops,
-                             set(ends), accumulating=False)
+    by_ops = False                                       # where a tensor takes part in a transform, which kernels know nothing of
+    for t in (*outputs, *starts):
+        by_ops = by_ops or (type(t) is not GradientEdge and t.layout.transformed)
+    gradients = run_backward(nodes, starts, by_ops or (create_graph if retain_graph is None else retain_graph),
+                             create_graph or by_ops, set(ends), accumulating=False)
     result = []
     for tensor, node in zip(inputs, ends):
         value = gradients.get(node)
@@ -182,7 +183,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
         elif by_ops and not create_graph:
             value = arithmetic.without_graph(value)
         result.append(value)
-    return tuple(result)
+    return tuple(arithmetic.with_tangents(result, outputs, inputs, starts, create_graph) if by_ops else result)
 
 
 def partial_gradients(outputs, inputs, grad_outputs, create_graph: bool = False) -> list:

@@ -116,6 +116,17 @@ def gradients(outputs, variables, grads, create_graph) -> list:
     return [zeros_like(detach(v)) if g is None else g for g, v in zip(computed, variables)]
 
 
+def _with_tangents(found, outputs, inputs, grads, create_graph) -> list:
+    """The gradients that `autograd.grad` found, with the tangents that they have where the outputs have some."""
+    if not any(level.has_tangents for level in levels_of(outputs)):
+        return found
+    again = gradients(outputs, inputs, grads, create_graph)
+    return [None if gradient is None else with_tangent for gradient, with_tangent in zip(found, again)]
+
+
+arithmetic.with_tangents = _with_tangents
+
+
 def _dual_gradients(level, outputs, variables, grads, create_graph):
     """The gradient's tangent is the gradient of the outputs' tangents, and what the tangents of their gradients give."""
     outputs, grads = [parts_at(o, level) for o in outputs], [parts_at(g, level) for g in grads]

@@ -118,3 +118,16 @@ def test_tangents_of_another_dtype(torch, forward_ad, primal, tangent):
     with forward_ad.dual_level():
         moved = forward_ad.unpack_dual(forward_ad.make_dual(x, t) * 2).tangent
     assert moved.tolist() == [1.0, 6.0]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_of_what_has_a_tangent_have_one(torch, forward_ad, create_graph):
+    """`autograd.grad` within a dual level: the product of the Hessian and a vector, forward over reverse."""
+    x, direction = torch.tensor([1., 2.], requires_grad=True), torch.tensor([1., -1.])
+    with forward_ad.dual_level():
+        dual, unused = forward_ad.make_dual(x, direction), torch.ones(1, requires_grad=True)
+        for of in (x, dual):
+            found = torch.autograd.grad((dual ** 3).sum() * dual[0], (of, unused), create_graph=create_graph, allow_unused=True)
+            primal, tangent = forward_ad.unpack_dual(found[0])
+            assert primal.tolist() == [12., 12.] and tangent.tolist() == [0., 0.] and found[1] is None
+            assert primal.requires_grad is tangent.requires_grad is create_graph
