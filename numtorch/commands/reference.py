@@ -23,8 +23,9 @@ _HEAD = """# Elementwise ops
 Each is one record, a formula and its derivative, from which the function, the method, the in-place form, `out=`, kernels and tests
 are made ([architecture.md](architecture.md), "Ops and plans"). This page is made of the records too, by `python -m numtorch ops`.
 
-A gradient is that of the named operand, where the result `out` has the gradient `grad`; the others have none. Arguments, errors
-and examples: `help(torch.exp)`.
+A gradient is that of the named operand, where the result `out` has the gradient `grad`; the others have none. Gradients have
+gradients in turn. Each op runs on the host, on CUDA devices and, as shapes alone, on `meta`, by the kernels of the family
+`pointwise.pointwise`. Arguments, errors and examples: `help(torch.exp)`.
 """
 
 
@@ -53,7 +54,8 @@ def page() -> str:
         if op.module != module:
             module = op.module
             about = (sys.modules[module].__doc__ or "").split("\n")[0]
-            parts.append(f"\n## {about}\n\n| op | what it is | gradient | dtypes | in place |\n|---|---|---|---|---|\n")
+            parts.append(f"\n## {about}\n\n`{_file(module)}`\n\n"
+                         "| op | what it is | gradient | dtypes | in place |\n|---|---|---|---|---|\n")
         parts.append(_row(op))
     return "".join([*parts, _REST, *_rooms()])
 
@@ -74,7 +76,11 @@ def _rooms():
         yield f"\n## {about}\n\n| primitive | what it is | gradient | kernels | file |\n|---|---|---|---|---|\n"
         for op in primitives:
             yield _line([f"`{op.name}({', '.join(op.parameters)})`", _first_line(op), _orders(op), ", ".join(_families(op.module)),
-                         "/".join(op.module.split(".")[1:]) + ".py"])
+                         _file(op.module)])
+
+
+def _file(module):
+    return "/".join(module.split(".")[1:]) + ".py"
 
 
 def _first_line(op):
