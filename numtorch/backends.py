@@ -134,7 +134,16 @@ for _kernel in _kernels_of_attention:
     setattr(cuda, f"enable_{_kernel}_sdp", functools.partial(_kernels_of_attention.__setitem__, _kernel))
     setattr(cuda, f"{_kernel}_sdp_enabled", functools.partial(_kernels_of_attention.get, _kernel))
 cuda.is_flash_attention_available = cuda.is_available
+
+
+def _cpu_capability() -> str:
+    """What vectors the processor has, in PyTorch's words: `"AVX512"`, `"AVX2"` or `"DEFAULT"`."""
+    from .kernels.targets.processor import runs
+    return next((word for baseline, word in (("x86-64-v4", "AVX512"), ("x86-64-v3", "AVX2")) if runs(baseline)), "DEFAULT")
+
+
 mps, mkl, openmp, cpu, nnpack = Library(), Library(), Library(), Library(), Library()
+cpu.get_cpu_capability = _cpu_capability
 opt_einsum = Library(enabled=True, strategy="auto")
 mkldnn = Library(enabled=True, deterministic=False, allow_tf32=True)
 

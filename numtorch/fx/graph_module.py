@@ -15,6 +15,17 @@ from .node import map_aggregate, map_arg
 _numbers = itertools.count()
 
 
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"     # of `meta`, under which PyTorch keeps what a user has set
+
+
+class _CodeOnlyModule(Module):
+    """A module that is nothing but the state of another, for classes derived from GraphModule that copy themselves."""
+
+    def __init__(self, body: dict) -> None:
+        super().__init__()
+        self.__dict__ = body
+
+
 class GraphModule(Module):
     """A module whose `forward` is a graph.
 
@@ -47,7 +58,7 @@ class GraphModule(Module):
             self.training = root.training
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module"):
-                    _copy_path(root, self, str(node.target))
+                    _copy_attr(root, self, str(node.target))
         else:
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module"):
@@ -177,7 +188,7 @@ def _rebuilt(state, nodes, name):
     return GraphModule(root, graph, name)
 
 
-def _copy_path(source, target, path):
+def _copy_attr(source, target, path):
     value = source
     for part in path.split("."):
         if not hasattr(value, part):

@@ -160,6 +160,8 @@ from torch.onnx.symbolic_helper import parse_args
 from torch.optim.optimizer import Optimizer, ParamsT
 from torch._dynamo import assume_constant_result, mark_static_address
 from torch._dynamo.utils import is_compile_supported
+from torch._higher_order_ops.associative_scan import associative_scan
+from torch.fx.graph_module import GraphModule, _CodeOnlyModule, _copy_attr
 from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 from torch.utils._pytree import Context, _dict_flatten, register_pytree_node
 import functorch

@@ -106,6 +106,12 @@ def test_structures_are_taken_apart(torch):
         pytree.tree_map(max, [1], [1, 2])
 
 
+def test_what_vectors_the_processor_has():
+    theirs = pytest.importorskip("torch").backends.cpu.get_cpu_capability()
+    ours = numtorch.backends.cpu.get_cpu_capability()
+    assert ours == (theirs if theirs in ("AVX2", "AVX512") else "DEFAULT")
+
+
 def test_what_is_installed_is_said():
     """`torch.version`, `torch.__config__` and the device that tensors come to: numbers and texts of the kinds that PyTorch gives."""
     assert numtorch.version.__version__ == str(numtorch.__version__) and numtorch.version.cuda is None and numtorch.version.hip is None

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import importlib
 import pickle
 
 import numpy as np
@@ -142,8 +143,40 @@ def tables_of_hooks(t, x):
     return [t.tensor([*before, *counts, *seen]), layer(x)]
 
 
+def two_graphs(t, x):
+    """A module with a graph for each mode, which copies itself: torchvision's extraction of features."""
+    private = importlib.import_module(f"{t.__name__}.fx.graph_module")
+
+    class Dual(t.fx.GraphModule):
+        def __init__(self, root, first, second):
+            super(t.fx.GraphModule, self).__init__()
+            for graph in (first, second):
+                for node in graph.nodes:
+                    if node.op in ("get_attr", "call_module"):
+                        private._copy_attr(root, self, node.target)
+            self.first, self.second, self.graph = first, second, first
+
+        def train(self, mode=True):
+            self.graph = self.first if mode else self.second
+            return super().train(mode)
+
+        def __deepcopy__(self, memo):
+            made = type(self).__new__(type(self))
+            state = private._CodeOnlyModule(copy.deepcopy(self.__dict__, memo))
+            Dual.__init__(made, state, state.__dict__["first"], state.__dict__["second"])
+            return made
+    model = filled(t.nn.Sequential(t.nn.Conv2d(2, 3, 3), t.nn.ReLU(), t.nn.Conv2d(3, 2, 2)))
+    graph, shorter = t.fx.symbolic_trace(model).graph, t.fx.symbolic_trace(model[:2]).graph
+    dual = Dual(model, graph, shorter)
+    copied = copy.deepcopy(dual)
+    with t.no_grad():
+        dual.get_submodule("0").weight.zero_()
+    assert private._USER_PRESERVED_ATTRIBUTES_KEY == "_user_preserved_attributes"
+    return [copied(x), copied.eval()(x), dual.train()(x)]
+
+
 PROGRAMS = [tables_of_hooks, standardised_weights, overridden_convolution, another_padding, output_padding, weights_of_attention,
-            weights_of_both_attentions, own_schedule, padding_of_an_embedding, weights_of_a_recurrent_layer]
+            weights_of_both_attentions, own_schedule, padding_of_an_embedding, weights_of_a_recurrent_layer, two_graphs]
 
 
 @pytest.mark.filterwarnings("ignore")
