@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from ..nn import functional
 from ..tensor import Tensor
 from ..torchfunction import _state, install
 from .graph import Graph
@@ -184,7 +185,7 @@ class Proxy:
         name = _methods().get(func)
         if name is not None and (_state.operator or not path_of(func).startswith("torch.")):
             return proxies[0].tracer.create_proxy("call_method", name, args, kwargs or {})
-        return proxies[0].tracer.create_proxy("call_function", func, args, kwargs or {})
+        return proxies[0].tracer.create_proxy("call_function", func, *_completed(func, args, kwargs or {}))
 
 
 class Attribute(Proxy):
@@ -202,6 +203,45 @@ class Attribute(Proxy):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+# Functions of `torch.nn.functional` that PyTorch compiles, as are those that write in place: their nodes have arguments as they
+# are given. Of others, and of those of `torch` below, which it writes in Python, they have all arguments.
+_COMPILED = frozenset("""adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d conv3d
+    conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity feature_dropout gelu hardshrink linear logsigmoid matmul
+    mul one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu scaled_dot_product_attention sigmoid softplus softshrink
+    tanh unsqueeze""".split())
+_IN_PYTHON = frozenset(f"torch.{name}" for name in "cdist meshgrid split stft tensordot unique unique_consecutive".split())
+
+
+@functools.cache
+def _signature(function):
+    """The arguments of a function whose calls PyTorch completes; None of another."""
+    path = path_of(function)
+    name = path.rpartition(".")[2]
+    in_python = path in _IN_PYTHON or (
+        getattr(functional, name, None) is function and name not in _COMPILED and not name.endswith("_"))
+    return inspect.signature(function) if in_python else None
+
+
+def _completed(function, args, kwargs):
+    """The arguments of a call as PyTorch's nodes have them: those without a default by place, all others by name."""
+    signature = _signature(function)
+    if signature is None:
+        return args, kwargs
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    by_place: list = []
+    by_name: dict = {}
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            by_place += value
+        elif parameter.default is parameter.empty:
+            by_place.append(value)
+        else:
+            by_name[name] = value
+    return tuple(by_place), by_name
 
 
 @functools.cache

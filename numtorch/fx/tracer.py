@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +16,11 @@ from ..jit.graphs.programs import ScriptModule
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ..ops.reduce.query import _assert
 from ..tensor import Tensor
 from .graph import Graph
 from .graph_module import GraphModule
+from .node import map_aggregate
 from .proxy import BASE_TYPES, Proxy, TracerBase
 
 _wrapped: dict[tuple[int, str], dict] = {}               # the globals in which functions are patched while something is traced
@@ -49,6 +52,12 @@ def wrap(fn_or_name: Any) -> Any:
     scope = sys._getframe(1).f_globals
     _wrapped[id(scope), name] = scope
     return fn_or_name
+
+
+def _assert_is_none(value: Any, message: str) -> None:
+    """Raise AssertionError where a value is not None."""
+    if value is not None:
+        raise AssertionError(message)
 
 
 class Tracer(TracerBase):
@@ -172,8 +181,8 @@ class Tracer(TracerBase):
         for p in parameters:
             default = () if p.default is p.empty else (p.default,)
             if concrete_args is not None and p.name in concrete_args:
-                self.create_node("placeholder", p.name, (concrete_args[p.name],), {})
                 given: Any = concrete_args[p.name]
+                self._specialise(self.create_proxy("placeholder", f"{p.name}_1", default, {}), p.name, given)
             elif p.kind is p.VAR_POSITIONAL:
                 extra.append(self.create_proxy("placeholder", f"*{p.name}", (), {}))
                 continue
@@ -195,6 +204,25 @@ class Tracer(TracerBase):
             args += [*by_name.values(), *extra]
             by_name = {}
         return (functools.partial(root_fn, **by_name) if by_name else root_fn), args
+
+    def _specialise(self, proxy, name, value):
+        """Nodes which raise where an argument is not what was decided by."""
+        plain = True
+
+        def look(part):
+            nonlocal plain
+            plain = plain and isinstance(part, BASE_TYPES)
+            return part
+        map_aggregate(value, look)
+        said = f"{name} has been specialized to have value {value} but got another value"
+        if value is None:
+            self.create_proxy("call_function", _assert_is_none, (proxy, said), {})
+        elif plain:
+            self.create_proxy("call_function", _assert, (proxy == value, said), {})
+        else:
+            warnings.warn(f"Was not able to add assertion to guarantee correct input {name} to specialized function. It is up to "
+                          f"the user to make sure that your inputs match the inputs you specialized the function with.",
+                          stacklevel=5)
 
     # ------------------------------------------------------------ tracing
     def trace(self, root: Any, concrete_args: dict | None = None) -> Graph:
@@ -286,7 +314,8 @@ def symbolic_trace(root: Any, concrete_args: dict | None = None) -> GraphModule:
 
     Args:
         root: the module or function.
-        concrete_args: arguments that are no proxies, by name: what depends on them is decided now.
+        concrete_args: arguments that are no proxies, by name: what depends on them is decided now. The graph takes them under
+            other names (`flag_1`), and raises AssertionError where they are others.
 
     Returns:
         A module with `graph` and `code`.

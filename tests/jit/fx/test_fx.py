@@ -50,6 +50,60 @@ def test_a_traced_module_computes_the_same_and_trains():
         assert other.code == traced.code and torch.equal(other(x)["out"], net(x)["out"]) and other.scale is not net.scale
 
 
+FUNCTIONAL = {
+    "relu": (), "softmax": (1,), "dropout": (0.3,), "max_pool2d": (2,), "batch_norm": ("x", "x"), "layer_norm": ((4,),),
+    "interpolate": (2,), "cross_entropy": ("x",), "mse_loss": ("x",), "leaky_relu": (0.1,), "hardtanh": (), "pad": ((1, 1),), "glu": (),
+    "normalize": (), "grid_sample": ("x",), "huber_loss": ("x",), "unfold": (3,), "gelu": (), "linear": ("x",), "avg_pool2d": (2,),
+    "conv2d": ("x",), "relu_": (), "softplus": (), "one_hot": (), "matmul": ("x",), "scaled_dot_product_attention": ("x", "x")}
+
+
+@pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_functions_have_the_arguments_that_those_of_pytorch_have(name):
+    """All of them, where PyTorch writes the function in Python."""
+    def node(library):
+        function = getattr(library if name == "matmul" else library.nn.functional, name)
+        graph = library.fx.symbolic_trace(lambda x: function(x, *[x if each == "x" else each for each in FUNCTIONAL[name]])).graph
+        return [(str(n.args), str(n.kwargs)) for n in graph.nodes if n.op == "call_function"]
+    assert node(torch) == node(reference)
+
+
+def specialised(x, flag, n: int = 3, *, scale=1.5, other=None):
+    return x * n if flag else x + scale
+
+
+@pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("concrete", [{"flag": True, "n": 5}, {"flag": False, "scale": 2.5}, {"n": 4, "flag": 0}])
+def test_a_graph_is_called_with_what_it_was_specialised_for(concrete):
+    """`concrete_args` are asserted, by nodes as PyTorch has them."""
+    ours, theirs = (fx_of.symbolic_trace(specialised, concrete_args=concrete) for fx_of in (fx, reference_fx))
+    assert _lines(ours.code) == _lines(theirs.code)
+    assert [(n.op, n.name, str(n.args)) for n in ours.graph.nodes] == [(n.op, n.name, str(n.args)) for n in theirs.graph.nodes]
+    for args in [(True, 5), (False, 3, 2.5), (False, 4), (True, 3), (False, 5), (1, 5), (0, 4)]:
+        found = []
+        for ones, traced in ((torch.ones, ours), (reference.ones, theirs)):
+            try:
+                found.append(traced(ones(2), *args).tolist())
+            except AssertionError as error:
+                found.append(str(error))
+        assert found[0] == found[1]
+    for other in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+        with pytest.raises(AssertionError, match="specialized"):
+            other(torch.ones(2), "neither")
+
+
+def test_none_and_structures_are_asserted_as_wholes():
+    def f(x, pair, other):
+        return x + pair[0] if other is None else x
+    traced, x = fx.symbolic_trace(f, concrete_args={"pair": (1, 2), "other": None}), torch.ones(2)
+    assert torch.equal(traced(x, (1, 2), None), x + 1)
+    for pair, other in (((1, 3), None), ((1, 2), 0)):
+        with pytest.raises(AssertionError, match="has been specialized to have value"):
+            traced(x, pair, other)
+    with pytest.warns(UserWarning, match="Was not able to add assertion"):
+        fx.symbolic_trace(f, concrete_args={"other": torch.float32})
+
+
 def test_what_python_unpacks_is_that_many_nodes():
     """As many names as there are say how often a proxy is iterated over; the arguments are called as the function calls them."""
     net = library(torch)["attention"]
