@@ -40,6 +40,8 @@ def words_of(replay) -> Steady | None:
         for update in replay.updates:
             pairs += _of_optimizer(update, objects)
         for new in replay.new_gradients:
+            # after a late error the leaf has its last gradient again, and launches write elsewhere
+            pairs.append((replay.block_address + 8 * new[1], new[2].memory.address))
             pairs += [guards.of_slot(new[2], name) for name in ("address", "layout", "memory")]
             objects += [new[2].address, new[2].layout]
             pairs += [guards.of_count(id(new[2])), guards.of_count(id(new[2].memory))]

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 from changes import CHANGES, forget
-from replays import Pair, batch, classes, compare, kind_of, perceptron, same, sgd, training
+from replays import Pair, batch, classes, compare, is_replayed, kind_of, perceptron, same, sgd, training, why
 
 import numtorch as torch
 from numtorch import nn
@@ -350,3 +350,35 @@ def test_a_compiled_function_that_nobody_has_is_gone_at_once():
         gone.append(weakref.ref(kind_of(compiled).replays[0].reach))
         compiled = None
     assert [each() for each in gone] == [None, None]
+
+
+def test_gradients_that_were_kept_through_a_late_error():
+    """The leaf has the gradient again that somebody keeps; the next call's is another, in memory of its own."""
+    def make():
+        torch.manual_seed(0)
+        net = perceptron()
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+        def step(x, y):
+            first = F.cross_entropy(net(x), y)           # of a bad class it is found late
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x) * 2, y)
+            loss.backward()
+            return first.detach()
+        return net, step
+    (wanted, eager), (net, step) = make(), make()
+    compiled, kept = torch.compile(step, mode="replay"), []
+    for number in range(20):
+        x, y = batch(number), classes(number)
+        if number in (12, 16):
+            kept += [(each[0].weight.grad, each[0].weight.grad.clone()) for each in (wanted, net)]
+            y = y.clone()
+            y[1] = 99
+            for function in (eager, compiled):
+                with pytest.raises(IndexError):
+                    function(x, y)
+        else:
+            eager(x, y), compiled(x, y)
+        compare(wanted, net, f"in step {number}")
+    assert all(torch.equal(grad, before) for grad, before in kept)
+    assert is_replayed(compiled), why(compiled)
