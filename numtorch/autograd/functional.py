@@ -6,6 +6,8 @@ gradient is linear in the vector it starts with, and differentiating it by that 
 """
 from __future__ import annotations
 
+import importlib
+
 from ..layout import Layout
 from ..tensor import Tensor, lasting
 from .api import grad
@@ -251,16 +253,17 @@ def jacobian(func, inputs, create_graph: bool = False, strict: bool = False, vec
         inputs: its argument or a tuple of its arguments.
         create_graph: make a result that can be differentiated.
         strict: raise when an output does not depend on an input, instead of giving zeros.
-        vectorize: accepted; rows are computed one after another either way.
-        strategy: only `"reverse-mode"`.
+        vectorize: accepted; rows are computed one after another either way in reverse mode.
+        strategy: "reverse-mode", a row for each element of the outputs, or with `vectorize` "forward-mode", a column for each of
+            the inputs, all of them in one call: for functions of few numbers.
 
     Returns:
         For one input and one output a tensor of shape `(*output.shape, *input.shape)`; for several inputs a tuple of those;
         for several outputs a tuple, over outputs, of that.
 
     Raises:
-        RuntimeError: independence when `strict`.
-        NotImplementedError: another strategy.
+        RuntimeError: independence when `strict`, which forward mode does not know.
+        NotImplementedError: forward mode without `vectorize`.
 
     Example:
         >>> import numtorch as torch
@@ -268,14 +271,30 @@ def jacobian(func, inputs, create_graph: bool = False, strict: bool = False, vec
         tensor([[2., 0.],
                 [0., 4.]])
     """
-    if strategy != "reverse-mode":
-        raise NotImplementedError(f'jacobian: expected strategy="reverse-mode", got "{strategy}"')
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise AssertionError(f'jacobian: expected strategy="reverse-mode" or "forward-mode", got "{strategy}"')
     with enable_grad():
         inputs, is_tuple = _as_tensors(inputs, "inputs", "jacobian")
         inputs = _prepared(inputs, create_graph)
+        if strategy == "forward-mode":
+            return _forward(func, inputs, is_tuple, create_graph, strict, vectorize)
         outputs, outputs_tuple = _run(func, inputs, "jacobian", strict)
         result = tuple([_finished(_rows(o, inputs, create_graph, strict), is_tuple, create_graph) for o in outputs])
     return result if outputs_tuple else result[0]
+
+
+def _forward(func, inputs, is_tuple, create_graph, strict, vectorize):
+    """`jacobian` in forward mode, which is that of torch.func."""
+    if strict:
+        raise RuntimeError('torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
+                           'together')
+    if not vectorize:
+        raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian is "
+                                  "only implemented for `vectorize=True`.")
+    found = importlib.import_module("numtorch.func").jacfwd(func, tuple(range(len(inputs))))(*inputs)
+    if isinstance(found[0], tuple):
+        return tuple([_finished(row, is_tuple, create_graph) for row in found])
+    return _finished(found, is_tuple, create_graph)
 
 
 def hessian(func, inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
@@ -285,7 +304,7 @@ def hessian(func, inputs, create_graph: bool = False, strict: bool = False, vect
     Args:
         func: a function of tensors that returns a single element.
         inputs, create_graph, strict, vectorize: as for `jacobian`.
-        outer_jacobian_strategy: only `"reverse-mode"`.
+        outer_jacobian_strategy: that of the Jacobian of the gradient, as for `jacobian`.
 
     Returns:
         For one input a tensor of shape `(*input.shape, *input.shape)`; for several a tuple of tuples, block (i, j) of shape
@@ -303,6 +322,8 @@ def hessian(func, inputs, create_graph: bool = False, strict: bool = False, vect
         output = _scalar(func, points, "hessian", strict)
         return tuple(_gradients((output,), points, (arithmetic.ones_like(output.detach()),), True, strict, _UNUSED))
 
+    if outer_jacobian_strategy == "forward-mode":
+        first = importlib.import_module("numtorch.func").grad(func, tuple(range(len(inputs))))
     result = jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
     return result if is_tuple else result[0][0]
 

@@ -130,16 +130,18 @@ def test_products_with_jacobians_and_hessians(torch):
     assert not found.requires_grad and not hessian.requires_grad
 
 
-def test_jacobian_of_several(torch):
+@pytest.mark.parametrize("mode", ["reverse-mode", "forward-mode"])
+def test_jacobian_of_several(torch, mode):
     functional = torch.autograd.functional
     x, y = torch.tensor([1.0, 2.0]), torch.tensor([[3.0], [4.0], [5.0]])
-    found = functional.jacobian(lambda x, y: (x * y.sum(), y * y), (x, y))
+    found = functional.jacobian(lambda x, y: (x * y.sum(), y * y), (x, y), vectorize=True, strategy=mode)
     assert [[tuple(j.shape) for j in row] for row in found] == [[(2, 2), (2, 3, 1)], [(3, 1, 2), (3, 1, 3, 1)]]
     close(found[0][0], ((12, 0), (0, 12)))
     close(found[0][1].reshape(2, 3), ((1, 1, 1), (2, 2, 2)))
     close(found[1][0].reshape(3, 2), np.zeros((3, 2)))
     close(found[1][1].reshape(3, 3), np.diag([6.0, 8.0, 10.0]))
-    blocks = functional.hessian(lambda x, y: x.sum() * (y * y).sum(), (x, y))
+    close(functional.jacobian(lambda x: x * x, x, vectorize=True, strategy=mode), ((2, 0), (0, 4)))
+    blocks = functional.hessian(lambda x, y: x.sum() * (y * y).sum(), (x, y), vectorize=True, outer_jacobian_strategy=mode)
     close(blocks[0][1].reshape(2, 3), ((6, 8, 10), (6, 8, 10)))
     close(blocks[0][0], np.zeros((2, 2)))
 
@@ -166,6 +168,8 @@ def test_functional_inside_no_grad(torch):
     (lambda f, torch: f.hessian(lambda x: x * x, torch.ones(2)), "single element"),
     (lambda f, torch: f.jacobian(lambda x: torch.ones(2), torch.ones(2), strict=True), "does not require gradients"),
     (lambda f, torch: f.jacobian(lambda x, y: x * 2, (torch.ones(2), torch.ones(2)), strict=True), "independent of input 1"),
+    (lambda f, torch: f.jacobian(lambda x: x * 2, torch.ones(2), strategy="forward-mode"), "only implemented for `vectorize=True`"),
+    (lambda f, torch: f.jacobian(lambda x: x * 2, torch.ones(2), strict=True, vectorize=True, strategy="forward-mode"), "are not supported together"),
 ])
 def test_functional_errors(torch, function, words):
     with pytest.raises(RuntimeError, match=re.escape(words)):
