@@ -7,6 +7,7 @@ deciding   what a trace does where a value comes to Python
 executor   a graph run in the place of a call
 improving  what becomes of a replay: the graph of its call, in its place
 joint      the graph of a call and of its derivative, divided into forward and backward
+explaining  what became of a call, for people to read
 repeating  a recorded call once more, op by op, for gradients of gradients
 trial      a recorded call's programs beside the call: equal, and faster
 recorded   a call whose results have a graph: a program of forward, and one that the tape runs in backward

@@ -89,7 +89,7 @@ def capture(function, args, kwargs, tensors, codes, reuse, all_memory=False, tru
         watch = Watch(False, where, error.code)          # what ran last time may be more, where kernels were planned
         result = watch.run(function, args, kwargs)
         again = error.code in watch.codes
-        return result, None, [*_places(error, where, codes, place, not again), *watch.breaks], watch.codes
+        return result, None, [*_places(error, where, codes, place, not again, watch.breaks), *watch.breaks], watch.codes
     result = watch.run(function, args, kwargs)
     replay, breaks = None, watch.breaks
     if not breaks:
@@ -123,14 +123,17 @@ def ran_before(codes, known) -> bool:
     return all(known.get(code) is scope for code, scope in codes.items())
 
 
-def _places(error, code, codes, place, passing):
-    """The breaks of a function that names what none may refer to, or reaches what cannot be compared."""
+def _places(error, code, codes, place, passing, seen):
+    """The breaks of a function that names what none may refer to, or reaches what cannot be compared. Those that were seen as the
+    call came to these lines are left out."""
     if error.code is None:
         return [Break(str(error), *place, passing=passing)]
     breaks = [Break(str(error), error.code.co_filename, line, passing=passing)
-              for _, line in refused_names(error.code, error.scope)[:1]]
+              for _, line in refused_names(error.code, error.scope)[:1] if error.code is not code]
     own = refused_names(code, codes[code]) if code in codes else []
-    return breaks + [Break(f"{said} is used", code.co_filename, line, line) for said, line in own]
+    lines = {(each.file, each.line) for each in seen}
+    return breaks + [Break(f"{said} is used", code.co_filename, line, line) for said, line in own
+                     if (code.co_filename, line) not in lines]
 
 
 def reason_before(tensors):

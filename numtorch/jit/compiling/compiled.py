@@ -6,7 +6,7 @@ import importlib
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...kernels.cuda.capture import active as device_captures
 from ...nn.modules.module import Module
@@ -20,6 +20,7 @@ from ..capturing.replay import HAS_GRAPH, Replay
 from ..capturing.writing import ELSEWHERE
 from ..tracing.freezing import is_tracing
 from .calls import DIFFERING, IGNORED, capture, key_of, reach_of, reason_before, world
+from .explaining import Explanation
 from .improving import Improvement
 from .recorded import Recording
 from .splitting import split
@@ -30,6 +31,14 @@ PROGRAMS = 4                                             # of each kind, for wha
 CAPTURES = 16                                            # of each kind; then what is reached changes too often
 ATTEMPTS = 4                                             # in a row that may fail
 BACKENDS = ("inductor", "replay", "eager", "aot_eager")
+# Those of PyTorch's Inductor that its documentation of `compile` and its guides to performance name.
+OPTIONS = ("""aggressive_fusion benchmark_kernel conv_1x1_as_mm coordinate_descent_check_all_directions coordinate_descent_tuning
+    cpp_wrapper cpp.simdlen cpp.threads debug emulate_precision_casts epilogue_fusion fallback_random force_fuse_int_mm_with_mul
+    freezing fx_graph_cache guard_filter_fn inplace_buffers layout_optimization max_autotune max_autotune_gemm
+    max_autotune_gemm_backends max_autotune_pointwise memory_planning pattern_matcher prologue_fusion reorder_for_locality
+    shape_padding size_asserts trace.enabled trace.graph_diagram triton.cudagraph_skip_dynamic_graphs
+    triton.cudagraph_support_input_mutation triton.cudagraph_trees triton.cudagraphs triton.unique_kernel_names
+    use_mixed_mm""").split()
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "replay")
 
 
@@ -53,6 +62,7 @@ class _Kind:
         self.split: Any = None                           # what is called instead, where it is split
         self.recording: Recording | None = None          # where its results have a graph
         self.quick: dict = {}                            # by replay, the function for calls where nothing has changed
+        self.graphs: dict = {}                           # by replay that has come in another's place, the graph that it is of
 
     def decides(self) -> bool:
         """Whether programs may have one case of what truth values decide: there are few cases, and these seldom change."""
@@ -60,9 +70,11 @@ class _Kind:
             self.replays = []
         return self.differed <= DIFFERING
 
-    def use(self, replay) -> None:
-        """Try a replay, or what has come in its place, first from now on."""
+    def use(self, replay, better) -> None:
+        """Try a replay, or what `better` has just put in its place, first from now on."""
         first = replay if replay.successor is None else replay.successor
+        if first is not replay and better is not None:
+            self.graphs = {**self.graphs, first: better.graph}
         self.replays = [first, *[each for each in self.replays if each is not replay and each is not first]]     # others read it
 
     def quickened(self, replay, args, missed):
@@ -138,7 +150,7 @@ class Compiled:
                         replay.running = False
                     if result is not None:
                         if number or replay.successor is not None:
-                            kind.use(replay)
+                            kind.use(replay, better)
                         self._quick = None if better is not None or kwargs else kind.quickened(replay, args, quick)
                         return result[0]
         if is_profiled():
@@ -227,6 +239,7 @@ class Compiled:
                                             self._options["memory_budget"])
             kind.captures, kind.attempts = kind.captures + 1, 0
             kind.replays = [replay, *kind.replays[:PROGRAMS - 1]]
+            kind.graphs = {each: graph for each, graph in kind.graphs.items() if each in kind.replays}
             if kind.captures >= CAPTURES:
                 kind.reason, kind.replays = "what it does changes from call to call", []
         else:
@@ -339,7 +352,8 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         dynamic: taken for PyTorch's sake: programs are made for each shape.
         backend: `"inductor"`, PyTorch's default, and `"replay"` are the same here; `"eager"` and `"aot_eager"` call it as it is.
         mode: `"replay"`, and PyTorch's, which mean the same here.
-        options: PyTorch's of its back ends, ignored.
+        options: PyTorch's of its back end by name (`"epilogue_fusion"`, `"max_autotune"`, `"triton.cudagraphs"`), which change
+            nothing here.
         disable: call it as it is.
         reuse_outputs: results stand in the same memory in every call, instead of memory of their own.
         memory_budget: the most memory that intermediate results should take at one time, as a fraction of what they do, from 0 to
@@ -349,7 +363,7 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         What is called like `model`.
 
     Raises:
-        RuntimeError: an unknown back end or mode; with `fullgraph`, a call that cannot be captured.
+        RuntimeError: an unknown back end, mode or option, or a mode with options; with `fullgraph`, a call that cannot be captured.
         ValueError: a budget that is no fraction, or with `mode="replay"`, which computes nothing again.
         TypeError: `model` cannot be called.
 
@@ -375,6 +389,11 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
         raise RuntimeError(f"Invalid backend: {backend!r}; there are {', '.join(BACKENDS)}")
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    for name in options or ():
+        if name.replace("-", "_") not in OPTIONS:
+            raise RuntimeError(f"Unexpected optimization option {name}, known options are {', '.join(OPTIONS)}")
     if not 0 <= memory_budget <= 1 or (memory_budget < 1 and mode == "replay"):
         raise ValueError(f"compile: expected a memory_budget from 0 to 1, and none with mode='replay', got {memory_budget!r}")
     settings = dict(fullgraph=bool(fullgraph), disable=bool(disable) or backend in ("eager", "aot_eager"),
@@ -387,56 +406,6 @@ def compile(model: Callable | None = None, *, fullgraph: bool = False, dynamic: 
     if not callable(model):
         raise TypeError(f"compile expected something to call, but got {type(model).__name__}")
     return Compiled(model, settings)
-
-
-class Piece(NamedTuple):
-    """A piece of a function that is split: where it begins, and how many kernels a replay of it launches."""
-
-    file: str
-    line: int
-    launches: int
-
-
-class Explanation:
-    """What became of a call.
-
-    Attributes:
-        launches: how many kernels a replay launches; 0 where there is none.
-        backward: how many of these are launched when the tape comes back to the call, where its results have a graph.
-        breaks: what keeps the call from being replayed, each with `what`, `file` and `line`.
-        pieces: what stands between these and is compiled of its own, where a compiled function is split at them: file, line and
-            launches of each, of which there are 0 as long as it is not replayed.
-        bytes: of the program's own memory; `captured` are those of the call before each tensor got its place in it,
-            `before` those of the program that passes had not gone over.
-        passes: how often each pass over its graph did something; empty where launches are replayed as they were captured.
-        stays: why they are, where a graph was looked at; of a call whose results have a graph, why it runs without its programs.
-        settled: whether nothing more becomes of the program, however often it is called.
-    """
-
-    def __init__(self, breaks, replay=None, pieces=(), backward=None) -> None:
-        self.pieces = [Piece(each.function.__code__.co_filename, each.line, each.launches()) for each in pieces]
-        self.breaks, self.launches, self.bytes, self.captured, self.passes, self.stays = breaks, 0, 0, 0, {}, None
-        self.before = 0
-        self.settled = replay is None or replay.better is None
-        if replay is not None:
-            self.launches, self.bytes, self.captured = replay.launches, replay.memory.nbytes, replay.memory.captured
-            self.passes, self.stays = replay.passes, replay.stays
-            self.before = replay.memory.before or self.bytes
-        self.backward = 0 if backward is None else backward.launches
-        self.launches += self.backward
-
-    def __str__(self) -> str:
-        if not self.breaks:
-            lines = [f"captured: {self.launches} launches, {self.bytes} bytes of its own, packed of {self.captured}"
-                     + (f", {self.before} before passes" if self.passes else "")]
-            lines += [f"  {self.backward} of these launches in backward"] if self.backward else []
-            lines += [f"  {name}: {count}" for name, count in self.passes.items()]
-            what = "calls run without it" if self.backward else "launches stay"
-            return "\n".join(lines + ([f"  {what}: {self.stays}"] if self.stays else []))
-        lines = ["split at:" if self.pieces else "not captured:", *[f"  {each}" for each in self.breaks]]
-        return "\n".join(lines + [f"  {each.file}:{each.line}: a piece of {each.launches} launches" for each in self.pieces])
-
-    __repr__ = __str__
 
 
 def explain(function) -> Callable:
@@ -474,11 +443,11 @@ def explain(function) -> Callable:
             for replay in kind.replays if kind is not None else ():
                 with replay.lock:
                     if replay.fits(tensors):
-                        return Explanation([], replay)
+                        return Explanation([], replay, graphs=_graphs(kind, replay))
             if kind is not None and kind.recording is not None and kind.recording.programs:
                 return _explained(kind.recording)
             if kind is not None and kind.split is not None:
-                return Explanation(kind.breaks, pieces=kind.split.pieces)
+                return _split_at(kind.breaks, kind.split)
         watch = Watch(capturing=False)
         watch.run(inner, args, kwargs)
         codes.update(watch.codes)
@@ -493,13 +462,35 @@ def explain(function) -> Callable:
             if recording.programs:
                 return _explained(recording)
             breaks = [breaks[0]._replace(what=f"{HAS_GRAPH}, and {recording.reason}")]
-        return Explanation(breaks)
+        made = split(inner, {each.outer for each in breaks if each.outer}, lambda piece: piece)
+        return Explanation(breaks) if made is None else _split_at(breaks, made)
     return explained
+
+
+def _graphs(kind, replay):
+    """The graph that a replay is of, if any."""
+    return [kind.graphs[replay]] if replay in kind.graphs else []
+
+
+def _split_at(breaks, called):
+    """The explanation of a function that is split, with the graphs of its pieces."""
+    graphs = []
+    for piece in called.pieces:
+        for kind in getattr(piece.call, "_kinds", {}).values():
+            if kind.replays:
+                graphs += _graphs(kind, kind.replays[0])
+            elif kind.recording is not None and kind.recording.programs:
+                graphs += _halves(kind.recording.programs[0])
+    return Explanation(breaks, pieces=called.pieces, graphs=graphs)
+
+
+def _halves(program):
+    return [program.forward.graph, program.backward.graph]
 
 
 def _explained(recording):
     program = recording.programs[0]
-    explanation = Explanation([], program.forward.replay, backward=program.backward.replay)
+    explanation = Explanation([], program.forward.replay, backward=program.backward.replay, graphs=_halves(program))
     explanation.passes, explanation.stays = program.passes, recording.stays
     return explanation
 
