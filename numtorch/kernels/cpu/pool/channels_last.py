@@ -22,6 +22,12 @@ load = store = same
 
 BLOCK = 128                                              # channels at a time, on the stack
 
+# the descriptor: the image's sizes, the channels that are to be done, and the result's rows and columns; all of the windows
+IMAGES, HEIGHT, WIDTH, CHANNELS, FIRST, END, ROWS, COLUMNS = range(8)
+KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PAD_H, PAD_W, DILATION_H, DILATION_W = range(8, 16)
+COUNT_PADDING, OVERRIDE = DILATION_H, DILATION_W         # of means, which have no dilation; OVERRIDE is their divisor, or 0
+INPUTS, OUTPUTS = HEIGHT, WIDTH                          # of a maximum's gradient: places of the input and of the result
+
 
 def _start(best, at, row, place, count):
     for i in range(count):
@@ -36,23 +42,22 @@ def _look(best, at, row, place, count):
 
 
 def max_pool_last(x, out, indices, descriptor):
-    """descriptor: images, the sizes of an image, channels, the first and the end of those to do; of the result, rows and columns;
-    then
-    (height, width) of the kernel, the stride, the padding and the dilation."""
-    images, height, width = descriptor[0], descriptor[1], descriptor[2]
-    channels, rows, columns = descriptor[3], descriptor[6], descriptor[7]
+    images, height, width = descriptor[IMAGES], descriptor[HEIGHT], descriptor[WIDTH]
+    channels, rows, columns = descriptor[CHANNELS], descriptor[ROWS], descriptor[COLUMNS]
     best, at = local_array(T, BLOCK), local_array(int64, BLOCK)
     for number in range(images * rows * columns):
         column, rest = number % columns, number // columns
-        top, left = rest % rows * descriptor[10] - descriptor[12], column * descriptor[11] - descriptor[13]
+        top, left = rest % rows * descriptor[STRIDE_H] - descriptor[PAD_H], column * descriptor[STRIDE_W] - descriptor[PAD_W]
         image = rest // rows * height * width
-        first_h, end_h = first_inside(top, descriptor[14]), end_inside(top, descriptor[14], height, descriptor[8])
-        first_w, end_w = first_inside(left, descriptor[15]), end_inside(left, descriptor[15], width, descriptor[9])
-        for channel in range(descriptor[4], descriptor[5], BLOCK):
-            count, fresh = min(descriptor[5] - channel, BLOCK), True
+        first_h = first_inside(top, descriptor[DILATION_H])
+        end_h = end_inside(top, descriptor[DILATION_H], height, descriptor[KERNEL_H])
+        first_w = first_inside(left, descriptor[DILATION_W])
+        end_w = end_inside(left, descriptor[DILATION_W], width, descriptor[KERNEL_W])
+        for channel in range(descriptor[FIRST], descriptor[END], BLOCK):
+            count, fresh = min(descriptor[END] - channel, BLOCK), True
             for i in range(first_h, end_h):
                 for j in range(first_w, end_w):
-                    place = (top + i * descriptor[14]) * width + left + j * descriptor[15]
+                    place = (top + i * descriptor[DILATION_H]) * width + left + j * descriptor[DILATION_W]
                     row = offset(x, (image + place) * channels + channel)
                     if fresh:
                         _start(best, at, row, place, count)
@@ -65,15 +70,14 @@ def max_pool_last(x, out, indices, descriptor):
 
 
 def max_pool_grad_last(grad_out, indices, grad_x, descriptor):
-    """descriptor: images, places of the input and of the result, channels, the first and the end of those to do."""
-    inputs, outputs, channels = descriptor[1], descriptor[2], descriptor[3]
-    for image in range(descriptor[0]):
+    inputs, outputs, channels = descriptor[INPUTS], descriptor[OUTPUTS], descriptor[CHANNELS]
+    for image in range(descriptor[IMAGES]):
         to = offset(grad_x, image * inputs * channels)
         for place in range(inputs):
-            for c in range(descriptor[4], descriptor[5]):
+            for c in range(descriptor[FIRST], descriptor[END]):
                 to[place * channels + c] = store(T(0))
         for place in range(image * outputs, (image + 1) * outputs):
-            for c in range(descriptor[4], descriptor[5]):
+            for c in range(descriptor[FIRST], descriptor[END]):
                 at = indices[place * channels + c]
                 if 0 <= at < inputs:                     # NOWHERE has no gradient
                     to[at * channels + c] = store(load(to[at * channels + c]) + load(grad_out[place * channels + c]))
@@ -90,28 +94,29 @@ def _add_scaled(total, row, factor, fresh, count):
 
 def divisor_of(row, column, descriptor):
     """What the sum of a window is divided by."""
-    if descriptor[15] != 0:
-        return descriptor[15]
-    return span_covered(row, descriptor[8], descriptor[10], descriptor[12], descriptor[1], descriptor[14]) * span_covered(
-        column, descriptor[9], descriptor[11], descriptor[13], descriptor[2], descriptor[14])
+    if descriptor[OVERRIDE] != 0:
+        return descriptor[OVERRIDE]
+    high = span_covered(row, descriptor[KERNEL_H], descriptor[STRIDE_H], descriptor[PAD_H], descriptor[HEIGHT],
+                        descriptor[COUNT_PADDING])
+    return high * span_covered(column, descriptor[KERNEL_W], descriptor[STRIDE_W], descriptor[PAD_W], descriptor[WIDTH],
+                               descriptor[COUNT_PADDING])
 
 
 def avg_pool_last(x, out, descriptor):
-    """descriptor: as for `max_pool_last`, but for the dilation: whether padding counts, and what to divide by instead, or 0."""
-    images, height, width = descriptor[0], descriptor[1], descriptor[2]
-    channels, rows, columns = descriptor[3], descriptor[6], descriptor[7]
+    images, height, width = descriptor[IMAGES], descriptor[HEIGHT], descriptor[WIDTH]
+    channels, rows, columns = descriptor[CHANNELS], descriptor[ROWS], descriptor[COLUMNS]
     total, divisor, share = local_array(T, BLOCK), int64(1), T(1)
     for number in range(images * rows * columns):
         column, rest = number % columns, number // columns
         row, image = rest % rows, rest // rows * height * width
-        top, left = row * descriptor[10] - descriptor[12], column * descriptor[11] - descriptor[13]
+        top, left = row * descriptor[STRIDE_H] - descriptor[PAD_H], column * descriptor[STRIDE_W] - descriptor[PAD_W]
         wanted = divisor_of(row, column, descriptor)
         if wanted != divisor:
             divisor, share = wanted, T(1) / T(wanted)
-        for channel in range(descriptor[4], descriptor[5], BLOCK):
-            count, fresh = min(descriptor[5] - channel, BLOCK), True
-            for y in range(max(top, int64(0)), min(top + descriptor[8], height)):
-                for at in range(max(left, int64(0)), min(left + descriptor[9], width)):
+        for channel in range(descriptor[FIRST], descriptor[END], BLOCK):
+            count, fresh = min(descriptor[END] - channel, BLOCK), True
+            for y in range(max(top, int64(0)), min(top + descriptor[KERNEL_H], height)):
+                for at in range(max(left, int64(0)), min(left + descriptor[KERNEL_W], width)):
                     _add_scaled(total, offset(x, (image + y * width + at) * channels + channel), share, fresh, count)
                     fresh = False
             for i in range(count):
@@ -119,19 +124,19 @@ def avg_pool_last(x, out, descriptor):
 
 
 def avg_pool_grad_last(grad_out, grad_x, descriptor):
-    """Each place of the input adds up its shares of the windows that cover it; descriptor as for `avg_pool_last`."""
-    images, height, width = descriptor[0], descriptor[1], descriptor[2]
-    channels, rows, columns = descriptor[3], descriptor[6], descriptor[7]
+    """Each place of the input adds up its shares of the windows that cover it."""
+    images, height, width = descriptor[IMAGES], descriptor[HEIGHT], descriptor[WIDTH]
+    channels, rows, columns = descriptor[CHANNELS], descriptor[ROWS], descriptor[COLUMNS]
     total, divisor, share = local_array(T, BLOCK), int64(1), T(1)
     for number in range(images * height * width):
         at, rest = number % width, number // width
         y, image = rest % height, rest // height * rows * columns
-        low_row = max((y + descriptor[12] - descriptor[8]) // descriptor[10] + 1, int64(0))
-        low_column = max((at + descriptor[13] - descriptor[9]) // descriptor[11] + 1, int64(0))
-        for channel in range(descriptor[4], descriptor[5], BLOCK):
-            count, fresh = min(descriptor[5] - channel, BLOCK), True
-            for row in range(low_row, min((y + descriptor[12]) // descriptor[10] + 1, rows)):
-                for column in range(low_column, min((at + descriptor[13]) // descriptor[11] + 1, columns)):
+        low_row = max((y + descriptor[PAD_H] - descriptor[KERNEL_H]) // descriptor[STRIDE_H] + 1, int64(0))
+        low_column = max((at + descriptor[PAD_W] - descriptor[KERNEL_W]) // descriptor[STRIDE_W] + 1, int64(0))
+        for channel in range(descriptor[FIRST], descriptor[END], BLOCK):
+            count, fresh = min(descriptor[END] - channel, BLOCK), True
+            for row in range(low_row, min((y + descriptor[PAD_H]) // descriptor[STRIDE_H] + 1, rows)):
+                for column in range(low_column, min((at + descriptor[PAD_W]) // descriptor[STRIDE_W] + 1, columns)):
                     wanted = divisor_of(row, column, descriptor)
                     if wanted != divisor:
                         divisor, share = wanted, T(1) / T(wanted)
