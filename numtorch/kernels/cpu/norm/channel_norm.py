@@ -29,6 +29,15 @@ SHORT = 512                      # planes below this are gathered
 COLUMNS = 512
 BLOCK_ROWS = 32
 
+# the descriptor of group norm: groups to do (of all examples), channels of one, S, groups of an example, whether there is a weight,
+# number of the first group; then forward's own, and the gradient's
+G_COUNT, G_CHANNELS, G_EXTENT, G_GROUPS, G_WEIGHTED, G_FIRST, G_BIASED, G_EPS = range(8)
+G_WANTS_X, G_WANTS_SUMS = range(G_FIRST + 1, G_FIRST + 3)
+
+# of batch norm: N, C, S, channels to do (in evaluation planes); then forward's own, of which FIRST is a plane, and the gradient's
+BATCH, CHANNELS, EXTENT, COUNT, TRAINING, WEIGHTED, BIASED, RUNNING, EPS, SHARE, FIRST = range(11)
+WANTS_X, WANTS_WEIGHT, WANTS_BIAS = range(WEIGHTED + 1, WEIGHTED + 4)
+
 
 def scaled_plane(x, out, n, mean, scale, shift):
     for i in range(n):
@@ -60,9 +69,9 @@ def plane_sums(grad, x, n, mean):
 
 # ---------------------------------------------------------------- group norm
 def group_norm_groups(x, weight, bias, out, stats, descriptor):
-    """descriptor: groups (of all examples), channels of a group, S, eps, groups of an example, number of the first group, whether
-    there is a weight, a bias. stats gets (mean, 1 / deviation) of each group."""
-    count, channels, size, eps, groups = descriptor[0], descriptor[1], descriptor[2], float_of(descriptor[3]), descriptor[4]
+    """stats gets (mean, 1 / deviation) of each group."""
+    count, channels, size = descriptor[G_COUNT], descriptor[G_CHANNELS], descriptor[G_EXTENT]
+    eps, groups = float_of(descriptor[G_EPS]), descriptor[G_GROUPS]
     n = channels * size
     for group in range(count):
         a = offset(x, group * n)
@@ -72,48 +81,49 @@ def group_norm_groups(x, weight, bias, out, stats, descriptor):
         center, scale = T(mean), T(deviation)
         stats[2 * group] = center
         stats[2 * group + 1] = scale
-        first = (descriptor[5] + group) % groups * channels
+        first = (descriptor[G_FIRST] + group) % groups * channels
         for c in range(channels):
             factor = scale
             shift = T(0)
-            if descriptor[6] != 0:
+            if descriptor[G_WEIGHTED] != 0:
                 factor = scale * load(weight[first + c])
-            if descriptor[7] != 0:
+            if descriptor[G_BIASED] != 0:
                 shift = load(bias[first + c])
             scaled_plane(offset(a, c * size), offset(b, c * size), size, center, factor, shift)
 
 
 def group_norm_grad_groups(grad, x, stats, weight, grad_x, sums, descriptor):
-    """descriptor: as forward, then whether grad_x is wanted, whether the sums (2, C) are. The bias is not needed."""
-    count, channels, size, groups = descriptor[0], descriptor[1], descriptor[2], descriptor[4]
+    """sums: (2, C)."""
+    count, channels, size = descriptor[G_COUNT], descriptor[G_CHANNELS], descriptor[G_EXTENT]
+    groups = descriptor[G_GROUPS]
     n = channels * size
     total = groups * channels
-    if descriptor[9] != 0:
+    if descriptor[G_WANTS_SUMS] != 0:
         for i in range(2 * total):
             sums[i] = W(0)
     for group in range(count):
         g = offset(grad, group * n)
         a = offset(x, group * n)
         center, scale = stats[2 * group], stats[2 * group + 1]
-        first = (descriptor[5] + group) % groups * channels
+        first = (descriptor[G_FIRST] + group) % groups * channels
         plain = W(0)
         along = W(0)
         for c in range(channels):
             p, q = plane_sums(offset(g, c * size), offset(a, c * size), size, center)
             factor = W(1)
-            if descriptor[6] != 0:
+            if descriptor[G_WEIGHTED] != 0:
                 factor = W(load(weight[first + c]))
             plain += p * factor
             along += q * factor
-            if descriptor[9] != 0:
+            if descriptor[G_WANTS_SUMS] != 0:
                 sums[first + c] += q * W(scale)
                 sums[total + first + c] += p
-        if descriptor[8] != 0:
+        if descriptor[G_WANTS_X] != 0:
             slope = T(along * W(scale) * W(scale) * W(scale) / W(n))
             constant = T(plain * W(scale) / W(n))
             for c in range(channels):
                 factor = scale
-                if descriptor[6] != 0:
+                if descriptor[G_WEIGHTED] != 0:
                     factor = scale * load(weight[first + c])
                 place = c * size
                 sloped_plane(offset(g, place), offset(a, place), offset(grad_x, group * n + place), size, center, factor, slope,
@@ -121,8 +131,6 @@ def group_norm_grad_groups(grad, x, stats, weight, grad_x, sums, descriptor):
 
 
 # ---------------------------------------------------------------- batch norm, channel by channel
-# descriptor: N, C, S, channels here, training, eps, share of this batch, whether there is a weight, a bias, running statistics,
-# whether grad_x is wanted, whether the weight's gradient is, the bias's; number of the first plane (evaluation)
 def gathered_moments(x, count, size, step):
     """Mean and squared deviations of `count` short planes, gathered into blocks."""
     block = local_like(x, 2048)
@@ -160,14 +168,15 @@ def blend(running, index, value, share):
 
 def batch_norm_channels(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     """Training. stats gets (mean, 1 / deviation) of each channel."""
-    batch, size, eps, share = descriptor[0], descriptor[2], float_of(descriptor[5]), float_of(descriptor[6])
-    step = descriptor[1] * size
+    batch, size = descriptor[BATCH], descriptor[EXTENT]
+    eps, share = float_of(descriptor[EPS]), float_of(descriptor[SHARE])
+    step = descriptor[CHANNELS] * size
     count = W(batch * size)
-    for c in range(descriptor[3]):
+    for c in range(descriptor[COUNT]):
         a = offset(x, c * size)
         b = offset(out, c * size)
         mean, squares = plane_moments(a, batch, size, step)
-        if descriptor[9] != 0:
+        if descriptor[RUNNING] != 0:
             blend(running_mean, c, mean, share)
             blend(running_var, c, squares / (count - W(1)), share)
         deviation = W(1) / sqrt(squares / count + eps)
@@ -175,9 +184,9 @@ def batch_norm_channels(x, weight, bias, running_mean, running_var, out, stats, 
         stats[2 * c] = center
         stats[2 * c + 1] = scale
         shift = T(0)
-        if descriptor[7] != 0:
+        if descriptor[WEIGHTED] != 0:
             scale = scale * load(weight[c])
-        if descriptor[8] != 0:
+        if descriptor[BIASED] != 0:
             shift = load(bias[c])
         for p in range(batch):
             scaled_plane(offset(a, p * step), offset(b, p * step), size, center, scale, shift)
@@ -185,19 +194,19 @@ def batch_norm_channels(x, weight, bias, running_mean, running_var, out, stats, 
 
 def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     """Evaluation: planes as they lie. stats gets (mean, 1 / deviation) of each channel from the first C planes."""
-    channels, size, eps = descriptor[1], descriptor[2], float_of(descriptor[5])
-    c = descriptor[13] % channels
-    for p in range(descriptor[3]):
+    channels, size, eps = descriptor[CHANNELS], descriptor[EXTENT], float_of(descriptor[EPS])
+    c = descriptor[FIRST] % channels
+    for p in range(descriptor[COUNT]):
         center = load(running_mean[c])
         deviation = W(1) / sqrt(W(load(running_var[c])) + eps)
         scale = T(deviation)
-        if descriptor[13] + p < channels:
+        if descriptor[FIRST] + p < channels:
             stats[2 * c] = center
             stats[2 * c + 1] = scale
         shift = T(0)
-        if descriptor[7] != 0:
+        if descriptor[WEIGHTED] != 0:
             scale = scale * load(weight[c])
-        if descriptor[8] != 0:
+        if descriptor[BIASED] != 0:
             shift = load(bias[c])
         scaled_plane(offset(x, p * size), offset(out, p * size), size, center, scale, shift)
         c += 1
@@ -230,9 +239,9 @@ def gathered_sums(grad, x, count, size, step, mean):
 
 
 def batch_norm_grad_channels(grad, x, stats, weight, grad_x, grad_weight, grad_bias, descriptor):
-    batch, size = descriptor[0], descriptor[2]
-    step = descriptor[1] * size
-    for c in range(descriptor[3]):
+    batch, size = descriptor[BATCH], descriptor[EXTENT]
+    step = descriptor[CHANNELS] * size
+    for c in range(descriptor[COUNT]):
         g = offset(grad, c * size)
         a = offset(x, c * size)
         center, scale = stats[2 * c], stats[2 * c + 1]
@@ -245,11 +254,11 @@ def batch_norm_grad_channels(grad, x, stats, weight, grad_x, grad_weight, grad_b
                 more, more_along = plane_sums(offset(g, p * step), offset(a, p * step), size, center)
                 plain += more
                 along += more_along
-        if descriptor[11] != 0:
+        if descriptor[WANTS_WEIGHT] != 0:
             grad_weight[c] = store(T(along * W(scale)))
-        if descriptor[12] != 0:
+        if descriptor[WANTS_BIAS] != 0:
             grad_bias[c] = store(T(plain))
-        if descriptor[10] != 0:
+        if descriptor[WANTS_X] != 0:
             slope, constant, factor = channel_slopes(plain, along, weight, c, scale, descriptor)
             for p in range(batch):
                 place = p * step
@@ -260,11 +269,11 @@ def batch_norm_grad_channels(grad, x, stats, weight, grad_x, grad_weight, grad_b
 def channel_slopes(plain, along, weight, c, scale, descriptor):
     """What grad_x subtracts: a multiple of x - mean, and a constant; and what grad is multiplied by."""
     factor = scale
-    if descriptor[7] != 0:
+    if descriptor[WEIGHTED] != 0:
         factor = scale * load(weight[c])
-    if descriptor[4] == 0:                                     # running statistics do not depend on x
+    if descriptor[TRAINING] == 0:                        # running statistics do not depend on x
         return T(0), T(0), factor
-    share = W(factor) / W(descriptor[0] * descriptor[2])
+    share = W(factor) / W(descriptor[BATCH] * descriptor[EXTENT])
     return T(along * W(scale) * W(scale) * share), T(plain * share), factor
 
 
@@ -293,20 +302,20 @@ def _column_statistics(a, mean, squares, center, spread, residual, batch, step, 
 
 def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     """Training and evaluation, 512 channels at a time."""
-    batch, step, training = descriptor[0], descriptor[1], descriptor[4]
-    eps, share = float_of(descriptor[5]), float_of(descriptor[6])
+    batch, step, training = descriptor[BATCH], descriptor[CHANNELS], descriptor[TRAINING]
+    eps, share = float_of(descriptor[EPS]), float_of(descriptor[SHARE])
     center = local_array(T, 512)
     spread = local_array(T, 512)
     residual = local_array(T, 512)
     mean = local_array(W, 512)
     squares = local_array(W, 512)
-    for c in range(0, descriptor[3], COLUMNS):
-        width = min(descriptor[3] - c, int64(COLUMNS))
+    for c in range(0, descriptor[COUNT], COLUMNS):
+        width = min(descriptor[COUNT] - c, int64(COLUMNS))
         a = offset(x, c)
         b = offset(out, c)
         if training != 0:
             _column_statistics(a, mean, squares, center, spread, residual, batch, step, width)
-            if descriptor[9] != 0:
+            if descriptor[RUNNING] != 0:
                 for j in range(width):
                     blend(running_mean, c + j, mean[j], share)
                 for j in range(width):
@@ -327,10 +336,10 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, d
         for j in range(width):
             stats[2 * (c + j)] = center[j]
             stats[2 * (c + j) + 1] = spread[j]
-        if descriptor[7] != 0:
+        if descriptor[WEIGHTED] != 0:
             for j in range(width):
                 spread[j] *= load(weight[c + j])
-        if descriptor[8] != 0:
+        if descriptor[BIASED] != 0:
             for j in range(width):
                 residual[j] = load(bias[c + j])
         for i in range(batch):
@@ -341,15 +350,15 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, d
 
 
 def batch_norm_grad_columns(grad, x, stats, weight, grad_x, grad_weight, grad_bias, descriptor):
-    batch, step = descriptor[0], descriptor[1]
+    batch, step = descriptor[BATCH], descriptor[CHANNELS]
     center = local_array(T, 512)
     plain = local_array(T, 512)
     along = local_array(T, 512)
     factor = local_array(T, 512)
     all_plain = local_array(W, 512)
     all_along = local_array(W, 512)
-    for c in range(0, descriptor[3], COLUMNS):
-        width = min(descriptor[3] - c, int64(COLUMNS))
+    for c in range(0, descriptor[COUNT], COLUMNS):
+        width = min(descriptor[COUNT] - c, int64(COLUMNS))
         for j in range(width):
             center[j] = stats[2 * (c + j)]
             all_plain[j] = W(0)
@@ -368,13 +377,13 @@ def batch_norm_grad_columns(grad, x, stats, weight, grad_x, grad_weight, grad_bi
             for j in range(width):
                 all_plain[j] += W(plain[j])
                 all_along[j] += W(along[j])
-        if descriptor[11] != 0:
+        if descriptor[WANTS_WEIGHT] != 0:
             for j in range(width):
                 grad_weight[c + j] = store(T(all_along[j] * W(stats[2 * (c + j) + 1])))
-        if descriptor[12] != 0:
+        if descriptor[WANTS_BIAS] != 0:
             for j in range(width):
                 grad_bias[c + j] = store(T(all_plain[j]))
-        if descriptor[10] != 0:
+        if descriptor[WANTS_X] != 0:
             for j in range(width):
                 slope, constant, scale = channel_slopes(all_plain[j], all_along[j], weight, c + j, stats[2 * (c + j) + 1],
                                                         descriptor)
@@ -398,7 +407,7 @@ def plan_group_norm(dtype: str, batch: int, groups: int, channels: int, size: in
     kernel = typed(group_norm_groups, dtype, ("element*",) * 4 + ("compute*", "int64*"))
     n, itself = channels * size, itemsize(dtype)
     parts = shares(batch * groups, batch * groups * n, GRAIN)
-    rows = [(stop - start, channels, size, bits(eps), groups, start, int(weighted), int(biased)) for start, stop in parts]
+    rows = [(stop - start, channels, size, groups, int(weighted), start, int(biased), bits(eps)) for start, stop in parts]
     offsets = [(start * n * itself, 0, 0, start * n * itself, 2 * start * wide(dtype)) for start, _ in parts]
     return prepare_parts(kernel, rows, offsets, batch * groups * n)
 
@@ -413,8 +422,7 @@ def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, siz
     kernel = typed(group_norm_grad_groups, dtype, signature)
     n, itself = channels * size, itemsize(dtype)
     parts = shares(batch * groups, 2 * batch * groups * n, GRAIN)
-    rows = [(stop - start, channels, size, 0, groups, start, int(weighted), 0, int(wants_x), int(wants_sums))
-            for start, stop in parts]
+    rows = [(stop - start, channels, size, groups, int(weighted), start, int(wants_x), int(wants_sums)) for start, stop in parts]
     offsets = [(start * n * itself, start * n * itself, 2 * start * wide(dtype), 0, start * n * itself * wants_x,
                 part * 16 * groups * channels) for part, (start, _) in enumerate(parts)]
     return prepare_parts(kernel, rows, offsets, batch * groups * n), len(parts)
@@ -436,8 +444,8 @@ def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float
                    ("element*",) * 6 + ("compute*", "int64*"))
     work, itself = batch * channels * size, itemsize(dtype)
     parts = shares(batch * channels, work, GRAIN) if planes else _channel_parts(channels, work, size)
-    rows = [(batch, channels, size, stop - start, int(training), bits(eps), bits(share), int(weighted), int(biased), int(running),
-             0, 0, 0, start) for start, stop in parts]
+    rows = [(batch, channels, size, stop - start, int(training), int(weighted), int(biased), int(running), bits(eps), bits(share),
+             start) for start, stop in parts]
     if planes:
         offsets = [(start * size * itself, 0, 0, 0, 0, start * size * itself, 0) for start, _ in parts]
     else:
@@ -453,8 +461,8 @@ def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, train
     kernel = typed(batch_norm_grad_channels if size > 1 else batch_norm_grad_columns, dtype, signature)
     work, itself = batch * channels * size, itemsize(dtype)
     parts = _channel_parts(channels, 2 * work, size)
-    rows = [(batch, channels, size, stop - start, int(training), 0, 0, int(weighted), 0, 0, int(wants_x), int(wants_weight),
-             int(wants_bias)) for start, stop in parts]
+    rows = [(batch, channels, size, stop - start, int(training), int(weighted), int(wants_x), int(wants_weight), int(wants_bias))
+            for start, stop in parts]
     offsets = [(start * size * itself, start * size * itself, 2 * start * wide(dtype), start * itself * weighted,
                 start * size * itself * wants_x, start * itself * wants_weight, start * itself * wants_bias)
                for start, _ in parts]

@@ -12,6 +12,27 @@ import numpy as np
 from numpy import float32, int32, int64
 
 from ...cpu.norm import channel_norm as host
+from ...cpu.norm.channel_norm import (
+    BATCH,
+    BIASED,
+    CHANNELS,
+    EPS,
+    EXTENT,
+    G_BIASED,
+    G_CHANNELS,
+    G_COUNT,
+    G_EPS,
+    G_EXTENT,
+    G_GROUPS,
+    G_WEIGHTED,
+    RUNNING,
+    SHARE,
+    TRAINING,
+    WANTS_BIAS,
+    WANTS_WEIGHT,
+    WANTS_X,
+    WEIGHTED,
+)
 from ...elementtypes import compute_type, itemsize, same
 from ...intrinsics import local_array, local_like, offset, select, sqrt
 from ...threads import Prepared
@@ -27,13 +48,15 @@ T, INT = float32, int32
 load = store = same
 LANES = COLUMNS = 1
 LOADS, WORDS = 4, 16                                     # vectors of a plane that a thread loads at once; elements
+OF_GROUP = EXTENT + 1                                    # channels of a group, behind N, C and S
 FILLED = 4 if SMALL else 1056                            # blocks that fill a large GPU
 
 
 # ---------------------------------------------------------------- group norm
 def group_norm_lines(x, weight, bias, out, stats, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    count, channels, size, eps, groups = descriptor[0], descriptor[1], descriptor[2], scalar(descriptor, 3), descriptor[4]
+    count, channels, size = descriptor[G_COUNT], descriptor[G_CHANNELS], descriptor[G_EXTENT]
+    eps, groups = scalar(descriptor, G_EPS), descriptor[G_GROUPS]
     n = channels * size
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
@@ -50,17 +73,17 @@ def group_norm_lines(x, weight, bias, out, stats, descriptor):
                 stats[2 * group + 1] = scale
             for i in range(lane, n, LANES):
                 channel = group % groups * channels + i // size
-                value = (load(a[i]) - mean) * (scale * factor_of(weight, channel, descriptor[6]))
-                if descriptor[7] != 0:
+                value = (load(a[i]) - mean) * (scale * factor_of(weight, channel, descriptor[G_WEIGHTED]))
+                if descriptor[G_BIASED] != 0:
                     value += load(bias[channel])
                 b[i] = store(value)
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
 def group_norm_grad_lines(grad, x, stats, weight, grad_x, descriptor):
-    """descriptor: groups of all examples, channels of one, S, groups of an example, whether there is a weight."""
     cells = cuda.shared.array(THREADS, T)
-    count, channels, size, groups, weighted = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    count, channels, size = descriptor[G_COUNT], descriptor[G_CHANNELS], descriptor[G_EXTENT]
+    groups, weighted = descriptor[G_GROUPS], descriptor[G_WEIGHTED]
     n = channels * size
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
@@ -86,9 +109,9 @@ def group_norm_grad_lines(grad, x, stats, weight, grad_x, descriptor):
 
 
 def group_channel_sums(grad, x, stats, sums, descriptor):
-    """sums[0] of grad * h and sums[1] of grad, by channel: a block each. descriptor: batch, channels, S, channels of a group."""
+    """sums[0] of grad * h and sums[1] of grad, by channel: a block each."""
     cells = cuda.shared.array(THREADS, T)
-    batch, channels, size, of_group = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    batch, channels, size, of_group = descriptor[BATCH], descriptor[CHANNELS], descriptor[EXTENT], descriptor[OF_GROUP]
     me = int64(cuda.threadIdx.x)
     c = int64(cuda.blockIdx.x)
     while c < channels:
@@ -123,7 +146,11 @@ def blend(running, index, value, share):
 
 
 # ---------------------------------------------------------------- batch norm of planes: several blocks a channel
-# Descriptor: batch, channels, S, blocks of a channel, threads that go along a plane together, blocks that do; then kernels' own.
+# behind N, C and S: blocks of a channel, threads that go along a plane together, blocks that do; then forward's, and the gradient's
+PARTS, SPAN, ALONG, P_TRAINING, P_WEIGHTED, P_BIASED, P_RUNNING, P_EPS, P_SHARE = range(EXTENT + 1, EXTENT + 10)
+P_WANTS_X, P_WANTS_WEIGHT, P_WANTS_BIAS = range(P_WEIGHTED + 1, P_WEIGHTED + 4)
+
+
 def center_of(x, cells, size, me):
     """The mean of a channel's first numbers, from which deviations are taken."""
     count, value = min(size, int64(THREADS)), T(0)
@@ -141,7 +168,7 @@ def fetch_four(words, x, v, apart, vectors, whole):
 def plane_share(descriptor, block, me):
     """Of a block's number and a thread's: the channel, the block's number among the channel's, the first image and how far apart
     they are, the first vector and how far apart they are."""
-    parts, span, along = descriptor[3], descriptor[4], descriptor[5]
+    parts, span, along = descriptor[PARTS], descriptor[SPAN], descriptor[ALONG]
     c = block // parts
     part = block - c * parts
     band, run = part // along, me // span
@@ -152,7 +179,7 @@ def plane_share(descriptor, block, me):
 def batch_norm_sums(x, sums, descriptor):
     """Of each block the sums of deviations and of their squares, and what they are from."""
     cells = cuda.shared.array(THREADS, T)
-    batch, channels, size = descriptor[0], descriptor[1], descriptor[2]
+    batch, channels, size = descriptor[BATCH], descriptor[CHANNELS], descriptor[EXTENT]
     me = int64(cuda.threadIdx.x)
     c, _, image, images, start, apart = plane_share(descriptor, int64(cuda.blockIdx.x), me)
     center = center_of(offset(x, c * size), cells, size, me)
@@ -189,28 +216,27 @@ def channel_total(sums, cells, parts, me, which):
 
 
 def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, sums, descriptor):
-    """descriptor: behind what planes have, whether in training, eps, share, whether there is a weight, a bias, running
-    statistics."""
     cells = cuda.shared.array(THREADS, T)
-    batch, channels, size, eps, share = descriptor[0], descriptor[1], descriptor[2], scalar(descriptor, 7), scalar(descriptor, 8)
+    batch, channels, size = descriptor[BATCH], descriptor[CHANNELS], descriptor[EXTENT]
+    eps, share = scalar(descriptor, P_EPS), scalar(descriptor, P_SHARE)
     me = int64(cuda.threadIdx.x)
     c, part, image, images, start, apart = plane_share(descriptor, int64(cuda.blockIdx.x), me)
     mean, variance, count = T(0), T(0), T(batch * size)
-    if descriptor[6] != 0:
+    if descriptor[P_TRAINING] != 0:
         mine = offset(sums, 3 * (int64(cuda.blockIdx.x) - part))
-        rest = channel_total(mine, cells, descriptor[3], me, 0) / count
-        variance = channel_total(mine, cells, descriptor[3], me, 1) / count - rest * rest
+        rest = channel_total(mine, cells, descriptor[PARTS], me, 0) / count
+        variance = channel_total(mine, cells, descriptor[PARTS], me, 1) / count - rest * rest
         variance = T(0) if variance < T(0) else variance
         mean = mine[2] + rest
     else:
         mean, variance = load(running_mean[c]), load(running_var[c])
     scale = T(1) / sqrt(variance + eps)
-    factor, shift = scale * factor_of(weight, c, descriptor[9]), T(0)
-    if descriptor[10] != 0:
+    factor, shift = scale * factor_of(weight, c, descriptor[P_WEIGHTED]), T(0)
+    if descriptor[P_BIASED] != 0:
         shift = load(bias[c])
     if part == 0 and me == 0:
         stats[2 * c], stats[2 * c + 1] = mean, scale
-        if descriptor[6] != 0 and descriptor[11] != 0:
+        if descriptor[P_TRAINING] != 0 and descriptor[P_RUNNING] != 0:
             blend(running_mean, c, mean, share)
             blend(running_var, c, variance * (count / (count - T(1))), share)
     words, results = local_like(x, WORDS), local_like(out, WIDTH)
@@ -231,7 +257,7 @@ def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, su
 def batch_norm_grad_sums(grad, x, stats, sums, descriptor):
     """Of each block the sums of grad and of grad * h."""
     cells = cuda.shared.array(THREADS, T)
-    batch, channels, size = descriptor[0], descriptor[1], descriptor[2]
+    batch, channels, size = descriptor[BATCH], descriptor[CHANNELS], descriptor[EXTENT]
     me = int64(cuda.threadIdx.x)
     c, _, image, images, start, apart = plane_share(descriptor, int64(cuda.blockIdx.x), me)
     mean, scale = stats[2 * c], stats[2 * c + 1]
@@ -261,25 +287,23 @@ def batch_norm_grad_sums(grad, x, stats, sums, descriptor):
 
 
 def batch_norm_grad_planes(grad, x, stats, weight, grad_x, grad_weight, grad_bias, sums, descriptor):
-    """descriptor: behind what planes have, whether in training, there is a weight, and the gradients of x, weight and bias are
-    wanted."""
     cells = cuda.shared.array(THREADS, T)
-    batch, channels, size = descriptor[0], descriptor[1], descriptor[2]
+    batch, channels, size = descriptor[BATCH], descriptor[CHANNELS], descriptor[EXTENT]
     me = int64(cuda.threadIdx.x)
     c, part, image, images, start, apart = plane_share(descriptor, int64(cuda.blockIdx.x), me)
     mean, scale, mine = stats[2 * c], stats[2 * c + 1], offset(sums, 3 * (int64(cuda.blockIdx.x) - part))
-    plain = channel_total(mine, cells, descriptor[3], me, 0)
-    along = channel_total(mine, cells, descriptor[3], me, 1)
+    plain = channel_total(mine, cells, descriptor[PARTS], me, 0)
+    along = channel_total(mine, cells, descriptor[PARTS], me, 1)
     if part == 0 and me == 0:
-        if descriptor[9] != 0:
+        if descriptor[P_WANTS_WEIGHT] != 0:
             grad_weight[c] = store(along)
-        if descriptor[10] != 0:
+        if descriptor[P_WANTS_BIAS] != 0:
             grad_bias[c] = store(plain)
-    if descriptor[8] == 0:
+    if descriptor[P_WANTS_X] == 0:
         image = batch
-    factor = scale * factor_of(weight, c, descriptor[7])
+    factor = scale * factor_of(weight, c, descriptor[P_WEIGHTED])
     plain, along = plain / T(batch * size), along / T(batch * size)
-    if descriptor[6] == 0:                               # running statistics do not depend on x
+    if descriptor[P_TRAINING] == 0:                      # running statistics do not depend on x
         plain, along = T(0), T(0)
     words, others, results = local_like(grad, WORDS), local_like(x, WORDS), local_like(grad_x, WIDTH)
     whole, whole_x, whole_out, vectors = aligned(grad), aligned(x), aligned(grad_x), size // WIDTH
@@ -301,7 +325,8 @@ def batch_norm_grad_planes(grad, x, stats, weight, grad_x, grad_weight, grad_bia
 # ---------------------------------------------------------------- batch norm of (N, C)
 def batch_norm_blocks(x, weight, bias, running_mean, running_var, out, stats, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    batch, channels, size, eps, share = descriptor[0], descriptor[1], descriptor[2], scalar(descriptor, 5), scalar(descriptor, 6)
+    batch, channels, size = descriptor[BATCH], descriptor[CHANNELS], descriptor[EXTENT]
+    eps, share = scalar(descriptor, EPS), scalar(descriptor, SHARE)
     me = int64(cuda.threadIdx.x)
     lane = me // COLUMNS
     count = T(batch * size)
@@ -310,7 +335,7 @@ def batch_norm_blocks(x, weight, bias, running_mean, running_var, out, stats, de
         c = first + me % COLUMNS
         begin = lane // size if c < channels else batch
         mean, variance = T(0), T(0)
-        if descriptor[4] != 0:
+        if descriptor[TRAINING] != 0:
             image, s = begin, lane % size
             while image < batch:
                 mean += load(x[(image * channels + c) * size + s])
@@ -326,7 +351,7 @@ def batch_norm_blocks(x, weight, bias, running_mean, running_var, out, stats, de
             rest = column_total(cells, rest, me) / count
             variance = column_total(cells, variance, me) / count - rest * rest
             mean += rest
-            if lane == 0 and c < channels and descriptor[9] != 0:
+            if lane == 0 and c < channels and descriptor[RUNNING] != 0:
                 blend(running_mean, c, mean, share)
                 blend(running_var, c, variance * (count / (count - T(1))), share)
         elif c < channels:
@@ -336,8 +361,8 @@ def batch_norm_blocks(x, weight, bias, running_mean, running_var, out, stats, de
             if lane == 0:
                 stats[2 * c] = mean
                 stats[2 * c + 1] = scale
-            factor, shift = scale * factor_of(weight, c, descriptor[7]), T(0)
-            if descriptor[8] != 0:
+            factor, shift = scale * factor_of(weight, c, descriptor[WEIGHTED]), T(0)
+            if descriptor[BIASED] != 0:
                 shift = load(bias[c])
             image, s = begin, lane % size
             while image < batch:
@@ -349,7 +374,7 @@ def batch_norm_blocks(x, weight, bias, running_mean, running_var, out, stats, de
 
 def batch_norm_grad_blocks(grad, x, stats, weight, grad_x, grad_weight, grad_bias, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    batch, channels, size = descriptor[0], descriptor[1], descriptor[2]
+    batch, channels, size = descriptor[BATCH], descriptor[CHANNELS], descriptor[EXTENT]
     me = int64(cuda.threadIdx.x)
     lane = me // COLUMNS
     first = int64(cuda.blockIdx.x) * COLUMNS
@@ -368,14 +393,14 @@ def batch_norm_grad_blocks(grad, x, stats, weight, grad_x, grad_weight, grad_bia
         plain = column_total(cells, plain, me)
         along = column_total(cells, along, me)
         if c < channels and lane == 0:
-            if descriptor[11] != 0:
+            if descriptor[WANTS_WEIGHT] != 0:
                 grad_weight[c] = store(along)
-            if descriptor[12] != 0:
+            if descriptor[WANTS_BIAS] != 0:
                 grad_bias[c] = store(plain)
-        if c < channels and descriptor[10] != 0:
-            factor = scale * factor_of(weight, c, descriptor[7])
+        if c < channels and descriptor[WANTS_X] != 0:
+            factor = scale * factor_of(weight, c, descriptor[WEIGHTED])
             plain, along = plain / T(batch * size), along / T(batch * size)
-            if descriptor[4] == 0:                       # running statistics do not depend on x
+            if descriptor[TRAINING] == 0:                # running statistics do not depend on x
                 plain, along = T(0), T(0)
             image, s = begin, lane % size
             while image < batch:
@@ -387,11 +412,11 @@ def batch_norm_grad_blocks(grad, x, stats, weight, grad_x, grad_weight, grad_bia
 
 # ---------------------------------------------------------------- planners
 def _group_lanes(row):
-    return lanes_for(row[1] * row[2], 1)
+    return lanes_for(row[G_CHANNELS] * row[G_EXTENT], 1)
 
 
 plan_group_norm = in_parallel(host.plan_group_norm, {host.group_norm_groups: Form(
-    group_norm_lines, lambda row: row[0] * _group_lanes(row), lambda row, bound: dict(LANES=_group_lanes(row)), (3,))})
+    group_norm_lines, lambda row: row[G_COUNT] * _group_lanes(row), lambda row, bound: dict(LANES=_group_lanes(row)), (G_EPS,))})
 
 
 def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, size: int, weighted: bool, wants_x: bool,
@@ -414,15 +439,15 @@ def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, siz
 
 
 def _channel_threads(row):
-    return -(-row[1] // _columns(row)["COLUMNS"]) * THREADS
+    return -(-row[CHANNELS] // _columns(row)["COLUMNS"]) * THREADS
 
 
 def _columns(row, bound=()):
-    return dict(COLUMNS=1 if row[2] > 1 else WIDE)
+    return dict(COLUMNS=1 if row[EXTENT] > 1 else WIDE)
 
 
 _columns_alone = in_parallel(host.plan_batch_norm, {host.batch_norm_columns: Form(
-    batch_norm_blocks, _channel_threads, _columns, (5, 6))})
+    batch_norm_blocks, _channel_threads, _columns, (EPS, SHARE))})
 _columns_grad = in_parallel(host.plan_batch_norm_grad, {host.batch_norm_grad_columns: Form(
     batch_norm_grad_blocks, _channel_threads, _columns)})
 
@@ -468,7 +493,7 @@ def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float
     if size < 2 or not batch * channels:
         return _columns_alone(dtype, batch, channels, size, eps, share, training, weighted, biased, running, device=device)
     kind = compute_type(dtype)
-    tail = [int(training), scalar_bits(eps, kind), scalar_bits(share, kind), int(weighted), int(biased), int(running)]
+    tail = [int(training), int(weighted), int(biased), int(running), scalar_bits(eps, kind), scalar_bits(share, kind)]
     signature = ("element*",) * 6 + ("compute*",)
     return _plan_planes(dtype, (batch, channels, size), batch_norm_sums, batch_norm_planes, signature, 1, tail, training, device)
 
