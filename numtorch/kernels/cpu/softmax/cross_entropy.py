@@ -24,6 +24,12 @@ W = float64
 SMOOTHED = True
 load = store = same
 
+# the descriptor of class indices: N, C, the columns to do and all of S, ignore_index, number of the first position, whether there
+# is a weight, smoothing; then a gradient's step (0: one number serves all), and whether there is a divisor
+BATCH, CLASSES, EXTENT, PITCH, IGNORED, FIRST, WEIGHTED, SMOOTHING, GRAD_STEP, DIVIDED = range(10)
+P_WEIGHTED, P_SMOOTHING, P_GRAD_STEP, P_DIVISOR = range(CLASSES + 1, CLASSES + 5)          # of probabilities, behind N and C
+POSITIONS, BY_WEIGHT, DIVISOR = range(3)                 # of a total, by the sum of the weights or by DIVISOR
+
 
 def class_weight(weight, c, weighted):
     factor = T(1)
@@ -55,10 +61,10 @@ def distance_sum(x, weight, n, shift, weighted):
 
 
 # ---------------------------------------------------------------- class indices
-# descriptor: N, C, S (columns here), ignore_index, number of the first position, whether there is a weight, smoothing, step of a
-# gradient (0: one number serves all), whether there is a divisor, S in memory. saved is (N, 2, S).
+# saved is (N, 2, S)
 def class_loss_rows(logits, target, weight, losses, weights, saved, status, descriptor):
-    rows, n, ignored, weighted, smoothing = descriptor[0], descriptor[1], descriptor[3], descriptor[5], T(float_of(descriptor[6]))
+    rows, n, ignored = descriptor[BATCH], descriptor[CLASSES], descriptor[IGNORED]
+    weighted, smoothing = descriptor[WEIGHTED], T(float_of(descriptor[SMOOTHING]))
     everything = T(0)
     if SMOOTHED:
         everything = total_weight(weight, n, weighted)
@@ -69,7 +75,7 @@ def class_loss_rows(logits, target, weight, losses, weights, saved, status, desc
         if t == ignored:
             continue
         if t < 0 or t >= n:
-            status[0] = descriptor[4] + row + 1
+            status[0] = descriptor[FIRST] + row + 1
             continue
         a = offset(logits, row * n)
         shift = row_maximum(a, n)
@@ -87,7 +93,8 @@ def class_loss_rows(logits, target, weight, losses, weights, saved, status, desc
 
 
 def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
-    rows, n, weighted, smoothing = descriptor[0], descriptor[1], descriptor[5], T(float_of(descriptor[6]))
+    rows, n = descriptor[BATCH], descriptor[CLASSES]
+    weighted, smoothing = descriptor[WEIGHTED], T(float_of(descriptor[SMOOTHING]))
     everything = T(0)
     if SMOOTHED:
         everything = total_weight(weight, n, weighted)
@@ -95,12 +102,12 @@ def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logi
         t = target[row]
         a = offset(logits, row * n)
         out = offset(grad_logits, row * n)
-        if t == descriptor[3]:
+        if t == descriptor[IGNORED]:
             for i in range(n):
                 out[i] = store(T(0))
             continue
-        incoming = load(grad[row * descriptor[7]])
-        if descriptor[8] != 0:
+        incoming = load(grad[row * descriptor[GRAD_STEP]])
+        if descriptor[DIVIDED] != 0:
             incoming = incoming / divisor[0]
         own = incoming * class_weight(weight, t, weighted)
         shift = saved[2 * row]
@@ -123,14 +130,15 @@ def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logi
 
 
 def class_loss_columns(logits, target, weight, losses, weights, saved, status, descriptor):
-    n, size, weighted, smoothing, step = descriptor[1], descriptor[2], descriptor[5], T(float_of(descriptor[6])), descriptor[9]
+    n, size, weighted = descriptor[CLASSES], descriptor[EXTENT], descriptor[WEIGHTED]
+    smoothing, step = T(float_of(descriptor[SMOOTHING])), descriptor[PITCH]
     shift = local_array(T, 256)
     total = local_array(T, 256)
     far = local_array(T, 256)
     everything = T(0)
     if SMOOTHED:
         everything = total_weight(weight, n, weighted)
-    for image in range(descriptor[0]):
+    for image in range(descriptor[BATCH]):
         for first in range(0, size, 256):
             width = min(int64(256), size - first)
             place = image * step + first
@@ -155,10 +163,10 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, d
                 t = target[place + j]
                 weights[place + j] = T(0)
                 losses[place + j] = store(T(0))
-                if t == descriptor[3]:
+                if t == descriptor[IGNORED]:
                     continue
                 if t < 0 or t >= n:
-                    status[0] = descriptor[4] + place + j + 1
+                    status[0] = descriptor[FIRST] + place + j + 1
                     continue
                 factor = class_weight(weight, t, weighted)
                 weights[place + j] = factor
@@ -169,14 +177,15 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, d
 
 
 def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
-    n, size, weighted, smoothing, step = descriptor[1], descriptor[2], descriptor[5], T(float_of(descriptor[6])), descriptor[9]
+    n, size, weighted = descriptor[CLASSES], descriptor[EXTENT], descriptor[WEIGHTED]
+    smoothing, step = T(float_of(descriptor[SMOOTHING])), descriptor[PITCH]
     own = local_array(T, 256)
     scale = local_array(T, 256)
     share = local_array(T, 256)
     shift = local_array(T, 256)
     spread = smoothing / T(n)
     everything = total_weight(weight, n, weighted)
-    for image in range(descriptor[0]):
+    for image in range(descriptor[BATCH]):
         for first in range(0, size, 256):
             width = min(int64(256), size - first)
             place = image * step + first
@@ -188,9 +197,9 @@ def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_l
                 own[j] = T(0)
                 share[j] = T(0)
                 scale[j] = T(0)
-                if t != descriptor[3]:
-                    incoming = load(grad[(place + j) * descriptor[7]])
-                    if descriptor[8] != 0:
+                if t != descriptor[IGNORED]:
+                    incoming = load(grad[(place + j) * descriptor[GRAD_STEP]])
+                    if descriptor[DIVIDED] != 0:
                         incoming = incoming / divisor[0]
                     own[j] = incoming * class_weight(weight, t, weighted) * (T(1) - smoothing)
                     share[j] = incoming * spread
@@ -203,27 +212,26 @@ def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_l
                     out[j] = store(exp(load(row[j]) - shift[j]) * scale[j] - share[j] * factor)
             for j in range(width):
                 t = target[place + j]
-                if t != descriptor[3]:
+                if t != descriptor[IGNORED]:
                     at = base + t * step + j
                     spared = share[j] * class_weight(weight, t, weighted) + own[j]
                     grad_logits[at] = store(exp(load(logits[at]) - shift[j]) * scale[j] - spared)
 
 
 # ---------------------------------------------------------------- probabilities, along rows
-# descriptor: N, C, whether there is a weight, smoothing, step of a gradient, divisor of the gradient
 def probability_loss_rows(logits, target, weight, losses, saved, descriptor):
     """saved: the maximum, 1 / sum of exponentials, and the sum of q."""
-    n, smoothing = descriptor[1], T(float_of(descriptor[3]))
+    n, smoothing = descriptor[CLASSES], T(float_of(descriptor[P_SMOOTHING]))
     keep = T(1) - smoothing
     spread = smoothing / T(n)
-    for row in range(descriptor[0]):
+    for row in range(descriptor[BATCH]):
         a = offset(logits, row * n)
         p = offset(target, row * n)
         shift = row_maximum(a, n)
         total = row_exp_sum(a, n, shift)
         mass = T(0)
         far = T(0)
-        if descriptor[2] != 0:
+        if descriptor[P_WEIGHTED] != 0:
             for c in range(n):
                 q = (load(p[c]) * keep + spread) * load(weight[c])
                 mass += q
@@ -240,18 +248,18 @@ def probability_loss_rows(logits, target, weight, losses, saved, descriptor):
 
 
 def probability_loss_grad_rows(logits, saved, target, weight, grad, grad_logits, descriptor):
-    n, smoothing = descriptor[1], T(float_of(descriptor[3]))
-    share = T(W(1) / float_of(descriptor[5]))
-    for row in range(descriptor[0]):
+    n, smoothing = descriptor[CLASSES], T(float_of(descriptor[P_SMOOTHING]))
+    share = T(W(1) / float_of(descriptor[P_DIVISOR]))
+    for row in range(descriptor[BATCH]):
         a = offset(logits, row * n)
         p = offset(target, row * n)
         out = offset(grad_logits, row * n)
-        incoming = load(grad[row * descriptor[4]]) * share
+        incoming = load(grad[row * descriptor[P_GRAD_STEP]]) * share
         shift = saved[3 * row]
         scale = saved[3 * row + 1] * saved[3 * row + 2] * incoming
         keep = incoming * (T(1) - smoothing)
         spread = incoming * smoothing / T(n)
-        if descriptor[2] != 0:
+        if descriptor[P_WEIGHTED] != 0:
             for c in range(n):
                 out[c] = store(exp(load(a[c]) - shift) * scale - (load(p[c]) * keep + spread) * load(weight[c]))
         else:
@@ -282,7 +290,7 @@ def pick_losses(x, target, weight, losses, weights, count, n, step, class_step, 
 
 def likelihood_losses(x, target, weight, losses, weights, status, descriptor):
     """losses = -weight[t] * x[t]. The descriptor of class indices."""
-    images, n, size = descriptor[0], descriptor[1], descriptor[2]
+    images, n, size = descriptor[BATCH], descriptor[CLASSES], descriptor[EXTENT]
     count, step, class_step = size, int64(1), size
     if size == 1:
         count, step, class_step, images = images, n, int64(1), int64(1)
@@ -292,45 +300,45 @@ def likelihood_losses(x, target, weight, losses, weights, status, descriptor):
     for image in range(images):
         place = image * size
         wrong = pick_losses(offset(x, image * n * size), offset(target, place), weight, offset(losses, place),
-                            offset(weights, place), count, n, step, class_step, descriptor[3], descriptor[5])
+                            offset(weights, place), count, n, step, class_step, descriptor[IGNORED], descriptor[WEIGHTED])
         if wrong < count and status[0] == 0:
             status[0] = place + wrong + 1
 
 
 def likelihood_grad(target, weight, grad, divisor, grad_x, descriptor):
-    n, size = descriptor[1], descriptor[2]
-    for image in range(descriptor[0]):
+    n, size = descriptor[CLASSES], descriptor[EXTENT]
+    for image in range(descriptor[BATCH]):
         out = offset(grad_x, image * n * size)
         for i in range(n * size):
             out[i] = store(T(0))
         for j in range(size):
             t = target[image * size + j]
-            if t != descriptor[3]:
-                slope = -load(grad[(image * size + j) * descriptor[7]]) * class_weight(weight, t, descriptor[5])
-                if descriptor[8] != 0:
+            if t != descriptor[IGNORED]:
+                slope = -load(grad[(image * size + j) * descriptor[GRAD_STEP]]) * class_weight(weight, t, descriptor[WEIGHTED])
+                if descriptor[DIVIDED] != 0:
                     slope = slope / divisor[0]
                 out[t * size + j] = store(slope)
 
 
 def loss_total(losses, weights, total, divisor, descriptor):
-    """total = sum(losses) / divisor. descriptor: positions, whether the divisor is the sum of the weights, else the divisor."""
+    """total = sum(losses) / divisor."""
     loss = W(0)
     weight = W(0)
-    for i in range(descriptor[0]):
+    for i in range(descriptor[POSITIONS]):
         loss += W(load(losses[i]))
-    if descriptor[1] != 0:
-        for i in range(descriptor[0]):
+    if descriptor[BY_WEIGHT] != 0:
+        for i in range(descriptor[POSITIONS]):
             weight += W(weights[i])
     else:
-        weight = float_of(descriptor[2])
+        weight = float_of(descriptor[DIVISOR])
     divisor[0] = T(weight)
     total[0] = store(T(loss / weight))
 
 
 # ---------------------------------------------------------------- planners
-def _class_descriptor(part, classes, size, ignored, weighted, smoothing, grad_step, divided):
+def _class_descriptor(part, classes, size, ignored, weighted, smoothing, *of_gradient):
     image, images, column, columns = part
-    return (images, classes, columns, ignored, image * size + column, int(weighted), bits(smoothing), grad_step, int(divided), size)
+    return (images, classes, columns, size, ignored, image * size + column, int(weighted), bits(smoothing), *map(int, of_gradient))
 
 
 def plan_class_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, smoothing: float):
@@ -346,7 +354,7 @@ def plan_class_loss(dtype: str, batch: int, classes: int, size: int, ignored: in
     rows, offsets = [], []
     for part in image_shares(batch, size, work, GRAIN):
         image, _, column, _ = part
-        rows.append(_class_descriptor(part, classes, size, ignored, weighted, smoothing, 0, False))
+        rows.append(_class_descriptor(part, classes, size, ignored, weighted, smoothing))
         position = image * size + column
         offsets.append(((image * classes * size + column) * itself, position * 8, 0, position * itself, position * own,
                         (2 * image * size + column) * own, 0))
@@ -366,7 +374,7 @@ def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignore
     rows, offsets = [], []
     for part in image_shares(batch, size, work, GRAIN):
         image, _, column, _ = part
-        rows.append(_class_descriptor(part, classes, size, ignored, weighted, smoothing, int(each), divided))
+        rows.append(_class_descriptor(part, classes, size, ignored, weighted, smoothing, each, divided))
         position, scores = image * size + column, (image * classes * size + column) * itself
         offsets.append((scores, (2 * image * size + column) * own, position * 8, 0, position * itself * each, 0, scores))
     return prepare_parts(kernel, rows, offsets, work)
@@ -377,7 +385,7 @@ def plan_probability_loss(dtype: str, rows: int, classes: int, weighted: bool, s
     kernel = typed(probability_loss_rows, dtype, ("element*",) * 4 + ("compute*", "int64*"))
     work, itself = rows * classes, itemsize(dtype)
     parts = shares(rows, work, GRAIN)
-    descriptors = [(stop - start, classes, int(weighted), bits(smoothing), 0, 0) for start, stop in parts]
+    descriptors = [(stop - start, classes, int(weighted), bits(smoothing)) for start, stop in parts]
     offsets = [(start * classes * itself, start * classes * itself, 0, start * itself, 3 * start * wide(dtype))
                for start, _ in parts]
     return prepare_parts(kernel, descriptors, offsets, work)
@@ -398,7 +406,7 @@ def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bo
 def plan_likelihood_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool):
     """Negative log likelihood. Addresses: log-probabilities, target, weight, losses, weights, status as for `plan_class_loss`."""
     kernel = typed(likelihood_losses, dtype, ("element*", "int64*", "element*", "element*", "compute*", "int64*", "int64*"))
-    descriptor = _class_descriptor((0, batch, 0, size), classes, size, ignored, weighted, 0.0, 0, False)
+    descriptor = _class_descriptor((0, batch, 0, size), classes, size, ignored, weighted, 0.0)
     return prepare_parts(kernel, [descriptor], None, batch * size)
 
 
@@ -409,7 +417,7 @@ def plan_likelihood_grad(dtype: str, batch: int, classes: int, size: int, ignore
     rows, offsets = [], []
     for start, stop in shares(batch, work, 8 * GRAIN):
         part = (start, stop - start, 0, size)
-        rows.append(_class_descriptor(part, classes, size, ignored, weighted, 0.0, int(each), divided))
+        rows.append(_class_descriptor(part, classes, size, ignored, weighted, 0.0, each, divided))
         offsets.append((start * size * 8, 0, start * size * itself * each, 0, start * classes * size * itself))
     return prepare_parts(kernel, rows, offsets, work)
 

@@ -11,7 +11,24 @@ import functools
 from numpy import float32, int32, int64
 
 from ...cpu.softmax import cross_entropy as host
-from ...cpu.softmax.cross_entropy import class_weight
+from ...cpu.softmax.cross_entropy import (
+    BATCH,
+    BY_WEIGHT,
+    CLASSES,
+    DIVIDED,
+    DIVISOR,
+    EXTENT,
+    GRAD_STEP,
+    IGNORED,
+    P_DIVISOR,
+    P_GRAD_STEP,
+    P_SMOOTHING,
+    P_WEIGHTED,
+    POSITIONS,
+    SMOOTHING,
+    WEIGHTED,
+    class_weight,
+)
 from ...cpu.softmax.softmax import log_probability
 from ...elementtypes import same
 from ...intrinsics import local_like, offset
@@ -37,8 +54,9 @@ def weights_of_share(weight, n, weighted, lane):
 
 def class_loss_lines(logits, target, weight, losses, weights, saved, status, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    inner, n, ignored, weighted, smoothing = descriptor[2], descriptor[1], descriptor[3], descriptor[5], scalar(descriptor, 6)
-    lines = descriptor[0] * inner
+    inner, n, ignored = descriptor[EXTENT], descriptor[CLASSES], descriptor[IGNORED]
+    weighted, smoothing = descriptor[WEIGHTED], scalar(descriptor, SMOOTHING)
+    lines = descriptor[BATCH] * inner
     spread = smoothing / T(n)
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
@@ -79,22 +97,23 @@ def class_loss_lines(logits, target, weight, losses, weights, saved, status, des
 
 def class_loss_grad_elements(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    inner, n, weighted, smoothing = descriptor[2], descriptor[1], descriptor[5], scalar(descriptor, 6)
+    inner, n = descriptor[EXTENT], descriptor[CLASSES]
+    weighted, smoothing = descriptor[WEIGHTED], scalar(descriptor, SMOOTHING)
     spread = smoothing / T(n)
     me = int64(cuda.threadIdx.x)
     everything = T(n)
     if smoothing != T(0) and weighted != 0:
         everything = joined(cells, weights_of_share(weight, n, weighted, me), me, me)
     e = int64(cuda.blockIdx.x) * THREADS + me
-    while e < descriptor[0] * n * inner:
+    while e < descriptor[BATCH] * n * inner:
         row = e // inner
         image = row // n
         c, j = row - image * n, e - row * inner
         t = target[image * inner + j]
         result = T(0)
-        if t != descriptor[3]:
-            incoming = load(grad[(image * inner + j) * descriptor[7]])
-            if descriptor[8] != 0:
+        if t != descriptor[IGNORED]:
+            incoming = load(grad[(image * inner + j) * descriptor[GRAD_STEP]])
+            if descriptor[DIVIDED] != 0:
                 incoming = incoming / divisor[0]
             kept = offset(saved, 2 * image * inner + j)
             own = incoming * class_weight(weight, t, weighted) * (T(1) - smoothing)
@@ -111,7 +130,8 @@ def class_loss_grad_elements(logits, saved, target, weight, grad, divisor, grad_
 def class_loss_grad_lines(logits, saved, target, weight, grad, divisor, grad_logits, descriptor):
     """The same of classes that are side by side: a line has some threads, who find out once what it is multiplied by."""
     cells = cuda.shared.array(THREADS, T)
-    lines, n, weighted, smoothing = descriptor[0], descriptor[1], descriptor[5], scalar(descriptor, 6)
+    lines, n = descriptor[BATCH], descriptor[CLASSES]
+    weighted, smoothing = descriptor[WEIGHTED], scalar(descriptor, SMOOTHING)
     spread = smoothing / T(n)
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
@@ -123,9 +143,9 @@ def class_loss_grad_lines(logits, saved, target, weight, grad, divisor, grad_log
     while line < lines:
         a, b, t = offset(logits, line * n), offset(grad_logits, line * n), target[line]
         incoming, scale, own, shift = T(0), T(0), T(0), T(0)
-        if t != descriptor[3]:
-            incoming = load(grad[line * descriptor[7]])
-            if descriptor[8] != 0:
+        if t != descriptor[IGNORED]:
+            incoming = load(grad[line * descriptor[GRAD_STEP]])
+            if descriptor[DIVIDED] != 0:
                 incoming = incoming / divisor[0]
             own = incoming * class_weight(weight, t, weighted) * (T(1) - smoothing)
             shift, scale = saved[2 * line], saved[2 * line + 1] * (own + incoming * spread * everything)
@@ -136,7 +156,7 @@ def class_loss_grad_lines(logits, saved, target, weight, grad, divisor, grad_log
                 if v < vectors:
                     for j in range(WIDTH):
                         c, result = v * WIDTH + j, T(0)
-                        if t != descriptor[3]:
+                        if t != descriptor[IGNORED]:
                             result = exp(load(words[k * WIDTH + j]) - shift) * scale
                             if smoothing != T(0):
                                 result -= incoming * spread * class_weight(weight, c, weighted)
@@ -151,7 +171,8 @@ def class_loss_grad_lines(logits, saved, target, weight, grad, divisor, grad_log
 # ---------------------------------------------------------------- probabilities
 def probability_loss_lines(logits, target, weight, losses, saved, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    rows, n, weighted, smoothing = descriptor[0], descriptor[1], descriptor[2], scalar(descriptor, 3)
+    rows, n = descriptor[BATCH], descriptor[CLASSES]
+    weighted, smoothing = descriptor[P_WEIGHTED], scalar(descriptor, P_SMOOTHING)
     keep = T(1) - smoothing
     spread = smoothing / T(n)
     me = int64(cuda.threadIdx.x)
@@ -179,12 +200,12 @@ def probability_loss_lines(logits, target, weight, losses, saved, descriptor):
 
 
 def probability_loss_grad_elements(logits, saved, target, weight, grad, grad_logits, descriptor):
-    n, smoothing, divisor = descriptor[1], scalar(descriptor, 3), scalar(descriptor, 5)
+    n, smoothing, divisor = descriptor[CLASSES], scalar(descriptor, P_SMOOTHING), scalar(descriptor, P_DIVISOR)
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[0] * n:
+    while e < descriptor[BATCH] * n:
         row = e // n
-        incoming = load(grad[row * descriptor[4]]) / divisor
-        q = (load(target[e]) * (T(1) - smoothing) + smoothing / T(n)) * class_weight(weight, e - row * n, descriptor[2])
+        incoming = load(grad[row * descriptor[P_GRAD_STEP]]) / divisor
+        q = (load(target[e]) * (T(1) - smoothing) + smoothing / T(n)) * class_weight(weight, e - row * n, descriptor[P_WEIGHTED])
         share = exp(load(logits[e]) - saved[3 * row]) * saved[3 * row + 1]
         grad_logits[e] = store(incoming * (share * saved[3 * row + 2] - q))
         e += int64(cuda.gridDim.x) * THREADS
@@ -192,16 +213,16 @@ def probability_loss_grad_elements(logits, saved, target, weight, grad, grad_log
 
 # ---------------------------------------------------------------- negative log likelihood
 def likelihood_loss_elements(x, target, weight, losses, weights, status, descriptor):
-    inner, n = descriptor[2], descriptor[1]
+    inner, n = descriptor[EXTENT], descriptor[CLASSES]
     line = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while line < descriptor[0] * inner:
+    while line < descriptor[BATCH] * inner:
         t = target[line]
         factor, loss = T(0), T(0)
-        if t != descriptor[3]:
+        if t != descriptor[IGNORED]:
             if t < 0 or t >= n:
                 status[0] = line + 1
             else:
-                factor = class_weight(weight, t, descriptor[5])
+                factor = class_weight(weight, t, descriptor[WEIGHTED])
                 loss = -factor * load(x[begin_of(line, n, inner) + t * inner])
         weights[line] = factor
         losses[line] = store(loss)
@@ -209,17 +230,17 @@ def likelihood_loss_elements(x, target, weight, losses, weights, status, descrip
 
 
 def likelihood_grad_elements(target, weight, grad, divisor, grad_x, descriptor):
-    inner, n = descriptor[2], descriptor[1]
+    inner, n = descriptor[EXTENT], descriptor[CLASSES]
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[0] * n * inner:
+    while e < descriptor[BATCH] * n * inner:
         row = e // inner
         image = row // n
         c, line = row - image * n, image * inner + (e - row * inner)
         t = target[line]
         slope = T(0)
-        if t == c and t != descriptor[3]:
-            slope = -load(grad[line * descriptor[7]]) * class_weight(weight, t, descriptor[5])
-            if descriptor[8] != 0:
+        if t == c and t != descriptor[IGNORED]:
+            slope = -load(grad[line * descriptor[GRAD_STEP]]) * class_weight(weight, t, descriptor[WEIGHTED])
+            if descriptor[DIVIDED] != 0:
                 slope = slope / divisor[0]
         grad_x[e] = store(slope)
         e += int64(cuda.gridDim.x) * THREADS
@@ -229,15 +250,15 @@ def loss_total_block(losses, weights, total, divisor, descriptor):
     cells = cuda.shared.array(THREADS, T)
     me = int64(cuda.threadIdx.x)
     loss, weight = T(0), T(0)
-    for i in range(me, descriptor[0], THREADS):
+    for i in range(me, descriptor[POSITIONS], THREADS):
         loss += load(losses[i])
     loss = joined(cells, loss, me, me)
-    if descriptor[1] != 0:
-        for i in range(me, descriptor[0], THREADS):
+    if descriptor[BY_WEIGHT] != 0:
+        for i in range(me, descriptor[POSITIONS], THREADS):
             weight += weights[i]
         weight = joined(cells, weight, me, me)
     else:
-        weight = scalar(descriptor, 2)
+        weight = scalar(descriptor, DIVISOR)
     if me == 0:
         divisor[0] = weight
         total[0] = store(loss / weight)
@@ -249,20 +270,20 @@ def _whole_block(row, bound):
 
 
 def _line_threads(row):
-    return row[0] * row[2] * lanes_for(row[1], row[2])
+    return row[BATCH] * row[EXTENT] * lanes_for(row[CLASSES], row[EXTENT])
 
 
 def _elements(row):
-    return row[0] * row[1] * row[2]
+    return row[BATCH] * row[CLASSES] * row[EXTENT]
 
 
 @functools.cache
 def _class_forms(dtype):
-    lines = lambda row, bound: streamed(dtype, row[1], row[2])
-    losses = Form(class_loss_lines, _line_threads, lines, (6,))
+    lines = lambda row, bound: streamed(dtype, row[CLASSES], row[EXTENT])
+    losses = Form(class_loss_lines, _line_threads, lines, (SMOOTHING,))
     return ({host.class_loss_rows: losses, host.class_loss_columns: losses},
-            {host.class_loss_grad_rows: Form(class_loss_grad_lines, _line_threads, lines, (6,)),
-             host.class_loss_grad_columns: Form(class_loss_grad_elements, _elements, _whole_block, (6,))})
+            {host.class_loss_grad_rows: Form(class_loss_grad_lines, _line_threads, lines, (SMOOTHING,)),
+             host.class_loss_grad_columns: Form(class_loss_grad_elements, _elements, _whole_block, (SMOOTHING,))})
 
 
 def plan_class_loss(dtype: str, *arguments, device: int = 0):
@@ -277,14 +298,15 @@ def plan_class_loss_grad(dtype: str, *arguments, device: int = 0):
 
 def plan_probability_loss(dtype: str, *arguments, device: int = 0):
     """As the host's."""
-    form = Form(probability_loss_lines, lambda row: row[0] * lanes_for(row[1], 1), lambda row, bound: streamed(dtype, row[1]), (3,))
+    form = Form(probability_loss_lines, lambda row: row[BATCH] * lanes_for(row[CLASSES], 1),
+                lambda row, bound: streamed(dtype, row[CLASSES]), (P_SMOOTHING,))
     return in_parallel(host.plan_probability_loss, {host.probability_loss_rows: form})(dtype, *arguments, device=device)
 
 
 plan_probability_loss_grad = in_parallel(host.plan_probability_loss_grad, {host.probability_loss_grad_rows: Form(
-    probability_loss_grad_elements, lambda row: row[0] * row[1], scalars=(3, 5))})
+    probability_loss_grad_elements, lambda row: row[BATCH] * row[CLASSES], scalars=(P_SMOOTHING, P_DIVISOR))})
 plan_likelihood_loss = in_parallel(host.plan_likelihood_loss, {host.likelihood_losses: Form(
-    likelihood_loss_elements, lambda row: row[0] * row[2])})
+    likelihood_loss_elements, lambda row: row[BATCH] * row[EXTENT])})
 plan_likelihood_grad = in_parallel(host.plan_likelihood_grad, {host.likelihood_grad: Form(likelihood_grad_elements, _elements)})
 plan_loss_total = in_parallel(host.plan_loss_total, {host.loss_total: Form(
-    loss_total_block, lambda row: THREADS, _whole_block, (2,))})
+    loss_total_block, lambda row: THREADS, _whole_block, (DIVISOR,))})
