@@ -14,6 +14,7 @@ import functools
 from . import storage as _storage
 from .kernels.planning import without_memory
 from .ops.core.late import provide
+from .ops.core.status import NoValues
 
 
 class Family:
@@ -49,9 +50,9 @@ class _Allocator:
 
 @provide
 def transfer_meta(source, target, wait=True) -> None:
-    """What is copied to a meta tensor is forgotten. Raises NotImplementedError for a copy of one elsewhere: it has no elements."""
+    """What is copied to a meta tensor is forgotten. Raises NoValues for a copy of one elsewhere: it has no elements."""
     if target.layout.device.type != "meta":
-        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        raise NoValues("Cannot copy out of meta tensor; no data!")
 
 
 @provide

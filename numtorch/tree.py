@@ -40,7 +40,7 @@ def map_tensors(function, structure):
 
 def filled(structure, mark, values):
     """A structure with values, which an iterator gives in order, where a mark stands."""
-    if structure is mark:
+    if type(structure) is type(mark) and structure == mark:
         return next(values)
     if isinstance(structure, dict):
         return type(structure)((key, filled(value, mark, values)) for key, value in structure.items())

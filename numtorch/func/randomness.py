@@ -1,8 +1,9 @@
-"""Random numbers inside of `vmap`: refused, of each sample its own, or the same for all.
+"""Random numbers inside of `vmap`: refused, of each sample its own, or the same for all. And inside of a trace, which writes draws
+down though no tensor of theirs is traced.
 
 While such a map runs, streams ask before they give numbers, draws of new tensors, which have no tensor whose layout could be
-special, are made for all samples, and so are draws at parameters, and dropout, of what is the same for all. Otherwise none of it
-is so.
+special, are made for all samples, and so are draws at parameters, and dropout, of what is the same for all. While a trace is made,
+no draw finds a plan, so that each comes to `miss`, which asks here what takes it. Otherwise none of it is so.
 """
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import threading
 
 from ..kernels.forks import survive_fork
 from ..ops.core.generator import Generator, get_rng_state, set_rng_state
-from ..ops.core.primitive import Draw, PlanTable, registry
+from ..ops.core.primitive import Draw, PlanTable, miss, registry
 from ..ops.nn import dropout as dropouts
 from ..ops.shape.join import stack
 from ..storage import inferring
@@ -23,8 +24,10 @@ _IN_PLACE = ("vmap: Cannot ask for different inplace randomness on an unbatched 
 _RANDOM = registry["random"]
 _claim, _draw, _draw_at = Generator._claim, _RANDOM.execute, Draw.draw
 _drop, _alpha_drop = dropouts._dropout, dropouts._alpha_dropout
+_DRAWS = [each for each in registry.values() if isinstance(each, Draw)]
+_plans = [each.plans for each in _DRAWS]
 _lock = survive_fork(threading.Lock())
-_maps = [0]                                              # how many run, in all threads
+_levels = [0]                                            # how many maps and traces run, in all threads
 
 
 class _NoPlans(PlanTable):
@@ -36,15 +39,16 @@ class _NoPlans(PlanTable):
         return plan
 
 
-_plans, _no_plans = _RANDOM.plans, _NoPlans()
+_no_plans = _NoPlans()
 
 
 class _Thread(threading.local):
-    """The maps that this thread is in, the outermost first, and whether a rule of theirs draws."""
+    """The maps that this thread is in, the outermost first, whether a rule of theirs draws, and the trace that they are in."""
 
     def __init__(self) -> None:
         self.levels: list = []
         self.allowed = 0
+        self.trace = None
 
 
 _thread = _Thread()
@@ -72,10 +76,11 @@ def _draw_for_all(plan, size, *call):
             count = 1
             for level in levels:
                 count *= level.size
-            drawn = stack([_draw(plan, size, *call) for _ in range(count)]).reshape(*[level.size for level in levels], *size)
+            drawn = stack([miss(_RANDOM, (), (size, *call)) for _ in range(count)])
+            drawn = drawn.reshape(*[level.size for level in levels], *size)
         else:
             whole = (*[level.size for level in levels], *size)
-            drawn = _draw(_RANDOM.plan(whole, *call[:-1]), whole, *call)
+            drawn = miss(_RANDOM, (), (whole, *call))
     for level in levels:
         drawn = level.wrapped(drawn)
     return drawn
@@ -102,11 +107,17 @@ def _draw_at_samples(self, tensors, attributes, generator):
 
 
 def _drop_of_samples(input, p):
-    return _drop(input if p == 1.0 else _over_different(input), p)         # then nothing is left to chance
+    return miss(dropouts.DROPOUT, (input if p == 1.0 else _over_different(input),), (p,))          # then nothing is left to chance
 
 
 def _alpha_drop_of_samples(input, p):
-    return _alpha_drop(input if p == 1.0 else _over_different(input), p)
+    return miss(dropouts.ALPHA_DROPOUT, (input if p == 1.0 else _over_different(input),), (p,))
+
+
+def _taken():
+    """The trace that a draw of ordinary tensors is made in. Maps inside of it say first for which samples it is made."""
+    undecided = not _thread.allowed and any(level.randomness != "same" for level in _thread.levels)
+    return None if undecided else _thread.trace
 
 
 @contextlib.contextmanager
@@ -119,25 +130,56 @@ def allowed():
         _thread.allowed -= 1
 
 
+@contextlib.contextmanager
+def taken_by(trace):
+    """Inside, a trace takes this thread's draws, and maps that it is in do not decide on them; with None, none takes them."""
+    before = _thread.levels, _thread.allowed, _thread.trace
+    _thread.levels, _thread.allowed, _thread.trace = [], 0, trace
+    begin()
+    try:
+        yield
+    finally:
+        end()
+        _thread.levels, _thread.allowed, _thread.trace = before
+
+
 def enter(level) -> None:
     """A map begins to run in this thread."""
     _thread.levels.append(level)
     inferring.append(None)                               # replays that look at nothing else do not run
-    with _lock:
-        _maps[0] += 1
-        Generator._claim, _RANDOM.execute, _RANDOM.plans, Draw.draw = _asking, _draw_for_all, _no_plans, _draw_at_samples
-        dropouts._dropout, dropouts._alpha_dropout = _drop_of_samples, _alpha_drop_of_samples
+    begin()
 
 
 def leave(level) -> None:
     """It has ended."""
     _thread.levels.remove(level)
     inferring.pop()
+    end()
+
+
+def begin() -> None:
+    """Draws ask from now on."""
     with _lock:
-        _maps[0] -= 1
-        if not _maps[0]:
-            Generator._claim, _RANDOM.execute, _RANDOM.plans, Draw.draw = _claim, _draw, _plans, _draw_at
+        _levels[0] += 1
+        if _levels[0] > 1:
+            return
+        Generator._claim, _RANDOM.execute, Draw.draw = _asking, _draw_for_all, _draw_at_samples
+        dropouts._dropout, dropouts._alpha_dropout = _drop_of_samples, _alpha_drop_of_samples
+        for each in _DRAWS:
+            each.plans, each.taken = _no_plans, _taken
+        dropouts.DROPOUT.taken = dropouts.ALPHA_DROPOUT.taken = _taken
+
+
+def end() -> None:
+    """They do not, unless other maps or traces run."""
+    with _lock:
+        _levels[0] -= 1
+        if not _levels[0]:
+            Generator._claim, _RANDOM.execute, Draw.draw = _claim, _draw, _draw_at
             dropouts._dropout, dropouts._alpha_dropout = _drop, _alpha_drop
+            for each, plans in zip(_DRAWS, _plans):
+                each.plans, each.taken = plans, None
+            dropouts.DROPOUT.taken = dropouts.ALPHA_DROPOUT.taken = None
 
 
 def each_sample(level, draw):

@@ -1,10 +1,8 @@
 """Batching rules of what counts and looks for values, and of masks: samples get places of their own among all.
 
-What depends on the values of one sample is looked at in all of them (`limits`, `count_true`); a result whose size would is refused.
+What depends on the values of one sample is looked at in all of them (`limits`); a result whose size would is refused.
 """
 from __future__ import annotations
-
-from math import prod
 
 from ...dtypes import int64
 from ...ops.core.primitive import registry
@@ -43,22 +41,16 @@ def out_of_range(level, primitive, values, has, attributes):
     return call(primitive, [innermost(values[0]).contiguous()], attributes)
 
 
-@rule("count_true")
-def most_true(level, primitive, values, has, attributes):
-    """Of the sample in which most elements hold."""
-    mask, ndim = values[0], values[0].layout.ndim - 1
-    whole = innermost(mask)
-    rows = whole.reshape(-1, prod(whole.layout.shape[whole.layout.ndim - ndim:]))
-    return int(rows.sum(1).max().item()) if rows.layout.numel else 0
-
-
 # ---------------------------------------------------------------- how often
 @rule("bincount")
 def counts(level, primitive, values, has, attributes):
     """Each sample counts in a part of one vector. All are as long as the longest."""
     places, weights = values
-    size, = attributes
     places = to_dtype(places if has[0] else level.all_samples(places), int64)
+    low, high = call(registry["limits"], (places.contiguous(),)) if places.layout.numel else (0, -1)
+    if low < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    size = max(high + 1, *attributes)
     if weights is not None:
         weights = (weights if has[1] else level.all_samples(weights)).reshape(-1)
     first = arange(level.size).mul(size).unsqueeze(1)
@@ -108,7 +100,12 @@ def scatter_true(level, primitive, values, has, attributes):
     size = level.size
     mask = mask.reshape(size, -1) if has[1] else level.all_samples(mask).reshape(size, -1)
     source = (source if has[2] else level.all_samples(source)).reshape(size, -1)
-    if not source.layout.numel or not mask.layout.numel:
+    if not mask.layout.numel:
+        return
+    wanted, have = int(innermost(mask.sum(1)).max().item()), source.layout.shape[1]
+    if have < wanted:
+        raise RuntimeError(f"Number of elements of source < number of ones in mask ({have} < {wanted})")
+    if not have:
         return
     ranks = (mask.cumsum(1) - 1).clamp(0, source.layout.shape[1] - 1)
     x.copy_(where(mask, source.gather(1, ranks), x.reshape(size, -1)).reshape(x.layout.shape))

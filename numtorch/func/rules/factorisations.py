@@ -9,9 +9,9 @@ def _in_front(level, primitive, values, has, attributes):
     return call(primitive, values, attributes)
 
 
-rule("linalg_inv", "linalg_det", "linalg_slogdet", "linalg_cholesky", "linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_eig",
-     "linalg_eigvals", "linalg_svd", "linalg_svdvals", "linalg_lu_factor", "linalg_lu_order", "linalg_ldl_factor",
-     "linalg_cofactors", "geqrf")(_in_front)
+rule("linalg_inv", "linalg_det", "linalg_slogdet", "linalg_cholesky", "linalg_cholesky_info", "linalg_qr", "linalg_eigh",
+     "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_svd", "linalg_svdvals", "linalg_lu_factor", "linalg_lu_order",
+     "linalg_ldl_factor", "linalg_cofactors", "geqrf")(_in_front)
 
 
 @rule("linalg_pinv")

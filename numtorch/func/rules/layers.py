@@ -215,12 +215,11 @@ def drawn_at_once(level, primitive, values, has, attributes):
 
 @rule("bernoulli")
 def bernoulli(level, primitive, values, has, attributes):
-    """The primitive writes into a tensor that is made for it."""
-    p, out = values
+    p, = values
     if level.randomness == "different":
         with allowed():
-            return call(primitive, (p.contiguous(), p.new_empty(p.layout.shape, dtype=out.layout.dtype)), attributes)
-    return (rand(p.layout.shape[1:], dtype=p.layout.dtype, generator=attributes[-1]) < p).to(out.layout.dtype)
+            return call(primitive, (p.contiguous(),), attributes)
+    return (rand(p.layout.shape[1:], dtype=p.layout.dtype, generator=attributes[-1]) < p).to(attributes[0])
 
 
 @rule("scaled_dot_product_attention")

@@ -82,20 +82,22 @@ def _made(mod, fusing, folding):
     shared = {name: tensor.detach().clone() for name, tensor in (*mod.named_parameters(), *mod.named_buffers())}
     module = module_of({}, mod.original_name)
 
-    def of(graph):
+    def of(graph, order=None):
         graph = graph.copy()
         frozen = {name: shared[name] if name in shared else tensor.detach().clone() for name, tensor in graph.constants.items()}
         graph.constants.update(frozen)
         if not fusing or graph.writes or any(node.draws for node in graph.nodes):      # a call of these has effects
             chosen, module.passes = optimized(graph, frozen if folding else None, fusing)
-            return chosen
+            return chosen, 0
         made = choices(graph, frozen)
         devices = {tensor.layout.device for tensor in frozen.values()}
-        chosen, module.passes = made[fastest([functools.partial(_run, each) for each, _ in made], devices)]
-        return chosen
+        if order is None or order >= len(made):
+            order = fastest([functools.partial(_run, each) for each, _ in made], devices)
+        chosen, module.passes = made[order]
+        return chosen, order
 
-    def again(args) -> Graph:
-        return of(program.again(args))
-    graph = of(program.graph)
-    module._program = Program(graph, program.structure, None if program.again is None else again)
+    def again(args, apart=False) -> Graph:
+        return of(program.graph_for(args, apart), first if apart else None)[0]           # a file has one order of channels
+    graph, first = of(program.graph)
+    module._program = Program(graph, program.structure, again if program.again or program.rows else None)
     return module.eval()

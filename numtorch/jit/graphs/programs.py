@@ -131,12 +131,9 @@ class Program:
                     graph = self.again(args)
                 interpreter = Interpreter(graph, None if self.constants is None else self.constants.of(graph))
             else:
-                interpreter = self._for_rows(tensors, structure)
-            if interpreter is None:
-                expected = ", ".join(shown(value.layout) for value in self.graph.inputs)
-                got = ", ".join(shown(tensor.layout) for tensor in tensors)
-                raise RuntimeError(f"jit: this program was traced for ({expected}) and cannot be traced again, as its source is "
-                                   f"not here; got ({got})")
+                graph, others = self._for_rows(tensors, structure)
+                held = self.constants
+                interpreter = Interpreter(graph, Held(held.module, {**held.others, **others}) if isinstance(held, Held) else None)
             self.known[key] = self.known[self._key(interpreter.graph, structure)] = interpreter
         return interpreter.run(*given)
 
@@ -158,20 +155,36 @@ class Program:
         return (*args, *[by_name[name] for name in more])
 
     def _for_rows(self, tensors, structure):
-        """What runs the graph for as many rows as arguments have, or None where none is known for them."""
-        if self.rows is None or structure != self.structure or len(tensors) != len(self.graph.inputs):
-            return None
-        count = self.rows.count_in(tensors, self.graph.inputs)
-        if count is None:
-            return None
-        held = self.graph.constants if self.constants is None else self.constants
-        before = {name: held[name] for name in self.graph.constants}
-        graph = self.rows.graph(count, before)
-        if [tensor.layout.dense() for tensor in tensors] != [value.layout.dense() for value in graph.inputs]:
-            return None
-        check_calls(graph, graph.constants)
-        others = {name: tensor for name, tensor in graph.constants.items() if tensor is not before[name]}
-        return Interpreter(graph, Held(held.module, {**held.others, **others}) if isinstance(held, Held) else None)
+        """The graph for as many rows as arguments have, and those of its constants that are others."""
+        fits = self.rows is not None and structure == self.structure and len(tensors) == len(self.graph.inputs)
+        count = self.rows.count_in(tensors, self.graph.inputs) if fits else None
+        if count is not None:
+            held = self.graph.constants if self.constants is None else self.constants
+            before = {name: held[name] for name in self.graph.constants}
+            graph = self.rows.graph(count, before)
+            if [tensor.layout.dense() for tensor in tensors] == [value.layout.dense() for value in graph.inputs]:
+                check_calls(graph, graph.constants)
+                return graph, {name: tensor for name, tensor in graph.constants.items() if tensor is not before[name]}
+        expected = ", ".join(shown(value.layout) for value in self.graph.inputs)
+        got = ", ".join(shown(tensor.layout) for tensor in tensors)
+        raise RuntimeError(f"jit: this program was traced for ({expected}) and cannot be traced again, as its source is not here; "
+                           f"got ({got})")
+
+    def graph_for(self, args: tuple, apart: bool = False) -> Graph:
+        """The graph for other arguments.
+
+        Args:
+            args: they.
+            apart: as `again` has it.
+
+        Raises:
+            RuntimeError: the source is absent, and the arguments do not differ by their rows alone.
+        """
+        if self.again:
+            return self.again(args, apart=apart)
+        tensors, structure = list(tensors_in(args)), structure_of(args)
+        known = self.known.get((repr(_without_names(structure)), *[tensor.layout for tensor in tensors]))
+        return self._for_rows(tensors, structure)[0] if known is None else known.graph
 
     def with_rows(self) -> Rows | None:
         """What it does for other numbers of rows: traced where the source is at hand, with copies of what it would write to."""
@@ -203,7 +216,7 @@ def own_copy(tensor: Tensor) -> Tensor:
 
 
 def _same(a, b):
-    return a.layout is b.layout and equal(a, b)
+    return a.layout is b.layout and (a.memory is b.memory or equal(a, b))
 
 
 class ScriptFunction:

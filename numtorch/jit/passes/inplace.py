@@ -1,7 +1,7 @@
 """Writes that may go into the memory that they name, instead of a copy of it: where nobody needs any more what was there."""
 from __future__ import annotations
 
-from ..graphs.graph import Graph, Node, Value
+from ..graphs.graph import CONSTANT, Graph, Node, Value
 
 _PUT = "put_part"
 
@@ -50,7 +50,7 @@ def writes_in_place(graph: Graph) -> dict[Node, frozenset[int]]:
         for i, out in outs.items():
             value = node.inputs[i]
             home = memory(value)
-            given = home.node is None or not home.node.inputs                # an argument's or a constant's memory
+            given = home.node is None or home.node.op == CONSTANT            # an argument's or a constant's memory
             others = [v for v in over.get(home, [home]) if v is not value]
             beside = [v for j, v in enumerate(node.inputs) if j != i and isinstance(v, Value) and memory(v) is home]
             if (given and home not in changed) or beside or last.get(value, -1) > place or out.layout is not value.layout \

@@ -2,7 +2,9 @@
 
 cells     what a trace knows of tensors and their memory
 freezing  what a trace freezes, and says so
+results   structures of what calls and functions return
 tracing   the call, traced
+reached   the tensors that a function reaches besides its arguments
 naming    graphs of torch.fx, whose nodes' names the values get
 traces    `jit.trace`
 """

@@ -1,12 +1,14 @@
 """What a trace knows of tensors: the layouts of traced ones, and memory as the graph sees it."""
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import NamedTuple
 
 from ...func.levels import Wrapping
+from ...layout import Layout
 from ...tensor import Tensor
-from ..graphs.graph import Value
+from ..graphs.graph import CONSTANT, Value
 
 
 class Cell:
@@ -25,7 +27,7 @@ class Cell:
 
     def __init__(self, base: Tensor, value: Value) -> None:
         self.base, self.value, self.version, self.parts = base, value, 0, {}
-        self.first = value if value.node is None or not value.node.inputs else None
+        self.first = value if value.node is None or value.node.op == CONSTANT else None
         self.tensors: weakref.WeakSet = weakref.WeakSet()
 
 
@@ -51,7 +53,73 @@ class Traced(Wrapping):
 
     def with_value(self, value):
         """The same value as another tensor inside."""
-        return self.handler.traced(value, self.cell, self.current, self.version).layout
+        return self.handler.traced(value, self.cell, self.current, self.version, counts_of(self)).layout
+
+
+def _asked(name):
+    """An attribute that says how many elements there are: a program that asks for it has it frozen; ops may ask."""
+    slot = getattr(Layout, name)
+
+    def a_size(layout):
+        frame = sys._getframe(1)
+        if frame.f_globals.get("__name__") == "numtorch.tensor":
+            frame = frame.f_back
+        if not str(frame.f_globals.get("__name__")).startswith("numtorch.") and not layout.handler.over:
+            layout.handler.freezing(layout.tensor(), layout.handler)
+        return slot.__get__(layout)
+    return property(a_size, slot.__set__)
+
+
+class Counted(Traced):
+    """The layout of a traced tensor whose size depends on values.
+
+    Attributes:
+        counts: the extents that do.
+    """
+
+    __slots__ = ("counts",)
+    shape, size, numel = map(_asked, ("shape", "size", "numel"))
+
+
+def counts_of(*layouts: Layout) -> frozenset[int]:
+    """Those extents of layouts that depend on values.
+
+    Args:
+        layouts: of traced tensors, or others.
+    """
+    return frozenset().union(*[layout.counts for layout in layouts if isinstance(layout, Counted)])
+
+
+def freezes(name: str, layout: Layout, args: tuple) -> bool:
+    """Whether a view of a tensor has it that so many elements are there as there are now.
+
+    Args:
+        name: the view.
+        layout: of the tensor.
+        args: of the view, the dimension first.
+    """
+    if name not in ("every", "cut", "narrow") or not isinstance(layout, Counted):
+        return False
+    extent = layout.value.layout.shape[args[0]]
+    return extent in layout.counts and (name != "narrow" or args[1] + args[2] == extent)
+
+
+def unfrozen(name: str, layout: Layout, args: tuple) -> tuple:
+    """A view's arguments with -1 in the place of the one size among them that depends on values.
+
+    Args:
+        name: the view.
+        layout: of what it is a view of.
+        args: its arguments.
+    """
+    counts = counts_of(layout)
+    if not counts or name not in ("try_view", "expand"):
+        return args
+    shape, = args
+    behind = len(shape) - layout.ndim
+    places = [i for i, n in enumerate(shape) if any(n and n % count == 0 for count in counts if count)
+              and (name == "try_view" or (i >= behind and n == layout.value.layout.shape[i - behind]))]
+    return (tuple([-1 if [i] == places else n for i, n in enumerate(shape)]),)
 
 
 class Saved(NamedTuple):

@@ -36,7 +36,7 @@ def tracing():
 
 
 _ASKED = {"item": "a Python number", "tolist": "a Python list", "numpy": "a NumPy array", "_as_bool": "a Python boolean",
-          "_as_int": "a Python integer", "_as_float": "a Python float"}
+          "_as_int": "a Python integer", "_as_float": "a Python float", "a_size": "a size, which depends on values,"}
 
 
 def warn_frozen(x, trace) -> None:
@@ -46,7 +46,7 @@ def warn_frozen(x, trace) -> None:
         x: the tensor.
         trace: the trace.
     """
-    frame, depth, asked = sys._getframe(2), 2, None
+    frame, depth, asked = sys._getframe(1), 1, None
     while frame is not None and frame.f_globals.get("__name__", "").startswith("numtorch."):
         asked = _ASKED.get(frame.f_code.co_name, asked)
         frame, depth = frame.f_back, depth + 1

@@ -15,6 +15,7 @@ from ...tree import map_tensors, tensors_in
 from ..graphs.programs import Held, Program, ScriptFunction, ScriptModule, module_of, own_copy, structure_of
 from .freezing import TracerWarning, is_tracing
 from .naming import values_named
+from .reached import of_reached, reached_by
 from .tracing import trace_graph
 
 
@@ -39,7 +40,8 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         A function, or a module with the parameters of `func`, which has `graph`, `code` and `save`.
 
     Raises:
-        RuntimeError: the result is no structure of tensors and numbers, or the call is itself traced.
+        RuntimeError: the result is no structure of tensors and numbers, the call is itself traced, or a tensor that is neither an
+            argument nor of the module requires grad.
 
     Example:
         >>> import numtorch as torch
@@ -59,7 +61,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
     if isinstance(func, Module):
         held = _held_by(func)
         with values_named(func):
-            graph = trace_graph(func, args, held, argument_names=names)
+            graph = _graph_of(func, func, args, held, names)
         others = {name: tensor for name, tensor in graph.constants.items() if name not in held}
         traced: Any = module_of(held, type(func).__name__)
 
@@ -67,7 +69,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
             now = _held_by(module)                       # which may have gone to another device since
             copies = {name: own_copy(tensor) for name, tensor in now.items()}
             with values_named(func):
-                result = trace_graph(lambda *args: functional_call(func, copies, args), given, copies, argument_names=names)
+                result = _graph_of(lambda *args: functional_call(func, copies, args), func, given, copies, names, graph)
             if not apart:
                 result.constants.update((name, tensor) for name, tensor in now.items() if name in result.constants)
             return result
@@ -77,9 +79,11 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
             if name:
                 module.training = func.get_submodule(name).training
     else:
+        graph = _graph_of(func, func, args, {}, names)
+
         def graph_of(given, apart=False):
-            return trace_graph(func, given, argument_names=names)
-        traced = ScriptFunction(Program(graph_of(args), structure_of(args), graph_of), getattr(func, "__name__", "traced"))
+            return _graph_of(func, func, given, {}, names, graph)
+        traced = ScriptFunction(Program(graph, structure_of(args), graph_of), getattr(func, "__name__", "traced"))
     if check_trace:
         with no_grad():
             for given in (args, *(_tuple(each) for each in check_inputs or ())):
@@ -106,6 +110,12 @@ def trace_module(mod: Module, inputs: dict, **options: Any) -> Any:
     if list(inputs) != ["forward"]:
         raise NotImplementedError(f"jit.trace_module: expected inputs of `forward`, got {sorted(inputs)}")
     return trace(mod, inputs["forward"], **options)
+
+
+def _graph_of(call, func, args, held, names, first=None):
+    """The graph of a call of what `func` is, where `held` has the names of its parameters."""
+    reached = reached_by(func, {**held, **_held_by(func)} if isinstance(func, Module) else held)
+    return of_reached(lambda: trace_graph(call, args, {**held, **reached}, argument_names=names), reached, first)
 
 
 def _held_by(module):
@@ -138,7 +148,9 @@ def _check(func, traced, args, tolerance):
     """Warn where a trace and its function differ."""
     def copies():
         return map_tensors(lambda tensor: clone(detach(tensor)), args)
-    state = [(tensor, clone(detach(tensor))) for tensor in (func.buffers() if isinstance(func, Module) else ())]
+    graph = traced.graph
+    written = [graph.constants[target.node.attributes[0]] for target, _ in graph.writes if target.node is not None]
+    state = [(tensor, clone(detach(tensor))) for tensor in written]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         expected = func(*copies())

@@ -21,6 +21,7 @@ from weakref import ref
 from ...autograd.graph import Leaf, saved_tensors_hooks
 from ...autograd.modes import modes
 from ...func.levels import Level, Wrapping, lie_like, tensor_of
+from ...func.randomness import taken_by
 from ...layout import Layout
 from ...ops.core.generator import Generator, default_generator
 from ...ops.core.operands import as_operand
@@ -35,8 +36,9 @@ from ..graphs.gradients import PREFIX, differentiated, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import OTHERS, tensors_of
 from ..graphs.updates import TracedBatch
-from .cells import Cell, Saved, Traced
+from .cells import Cell, Counted, Saved, Traced, counts_of, freezes, unfrozen
 from .freezing import tracing, warn_frozen
+from .results import mapped, structured
 
 
 class Trace(Level):
@@ -66,11 +68,14 @@ class Trace(Level):
 
     def __enter__(self):
         self.hooks.__enter__()
+        self.draws = taken_by(self)
+        self.draws.__enter__()
         self.by_ops, modes.by_ops = modes.by_ops, self.backward
         return super().__enter__()
 
     def __exit__(self, *exception):
         super().__exit__(*exception)
+        self.draws.__exit__(*exception)
         self.hooks.__exit__(*exception)
         modes.by_ops = self.by_ops
         for tensor, inside in self.adopted:
@@ -80,15 +85,19 @@ class Trace(Level):
                 leaf.grad = detach(leaf.grad.layout.value)
 
     # ------------------------------------------------------------ tensors in and out
-    def traced(self, inside: Tensor, cell: Cell, current: Value, version: int) -> Tensor:
+    def traced(self, inside: Tensor, cell: Cell, current: Value, version: int, counts: frozenset = frozenset()) -> Tensor:
         """A traced tensor.
 
         Args:
             inside: what it stands for.
             cell: its memory.
             current, version: the graph's value.
+            counts: extents that depend on values.
         """
-        layout = object.__new__(Traced)
+        counts = counts.intersection(inside.layout.shape)
+        layout = object.__new__(Counted if counts else Traced)
+        if counts:
+            layout.counts = counts
         lie_like(layout, inside.layout)
         layout.weak = inside.layout.weak
         layout.handler, layout.value, layout.cell = self, inside, cell
@@ -144,9 +153,8 @@ class Trace(Level):
             if each is base or isinstance(each.layout, Wrapping):
                 continue
             inside = wrap(each.memory, each.address, each.layout, each.node)
-            value = self._value_in(cell, inside)
             self.adopted.append((each, inside))
-            each.layout = self.traced(inside, cell, value, cell.version).layout
+            each.layout = self.traced(inside, cell, cell.value, -1).layout         # its value is found when it is asked for
             each.layout.place, each.layout.tensor = each.node, ref(each)
             cell.tensors.add(each)
             del each.address
@@ -228,12 +236,12 @@ class Trace(Level):
             x = x.layout.value
         return x
 
-    def result(self, inside: Tensor, value: Value) -> Tensor:
+    def result(self, inside: Tensor, value: Value, counts: frozenset = frozenset()) -> Tensor:
         """A call's result as a traced tensor."""
         cell = self.cells.get(id(inside.memory))
         if cell is None:
             cell, _, _ = self._cell_of(inside, value)
-        return self.traced(inside, cell, value, cell.version)
+        return self.traced(inside, cell, value, cell.version, counts)
 
     # ------------------------------------------------------------ calls
     def emit(self, op: str, inputs, attributes, layouts, **options) -> list[Value]:
@@ -260,7 +268,8 @@ class Trace(Level):
         versions = [t.memory.version if isinstance(t, Tensor) else None for t in inner]
         before, self.packed, offset = self.packed, [], default_generator._offset
         try:
-            result = primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
+            with taken_by(None):                         # it is written down below
+                result = primitive.function(*inner) if primitive.execute is None else miss(primitive, tuple(inner), attributes)
             packed = self.packed
         finally:
             self.packed = before
@@ -269,6 +278,12 @@ class Trace(Level):
             if isinstance(t, Tensor) and t.memory.version != version and not any(inner[j].memory is t.memory for j in writes):
                 writes.append(i)
         results = [leaf for leaf in tensors_of(result) if not any(leaf is inner[i] for i in writes)]
+        if isinstance(result, (int, float)) or (isinstance(result, tuple) and result and not (results or writes)):
+            self.freezing(next(t for t in tensors if isinstance(t, Tensor)), self)         # numbers of Python's
+            return result
+        counts = counts_of(*[t.layout for t in tensors if isinstance(t, Tensor)])
+        if primitive.counts:
+            counts |= {*results[0].layout.shape[:1]}
         written = [(inner[i], tensors[i]) for i in writes]
         for i in writes:
             if not isinstance(tensors[i].layout, Traced):
@@ -277,11 +292,11 @@ class Trace(Level):
         node = Node(primitive.key, values, attributes, writes)
         node.draws = default_generator._offset != offset or any(isinstance(a, Generator) for a in attributes)
         made = self._add(node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
-        outer = [(t, self.result(t, value)) for t, value in zip(results, made)] + written
+        outer = [(t, self.result(t, value, counts)) for t, value in zip(results, made)] + written
         for i, value in zip(writes, made[len(results):]):
             self.store(inner[i], value)
         self._keep(node, inner, packed)
-        return _mapped(result, outer)
+        return mapped(result, outer)
 
     def _keep(self, node, inner, packed):
         """Have what a call saved, and neither was given nor returns, be values of its node."""
@@ -361,6 +376,9 @@ class Trace(Level):
             return function(layout, *args)
         x = layout.tensor()
         inside = self.inside(x := tensor_of(layout) if x is None else x)
+        if freezes(name, layout, args):
+            self.freezing(x, self)
+        counts, given, args = counts_of(layout), args, unfrozen(name, layout, args)
         made = OTHERS[f"view.{name}"](inside, *args)
         if made is None or self.over:
             return made if made is None else (made.layout, 0)
@@ -372,7 +390,9 @@ class Trace(Level):
         parts = list(made) if isinstance(made, (tuple, list)) else [made]
         values = self.emit(name, [value], args, [part.layout for part in parts])
         layout.cell.parts.update({(part.layout, part.address): v for part, v in zip(parts, values)})
-        result = tuple([(self.traced(p, layout.cell, v, layout.cell.version).layout, 0) for p, v in zip(parts, values)])
+        if args != given:
+            counts |= {n for n, size in zip(given[0], args[0]) if n != size}
+        result = tuple([(self.traced(p, layout.cell, v, layout.cell.version, counts).layout, 0) for p, v in zip(parts, values)])
         return result if isinstance(made, (tuple, list)) else result[0]
 
     def viewed(self, x, layout):
@@ -390,7 +410,12 @@ class Trace(Level):
         if self.over:
             return inside
         value, = self.emit("detach", [self.value_of(x)], (), [inside.layout])
-        return self.traced(inside, x.layout.cell, value, x.layout.cell.version)
+        return self.traced(inside, x.layout.cell, value, x.layout.cell.version, counts_of(x.layout))
+
+    def each_like(self, x, made):
+        if isinstance(x.layout, Counted) and not self.over:
+            self.freezing(x, self)
+        return super().each_like(x, made)
 
     # ------------------------------------------------------------ values
     def values(self, x):
@@ -453,7 +478,7 @@ class Trace(Level):
             result: tensors in tuples, lists and dicts.
         """
         graph = self.graph
-        graph.set_result(_structure(result, functools.cache(self._returned)))
+        graph.set_result(structured(result, functools.cache(self._returned)))
         for cell in self.cells.values():
             first = cell.first
             if first is not None and cell.version and self._is_live(cell) and cell.value is not first:
@@ -468,33 +493,6 @@ class Trace(Level):
                     graph.gradients.append(entry)
         graph.forget_kept()
         return graph
-
-
-def _mapped(result, pairs):
-    """What a call returned, with traced tensors in the places of those inside."""
-    if isinstance(result, Tensor):
-        return next(outer for inside, outer in pairs if inside is result)
-    if isinstance(result, tuple):
-        parts = [_mapped(r, pairs) for r in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
-    if isinstance(result, list):
-        return [_mapped(r, pairs) for r in result]
-    return result
-
-
-def _structure(result, value_of):
-    if isinstance(result, Tensor):
-        return value_of(result)
-    if isinstance(result, dict):
-        return {key: _structure(value, value_of) for key, value in result.items()}
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*[_structure(r, value_of) for r in result])
-    if isinstance(result, (tuple, list)):
-        return type(result)(_structure(r, value_of) for r in result)
-    if result is None or isinstance(result, (bool, int, float, complex, str)):
-        return result
-    raise RuntimeError(f"trace: expected a function that returns tensors, tuples, lists and dicts of them, and numbers, got "
-                       f"{type(result).__name__}")
 
 
 def trace_graph(function, args: tuple, names: dict | None = None, freezing=None, argument_names=()) -> Graph:

@@ -190,13 +190,16 @@ class Primitive(Recorded):
         required: the places of arguments that must be tensors, not None.
         mixes_devices: whether its tensors may be on several devices, of which its plan then says what goes together.
         checks: what attributes are checked by, by their places.
+        counts: whether the first extent of its results depends on values.
+        taken: what gives the handler of a draw whose tensors are ordinary, or None, while a trace is made (func/randomness.py).
         vjp: `vjp(node, grad) -> gradients`, by ops; None where results have no gradient.
     """
 
     function = plan = execute = None
     required: frozenset[int] = frozenset()
-    mixes_devices = False
+    mixes_devices = counts = False
     checks: dict = {}
+    taken = None
 
     def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None):
         super().__init__(name)
@@ -402,6 +405,8 @@ def miss(primitive, tensors, attributes=()):
         TypeError: what should be a tensor is none.
     """
     handler = handler_of(tensors)
+    if handler is None and primitive.taken is not None:
+        handler = primitive.taken()
     if handler is not None:
         return handler(primitive, tensors, attributes)
     for place, tensor in enumerate(tensors):

@@ -28,10 +28,14 @@ def has_values(tensor) -> bool:
     return tensor.layout.device.type != "meta" and tensor.layout.has_values
 
 
+class NoValues(NotImplementedError):
+    """What is raised where an op must read elements of a tensor of the meta device, which has none."""
+
+
 def check_values(tensor) -> None:
-    """Raise NotImplementedError for an op that must read elements of a tensor that has none."""
+    """Raise NoValues for an op that must read elements of a tensor that has none."""
     if tensor.layout.device.type == "meta":
-        raise NotImplementedError("Cannot read the elements of a meta tensor: it has a shape and a dtype, and no data")
+        raise NoValues("Cannot read the elements of a meta tensor: it has a shape and a dtype, and no data")
 
 
 def read_status(tensor) -> int:

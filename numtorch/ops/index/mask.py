@@ -7,7 +7,7 @@ from ...exchange.scalars import NUMBERS, check_fits
 from ...kernels.intrinsics import select
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes
-from ...tensor import Tensor, empty, view_of
+from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, expect_layout, integer
 from ..core.backends import kernels
 from ..core.late import provide
@@ -22,23 +22,14 @@ from ..pointwise import comparison
 from ..pointwise.arithmetic import where
 from ..pointwise.pointwise import pointwise
 from ..shape.slicing import narrow
+from ..shape.split import unbind
 from ..shape.view_tape import place
 from ..shape.views import expand, reshape, view
 from .index_op import apart, begin_write, end_write, out_of_place
 
 _NONZERO, _MASKED_SELECT, _MASKED_SCATTER = Primitive("nonzero"), Primitive("masked_select"), Primitive("masked_scatter")
 _NONZERO_STATIC = Primitive("nonzero_static")
-_COUNT_TRUE = Primitive("count_true", "How many elements of a mask hold.")
-
-
-@_COUNT_TRUE.planned
-def _plan_count(mask):
-    return kernels(mask.device, "index.mask").plan_count_nonzero(mask.numel)
-
-
-@_COUNT_TRUE.run
-def _count_true(prepared, mask: Tensor):
-    return run_counting(prepared, mask)
+_NONZERO.counts = _MASKED_SELECT.counts = True
 
 
 def _as_mask(x):
@@ -84,14 +75,13 @@ def nonzero(input, *, as_tuple: bool = False, out=None):
     result = _coordinates(mask)
     if not as_tuple:
         return result if out is None else into_exactly("nonzero", out, result)
-    count, ndim = result.layout.shape
-    column = Layout.of(int64, (count,), (ndim,), result.layout.device)
-    return tuple([view_of(result, column, d) for d in range(ndim)])
+    return unbind(result, 1)
 
 
 @_NONZERO.planned
 def _plan_nonzero(mask):
     """The kernels that count and that write coordinates, and the results' layouts by how many there are."""
+    expect_layout("nonzero", "mask", mask, None, bool_)
     family = kernels(mask.device, "index.mask")
     prepared = family.plan_nonzero(mask.shape) if mask.numel and mask.ndim else NOTHING
     return family.plan_count_nonzero(mask.numel), prepared, PlanTable()
@@ -100,7 +90,7 @@ def _plan_nonzero(mask):
 @_NONZERO.run
 def _coordinates(plan, mask: Tensor):
     """Where a row-major mask holds, (count, ndim)."""
-    counting, prepared, layouts = plan
+    (counting, prepared, layouts), mask = plan, contiguous(mask)
     count = run_counting(counting, mask)
     out = empty(layouts.get(count) or layouts.keep(count, Layout.of(int64, (count, mask.layout.ndim), None, mask.layout.device)))
     if count:
@@ -205,7 +195,7 @@ def _plan_select(layout, mask):
 def select_true(plan, x: Tensor, mask: Tensor):
     """x where a contiguous bool mask of its shape holds."""
     counting, prepared = plan
-    x = contiguous(x)
+    x, mask = contiguous(x), contiguous(mask)
     layout = x.layout
     out = empty(Layout.of(layout.dtype, (run_counting(counting, mask),), None, layout.device))
     prepared.call(x.address, mask.address, out.address, prepared.descriptor)
@@ -241,8 +231,6 @@ def masked_scatter_(self, mask, source) -> Tensor:
                            f"{source.layout.dtype.name}")
     if mask.layout.shape != self.layout.shape:
         mask = contiguous(expand(mask, self.layout.shape))
-    if source.layout.numel < mask.layout.numel and source.layout.numel < (wanted := _count_true(mask)):
-        raise RuntimeError(f"Number of elements of source < number of ones in mask ({source.layout.numel} < {wanted})")
     return _scatter_where(self, mask, source)
 
 
@@ -250,11 +238,15 @@ def masked_scatter_(self, mask, source) -> Tensor:
 def _plan_scatter(layout, mask, source):
     expect_layout("masked_scatter", "mask", mask, layout.shape, bool_)
     expect_layout("masked_scatter", "source", source, None, layout.dtype)
-    return kernels(layout.device, "index.mask").plan_masked_scatter(layout.dtype.itemsize, layout.numel)
+    family = kernels(layout.device, "index.mask")
+    return family.plan_count_nonzero(mask.numel), family.plan_masked_scatter(layout.dtype.itemsize, layout.numel)
 
 
 @_MASKED_SCATTER.run
-def _scatter_where(prepared, self: Tensor, mask: Tensor, source: Tensor):
+def _scatter_where(plan, self: Tensor, mask: Tensor, source: Tensor):
+    (counting, prepared), mask = plan, contiguous(mask)
+    if source.layout.numel < mask.layout.numel and source.layout.numel < (wanted := run_counting(counting, mask)):
+        raise RuntimeError(f"Number of elements of source < number of ones in mask ({source.layout.numel} < {wanted})")
     graph = begin_write("masked_scatter", self, source)
     source, mask = contiguous(apart(source, self)), apart(mask, self)
     target = self if self.layout.contiguous else contiguous(self.detach())

@@ -14,11 +14,12 @@ from ...dtypes import bool_, int32, int64, uint8
 from ...exchange.construction import make
 from ...layout import Layout
 from ...tensor import Tensor, view_of
-from ...viewalgebra import select, slice_dim, try_view, unsqueeze, view_function
+from ...viewalgebra import select, slice_dim, unsqueeze, view_function
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise import comparison
 from ..shape.slicing import SLICE
 from ..shape.view_tape import make_view
+from ..shape.views import view
 from .mask import nonzero
 
 _ROW = ("row",)
@@ -63,7 +64,7 @@ def find_rows(layout, index):
     below = layout.views.get(("rows", count, step))
     if below is None:
         if layout.handler is not None:
-            return slice_dim(layout, 0, start, start + count * step, step)
+            return slice_dim(layout, 0, index.start, index.stop, index.step)
         below = rows(layout, count, step)
     return below, start * layout.strides[0] if count else 0
 
@@ -318,7 +319,7 @@ def over_all(mask, layout):
     have = mask.layout
     if have.ndim == layout.ndim:
         return mask
-    return view_of(mask, try_view(have, have.shape + (1,) * (layout.ndim - have.ndim))[0], 0)
+    return view(mask, have.shape + (1,) * (layout.ndim - have.ndim))
 
 
 def is_int(of_index):

@@ -23,6 +23,7 @@ from .index_select import index_values
 
 _REPEAT, _REPEAT_INTERLEAVE, _FLIP, _ROLL = primitives("repeat", "repeat_interleave", "flip", "roll").values()
 _POSITIONS = Primitive("repeated_positions", "Each position as often as a vector of counts says.")
+_POSITIONS.counts = True
 
 
 class Move:
@@ -197,20 +198,21 @@ def repeat_interleave(input, repeats=None, dim=None, *, axis=None, output_size=N
 
 def _positions(counts):
     """Each position as often as a vector of counts says."""
-    if counts.layout.ndim != 1 or counts.layout.dtype.category != 1:
-        raise RuntimeError("repeat_interleave only accepts 1D vector of integers as repeat")
-    return _write_positions(contiguous(counts))
+    layout_of("repeat_interleave", counts)
+    return _write_positions(counts)
 
 
 @_POSITIONS.planned
 def _plan_positions(counts):
+    if counts.ndim != 1 or counts.dtype.category != 1:
+        raise RuntimeError("repeat_interleave only accepts 1D vector of integers as repeat")
     family = kernels(counts.device, "move.rearrange")
     return family.plan_total(counts.dtype.kernel, counts.numel), family.plan_repeated_positions(counts.dtype.kernel, counts.numel)
 
 
 @_POSITIONS.run
 def _write_positions(plan, counts: Tensor):
-    counting, prepared = plan
+    (counting, prepared), counts = plan, contiguous(counts)
     total = run_counting(counting, counts)
     if total < 0:
         raise RuntimeError("repeats can not be negative")

@@ -26,6 +26,7 @@ from .svd import gaps
 from .triangular import solve_triangular
 
 CHOLESKY, LINALG_QR = Primitive("linalg_cholesky"), Primitive("linalg_qr")
+CHOLESKY_INFO = Primitive("linalg_cholesky_info")
 EIGH, EIGVALSH = Primitive("linalg_eigh"), Primitive("linalg_eigvalsh")
 EIG, EIGVALS = Primitive("linalg_eig"), Primitive("linalg_eigvals")
 
@@ -92,16 +93,29 @@ def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None)
     check_truths("linalg.cholesky_ex", upper=upper, check_errors=check_errors)
     lapack.matrices("cholesky_ex", A, square=True)
     *batch, n, _ = A.layout.shape
-    try:
-        result = CholeskyEx(cholesky(A, upper=upper), zeros(batch, dtype=int32, device=A.layout.device))
-        return into_all_exactly("cholesky_ex", out, result)
-    except lapack.LinAlgError:
-        if check_errors:
-            raise
-    info, = lapack.compute("cholesky_ex", (lapack.each(A.layout, dtype=int32),), "minors", A, upper=upper)
+    if check_errors or A.layout.handler is None:         # a trace is run with matrices that may be others
+        try:
+            result = CholeskyEx(cholesky(A, upper=upper), zeros(batch, dtype=int32, device=A.layout.device))
+            return into_all_exactly("cholesky_ex", out, result)
+        except lapack.LinAlgError:
+            if check_errors:
+                raise
+    info = _info(A.detach(), upper)
     wrong = (info > 0).reshape(*batch, 1, 1)
     result = cholesky(where(wrong, eye(n, dtype=A.layout.dtype, device=A.layout.device), A), upper=upper)
     return into_all_exactly("cholesky_ex", out, CholeskyEx(where(wrong, float("nan"), result), info))
+
+
+@CHOLESKY_INFO.planned
+def _plan_info(layout, upper):
+    lapack.check("cholesky_ex", layout, square=True)
+    return (lapack.each(layout, dtype=int32),)
+
+
+@CHOLESKY_INFO.run
+def _info(plan, A: Tensor, upper: bool):
+    """The order of each matrix's first leading minor that is not positive definite, or 0."""
+    return lapack.compute("cholesky_ex", plan, "minors", A, upper=upper)[0]
 
 
 @CHOLESKY.derivative

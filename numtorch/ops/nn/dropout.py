@@ -17,7 +17,7 @@ from ..memory.assign import copy_
 from ..memory.copies import contiguous
 from ..pointwise.arithmetic import add, mul, sub
 from ..pointwise.pointwise import pointwise
-from ..random.draws import keep_mask
+from ..random.draws import drawn
 
 DROPOUT, ALPHA_DROPOUT = Primitive("dropout"), Primitive("alpha_dropout")
 
@@ -164,9 +164,9 @@ def _channel_mask(input, p, unbatched=False):
     shape = input.layout.shape
     if len(shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    drawn = 1 if unbatched else 2
-    layout = Layout.of(input.layout.dtype, (*shape[:drawn], *(1,) * (len(shape) - drawn)), None, input.layout.device)
-    return keep_mask(layout, 1.0 - p)
+    own = 1 if unbatched else 2
+    size = (*shape[:own], *(1,) * (len(shape) - own))
+    return drawn(size, "bernoulli", (1.0 - p,), input.layout.dtype, input.layout.device, None)
 
 
 def feature_dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

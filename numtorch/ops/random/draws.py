@@ -49,30 +49,26 @@ class _FillPlan:
 
 _state = _State()
 _WORDS = Layout.of(int64, (3,), None, cpu)
-_FILL = Draw("random_fill", "A tensor filled from a stream of random numbers.", ("input", "kind", "parameters", "generator"))
 _RANDOM = Draw("random", "A new tensor of random numbers.", ("size", "kind", "parameters", "dtype", "device", "generator"))
-_BERNOULLI = Draw("bernoulli", "1 with the probability that each element gives, else 0.", ("input", "out", "generator"))
+_BERNOULLI = Draw("bernoulli", "1 with the probability that each element gives, else 0.", ("input", "dtype", "generator"))
 _MULTINOMIAL = Draw("multinomial", "Indices drawn in proportion to weights.", ("input", "num_samples", "generator"))
+_KINDS = "uniform", "normal", "exponential", "bernoulli", "randint", "randperm"
 _COUNTED_AS = {"randint": "int64", "randperm": "int64", "bernoulli": "float32"}      # where the dtype does not say how many bits
 
 
-@_FILL.planned
 def plan_fill(layout, kind, parameters):
     """How a layout is filled: as it is, or where it is strided or of a device without these kernels by way of another."""
     if kind == "randint":
         check_range(*parameters, layout.dtype)
+    elif kind not in _KINDS or (kind == "randperm" and (layout.dtype is not int64 or layout.ndim != 1)) or \
+            (kind in _KINDS[:3] and not layout.dtype.is_floating_point):
+        raise RuntimeError(f"random: {kind} numbers are not drawn as {layout.dtype.name} of shape {list(layout.shape)}")
     where = device_with(layout.device, "random.philox")
     module, n = kernels(where, "random.philox"), layout.numel
     names = () if kind == "randperm" else (layout.dtype.kernel,)
     return _FillPlan(Layout.of(layout.dtype, layout.shape, None, where),
                      getattr(module, f"plan_{kind}")(*names, n, *parameters) if n else None,
                      module.counters_used(n, _COUNTED_AS.get(kind) or layout.dtype.compute))
-
-
-def fill(out, kind, parameters, generator):
-    """Fill a tensor of any layout from a stream."""
-    plan = _FILL.plans.get((out.layout, kind, parameters))
-    return miss(_FILL, (out,), (kind, parameters, generator)) if plan is None else run_fill(plan, out, generator)
 
 
 def run_fill(plan, out, generator) -> None:
@@ -102,9 +98,6 @@ def claimed_state(counters) -> Tensor:
     return out
 
 
-_FILL.execute = lambda plan, out, kind, parameters, generator: run_fill(plan, out, generator)
-
-
 def drawn(size, kind, parameters, dtype, device, generator, requires_grad=False, title="rand", into=None):
     """A new tensor filled from a stream."""
     if len(size) == 1 and type(size[0]) is tuple:
@@ -113,7 +106,11 @@ def drawn(size, kind, parameters, dtype, device, generator, requires_grad=False,
         if type(n) is not int:
             size = as_shape(size, title)
             break
-    plan, call = _RANDOM.plans.get((size, kind, parameters, dtype, device)), (size, kind, parameters, dtype, device, generator)
+    plan = _RANDOM.plans.get((size, kind, parameters, dtype, device))
+    if plan is None and _RANDOM.taken is not None:       # what is written down stays the same when the defaults are others
+        layout = layout_for("rand", size, dtype, device)
+        dtype, device = layout.dtype, layout.device
+    call = size, kind, parameters, dtype, device, generator
     out = miss(_RANDOM, (), call) if plan is None else _draw_new(plan, *call)
     return finish_made(out, requires_grad, into, dtype) if requires_grad or into is not None else out
 
@@ -356,16 +353,15 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         tensor([0., 1., 1.])
     """
     if p is not None:
-        result = empty_tensor(input.layout.dense())
-        fill(result, "bernoulli", (probability(p),), generator)
-        return into(out, _as_dtype_of(out, result))
+        own = input.layout
+        return into(out, _as_dtype_of(out, drawn(own.shape, "bernoulli", (probability(p),), own.dtype, own.device, generator)))
     kind = layout_of("bernoulli", input).dtype
     probabilities = contiguous(input if input.node is None else input.detach())
     if not kind.is_floating_point:
         raise NotImplementedError(f"bernoulli: expected floating-point probabilities, got {kind}")
     if kind not in (float32, float64):
         probabilities = to_dtype(probabilities, float32)
-    return into(out, _as_dtype_of(out, _BERNOULLI.draw((probabilities, empty_tensor(input.layout.dense())), (), generator)))
+    return into(out, _as_dtype_of(out, _BERNOULLI.draw((probabilities,), (kind,), generator)))
 
 
 def _as_dtype_of(out, result):
@@ -374,14 +370,18 @@ def _as_dtype_of(out, result):
 
 
 @_BERNOULLI.planned
-def _plan_bernoulli(probabilities, out):
+def _plan_bernoulli(probabilities, dtype):
+    if probabilities.dtype not in (float32, float64) or not as_dtype(dtype).is_floating_point:
+        raise RuntimeError(f"bernoulli: expected probabilities of float32 or float64, got {probabilities.dtype.name} for {dtype}")
+    out = probabilities.dense(dtype)
     module, n = kernels(out.device, "random.philox"), out.numel
     prepared = module.plan_bernoulli_each(probabilities.dtype.kernel, out.dtype.kernel, n) if n else NOTHING
     return _FillPlan(out, prepared, module.counters_used(n, "float32"))
 
 
-def _fill_by(plan, probabilities, out, generator):
-    words, address = _state.words
+def _draw_each(plan, probabilities, dtype, generator):
+    out, (words, address) = empty_tensor(plan.layout), _state.words
+    probabilities = contiguous(probabilities)
     claim(generator, words, plan.counters)
     plan.prepared.call(probabilities.address, out.address, address, plan.prepared.descriptor)
     if words[2]:
@@ -390,7 +390,7 @@ def _fill_by(plan, probabilities, out, generator):
     return out
 
 
-_BERNOULLI.execute = _fill_by
+_BERNOULLI.execute = _draw_each
 
 
 def probability(p):
@@ -450,6 +450,8 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
 
 @_MULTINOMIAL.planned
 def _plan_multinomial(weights, draws):
+    if weights.dtype not in (float32, float64) or not weights.ndim:
+        raise RuntimeError(f"multinomial: expected rows of weights of float32 or float64, got {weights}")
     module, classes = kernels(weights.device, "random.philox"), weights.shape[-1]
     rows = weights.numel // classes if classes else 0
     return _FillPlan(Layout.of(int64, (*weights.shape[:-1], draws), None, weights.device),
@@ -458,7 +460,7 @@ def _plan_multinomial(weights, draws):
 
 
 def _draw_indices(plan, weights, draws, generator):
-    drawn, workspace = empty_tensor(plan.layout), empty_tensor(plan.scratch)
+    weights, drawn, workspace = contiguous(weights), empty_tensor(plan.layout), empty_tensor(plan.scratch)
     words, address = _state.words
     claim(generator, words, plan.counters)
     plan.prepared.call(weights.address, drawn.address, address, workspace.address, plan.prepared.descriptor)
@@ -473,12 +475,3 @@ _MULTINOMIAL.execute = _draw_indices
 
 method(bernoulli)
 method(multinomial)
-
-
-def keep_mask(layout, p) -> Tensor:
-    """Ones with probability p in a dense layout, for dropout."""
-    if layout.contiguous:
-        return drawn(layout.shape, "bernoulli", (probability(p),), layout.dtype, layout.device, None, False, "bernoulli")
-    out = empty_tensor(layout)
-    fill(out, "bernoulli", (probability(p),), None)
-    return out

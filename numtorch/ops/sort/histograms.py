@@ -7,12 +7,11 @@ from math import prod
 from ...dtypes import float32, float64, int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
-from ..core.arguments import check_several, check_truths, integer
+from ..core.arguments import check_several, check_truths, expect_layout, integer
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive
+from ..core.primitive import PlanTable, Primitive
 from ..core.status import run_measuring
-from ..creation.fill import zeros
 from ..creation.ranges import linspace
 from ..memory.copies import clone, contiguous, to_dtype
 from ..memory.resize import into_all_exactly, into_exactly
@@ -25,6 +24,7 @@ from .search import searchsorted
 
 LIMITS, BINCOUNT, HISTC = Primitive("limits"), Primitive("bincount"), Primitive("histc")
 HISTOGRAM = Primitive("histogram")
+BINCOUNT.counts = True
 BINS_OF_RANGE = Primitive("bins_of_range", "A histogram of equal bins from the smallest to the largest element.")
 
 
@@ -40,16 +40,34 @@ def _limits(plan, x: Tensor):
 
 
 @BINCOUNT.planned
-def _plan_bincount(places, weights, size):
-    kind, family = int64 if weights is None else weights.dtype, kernels(places.device, "sort.runs")
+def _plan_bincount(places, weights, least):
+    """What is counted in, and the plans by how many integers are counted."""
+    if places.ndim != 1 or places.dtype.category > 1:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None:
+        expect_layout("bincount", "weights", weights, places.shape)
+        if weights.dtype not in (float32, float64):
+            raise RuntimeError(f"bincount: expected weights of float32 or float64, got {weights.dtype.name}")
+    return int64 if weights is None else weights.dtype, PlanTable()
+
+
+def _plan_counting(places, weights, kind, size):
+    family = kernels(places.device, "sort.runs")
     prepared = family.plan_count_integers(places.dtype.kernel, places.numel, size) if weights is None else family.plan_add_weights(
         places.dtype.kernel, kind.kernel, places.numel, size)
     return Layout.of(kind, (size,), None, places.device), prepared
 
 
 @BINCOUNT.run
-def _counts(plan, places: Tensor, weights: Tensor | None, size):
-    layout, prepared = plan
+def _counts(plan, places: Tensor, weights: Tensor | None, least: int):
+    """How often each integer occurs, from 0 to the largest, or of `least` integers where that are more."""
+    kind, plans = plan
+    places, weights = contiguous(places), None if weights is None else contiguous(weights)
+    low, high = _limits(places) if places.layout.numel else (0, -1)
+    if low < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    size = max(high + 1, least)
+    layout, prepared = plans.get(size) or plans.keep(size, _plan_counting(places.layout, weights, kind, size))
     out = empty(layout)
     if weights is None:
         prepared.call(places.address, out.address, prepared.descriptor)
@@ -85,14 +103,9 @@ def bincount(input, weights=None, minlength: int = 0) -> Tensor:
         raise RuntimeError("minlength should be >= 0")
     if weights is not None and layout_of("bincount", weights, "weights", 2).shape != input.layout.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    places = contiguous(input)
-    kind = int64 if weights is None else float32 if weights.layout.dtype is float32 else float64
-    if not places.layout.numel:
-        return zeros(minlength, dtype=kind, device=places.layout.device)
-    low, high = _limits(places)
-    if low < 0:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    return _counts(places, None if weights is None else contiguous(to_dtype(weights.detach(), kind)), max(high + 1, minlength))
+    if weights is not None:
+        weights = to_dtype(weights.detach(), float32 if weights.layout.dtype is float32 else float64)
+    return _counts(input, weights, minlength)
 
 
 def _own_range(x):

@@ -7,12 +7,12 @@ from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import bool_, int8, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths, numpy_keywords
+from ..core.arguments import check_truths, expect_layout, numpy_keywords
 from ..core.backends import kernels
 from ..core.operands import as_operand, common_device, layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
 from ..core.return_types import Pair, pair
-from ..core.status import run_counting
+from ..core.status import run_counting, run_measuring
 from ..creation.fill import zeros
 from ..index.gather_scatter import scatter_
 from ..index.index_select import index_values
@@ -30,25 +30,35 @@ from .scan import cumsum
 
 UNIQUE, COUNT_BYTES, RANK_BYTES = Primitive("unique"), Primitive("count_bytes"), Primitive("rank_bytes")
 ORDER_ROWS, MODE, ISIN = Primitive("order_rows"), Primitive("mode"), Primitive("isin")
+UNIQUE.counts = True
 _REFUSING = {name: Recorded(name) for name in ("_unique2", "unique_dim", "unique_consecutive")}        # of what has no derivative
 
 
 # ---------------------------------------------------------------- distinct values
 @UNIQUE.planned
 def _plan_distinct(x, order, return_inverse, return_counts):
-    """The kernels that count runs and that write them; None for no elements."""
+    """The kernels that count runs, that write them, and that look at the order; None for no elements."""
+    if x.ndim != 1 or x.dtype.is_complex:
+        raise RuntimeError(f"unique: expected a vector of real numbers, got {x}")
+    if order is not None:
+        expect_layout("unique", "order", order, x.shape, int64)
     if not x.numel:
         return None
     family, name = kernels(x.device, "sort.runs"), x.dtype.kernel
     return (family.plan_count_runs(name, x.numel),
-            family.plan_write_runs(name, x.numel, return_inverse, return_counts, order is not None))
+            family.plan_write_runs(name, x.numel, return_inverse, return_counts, order is not None),
+            family.plan_limits("int64", x.numel) if order is not None and return_inverse else None)
 
 
 @UNIQUE.run
 def _distinct(plan, x: Tensor, order: Tensor | None, return_inverse, return_counts):
     """The runs of a vector: (their values, for each element its run, their lengths). `order`: where its elements were."""
-    layout = x.layout
+    layout, x, order = x.layout, contiguous(x), None if order is None else contiguous(order)
     number = run_counting(plan[0], x) if plan else 0
+    if plan and plan[2] is not None:
+        low, high = run_measuring(plan[2], order)
+        if low < 0 or high >= layout.numel:
+            raise RuntimeError(f"unique: expected an order of {layout.numel} elements, got places from {low} to {high}")
     values = empty(Layout.of(layout.dtype, (number,), None, layout.device))
     inverse = empty(Layout.of(int64, (layout.numel,), None, layout.device)) if return_inverse else None
     counts = empty(Layout.of(int64, (number,), None, layout.device)) if return_counts else None
@@ -59,21 +69,29 @@ def _distinct(plan, x: Tensor, order: Tensor | None, return_inverse, return_coun
     return values, inverse, counts
 
 
+def _expect_bytes(layout):
+    if layout.dtype.itemsize != 1 or layout.ndim != 1:
+        raise RuntimeError(f"unique: expected a vector of bytes, got {layout}")
+
+
 @COUNT_BYTES.planned
 def _plan_count_bytes(x):
+    _expect_bytes(x)
     return Layout.of(int64, (256,), None, x.device), kernels(x.device, "sort.runs").plan_count_bytes(x.dtype.kernel, x.numel)
 
 
 @COUNT_BYTES.run
 def _count_bytes(plan, x: Tensor):
     layout, prepared = plan
-    counts = empty(layout)
+    counts, x = empty(layout), contiguous(x)
     prepared.call(x.address, counts.address, prepared.descriptor)
     return counts
 
 
 @RANK_BYTES.planned
 def _plan_rank_bytes(x, ranks):
+    _expect_bytes(x)
+    expect_layout("unique", "ranks", ranks, (256,), int64)
     return x.dense(int64), kernels(x.device, "sort.runs").plan_rank_bytes(x.dtype.kernel, x.numel)
 
 
@@ -81,7 +99,7 @@ def _plan_rank_bytes(x, ranks):
 def _rank_bytes(plan, x: Tensor, ranks: Tensor):
     """For each byte of a vector its rank, of a table of 256."""
     layout, prepared = plan
-    out = empty(layout)
+    out, x, ranks = empty(layout), contiguous(x), contiguous(ranks)
     prepared.call(x.address, ranks.address, out.address, prepared.descriptor)
     return out
 
@@ -140,7 +158,7 @@ def _plan_order_rows(layout):
 def _rows_in_order(plan, rows: Tensor):
     """The order of rows by their first column, then the second, ..."""
     layout, prepared = plan
-    order, scratch = empty(layout), empty(layout)
+    order, scratch, rows = empty(layout), empty(layout), contiguous(rows)
     if prepared is not None:
         prepared.call(rows.address, order.address, scratch.address, prepared.descriptor)
     return order

@@ -96,3 +96,31 @@ def test_what_is_no_file_of_this_form_is_a_runtime_error(content, tmp_path):
     (tmp_path / "model.pt").write_bytes(content)
     with pytest.raises(RuntimeError, match=r"model\.pt"):
         torch.jit.load(tmp_path / "model.pt")
+
+
+UNFIT = {
+    "an order of other elements": ("%x: float32[4], %i: int64[4]", "%0: float32[4], %1: int64[4] = unique[True, False](%x, %i)", (torch.ones(4), torch.tensor([0, 1, 2, 9]))),
+    "an order of fewer elements": ("%x: float32[4], %i: int64[2]", "%0: float32[4], %1: int64[4] = unique[True, False](%x, %i)", (torch.ones(4), torch.tensor([0, 1]))),
+    "a mask of integers": ("%x: float32[2], %i: int64[2]", "%0: int64[2, 1] = nonzero(%i)", (torch.ones(2), torch.tensor([0, 1]))),
+    "weights of another length": ("%x: float32[2], %i: int64[4]", "%0: float32[2] = bincount[2,](%i, %x)", (torch.ones(2), torch.zeros(4).long())),
+    "integers below 0": ("%x: float32[2], %i: int64[2]", "%0: int64[2] = bincount[2,](%i, None)", (torch.ones(2), torch.tensor([-1, 1]))),
+    "counts of two dimensions": ("%x: float32[2], %i: int64[1, 2]", "%0: int64[2] = repeated_positions(%i)", (torch.ones(2), torch.ones(1, 2).long())),
+    "ranks of words": ("%x: float32[2], %i: int64[256]", "%0: int64[2] = rank_bytes(%x, %i)", (torch.ones(2), torch.zeros(256).long())),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_what_a_file_says_of_values_is_looked_at_when_it_runs(name):
+    """Those calls are not made while the file is read, since they read values."""
+    inputs, call, args = UNFIT[name]
+    graph = torch.jit.parse(f"graph({inputs}):\n  {call}\n  return %0")
+    with pytest.raises(RuntimeError):
+        torch.jit.Interpreter(graph).run(*args)
+
+
+def test_what_a_file_says_of_gaps_is_not_believed():
+    """A mask is read as it lies, whatever the text says."""
+    graph = torch.jit.parse("graph(%x: float32[3], %k: bool[1]):\n  %0: bool[3] = view.expand[(3,),](%k)\n  %1: float32[3] = masked_select(%x, %0)\n"
+                            "  %2: int64[3, 1] = nonzero(%0)\n  return %1, %2")
+    chosen, places = torch.jit.Interpreter(graph).run(torch.arange(3.0), torch.tensor([True]))
+    assert chosen.tolist() == [0.0, 1.0, 2.0] and places.tolist() == [[0], [1], [2]]

@@ -72,6 +72,20 @@ def test_networks_from_files_take_any_number_of_rows(name, traced_with, training
     torch.testing.assert_close(*_drawing_alike((_reloaded(loaded), loaded), torch.randn(6, *shape)))
 
 
+@pytest.mark.parametrize("prepare", [torch.jit.freeze, torch.jit.optimize_for_inference])
+def test_files_of_what_is_made_ready_for_inference_do_too(prepare):
+    """Also where that was made of a file."""
+    net = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(16, 3), nn.Softmax(1)).eval()
+    traced = torch.jit.trace(net, torch.randn(2, 2, 4, 4))
+    for given in (traced, _reloaded(traced)):
+        loaded = _reloaded(prepare(given))
+        for count in (1, 2, 9):
+            x = torch.randn(count, 2, 4, 4)
+            torch.testing.assert_close(loaded(x), net(x))
+        with pytest.raises(RuntimeError, match="was traced for"):
+            loaded(torch.randn(2, 2, 5, 5))
+
+
 def test_gradients_go_through_them():
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
     loaded = _reloaded(torch.jit.trace(net, torch.randn(2, 3)))

@@ -311,8 +311,8 @@ def test_a_traced_module_within_a_trace_of_other_shapes():
 
 
 def test_a_trace_that_was_made_of_what_another_one_reaches():
-    """A function's trace has a layer as it was, also where it is traced again within the trace of a module that has the layer."""
-    layer = torch.nn.Linear(4, 4)
+    """A function's trace has a layer of its own, also where it is traced again within the trace of a module that has the layer."""
+    layer = torch.nn.Linear(4, 4).requires_grad_(False)
     function = torch.jit.trace(lambda x: layer(x).relu(), torch.rand(2, 4))
 
     class Outer(torch.nn.Module):

@@ -136,7 +136,7 @@ def count_bins(x, out, descriptor):
     for i in range(n):
         value = T(load(x[i]))
         if value >= low and value <= high:
-            bin = min(int64((value - low) * scale), bins - 1)
+            bin = max(min(int64((value - low) * scale), bins - 1), int64(0))        # NaN, where both ends are rounded to one number
             out[bin] = store(T(load(out[bin]) + T(1)))
 
 

@@ -209,7 +209,7 @@ def equal_bin(x, i, bins, low, high, scale, descriptor):
     """The bin of a number, or -1 for none."""
     value = T(load(x[i]))
     if value >= low and value <= high:
-        return min(int64((value - low) * scale), bins - 1)
+        return max(min(int64((value - low) * scale), bins - 1), int64(0))
     return int64(-1)
 
 
