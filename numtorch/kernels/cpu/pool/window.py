@@ -45,6 +45,13 @@ I, BEYOND = int32, int32((1 << 31) - 1)                  # what places in window
 NOWHERE = int64(-1)                                      # the place of the maximum of a window that lies in the padding
 SPLIT_WORK = 10_000                                      # taps above which two threads win
 
+# the descriptor: planes and their sizes, the result's rows and columns; the windows; whether padding counts in a mean, and what to
+# divide by instead, or 0
+PLANES, HEIGHT, WIDTH, ROWS, COLUMNS = range(5)
+KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PAD_H, PAD_W, DILATION_H, DILATION_W, COUNT_PADDING, OVERRIDE = range(5, 15)
+GRAD_COUNT_PADDING, GRAD_OVERRIDE = DILATION_H, DILATION_W       # of a mean's gradient, whose descriptor has no dilation
+INPUTS, OUTPUTS = HEIGHT, WIDTH                          # of the gradient of a maximum: elements of a plane, and of the result's
+
 
 # ---------------------------------------------------------------- maximum
 def look_down(best, at, image, start, count):
@@ -113,9 +120,10 @@ def max_pool(x, out, indices, descriptor):
     as long one element after another, and over planes of 56x56 twice as long with places of 64 bits.
 
     Blocks are as in `reduce_windows`."""
-    planes, height, width, rows, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    pad_h, pad_w, dilation_h, dilation_w = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
+    planes, height, width = descriptor[PLANES], descriptor[HEIGHT], descriptor[WIDTH]
+    rows, columns = descriptor[ROWS], descriptor[COLUMNS]
+    kernel_h, kernel_w, stride_h, stride_w = descriptor[KERNEL_H], descriptor[KERNEL_W], descriptor[STRIDE_H], descriptor[STRIDE_W]
+    pad_h, pad_w, dilation_h, dilation_w = descriptor[PAD_H], descriptor[PAD_W], descriptor[DILATION_H], descriptor[DILATION_W]
     best, at = local_array(T, READ), local_array(I, READ)
     largest, places = local_array(T, WRITTEN), local_array(I, WRITTEN)
     apart, apart_at = local_array(T, BLOCK), local_array(I, BLOCK)
@@ -175,7 +183,7 @@ def max_pool(x, out, indices, descriptor):
 
 
 def max_pool_grad(grad_out, indices, grad_x, descriptor):
-    planes, inputs, outputs = descriptor[0], descriptor[1], descriptor[2]
+    planes, inputs, outputs = descriptor[PLANES], descriptor[INPUTS], descriptor[OUTPUTS]
     zero = store(T(0))
     for plane in range(planes):
         image = offset(grad_x, plane * inputs)
@@ -241,8 +249,8 @@ def span_covered(at, kernel, stride, padding, size, include_padding):
 
 def _combine_line(strip, x, line, left, wide, descriptor):
     """Columns left..left + wide of the input's rows that a line of the result covers, combined; START where they are padding."""
-    planes, height, width, rows = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
-    kernel_h, stride_h, pad_h, dilation_h = descriptor[5], descriptor[7], descriptor[9], descriptor[11]
+    planes, height, width, rows = descriptor[PLANES], descriptor[HEIGHT], descriptor[WIDTH], descriptor[ROWS]
+    kernel_h, stride_h, pad_h, dilation_h = descriptor[KERNEL_H], descriptor[STRIDE_H], descriptor[PAD_H], descriptor[DILATION_H]
     before = min(max(-left, int64(0)), wide)
     span = max(min(left + wide, width) - (left + before), int64(0))
     plane, top, step = line // rows, line % rows * stride_h - pad_h, dilation_h * width
@@ -267,10 +275,11 @@ def reduce_windows(x, out, descriptor):
 
     A block of the result is as long as what it looks at fits in `row`; of a window wider than that, a piece is looked at at a time.
     """
-    planes, height, width, rows, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    pad_h, pad_w, dilation_w = descriptor[9], descriptor[10], descriptor[12]
-    include_padding, override = descriptor[13], descriptor[14]
+    planes, height, width = descriptor[PLANES], descriptor[HEIGHT], descriptor[WIDTH]
+    rows, columns = descriptor[ROWS], descriptor[COLUMNS]
+    kernel_h, kernel_w, stride_h, stride_w = descriptor[KERNEL_H], descriptor[KERNEL_W], descriptor[STRIDE_H], descriptor[STRIDE_W]
+    pad_h, pad_w, dilation_w = descriptor[PAD_H], descriptor[PAD_W], descriptor[DILATION_W]
+    include_padding, override = descriptor[COUNT_PADDING], descriptor[OVERRIDE]
     total, apart, row = local_array(T, WRITTEN), local_array(T, BLOCK), local_array(T, READ)
     taps = min(kernel_w, (SPAN - 1) // dilation_w + 1)
     longest = min(int64(BLOCK), (SPAN - 1 - (taps - 1) * dilation_w) // stride_w + 1)
@@ -330,9 +339,11 @@ def _spread(row, share, stride, count):
 def avg_pool_grad(grad_out, grad_x, descriptor):
     """Each output's share spread over the columns of its window, and what a row of windows spread so added to every row of the
     input that it covers. Blocks are as in `reduce_windows`."""
-    planes, height, width, rows, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    pad_h, pad_w, include_padding, override = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
+    planes, height, width = descriptor[PLANES], descriptor[HEIGHT], descriptor[WIDTH]
+    rows, columns = descriptor[ROWS], descriptor[COLUMNS]
+    kernel_h, kernel_w, stride_h, stride_w = descriptor[KERNEL_H], descriptor[KERNEL_W], descriptor[STRIDE_H], descriptor[STRIDE_W]
+    pad_h, pad_w = descriptor[PAD_H], descriptor[PAD_W]
+    include_padding, override = descriptor[GRAD_COUNT_PADDING], descriptor[GRAD_OVERRIDE]
     share, row = local_array(T, BLOCK), local_array(T, SPAN)
     taps = min(kernel_w, int64(SPAN))
     longest = min(int64(BLOCK), (SPAN - taps) // stride_w + 1)

@@ -10,7 +10,30 @@ from math import isnan
 from numpy import float32, inf, int32, int64, uint32
 
 from ...cpu.pool import window as host
-from ...cpu.pool.window import NOWHERE, plus, span_covered
+from ...cpu.pool.window import (
+    COLUMNS,
+    COUNT_PADDING,
+    DILATION_H,
+    DILATION_W,
+    GRAD_COUNT_PADDING,
+    GRAD_OVERRIDE,
+    HEIGHT,
+    INPUTS,
+    KERNEL_H,
+    KERNEL_W,
+    NOWHERE,
+    OUTPUTS,
+    OVERRIDE,
+    PAD_H,
+    PAD_W,
+    PLANES,
+    ROWS,
+    STRIDE_H,
+    STRIDE_W,
+    WIDTH,
+    plus,
+    span_covered,
+)
 from ...elementtypes import same
 from ...intrinsics import local_array, offset, select
 from ..compiler import cuda
@@ -23,25 +46,25 @@ T, N, P = float32, uint32, int32
 load = store = same
 combine, START, MEAN = plus, float32(0), True            # as on the host: what windows are reduced by
 
-
-DIVISORS = 15                                            # where those of a line and of a plane of the result stand
+DIVISORS = OVERRIDE + 1                                  # where those of a line and of a plane of the result stand
+PLANE_DIVISOR, GRAD_DIVISORS = OUTPUTS + 1, GRAD_OVERRIDE + 1    # and those of the gradients
 WINDOWS = 4                                              # of a thread, an element of each of which is under way at once
 
 
 def number_of_windows(descriptor):
-    return N(N(descriptor[0]) * N(N(descriptor[3]) * N(descriptor[4])))
+    return N(N(descriptor[PLANES]) * N(N(descriptor[ROWS]) * N(descriptor[COLUMNS])))
 
 
 def windows_of(first, n, starts, tops, lefts, descriptor):
     """Of a thread's windows, where their planes start, and the row and the column at which they begin."""
-    rows, columns = N(descriptor[3]), N(descriptor[4])
+    rows, columns = N(descriptor[ROWS]), N(descriptor[COLUMNS])
     for u in range(WINDOWS):
         o = min(N(first + N(u * THREADS)), N(n - N(1)))
         line = quotient(o, descriptor[DIVISORS])
         plane = quotient(line, descriptor[DIVISORS + 1])
-        starts[u] = int64(plane) * (descriptor[1] * descriptor[2])
-        tops[u] = P(P(N(line - N(plane * rows))) * P(descriptor[7]) - P(descriptor[9]))
-        lefts[u] = P(P(N(o - N(line * columns))) * P(descriptor[8]) - P(descriptor[10]))
+        starts[u] = int64(plane) * (descriptor[HEIGHT] * descriptor[WIDTH])
+        tops[u] = P(P(N(line - N(plane * rows))) * P(descriptor[STRIDE_H]) - P(descriptor[PAD_H]))
+        lefts[u] = P(P(N(o - N(line * columns))) * P(descriptor[STRIDE_W]) - P(descriptor[PAD_W]))
 
 
 def element_of(image, row, column, height, width):
@@ -54,7 +77,7 @@ def element_of(image, row, column, height, width):
 def max_pool_windows(x, out, indices, descriptor):
     starts, tops, lefts = local_array(int64, WINDOWS), local_array(P, WINDOWS), local_array(P, WINDOWS)
     best, at = local_array(T, WINDOWS), local_array(P, WINDOWS)
-    height, width = P(descriptor[1]), P(descriptor[2])
+    height, width = P(descriptor[HEIGHT]), P(descriptor[WIDTH])
     n = number_of_windows(descriptor)
     first = N(N(N(cuda.blockIdx.x) * N(WINDOWS * THREADS)) + N(cuda.threadIdx.x))
     if first >= n:
@@ -62,9 +85,9 @@ def max_pool_windows(x, out, indices, descriptor):
     windows_of(first, n, starts, tops, lefts, descriptor)
     for u in range(WINDOWS):
         best[u], at[u] = T(-inf), P(NOWHERE)
-    for tap_h in range(descriptor[5]):
-        for tap_w in range(descriptor[6]):
-            down, across = P(tap_h * descriptor[11]), P(tap_w * descriptor[12])
+    for tap_h in range(descriptor[KERNEL_H]):
+        for tap_w in range(descriptor[KERNEL_W]):
+            down, across = P(tap_h * descriptor[DILATION_H]), P(tap_w * descriptor[DILATION_W])
             for u in range(WINDOWS):
                 value, inside, place = element_of(offset(x, starts[u]), P(tops[u] + down), P(lefts[u] + across), height, width)
                 wins = inside and (value > best[u] or at[u] < 0 or isnan(value))     # the last NaN is reported, as in PyTorch
@@ -79,7 +102,7 @@ def max_pool_windows(x, out, indices, descriptor):
 def reduced_windows(x, out, descriptor):
     starts, tops, lefts = local_array(int64, WINDOWS), local_array(P, WINDOWS), local_array(P, WINDOWS)
     totals = local_array(T, WINDOWS)
-    height, width = P(descriptor[1]), P(descriptor[2])
+    height, width = P(descriptor[HEIGHT]), P(descriptor[WIDTH])
     n = number_of_windows(descriptor)
     first = N(N(N(cuda.blockIdx.x) * N(WINDOWS * THREADS)) + N(cuda.threadIdx.x))
     if first >= n:
@@ -87,9 +110,9 @@ def reduced_windows(x, out, descriptor):
     windows_of(first, n, starts, tops, lefts, descriptor)
     for u in range(WINDOWS):
         totals[u] = START
-    for tap_h in range(descriptor[5]):
-        for tap_w in range(descriptor[6]):
-            down, across = P(tap_h * descriptor[11]), P(tap_w * descriptor[12])
+    for tap_h in range(descriptor[KERNEL_H]):
+        for tap_w in range(descriptor[KERNEL_W]):
+            down, across = P(tap_h * descriptor[DILATION_H]), P(tap_w * descriptor[DILATION_W])
             for u in range(WINDOWS):
                 value, inside, _ = element_of(offset(x, starts[u]), P(tops[u] + down), P(lefts[u] + across), height, width)
                 totals[u] = combine(totals[u], select(inside, value, START))
@@ -98,10 +121,12 @@ def reduced_windows(x, out, descriptor):
         if o < n:
             total = totals[u]
             if MEAN:
-                covered = descriptor[14]
+                covered = descriptor[OVERRIDE]
                 if covered == 0:
-                    covered = (extent_covered(tops[u], descriptor[5], descriptor[9], descriptor[1], descriptor[13])
-                               * extent_covered(lefts[u], descriptor[6], descriptor[10], descriptor[2], descriptor[13]))
+                    covered = (extent_covered(tops[u], descriptor[KERNEL_H], descriptor[PAD_H], descriptor[HEIGHT],
+                                              descriptor[COUNT_PADDING])
+                               * extent_covered(lefts[u], descriptor[KERNEL_W], descriptor[PAD_W], descriptor[WIDTH],
+                                                descriptor[COUNT_PADDING]))
                 total /= T(covered)
             out[o] = store(total)
 
@@ -116,25 +141,25 @@ put_at = add_at
 
 
 def max_pool_grad_windows(grad_out, indices, grad_x, descriptor):
-    """descriptor: planes, elements of one of x and of the result; the latter's divisor."""
     o = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
-    plane = int64(quotient(o, descriptor[3]))
-    if plane < descriptor[0]:
+    plane = int64(quotient(o, descriptor[PLANE_DIVISOR]))
+    if plane < descriptor[PLANES]:
         at = indices[o]
-        if 0 <= at < descriptor[1]:                      # NOWHERE has no gradient
-            put_at(offset(grad_x, plane * descriptor[1] + at), grad_out[o])
+        if 0 <= at < descriptor[INPUTS]:                 # NOWHERE has no gradient
+            put_at(offset(grad_x, plane * descriptor[INPUTS] + at), grad_out[o])
 
 
 def avg_pool_grad_elements(grad_out, grad_x, descriptor):
-    """descriptor: as on the host; the divisors of a line, of a plane's lines, and of both strides."""
-    height, width, rows, columns = descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kernel_h, kernel_w, stride_h, stride_w = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    pad_h, pad_w, include_padding, override = descriptor[9], descriptor[10], descriptor[11], descriptor[12]
-    words = offset(descriptor, 13)
+    """Behind the host's descriptor are the divisors of a line, of a plane's lines, and of both strides."""
+    height, width, rows, columns = descriptor[HEIGHT], descriptor[WIDTH], descriptor[ROWS], descriptor[COLUMNS]
+    kernel_h, kernel_w, stride_h, stride_w = descriptor[KERNEL_H], descriptor[KERNEL_W], descriptor[STRIDE_H], descriptor[STRIDE_W]
+    pad_h, pad_w = descriptor[PAD_H], descriptor[PAD_W]
+    include_padding, override = descriptor[GRAD_COUNT_PADDING], descriptor[GRAD_OVERRIDE]
+    words = offset(descriptor, GRAD_DIVISORS)
     i = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     line = quotient(i, words[0])
     plane = quotient(line, words[1])
-    if plane < descriptor[0]:
+    if plane < descriptor[PLANES]:
         y, column = int64(N(line - N(plane * N(height)))) + pad_h, int64(N(i - N(line * N(width)))) + pad_w
         grads, total = offset(grad_out, int64(plane) * rows * columns), T(0)
         for row in range(quotient(max(y - kernel_h + stride_h, int64(0)), words[2]), min(int64(quotient(y, words[2])) + 1, rows)):
@@ -151,16 +176,18 @@ def avg_pool_grad_elements(grad_out, grad_x, descriptor):
 # ---------------------------------------------------------------- planners
 def _windows(function):
     """The form of a kernel whose threads have WINDOWS each."""
-    return Form(function, lambda row: -(-row[0] * row[3] * row[4] // WINDOWS), more=lambda row, bound: [0] * (DIVISORS - len(row)),
-                divisors=lambda row: (row[4], row[3]), largest=lambda row: row[0] * max(row[1] * row[2], row[3] * row[4]))
+    return Form(function, lambda row: -(-row[PLANES] * row[ROWS] * row[COLUMNS] // WINDOWS),
+                more=lambda row, bound: [0] * (DIVISORS - len(row)), divisors=lambda row: (row[COLUMNS], row[ROWS]),
+                largest=lambda row: row[PLANES] * max(row[HEIGHT] * row[WIDTH], row[ROWS] * row[COLUMNS]))
 
 
 plan_max_pool2d = in_parallel(host.plan_max_pool2d, {host.max_pool: _windows(max_pool_windows)})
 _reduced = {host.reduce_windows: _windows(reduced_windows)}
 plan_max_pool2d_values = in_parallel(host.plan_max_pool2d_values, _reduced)
 plan_max_pool_grad = in_parallel(host.plan_max_pool_grad, {host.max_pool_grad: Form(
-    max_pool_grad_windows, lambda row: row[0] * row[2], way_to_add, cleared=lambda row: row[0] * row[1],
-    divisors=lambda row: (row[2],))})
+    max_pool_grad_windows, lambda row: row[PLANES] * row[OUTPUTS], way_to_add, cleared=lambda row: row[PLANES] * row[INPUTS],
+    divisors=lambda row: (row[OUTPUTS],))})
 plan_avg_pool2d = in_parallel(host.plan_avg_pool2d, _reduced)
 plan_avg_pool2d_grad = in_parallel(host.plan_avg_pool2d_grad, {host.avg_pool_grad: Form(
-    avg_pool_grad_elements, lambda row: row[0] * row[1] * row[2], divisors=lambda row: (row[2], row[1], row[7], row[8]))})
+    avg_pool_grad_elements, lambda row: row[PLANES] * row[HEIGHT] * row[WIDTH],
+    divisors=lambda row: (row[WIDTH], row[HEIGHT], row[STRIDE_H], row[STRIDE_W]))})
