@@ -1,6 +1,6 @@
 # Needs Python 3.10-3.14, make and a package index; everything lands in .venv.
 #   make demo    set up, then train two networks on handwritten digits
-#   make test    set up, then run the tests (ARGS="tests/ops/test_views.py -x" to choose)
+#   make test    set up, then run the tests (ARGS="tests/ops/shape/test_views.py -x" to choose)
 #   make memory  the tests of most kernel families with poisoned and with guarded memory (docs/debugging.md)
 #   make bench   the tables of docs/benchmarks.md and the README's pictures, measured here (ten minutes on an idle machine)
 #   make docs    the documentation site, in build/docs
@@ -16,8 +16,8 @@ BIN := $(VENV)/bin
 QUIET := $(shell test -t 2 || echo --quiet)
 PIP := $(BIN)/python -m pip --disable-pip-version-check $(QUIET)
 
-MEMORY := $(foreach name,tensors/test_tensor kernels/families/test_kernel_pointwise linalg/test_contract ops/test_index ops/test_join nn/test_conv nn/test_window_ops \
-	ops/test_pad nn/test_softmax processes/test_share_memory processes/test_shared,tests/$(name).py)
+MEMORY := $(foreach name,tensors/test_tensor kernels/families/test_kernel_pointwise linalg/test_contract ops/index/test_index ops/shape/test_join nn/test_conv nn/test_window_ops \
+	ops/shape/test_pad nn/test_softmax processes/test_share_memory processes/test_shared,tests/$(name).py)
 
 .PHONY: demo test memory bench docs lint clean
 .DELETE_ON_ERROR:

@@ -116,7 +116,7 @@ def test_a_users_record():
 
 
 def test_the_page_of_all_records():
-    text = (Path(__file__).resolve().parents[2] / "docs" / "ops.md").read_text()
+    text = (Path(__file__).resolve().parents[3] / "docs" / "ops.md").read_text()
     assert text == page(), "write it again: python -m numtorch ops > docs/ops.md"
     assert len(records()) > 110 and accepted(refused(OPS["gcd"])) == "integers"
     rows = [line.split(" | ") for line in text.partition("# All other primitives")[2].split("\n") if line.startswith("| `")]
