@@ -61,6 +61,8 @@ def _asking(self, words, counters):
                 raise RuntimeError(_ERROR)
             if level.randomness == "different":
                 raise RuntimeError(_IN_PLACE)
+    if _thread.trace is not None:                        # by a call that it does not see
+        _thread.trace.freezing(None, _thread.trace)
     _claim(self, words, counters)
 
 

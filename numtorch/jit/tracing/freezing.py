@@ -36,14 +36,15 @@ def tracing():
 
 
 _ASKED = {"item": "a Python number", "tolist": "a Python list", "numpy": "a NumPy array", "_as_bool": "a Python boolean",
-          "_as_int": "a Python integer", "_as_float": "a Python float", "a_size": "a size, which depends on values,"}
+          "_as_int": "a Python integer", "_as_float": "a Python float", "a_size": "a size, which depends on values,",
+          "_asking": "random numbers that are drawn once"}
 
 
 def warn_frozen(x, trace) -> None:
     """Warn that a value of a traced tensor came to Python.
 
     Args:
-        x: the tensor.
+        x: the tensor; None where random numbers were drawn.
         trace: the trace.
     """
     frame, depth, asked = sys._getframe(1), 1, None

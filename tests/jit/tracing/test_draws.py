@@ -43,6 +43,13 @@ def test_each_call_draws_anew_what_the_function_draws(name):
         assert all(map(torch.equal, numbers, wanted))
 
 
+def test_a_draw_that_a_trace_does_not_see_is_frozen_with_a_warning():
+    def function(x):
+        return x + F.scaled_dot_product_attention(*[torch.ones(1, 2, 4, 8)] * 3, dropout_p=0.5).sum()
+    with pytest.warns(torch.jit.TracerWarning, match="random numbers"):
+        torch.jit.trace(function, torch.ones(2), check_trace=False)
+
+
 class Noisy(torch.nn.Linear):
     def forward(self, x):
         return super().forward(x) + torch.rand(2)
