@@ -39,19 +39,29 @@ from ...families.reductions import (
     total,
     unchanged,
 )
-from ...intrinsics import (
-    float_of,
-    fmax,
-    fmin,
-    local_array,
-    offset,
-    select,
-)
+from ...intrinsics import float_of, fmax, fmin, local_array, offset, select
 from ...threads import Prepared
 from ..shared.elements import VECTOR_LANES, from_order, order_of, padded, whole
 from .moments import WRITES, moments_kernels
 from .row_fold import LOADS, ROWS, fold_columns, fold_rows
-from .traversal import HEADER, nest, plan_stages, position
+from .traversal import (
+    COLUMNS,
+    COUNT,
+    FOLD,
+    HEADER,
+    KEPT,
+    KEPT_DIMS,
+    LENGTH,
+    OUT_STEP,
+    PARAMETER,
+    REDUCED,
+    REDUCED_DIMS,
+    STEP,
+    X_STEP,
+    nest,
+    plan_stages,
+    position,
+)
 
 T = float32
 W = OUT = float64
@@ -215,9 +225,10 @@ def rows_total(block, x, rows, step, n, exponent):
 
 def reduce_rows(x, out, descriptor):
     """Any rows."""
-    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kept, kept_dims, reduced, reduced_dims = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
+    n, step, columns, x_step = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS], descriptor[X_STEP]
+    out_step, kept, kept_dims = descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
+    reduced, reduced_dims = descriptor[REDUCED], descriptor[REDUCED_DIMS]
+    exponent, count = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
@@ -232,9 +243,9 @@ def reduce_rows(x, out, descriptor):
 
 def reduce_short_rows(x, out, descriptor):
     """Rows of at most SHORT_ROW neighbours."""
-    n, columns, x_step, out_step, kept, kept_dims = (descriptor[0], descriptor[2], descriptor[3], descriptor[4], descriptor[5],
-                                                     descriptor[6])
-    exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
+    n, columns, x_step = descriptor[LENGTH], descriptor[COLUMNS], descriptor[X_STEP]
+    out_step, kept, kept_dims = descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
+    exponent, count = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
     block = local_array(T, 512)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
@@ -249,10 +260,10 @@ def reduce_short_rows(x, out, descriptor):
 
 def reduce_many_short_rows(x, out, descriptor):
     """Several rows of at most SHORT_ROW neighbours to one number."""
-    n, columns, x_step, out_step, kept, kept_dims = (descriptor[0], descriptor[2], descriptor[3], descriptor[4], descriptor[5],
-                                                     descriptor[6])
-    exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
-    reduced, row_step = descriptor[7], descriptor[HEADER + 3 * kept_dims + 1]
+    n, columns, x_step = descriptor[LENGTH], descriptor[COLUMNS], descriptor[X_STEP]
+    out_step, kept, kept_dims = descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
+    exponent, count = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
+    reduced, row_step = descriptor[REDUCED], descriptor[HEADER + 3 * kept_dims + 1]
     block = local_array(T, 512)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
@@ -270,21 +281,22 @@ def carry(block, wide, lanes):
 
 
 def write_columns(y, results, width, descriptor, exponent, count):
-    out_step = descriptor[4]
+    out_step = descriptor[OUT_STEP]
     for j in range(width):
         y[j * out_step] = store(OUT(finish(W(results[j]), exponent, count)))
 
 
 def many_columns(block, wide, x, y, width, descriptor, exponent, count):
     """Any number of rows, by way of a block of accumulators. Rows that lie in one by `fold` are joined."""
-    n, step, x_step, fold, entry = descriptor[0], descriptor[1], descriptor[3], descriptor[9], HEADER + 3 * descriptor[6]
+    n, step, x_step = descriptor[LENGTH], descriptor[STEP], descriptor[X_STEP]
+    fold, entry = descriptor[FOLD], HEADER + 3 * descriptor[KEPT_DIMS]
     lanes = width * fold
     for j in range(lanes):
         block[j] = T(IDENTITY)
         wide[j] = W(IDENTITY)
     pending = 0
-    for r in range(descriptor[7]):
-        a = offset(x, position(r, descriptor, entry, descriptor[8], 2, 1))
+    for r in range(descriptor[REDUCED]):
+        a = offset(x, position(r, descriptor, entry, descriptor[REDUCED_DIMS], 2, 1))
         whole = n // fold
         i = 0
         while i < whole:
@@ -306,25 +318,25 @@ def many_columns(block, wide, x, y, width, descriptor, exponent, count):
 
 def columns_alone(block, wide, x, y, width, descriptor, exponent, count):
     """A single row: nothing is combined."""
-    x_step, out_step = descriptor[3], descriptor[4]
+    x_step, out_step = descriptor[X_STEP], descriptor[OUT_STEP]
     for j in range(width):
         y[j * out_step] = store(OUT(finish(W(value(x[j * x_step], exponent)), exponent, count)))
 
 
 def columns_in_registers(block, wide, x, y, width, descriptor, exponent, count):
     """A few rows of neighbours."""
-    reduce_strips(block, x, descriptor[0], descriptor[1], width)
+    reduce_strips(block, x, descriptor[LENGTH], descriptor[STEP], width)
     write_columns(y, block, width, descriptor, exponent, count)
 
 
 def columns_in_block(block, wide, x, y, width, descriptor, exponent, count):
     """At most CARRY_ROWS rows: nothing is carried."""
-    entry = HEADER + 3 * descriptor[6]
+    entry = HEADER + 3 * descriptor[KEPT_DIMS]
     for j in range(width):
         block[j] = T(IDENTITY)
-    for r in range(descriptor[7]):
-        b = offset(x, position(r, descriptor, entry, descriptor[8], 2, 1))
-        add_rows(block, b, descriptor[0], descriptor[1], width, descriptor[3], exponent)
+    for r in range(descriptor[REDUCED]):
+        b = offset(x, position(r, descriptor, entry, descriptor[REDUCED_DIMS], 2, 1))
+        add_rows(block, b, descriptor[LENGTH], descriptor[STEP], width, descriptor[X_STEP], exponent)
     write_columns(y, block, width, descriptor, exponent, count)
 
 
@@ -332,10 +344,10 @@ some_columns = many_columns
 
 
 def reduce_columns(x, out, descriptor):
-    columns, x_step, out_step, kept, kept_dims = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
-    exponent, count = float_of(descriptor[10]), float_of(descriptor[11])
-    block = local_array(T, 512)
-    wide = local_array(W, 512)
+    columns, x_step, out_step = descriptor[COLUMNS], descriptor[X_STEP], descriptor[OUT_STEP]
+    kept, kept_dims = descriptor[KEPT], descriptor[KEPT_DIMS]
+    exponent, count = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
+    block, wide = local_array(T, 512), local_array(W, 512)
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)

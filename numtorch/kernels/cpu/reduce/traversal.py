@@ -7,9 +7,9 @@ Every reduction kernel is one nest of four levels, and reads the same descriptor
 The *rows* form reduces n elements at a time into a scalar. The *columns* form runs along the columns and adds n rows
 into an accumulator per column; it is chosen when the columns, not the reduced elements, are neighbours in memory.
 
-Descriptor, in elements: n, step, columns, x_step, out_step, kept outer count, kept outer dims, reduced outer count,
-reduced outer dims, fold, two float64 parameters of the reduction as bits; then per kept outer dimension (innermost
-first) its extent, out_step and x_step; then per reduced outer dimension its extent and step.
+Descriptor, in elements: what the names below say, of which KEPT and REDUCED are the outer counts, and the last two are the
+reduction's float64 parameters as bits; then per kept outer dimension (innermost first) its extent, out_step and x_step; then per
+reduced outer dimension its extent and step.
 
 `fold` rows that lie one after another are taken as one long row, so that few columns still fill vectors.
 """
@@ -24,8 +24,9 @@ from ...program import STACK, STACK_BYTES, Program
 from ...threads import Prepared, get_num_threads, prepare
 from ..shared.elements import bits
 
-HEADER = 12
-COLUMNS = 512                    # columns that are accumulated together; their accumulators live on the stack, in L1
+LENGTH, STEP, COLUMNS, X_STEP, OUT_STEP, KEPT, KEPT_DIMS, REDUCED, REDUCED_DIMS, FOLD, PARAMETER, COUNT = range(12)
+HEADER = COUNT + 1
+ABREAST = 512                    # columns that are accumulated together; their accumulators live on the stack, in L1
 SHORT = 12                       # reduced elements that make a short row
 FOLDED = 256                     # what few columns are widened to
 PARTIALS = STACK_BYTES // 24     # results of the first of two stages, 24 bytes each at most
@@ -69,7 +70,7 @@ class Nest(NamedTuple):
         extent, _, x_step = self.kept[-1]
         step = abs(self.reduced[-1][1]) if self.reduced else math.inf
         short = 2 if abreast and len(self.reduced) == 1 and self.reduced[0][1] == 1 and x_step > 0 else SHORT
-        return (extent > 1 and 0 < abs(x_step) < step) or self.reduction <= (short if extent >= COLUMNS // 8 else 1)
+        return (extent > 1 and 0 < abs(x_step) < step) or self.reduction <= (short if extent >= ABREAST // 8 else 1)
 
     def fold(self) -> int:
         if not self.kept or not self.reduced or self.kept[-1][2] != 1:

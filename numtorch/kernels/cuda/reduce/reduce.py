@@ -18,7 +18,23 @@ from numpy import float32, float64, int64, uint32
 
 from ...cpu.reduce.moments import WRITES
 from ...cpu.reduce.reduce import BLOCK, _Kernels, value
-from ...cpu.reduce.traversal import HEADER, Nest, nest
+from ...cpu.reduce.traversal import (
+    COLUMNS,
+    COUNT,
+    FOLD,
+    HEADER,
+    KEPT,
+    KEPT_DIMS,
+    LENGTH,
+    OUT_STEP,
+    PARAMETER,
+    REDUCED,
+    REDUCED_DIMS,
+    STEP,
+    X_STEP,
+    Nest,
+    nest,
+)
 from ...elementtypes import itemsize, real_type, same
 from ...families.reductions import NORMS, total
 from ...intrinsics import address_of, divide, float_of, local_array, local_like, offset, select
@@ -34,7 +50,7 @@ from .moments import MomentKernels
 T = float32
 W = OUT = float64
 IDENTITY = 0
-PARTS = 9                                                # where the descriptor says how many blocks an output has
+PARTS = FOLD                                             # where the descriptor says how many blocks an output has
 LANES = 1                                                # threads of an output, in lines
 WIDTH, SIZE = 4, 4                                       # neighbouring elements that a thread loads at once; bytes of one
 LOADS, WORDS = 4, 16                                     # places that a thread loads from before it combines; elements
@@ -81,12 +97,12 @@ def place(index, descriptor, entry, dims, width, column):
 
 def tail_of(descriptor):
     """Where the words are that are not the CPU's."""
-    return HEADER + 3 * descriptor[6] + 2 * descriptor[8]
+    return HEADER + 3 * descriptor[KEPT_DIMS] + 2 * descriptor[REDUCED_DIMS]
 
 
 def run_of(r, descriptor):
     """Where run number r of an output's elements begins."""
-    return place(r, descriptor, HEADER + 3 * descriptor[6], descriptor[8], 2, 1)
+    return place(r, descriptor, HEADER + 3 * descriptor[KEPT_DIMS], descriptor[REDUCED_DIMS], 2, 1)
 
 
 # ---------------------------------------------------------------- lines
@@ -147,11 +163,11 @@ def reduce_lines(x, out, descriptor):
     """LANES threads an output and block. The words behind the descriptor: how far apart the results of an output's blocks are, how
     many threads go along a run together, and how many of the output's blocks do."""
     cells = cuda.shared.array(THREADS, W)
-    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    runs, parts, tail = descriptor[7], descriptor[PARTS], tail_of(descriptor)
-    exponent, divisor = float_of(descriptor[10]), float_of(descriptor[11])
+    n, step, columns, x_step = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS], descriptor[X_STEP]
+    out_step, runs, parts, tail = descriptor[OUT_STEP], descriptor[REDUCED], descriptor[PARTS], tail_of(descriptor)
+    exponent, divisor = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
     part_step, span, along = descriptor[tail], descriptor[tail + 1], descriptor[tail + 2]
-    tasks = descriptor[5] * columns * parts
+    tasks = descriptor[KEPT] * columns * parts
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     run = whole_part(lane, span)
@@ -164,7 +180,7 @@ def reduce_lines(x, out, descriptor):
         o = output - k * columns
         result = W(IDENTITY)
         if task < tasks and n > 0:
-            a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + o * x_step)
+            a = offset(x, place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 2) + o * x_step)
             shift = shift_of(a, exponent)
             group = whole_part(part, along)
             r, begin = group * abreast + run, (part - group * along) * span + start
@@ -174,7 +190,7 @@ def reduce_lines(x, out, descriptor):
                 r += whole_part(parts, along) * abreast
         result = combined(cells, result, me, lane)
         if task < tasks and lane == 0:
-            to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + o * out_step + part * part_step
+            to = place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 1) + o * out_step + part * part_step
             out[to] = store(OUT(finish(result, exponent, divisor)))
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
@@ -214,9 +230,9 @@ def reduce_columns(x, out, descriptor):
     results of an output's blocks are, how many threads go along a run together, how many of the output's blocks do, how many
     threads lie side by side, and whether all rows begin at vectors if the first one does."""
     cells = cuda.shared.array(CELLS, W)
-    n, step, columns, out_step, runs = descriptor[0], descriptor[1], descriptor[2], descriptor[4], descriptor[7]
-    parts, tail = descriptor[PARTS], tail_of(descriptor)
-    exponent, divisor = float_of(descriptor[10]), float_of(descriptor[11])
+    n, step, columns, out_step = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS], descriptor[OUT_STEP]
+    runs, parts, tail = descriptor[REDUCED], descriptor[PARTS], tail_of(descriptor)
+    exponent, divisor = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
     part_step, span, along, across, even = (descriptor[tail], descriptor[tail + 1], descriptor[tail + 2], descriptor[tail + 3],
                                             descriptor[tail + 4])
     groups = whole_part(columns + across * WIDTH - 1, across * WIDTH)
@@ -226,12 +242,12 @@ def reduce_columns(x, out, descriptor):
     abreast = whole_part(THREADS, across * span)
     shifts, wide = local_array(T, WIDTH), local_array(W, WIDTH)
     task = int64(cuda.blockIdx.x)
-    while task < descriptor[5] * groups * parts:
+    while task < descriptor[KEPT] * groups * parts:
         group = whole_part(task, parts)
         part, k = task - group * parts, whole_part(group, groups)
         column = ((group - k * groups) * across + me - row * across) * WIDTH
         width = min(columns - column, int64(WIDTH))
-        a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + column)
+        a = offset(x, place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 2) + column)
         aligned = even != 0 and width == WIDTH and address_of(a) % (WIDTH * SIZE) == 0
         for i in range(WIDTH):
             wide[i] = W(IDENTITY)
@@ -252,7 +268,7 @@ def reduce_columns(x, out, descriptor):
                     cells[i * THREADS + me] = W(combine(cells[i * THREADS + me], cells[i * THREADS + me + half]))
             half //= 2
         if row == 0:
-            to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + column * out_step + part * part_step
+            to = place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 1) + column * out_step + part * part_step
             for i in range(WIDTH):
                 if i < width:
                     out[to + i * out_step] = store(OUT(finish(cells[i * THREADS + me], exponent, divisor)))
