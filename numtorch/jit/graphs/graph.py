@@ -28,6 +28,7 @@ from ...drawing import Drawing
 from ...dtypes import dtype
 from ...layout import Layout, Size, memory_format
 from ...ops.core.generator import Generator, default_generator
+from ...ops.core.late import later
 from ...ops.spatial.conv import Window
 from ...ops.spatial.resample import Maps
 from ...tree import flatten, unflatten
@@ -94,6 +95,7 @@ class Graph:
         writes: (value, what the memory of it holds afterwards), of inputs and constants.
         gradients: (value, its gradient afterwards), of inputs and constants.
         constants: tensors by the names under which nodes ask for them.
+        handed_out: whether users have it, who may change it by hand: then `verify` looks at what its calls give, too.
     """
 
     def __init__(self) -> None:
@@ -104,6 +106,7 @@ class Graph:
         self.writes: list[tuple[Value, Value]] = []
         self.gradients: list[tuple[Value, Value]] = []
         self.constants: dict[str, Any] = {}
+        self.handed_out = False
         self._names: set[str] = set()
         self._numbers = 0
 
@@ -236,7 +239,8 @@ class Graph:
                 node.wanted = node.wanted if kept else ()
 
     def verify(self) -> None:
-        """Raise ValueError where this is no program: a value used before it is there, two of one name, an op that is not known."""
+        """Raise ValueError where this is no program: a value used before it is there, two of one name, an op that is not known, a
+        call that gives something else than the type of its value. Calls whose results hang on elements are not looked at."""
         seen: set[Value] = set()
         names: set[str] = set()
 
@@ -271,6 +275,8 @@ class Graph:
             check((target, value), "a write")
             if target.node is not None and target.node.op != CONSTANT:
                 raise ValueError(f"graph: %{target.name} is written, which is neither an input nor a constant")
+        if self.handed_out:
+            later["check_calls"](self, self.constants)
 
     def copy(self) -> Graph:
         """The same program with nodes of its own, over the same constants."""
@@ -285,7 +291,7 @@ class Graph:
         made.results, made.form = [new[r] if isinstance(r, Value) else r for r in self.results], self.form
         made.writes = [(new[a], new[b]) for a, b in self.writes]
         made.gradients = [(new[a], new[b]) for a, b in self.gradients]
-        made.constants = dict(self.constants)
+        made.constants, made.handed_out = dict(self.constants), self.handed_out
         return made
 
     def draw(self) -> Drawing:

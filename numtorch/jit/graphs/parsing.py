@@ -61,6 +61,7 @@ class _Reader:
         if not done:
             raise ValueError("graph: the text ends without a `return`")
         self.graph.verify()
+        self.graph.handed_out = True
         return self.graph
 
     def _line(self, line):

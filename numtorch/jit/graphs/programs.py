@@ -75,6 +75,7 @@ class Program:
     def __init__(self, graph: Graph, structure, again=None, constants=None, rows: Rows | None = None) -> None:
         self.graph, self.structure, self.again, self.constants, self.rows = graph, structure, again, constants, rows
         self.text = repr(_without_names(structure))
+        graph.handed_out = True
         self.known = {self._key(graph, structure): Interpreter(graph, constants)}
 
     def copied(self, module: ScriptModule, memo: dict) -> Program:

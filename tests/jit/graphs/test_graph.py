@@ -3,6 +3,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.jit import parse
+from numtorch.jit.passes import optimized
 
 
 def test_text_is_readable():
@@ -49,3 +50,39 @@ def test_a_graph_that_was_changed_by_hand_is_verified(name):
     change(graph)
     with pytest.raises(ValueError, match=wrong):
         graph.verify()
+
+
+TYPES = {                                                # a line of a text that was changed by hand, and what verify says
+    "shape": ("%1: float32[2, 4]", "%1: float32[2, 5]", r"gives float32\[2, 4\], not float32\[2, 5\]"),
+    "dtype": ("%1: float32[2, 4]", "%1: float64[2, 4]", r"gives float32\[2, 4\], not float64\[2, 4\]"),
+    "result": ("%2: float32[2, 4]", "%2: float32[9, 9]", r"softmax gives float32\[2, 4\], not float32\[9, 9\]"),
+    "argument": ("mm(%x, %0)", "mm(%x)", "mm cannot be called so"),
+    "attribute": ("transpose[0, 1]", "transpose[0, 5]", "view.transpose cannot be called so: Dimension out of range"),
+    "input": ("%w: float32[4, 3]", "%w: float32[4, 7]", "view.transpose gives"),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_text_whose_types_were_changed_is_verified(name):
+    before, after, wrong = TYPES[name]
+    graph = torch.jit.trace(lambda x, w: torch.softmax(x @ w.t(), 1), (torch.rand(2, 3), torch.rand(4, 3))).graph
+    parse(str(graph)).verify()
+    text = str(graph).replace(before, after)
+    assert text != str(graph)
+    with pytest.raises(ValueError, match=wrong):
+        parse(text).verify()
+
+
+def test_a_node_that_was_changed_is_verified_and_calls_that_read_elements_are_left_out():
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.Dropout(), torch.nn.Flatten(2),
+                              torch.nn.LSTM(4, 3))
+    traced = torch.jit.trace(net, torch.rand(2, 1, 4, 4), check_trace=False)
+    for graph in (traced.graph, parse(str(traced.graph)), traced.graph.copy(), optimized(traced.graph)[0]):
+        graph.verify()
+    changed = traced.graph.copy()
+    next(node for node in changed.nodes if node.op == "convolution").inputs[1] = changed.inputs[0]
+    with pytest.raises(ValueError, match="convolution"):
+        changed.verify()
+    read = torch.jit.trace(lambda x: x[x > 0.5].exp(), torch.rand(8), check_trace=False).graph
+    read.verify()
+    parse(str(read)).verify()
