@@ -18,7 +18,25 @@ from ...compiler import compile_kernel
 from ...elementtypes import CONVERSIONS, itemsize, same, scalar_type
 from ...intrinsics import fmax, fmin, local_array, offset, select
 from ...threads import Prepared, prepare
-from .traversal import HEADER, SHORT, WORTH_RELEASING, nest_in_order, position, split_kept, wanted_parts
+from .traversal import (
+    COLUMNS,
+    FOLD,
+    HEADER,
+    KEPT,
+    KEPT_DIMS,
+    LENGTH,
+    OUT_STEP,
+    REDUCED,
+    REDUCED_DIMS,
+    SHORT,
+    STEP,
+    WORTH_RELEASING,
+    X_STEP,
+    nest_in_order,
+    position,
+    split_kept,
+    wanted_parts,
+)
 
 T = float32
 load = same
@@ -71,8 +89,8 @@ def find(x, n, step, best):
 
 def first_extreme(x, descriptor):
     """The row-major index of the extreme of one row."""
-    n, step, reduced, reduced_dims = descriptor[0], descriptor[1], descriptor[7], descriptor[8]
-    entry = HEADER + 3 * descriptor[6]
+    n, step, reduced, reduced_dims = descriptor[LENGTH], descriptor[STEP], descriptor[REDUCED], descriptor[REDUCED_DIMS]
+    entry = HEADER + 3 * descriptor[KEPT_DIMS]
     best = T(load(x[0]))
     best_row = best_block = int64(0)
     for r in range(reduced):
@@ -87,7 +105,8 @@ def first_extreme(x, descriptor):
 
 
 def index_rows(x, indices, descriptor):
-    columns, x_step, out_step, kept, kept_dims = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
+    columns, x_step, out_step = descriptor[COLUMNS], descriptor[X_STEP], descriptor[OUT_STEP]
+    kept, kept_dims = descriptor[KEPT], descriptor[KEPT_DIMS]
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
@@ -97,8 +116,8 @@ def index_rows(x, indices, descriptor):
 
 def extreme_rows(x, values, indices, descriptor):
     """As index_rows, over one reduced dimension, with the values."""
-    step, columns, x_step = descriptor[1], descriptor[2], descriptor[3]
-    out_step, kept, kept_dims = descriptor[4], descriptor[5], descriptor[6]
+    step, columns, x_step = descriptor[STEP], descriptor[COLUMNS], descriptor[X_STEP]
+    out_step, kept, kept_dims = descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
@@ -188,15 +207,15 @@ def find_folded(x, best, index, width, n, fold):
 
 def find_columns(x, best, index, width, descriptor):
     """The row-major index of the extreme of each column."""
-    n, step, x_step = descriptor[0], descriptor[1], descriptor[3]
-    reduced, reduced_dims, fold = descriptor[7], descriptor[8], descriptor[9]
+    n, step, x_step = descriptor[LENGTH], descriptor[STEP], descriptor[X_STEP]
+    reduced, reduced_dims, fold = descriptor[REDUCED], descriptor[REDUCED_DIMS], descriptor[FOLD]
     if reduced == 1 and fold > 1 and (width <= 16 or n >= 4 * LONG_ROWS * fold):    # few rows are faster as they are
         find_folded(x, best, index, width, n, fold)
         return
     if reduced == 1 and n <= SHORT and x_step != 1:
         find_short(x, best, index, width, n, step, x_step)
         return
-    entry = HEADER + 3 * descriptor[6]
+    entry = HEADER + 3 * descriptor[KEPT_DIMS]
     for j in range(width):
         best[j] = T(load(x[j * x_step]))
         index[j] = 0
@@ -208,7 +227,7 @@ def find_columns(x, best, index, width, descriptor):
 
 def index_one(x, indices, descriptor):
     """Where there is one element to choose from. `x` may be of any dtype."""
-    columns, out_step, kept, kept_dims = descriptor[2], descriptor[4], descriptor[5], descriptor[6]
+    columns, out_step, kept, kept_dims = descriptor[COLUMNS], descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
     for k in range(kept):
         row = offset(indices, position(k, descriptor, HEADER, kept_dims, 3, 1))
         for j in range(columns):
@@ -216,7 +235,8 @@ def index_one(x, indices, descriptor):
 
 
 def index_columns(x, indices, descriptor):
-    columns, x_step, out_step, kept, kept_dims = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
+    columns, x_step, out_step = descriptor[COLUMNS], descriptor[X_STEP], descriptor[OUT_STEP]
+    kept, kept_dims = descriptor[KEPT], descriptor[KEPT_DIMS]
     best = local_array(T, 512)
     index = local_array(int64, 512)
     for k in range(kept):
@@ -230,8 +250,8 @@ def index_columns(x, indices, descriptor):
 
 
 def extreme_columns(x, values, indices, descriptor):
-    step, columns, x_step = descriptor[1], descriptor[2], descriptor[3]
-    out_step, kept, kept_dims = descriptor[4], descriptor[5], descriptor[6]
+    step, columns, x_step = descriptor[STEP], descriptor[COLUMNS], descriptor[X_STEP]
+    out_step, kept, kept_dims = descriptor[OUT_STEP], descriptor[KEPT], descriptor[KEPT_DIMS]
     best = local_array(T, 512)
     index = local_array(int64, 512)
     for k in range(kept):

@@ -20,7 +20,20 @@ from ...compiler import compile_kernel
 from ...elementtypes import CONVERSIONS, compute_type, same
 from ...families.reductions import merge_moments
 from ...intrinsics import float_of, local_array, offset, select
-from .traversal import HEADER, position
+from .traversal import (
+    COLUMNS,
+    HEADER,
+    KEPT,
+    KEPT_DIMS,
+    LENGTH,
+    OUT_STEP,
+    PARAMETER,
+    REDUCED,
+    REDUCED_DIMS,
+    STEP,
+    X_STEP,
+    position,
+)
 
 T = OUT = float32
 W = float64
@@ -112,9 +125,10 @@ def contiguous_moments(x, n):
 
 
 def moments_rows(x, out, descriptor):
-    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kept, kept_dims, reduced, reduced_dims = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    correction = float_of(descriptor[10])
+    n, step, columns = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS]
+    x_step, out_step = descriptor[X_STEP], descriptor[OUT_STEP]
+    kept, kept_dims, reduced, reduced_dims = descriptor[KEPT], descriptor[KEPT_DIMS], descriptor[REDUCED], descriptor[REDUCED_DIMS]
+    correction = float_of(descriptor[PARAMETER])
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)
@@ -131,9 +145,10 @@ def moments_rows(x, out, descriptor):
 
 
 def moments_columns(x, out, descriptor):
-    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kept, kept_dims, reduced, reduced_dims = descriptor[5], descriptor[6], descriptor[7], descriptor[8]
-    correction = float_of(descriptor[10])
+    n, step, columns = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS]
+    x_step, out_step = descriptor[X_STEP], descriptor[OUT_STEP]
+    kept, kept_dims, reduced, reduced_dims = descriptor[KEPT], descriptor[KEPT_DIMS], descriptor[REDUCED], descriptor[REDUCED_DIMS]
+    correction = float_of(descriptor[PARAMETER])
     center = local_array(T, 512)
     spread = local_array(T, 512)
     residual = local_array(T, 512)
@@ -231,9 +246,10 @@ def merge_wide_columns(x, mean, squares, count, rows, step, width, x_step):
 
 def merge_parts(x, out, descriptor):
     """The variance from partial results, a few for each output."""
-    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    kept, kept_dims = descriptor[5], descriptor[6]
-    correction = float_of(descriptor[10])
+    n, step, columns = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS]
+    x_step, out_step = descriptor[X_STEP], descriptor[OUT_STEP]
+    kept, kept_dims = descriptor[KEPT], descriptor[KEPT_DIMS]
+    correction = float_of(descriptor[PARAMETER])
     for k in range(kept):
         first = position(k, descriptor, HEADER, kept_dims, 3, 2)
         target = position(k, descriptor, HEADER, kept_dims, 3, 1)

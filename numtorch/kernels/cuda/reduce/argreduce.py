@@ -18,7 +18,18 @@ from numpy import float32, int64
 from ...cpu.reduce import argreduce as host
 from ...cpu.reduce.argreduce import above, below
 from ...cpu.reduce.reduce import _identity
-from ...cpu.reduce.traversal import HEADER, nest_in_order
+from ...cpu.reduce.traversal import (
+    COLUMNS,
+    HEADER,
+    KEPT,
+    KEPT_DIMS,
+    LENGTH,
+    OUT_STEP,
+    REDUCED,
+    STEP,
+    X_STEP,
+    nest_in_order,
+)
 from ...elementtypes import CONVERSIONS, itemsize, same, scalar_type
 from ...intrinsics import address_of, local_array, local_like, offset, select
 from ...threads import Prepared
@@ -41,16 +52,16 @@ WIDEST = 4                                               # elements that are loa
 
 def first_of(o, descriptor):
     """Where output `o` starts in the input."""
-    columns = descriptor[2]
+    columns = descriptor[COLUMNS]
     k = whole_part(o, columns)
-    return place(k, descriptor, HEADER, descriptor[6], 3, 2) + (o - k * columns) * descriptor[3]
+    return place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 2) + (o - k * columns) * descriptor[X_STEP]
 
 
 def target_of(o, descriptor):
     """Where output `o` goes."""
-    columns = descriptor[2]
+    columns = descriptor[COLUMNS]
     k = whole_part(o, columns)
-    return place(k, descriptor, HEADER, descriptor[6], 3, 1) + (o - k * columns) * descriptor[4]
+    return place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 1) + (o - k * columns) * descriptor[OUT_STEP]
 
 
 def wins(v, at, best, index):
@@ -62,9 +73,9 @@ def wins(v, at, best, index):
 
 def place_of(q, descriptor):
     """Where element number q of an output is."""
-    n = descriptor[0]
+    n = descriptor[LENGTH]
     r = whole_part(q, n)
-    return run_of(r, descriptor) + (q - r * n) * descriptor[1]
+    return run_of(r, descriptor) + (q - r * n) * descriptor[STEP]
 
 
 def first_of_two(best, index, other, at):
@@ -129,10 +140,11 @@ def first_of_run(x, base, start, apart, n, step, best, index):
 def extreme_lines(x, values, indices, descriptor):
     best_of = cuda.shared.array(THREADS, T)
     index_of = cuda.shared.array(THREADS, int64)
-    n, step, columns, x_step, out_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
-    runs, parts, tail = descriptor[7], descriptor[PARTS], tail_of(descriptor)
+    n, step, columns = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS]
+    x_step, out_step = descriptor[X_STEP], descriptor[OUT_STEP]
+    runs, parts, tail = descriptor[REDUCED], descriptor[PARTS], tail_of(descriptor)
     part_step, span, along = descriptor[tail], descriptor[tail + 1], descriptor[tail + 2]
-    tasks = descriptor[5] * columns * parts
+    tasks = descriptor[KEPT] * columns * parts
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     run = whole_part(lane, span)
@@ -144,7 +156,7 @@ def extreme_lines(x, values, indices, descriptor):
         part, k = min(task, tasks - 1) - output * parts, whole_part(output, columns)
         o = output - k * columns
         best, index = T(LAST), int64(-1)
-        a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + o * x_step)
+        a = offset(x, place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 2) + o * x_step)
         if task < tasks:
             group = whole_part(part, along)
             r, begin = group * abreast + run, (part - group * along) * span + start
@@ -153,7 +165,7 @@ def extreme_lines(x, values, indices, descriptor):
                 r += whole_part(parts, along) * abreast
         best, index = first_of_line(best_of, index_of, best, index, me, lane)
         if task < tasks and lane == 0:
-            to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + o * out_step + part * part_step
+            to = place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 1) + o * out_step + part * part_step
             indices[to] = index
             if VALUES:
                 values[to] = a[place_of(index, descriptor)]
@@ -163,8 +175,8 @@ def extreme_lines(x, values, indices, descriptor):
 def extreme_columns(x, values, indices, descriptor):
     best_of = cuda.shared.array(CELLS, T)
     index_of = cuda.shared.array(CELLS, int64)
-    n, step, columns, out_step, runs = descriptor[0], descriptor[1], descriptor[2], descriptor[4], descriptor[7]
-    parts, tail = descriptor[PARTS], tail_of(descriptor)
+    n, step, columns, out_step = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS], descriptor[OUT_STEP]
+    runs, parts, tail = descriptor[REDUCED], descriptor[PARTS], tail_of(descriptor)
     part_step, span, along, across, even = (descriptor[tail], descriptor[tail + 1], descriptor[tail + 2], descriptor[tail + 3],
                                             descriptor[tail + 4])
     groups = whole_part(columns + across * WIDTH - 1, across * WIDTH)
@@ -174,12 +186,12 @@ def extreme_columns(x, values, indices, descriptor):
     abreast = whole_part(THREADS, across * span)
     words, best, index = local_like(x, WORDS), local_array(T, WIDTH), local_array(int64, WIDTH)
     task = int64(cuda.blockIdx.x)
-    while task < descriptor[5] * groups * parts:
+    while task < descriptor[KEPT] * groups * parts:
         group = whole_part(task, parts)
         part, k = task - group * parts, whole_part(group, groups)
         column = ((group - k * groups) * across + me - row * across) * WIDTH
         width = min(columns - column, int64(WIDTH))
-        a = offset(x, place(k, descriptor, HEADER, descriptor[6], 3, 2) + column)
+        a = offset(x, place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 2) + column)
         aligned = even != 0 and width == WIDTH and address_of(a) % (WIDTH * SIZE) == 0
         band = whole_part(part, along)
         r = band * abreast + run
@@ -210,7 +222,7 @@ def extreme_columns(x, values, indices, descriptor):
                     best_of[here], index_of[here] = first_of_two(best_of[here], index_of[here], best_of[there], index_of[there])
             half //= 2
         if row == 0:
-            to = place(k, descriptor, HEADER, descriptor[6], 3, 1) + column * out_step + part * part_step
+            to = place(k, descriptor, HEADER, descriptor[KEPT_DIMS], 3, 1) + column * out_step + part * part_step
             for i in range(WIDTH):
                 if i < width:
                     at = index_of[i * THREADS + me]
@@ -225,7 +237,8 @@ def compare_picks(x, picks, values, indices, descriptor):
     """The first of the candidates of each output, which stand beside one another's or one after another."""
     best_of = cuda.shared.array(THREADS, T)
     index_of = cuda.shared.array(THREADS, int64)
-    outputs, count, apart, beside = descriptor[5] * descriptor[2], descriptor[CANDIDATES], descriptor[APART], descriptor[BESIDE]
+    outputs, count = descriptor[KEPT] * descriptor[COLUMNS], descriptor[CANDIDATES]
+    apart, beside = descriptor[APART], descriptor[BESIDE]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
