@@ -182,8 +182,8 @@ def _diagonals(x, subscript):
             second = subscript.index(letter, first + 1)
             extents = x.layout.shape[first], x.layout.shape[second]
             if extents[0] != extents[1]:
-                raise RuntimeError(f"einsum(): subscript {letter} is repeated for an operand but the sizes don't match, {extents[1]} "
-                                   f"!= {extents[0]}")
+                raise RuntimeError(f"einsum(): subscript {letter} is repeated for an operand but the sizes don't match, "
+                                   f"{extents[1]} != {extents[0]}")
             x = x.diagonal(0, first, second)
             del subscript[second], subscript[first]
             subscript.append(letter)
