@@ -17,6 +17,14 @@ def numbers(*shape, seed=0):
     return torch.from_numpy(np.random.default_rng(seed).uniform(0.2, 1.7, shape))
 
 
+def clipped(x):
+    """A tensor as a gradient that is scaled to a norm of 1."""
+    weight = torch.nn.Parameter(torch.zeros_like(x))
+    weight.grad = x
+    torch.nn.utils.clip_grad_norm_([weight], 1.0)
+    return weight.grad
+
+
 def is_ours(primitive):
     return primitive.module.startswith("numtorch.") and not primitive.module.startswith("numtorch.jit.")   # calls of graphs
 
@@ -34,6 +42,8 @@ UNREACHED = {
     "local_response_norm_grad": (lambda x: F.local_response_norm(x, 3), (2, 4, 3)), "pdist_grad": (lambda x: F.pdist(x), (4, 3)),
     "check_probabilities": (lambda x: F.binary_cross_entropy(x / 2, x / 3), (3, 4)), "count": (lambda x: x * torch.linspace(0, 1, 4), (3, 4)),
     "powers": (lambda x: x * torch.logspace(0, 1, 4), (3, 4)), "triangle_indices": (lambda x: x[tuple(torch.triu_indices(3, 3))], (3, 3)),
+    "total_norm": (lambda x: x.cumsum(0) * torch.nn.utils.get_total_norm([torch.ones(2).double(), 2 * torch.ones(3).double()]), (3,)),
+    "scale_down_": (lambda x: x * clipped(torch.ones(3).double()), (3,)),
     "linalg_substitute_": (lambda x: torch.linalg.solve_triangular(x + torch.eye(3), x, upper=False), (3, 3)),
 }
 # The same of functions that draw.
