@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -17,6 +18,7 @@ from .autograd import Function
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel"]
 
 _ops: dict[str, CustomOpDef] = {}
+_running = threading.local()                             # `ops`: of which this thread runs what stands for the whole
 _KERNELS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
 
@@ -126,12 +128,13 @@ class CustomOpDef:
 
     # ------------------------------------------------------------ calls
     def __call__(self, *args, **kwargs):
-        if self._whole is not None:
-            whole, self._whole = self._whole, None       # the op that it calls is what stands beneath
+        within = vars(_running).setdefault("ops", [])
+        if self._whole is not None and self not in within:
+            within.append(self)                          # the op that it calls is what stands beneath
             try:
-                return whole(*args, **kwargs)
+                return self._whole(*args, **kwargs)
             finally:
-                self._whole = whole
+                within.remove(self)
         keywords = kwargs
         if self._signature is not None:
             bound = self._signature.bind(*args, **kwargs)

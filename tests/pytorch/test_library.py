@@ -1,6 +1,9 @@
 """`torch.library` in both libraries: ops under names of a program's own, their gradients, devices and refusals."""
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -121,3 +124,18 @@ def test_an_op_without_a_function_for_the_device_says_so():
         numtorch.library._op("elsewhere::only")(numtorch.ones(2))
     with pytest.raises(ValueError, match="namespace::op"):
         numtorch.library.custom_op("only", lambda x: x)
+
+
+def test_what_stands_for_a_whole_op_is_called_in_every_thread():
+    """While one thread is in it, too, where the op that it calls is what stands beneath."""
+    lib, both = numtorch.library.Library("threaded", "DEF"), threading.Barrier(2)
+    lib.define("halved(Tensor x) -> Tensor")
+
+    def whole(x):
+        both.wait(20)
+        return numtorch.ops.threaded.halved(x) + 1
+    lib.impl("halved", lambda x: x / 2, "CPU")
+    lib.impl("halved", whole, "Autograd")
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(numtorch.ops.threaded.halved, [numtorch.ones(1), numtorch.zeros(1)]))
+    assert [x.item() for x in found] == [1.5, 1.0]
