@@ -53,9 +53,3 @@ def test_options_of_pytorchs_back_end():
         torch.compile(lambda x: x, mode="default", options={"max_autotune": True})
     compiled = torch.compile(options={"triton.cudagraphs": True, "max-autotune": True, "benchmark_fusion": False})(lambda x: x + 1)
     assert compiled(torch.ones(1)).item() == 2
-
-
-def test_known_options_are_known_to_pytorch():
-    reference = pytest.importorskip("torch")
-    from numtorch.jit.compiling.compiled import OPTIONS
-    assert set(OPTIONS) <= {*reference._inductor.list_options(), "guard_filter_fn"}
