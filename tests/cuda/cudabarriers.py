@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import sys
 from zlib import crc32
 
@@ -17,7 +18,8 @@ def _place():
     frame = sys._getframe(2)
     while frame.f_code.co_name in ("barrier", "syncthreads"):
         frame = frame.f_back
-    return f"{frame.f_code.co_name}:{frame.f_lineno} in {os.path.basename(frame.f_code.co_filename)}"
+    file = os.path.basename(frame.f_code.co_filename)
+    return f"{frame.f_code.co_name}:{frame.f_lineno} in {re.sub(' [0-9a-f]{8}>$', '>', file)}"       # generated text by what it is for
 
 
 class Barriers:

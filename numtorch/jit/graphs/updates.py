@@ -17,6 +17,7 @@ from ...tensor import empty
 
 UPDATE = Primitive("update", "One step of an optimiser's rule on one parameter, in place.",
                    ("coefficients", "parameter", "gradient", "states", "rule"))
+UPDATE.mixes_devices = True                              # coefficients are the host's
 
 
 @UPDATE.planned

@@ -208,6 +208,7 @@ def inv_ex(A, *, check_errors: bool = False, out=None) -> InverseEx:
         tensor(2, dtype=torch.int32)
     """
     check_truths("linalg.inv_ex", check_errors=check_errors)
+    layout_of("linalg_inv_ex", A, "A")
     return into_all_exactly("inv_ex", out, InverseEx(*_with_info("inv_ex", inv, A, check_errors, 2)))
 
 

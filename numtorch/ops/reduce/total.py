@@ -99,6 +99,10 @@ class TotalNode(Node):
         return self.plan.op.name
 
     @property
+    def primitive(self):
+        return self.plan.op
+
+    @property
     def attributes(self):
         return "mean" if self.plan.mean else "sum"
 

@@ -130,7 +130,7 @@ def _dropped(x):
 PARTS = [_without, _within, _set, _set_in_a_context, _detached, _detached_in_place, _in_inference_mode, _decorated, _written_without,
          _written_through_what_is_detached, _a_leaf_of_its_own, _a_shift, _a_part_of_the_argument, _some_without_graph,
          _view_of_the_argument, _the_argument, _drawn, _dropped]
-STAY = {_in_inference_mode, _view_of_the_argument, _the_argument, _drawn}      # of which no programs are made
+STAY = {_in_inference_mode, _view_of_the_argument, _the_argument}      # of which no programs are made
 
 
 def _outcome(call, x, unused):
