@@ -68,30 +68,44 @@ print(gc.collect())
 """
 
 
-def test_shapes_that_are_forgotten_leave_nothing_for_the_collector():
-    """In a process of its own: what other tests of this one have imported or changed makes cycles too."""
-    found = subprocess.run([sys.executable, "-c", FORGOTTEN], cwd=Path(__file__).parent, env=dict(os.environ, PYTHONPATH=os.pathsep.join(
+GROWING = """
+import gc, importlib
+from test_dynamic_shapes import every_family
+from numtorch.ops.core import primitive
+layout = importlib.import_module("numtorch.layout")
+primitive.ALL_PLANS, layout.MOST_LAYOUTS, layout.Layout._most = 500, 1000, 1000
+
+def most(shapes):
+    found = 0
+    for n in shapes:
+        every_family(n)
+        found = max(found, sum(type(o) is not tuple for o in gc.get_objects()))      # those of numbers only the collector untracks
+    return found
+
+for n in (200, 300, 480):                                # which is large enough for all kernels
+    every_family(n)
+primitive._kept[:] = [0]
+gc.collect(), gc.freeze(), gc.disable()
+print(most(range(200, 320)), most(range(320, 480)), len(layout.Layout._interned))
+"""
+
+
+def alone(program):
+    """What a program of this module's calls prints, in a process of its own: what other tests have imported or changed counts too."""
+    found = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parent, env=dict(os.environ, PYTHONPATH=os.pathsep.join(
         [*map(str, Path(__file__).resolve().parents[:3]), os.environ.get("PYTHONPATH", "")])), capture_output=True, text=True, timeout=300)
-    assert found.returncode == 0 and int(found.stdout) < 40, found.stdout + found.stderr
+    assert found.returncode == 0, found.stderr
+    return list(map(int, found.stdout.split()))
 
 
-def test_new_shapes_do_not_add_up_without_the_collector(monkeypatch):
-    monkeypatch.setattr(primitive, "ALL_PLANS", 500)
-    monkeypatch.setattr(layout, "MOST_LAYOUTS", 1000)
-    monkeypatch.setattr(layout.Layout, "_most", 1000)
-    monkeypatch.setattr(primitive, "_kept", [0])
+def test_shapes_that_are_forgotten_leave_nothing_for_the_collector():
+    found, = alone(FORGOTTEN)
+    assert found < 40
 
-    def most(shapes):
-        found = 0
-        for n in shapes:
-            every_family(n)
-            found = max(found, sum(type(o) is not tuple for o in gc.get_objects()))      # those of numbers only the collector untracks
-        return found
 
-    every_family(480)                                    # large enough for all kernels
-    first = most(range(200, 320))
-    assert most(range(320, 480)) < first + 2400          # 15 objects a shape would show
-    assert len(layout.Layout._interned) < 5000
+def test_new_shapes_do_not_add_up_without_the_collector():
+    first, second, layouts = alone(GROWING)
+    assert second < first + 2400 and layouts < 5000      # 15 objects a shape would show
 
 
 ROOM = """
