@@ -23,6 +23,7 @@ from ..capturing.replay import HAS_GRAPH, NotCaptured, Replay
 from ..capturing.writing import ELSEWHERE
 from .splitting import code_of
 
+PROGRAMS = 4                                             # of each kind of calls, for what else is reached: a mode, a layer
 DIFFERING = 256                                          # calls that may come to a truth value which is another one
 NEW_CODE = "code runs that did not run before"
 

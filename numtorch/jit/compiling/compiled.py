@@ -19,7 +19,7 @@ from ..capturing.reach import can_die
 from ..capturing.replay import HAS_GRAPH, Replay
 from ..capturing.writing import ELSEWHERE
 from ..tracing.freezing import is_tracing
-from .calls import DIFFERING, IGNORED, capture, key_of, reach_of, reason_before, world
+from .calls import DIFFERING, IGNORED, PROGRAMS, capture, key_of, reach_of, reason_before, world
 from .explaining import Explanation
 from .improving import Improvement
 from .recorded import Recording
@@ -27,7 +27,6 @@ from .splitting import split
 
 KINDS = 16                                               # of arguments, by layouts and values, that a function has programs for:
 OBJECTS = 64                                             # for each of so many objects among them, such as methods' instances
-PROGRAMS = 4                                             # of each kind, for what else is reached: another mode, another layer
 CAPTURES = 16                                            # of each kind; then what is reached changes too often
 ATTEMPTS = 4                                             # in a row that may fail
 BACKENDS = ("inductor", "replay", "eager", "aot_eager")

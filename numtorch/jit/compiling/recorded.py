@@ -38,7 +38,7 @@ from ..graphs.graph import Graph
 from ..graphs.operations import in_order
 from ..passes import optimized
 from ..passes.checkpointing import recompute
-from .calls import DIFFERING, key_of, ran_before, reach_of
+from .calls import DIFFERING, PROGRAMS, key_of, ran_before, reach_of
 from .executor import Executor
 from .improving import compiling, onlookers, warm_up
 from .joint import divide, joint_graph, sharing
@@ -46,7 +46,6 @@ from .repeating import Repetition, apart
 from .splitting import code_of
 from .trial import Trial
 
-PROGRAMS = 4                                             # of each kind of calls, for what else is reached
 ATTEMPTS = 4                                             # in a row that may fail
 
 

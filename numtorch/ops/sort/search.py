@@ -89,10 +89,6 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
             raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                                f"{list(sorted_sequence.layout.shape)} and got sorter tensor {list(sorter.layout.shape)}")
         sorted_sequence = gather(sorted_sequence.detach(), -1, sorter)
-    if sorted_sequence.layout.ndim > 1 and sorted_sequence.layout.shape[:-1] != x.layout.shape[:-1]:
-        raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
-                           f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
-                           f"{list(sorted_sequence.layout.shape)} and input value tensor {list(x.layout.shape)}")
     result = _search(sorted_sequence, x, out_int32, right)
     return into_exactly("searchsorted", out, result)
 
