@@ -22,8 +22,11 @@ _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16", "complex64", "
 def fits(layout) -> bool:
     """Whether the kernels take tensors of a layout: their elements lie side by side, in whatever order."""
     known = _fitting.get(layout)
-    return _fitting.keep(layout, layout.dtype.name in _DTYPES and not layout.transformed and layout.kind == "strided" and (
-        layout.contiguous or layout.non_overlapping_and_dense())) if known is None else known
+    if known is not None:
+        return known
+    found = (layout.dtype.name in _DTYPES and not layout.transformed and layout.kind == "strided"
+             and (layout.contiguous or layout.non_overlapping_and_dense()))
+    return found if layout.handler is not None else _fitting.keep(layout, found)         # special ones hold tensors, and end
 
 
 class Plan:

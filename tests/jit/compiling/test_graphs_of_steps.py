@@ -7,6 +7,7 @@ from settling import close, hurry, settled
 
 import numtorch as torch
 from numtorch import nn
+from numtorch.ops.reduce import total_norm
 
 F = nn.functional
 
@@ -175,3 +176,9 @@ def test_budgets_hold_where_gradients_are_clipped():
         compiled(torch.randn(512, 64))
         sizes.append(kind_of(compiled).replays[0].memory.nbytes)
     assert sizes[1] < 0.8 * sizes[0], sizes
+
+
+def test_traces_that_clip_leave_no_layouts_behind():
+    """Those of traced tensors hold tensors: no table keeps them."""
+    torch.jit.trace(lambda x: nn.utils.get_total_norm([x, x * 2]), torch.ones(3), check_trace=False)
+    assert all(layout.handler is None for layout in total_norm._fitting)
