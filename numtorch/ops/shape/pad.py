@@ -34,9 +34,11 @@ def _permuted(order, *properties):
 def _plan(mode, source, value, pad):
     """The result's layout, the memory format that the source must be copied to (None where it is read as it lies), the kernel, and
     the widths themselves: other objects that are equal may be floats. The value is in the host's memory, where it is read."""
-    if value.ndim or (value.dtype is not source.dtype and value.dtype is not NOTHING.layout.dtype):
-        raise RuntimeError(f"{mode} padding: expected value to be a number of dtype {source.dtype}, got shape {list(value.shape)} "
-                           f"and dtype {value.dtype}")
+    nothing = NOTHING.layout
+    if value.ndim or (value.dtype is not source.dtype and value.dtype is not nothing.dtype) or \
+            (value.device is not nothing.device and source.device.type != "meta"):
+        raise RuntimeError(f"{mode} padding: expected value to be a number of dtype {source.dtype} in the host's memory, got shape "
+                           f"{list(value.shape)} and dtype {value.dtype} on {value.device}")
     widths, (order, memory_format) = _widths(source.shape, pad, mode), _memory_order(source, mode)
     out = Layout.of(source.dtype, tuple(b + n + a for n, (b, a) in zip(source.shape, widths)), None, source.device)
     out = formatted(out, memory_format)
@@ -154,6 +156,8 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
             raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
     if layout.dtype.category == 1 and type(value) in (int, float):
         check_fits(float(value), layout.dtype)           # a float to PyTorch
+    if isinstance(value, Tensor) and value.layout.device is not NOTHING.layout.device:
+        value = value.item()
     value = NOTHING if value is None else to_dtype(as_operand("pad", value), layout.dtype)
     try:
         plan = PADS[mode].plans.get((layout, value.layout, pad))

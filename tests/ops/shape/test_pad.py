@@ -163,3 +163,9 @@ def test_the_result_has_memory_of_its_own():
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):
         call(torch.zeros(3, 4))
+
+
+def test_a_value_without_memory(torch):
+    """It is read before a kernel is given its address, and has none."""
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        torch.nn.functional.pad(torch.ones(3), (1, 1), value=torch.tensor(1.0, device="meta"))
