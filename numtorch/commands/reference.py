@@ -4,18 +4,21 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import re
 import sys
 from pathlib import Path
 
 import numtorch
 
 from .. import ops, sparse, special
-from ..kernels import cpu
+from ..autograd.modes import no_grad
+from ..dtypes import dtype as named
+from ..kernels import cpu, cuda
 from ..nn import functional
 from ..ops.core.primitive import Primitive, is_ours, registry
+from ..ops.core.status import NoValues
 from ..ops.pointwise.describe import accepted, gradients_of, refused, translated
 from ..ops.pointwise.pointwise import PointwiseOp
+from ..ops.samples import calls_of, run
 from ..tensor import Tensor
 
 _HEAD = """# Elementwise ops
@@ -33,10 +36,10 @@ _REST = """
 # All other primitives
 
 What is not elementwise and not composed of other ops, room by room: a planner for the layouts, what runs a plan, and a derivative
-written in ops, which is why gradients have gradients. Each runs on the host, on CUDA devices ([cuda.md](cuda.md) says which kernels
-there are the host's) and, as shapes alone, on `meta`. The kernels are those families of `numtorch/kernels/` that the file names;
-where it names none, elements are seen otherwise, other ops' kernels are used, or NumPy's LAPACK or Fourier transforms compute. Its
-planner says which dtypes a primitive takes: it refuses others by name.
+written in ops, which is why gradients have gradients. The dtypes are those of the operands that may be of several, as the planner
+takes them; it refuses others by name. Where elements must be read to know a result, there is none on `meta`. The kernels are those
+families of `numtorch/kernels/` that the planner asks for; where it asks for none, elements are seen otherwise, other ops' kernels
+are used, or NumPy's LAPACK or Fourier transforms compute ([cuda.md](cuda.md) says which are the host's on a CUDA device too).
 """
 
 
@@ -73,10 +76,41 @@ def _rooms():
         rooms.setdefault(".".join(op.module.split(".")[:3 if op.module.startswith(ops.__name__) else 2]), []).append(op)
     for room, primitives in rooms.items():
         about = (sys.modules[room].__doc__ or "").split("\n")[0].partition(":")[0].rstrip(".")
-        yield f"\n## {about}\n\n| primitive | what it is | gradient | kernels | file |\n|---|---|---|---|---|\n"
+        yield f"\n## {about}\n\n| primitive | what it is | gradient | dtypes | devices | kernels | file |\n{'|---' * 7}|\n"
         for op in primitives:
-            yield _line([f"`{op.name}({', '.join(op.parameters)})`", _first_line(op), _orders(op), ", ".join(_families(op.module)),
-                         _file(op.module)])
+            families = _families(op)
+            yield _line([f"`{op.name}({', '.join(op.parameters)})`", _first_line(op), _orders(op), *_where(op, families),
+                         ", ".join(families), _file(op.module)])
+
+
+def _where(op, families):
+    """The dtypes that a primitive's planner takes in its samples, and the kinds of devices that it runs on."""
+    taken, planned = [], False
+    if not op.samples:
+        return "", ""
+    for dtype in named.by_name.values():
+        try:
+            with no_grad():
+                for tensors, attributes in calls_of(op, dtype, "meta"):
+                    run(op, tensors, attributes)
+            planned = True
+        except NoValues:                                 # which is raised past the plan
+            pass
+        except (RuntimeError, TypeError, ValueError):
+            continue
+        taken.append(dtype)
+    twins = all((Path(cuda.__file__).parent / _path(name)).exists() for name in families)
+    return _in_words(taken), ", ".join(["host"] + ["cuda"] * twins + ["meta"] * planned)
+
+
+def _in_words(dtypes):
+    """Kinds of dtypes of which all are there, and the names of others."""
+    words = []
+    for category, kind in enumerate(("bools", "integers", "floats", "complex numbers")):
+        of_kind = [each for each in named.by_name.values() if each.category == category]
+        there = [each.name for each in of_kind if each in dtypes]
+        words += [kind] if len(there) == len(of_kind) else there
+    return "any" if len(dtypes) == len(named.by_name) else ", ".join(words)
 
 
 def _file(module):
@@ -104,12 +138,31 @@ def _ends(op):
     return getattr(op.vjp, "__name__", "").startswith(("_no_", "_refuse"))
 
 
-def _families(module):
-    """The families of kernels that a file names."""
-    text = Path(sys.modules[module].__file__).read_text()
-    named = dict.fromkeys(re.findall(r'"([a-z_]+\.[a-z_]+)"', text))
-    root = Path(cpu.__file__).parent
-    return [name for name in named if (root / (name.replace(".", "/") + ".py")).exists()]
+def _families(op):
+    """The families of kernels that a primitive's planner names, in whatever it calls of its file."""
+    found, seen, waiting = {}, set(), [op.plan, op.execute]
+    home = vars(sys.modules[op.module])
+    while waiting:
+        part = waiting.pop()
+        part = getattr(part, "func", getattr(part, "__func__", part))
+        code = part if inspect.iscode(part) else getattr(part, "__code__", None)
+        if isinstance(part, type):
+            waiting += [each for each in vars(part).values() if inspect.isfunction(each)]
+        if code is None or code in seen:
+            continue
+        seen.add(code)
+        for constant in code.co_consts:
+            if inspect.iscode(constant):
+                waiting.append(constant)
+            elif isinstance(constant, str) and (Path(cpu.__file__).parent / _path(constant)).exists():
+                found[constant] = None
+        waiting += [home[name] for name in code.co_names if name in home]
+        waiting += [cell.cell_contents for cell in getattr(part, "__closure__", None) or ()]
+    return sorted(found)
+
+
+def _path(family):
+    return family.replace(".", "/") + ".py"
 
 
 def _row(op):

@@ -15,7 +15,8 @@ spatial     convolution, pooling, resampling
 nn          layers as functions: linear, softmax, norms, dropout, embedding, attention, recurrent layers
 loss        losses
 
-`engine_arithmetic.py` gives the tape's engine what it needs of arithmetic. Nothing here knows of modules or optimisers.
+`engine_arithmetic.py` gives the tape's engine what it needs of arithmetic, `samples.py` reads the samples of
+primitives. Nothing here knows of modules or optimisers.
 """
 import importlib as _importlib
 

@@ -47,6 +47,22 @@ def expect_layout(name, argument, layout, shape=None, dtype=None) -> None:
         raise RuntimeError(f"{name}: expected {argument} of dtype {dtype}, got {layout.dtype}")
 
 
+KINDS = ("bool", "integer", "float", "complex")          # of dtypes, by their category
+
+
+def expect_kinds(name, layout, *kinds) -> None:
+    """Raise NotImplementedError for a dtype that an op has no meaning or no kernel for.
+
+    Args:
+        name: of what is called.
+        layout: the tensor's.
+        kinds: those it takes, of `KINDS`.
+    """
+    if KINDS[layout.dtype.category] not in kinds:
+        plurals = " or ".join([f"{kind}s" for kind in kinds])
+        raise NotImplementedError(f'"{name}" not implemented for \'{layout.dtype.title}\': expected {plurals}')
+
+
 def _plain(value, most):
     """As Python's: numbers of NumPy, whose bools are bools here, and tensors without dimensions and gradient whose category is at
     most `most`."""

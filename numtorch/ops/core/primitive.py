@@ -3,7 +3,7 @@
 A primitive is one record: its name, how it is planned for the layouts of its tensors and its attributes, what runs a plan, and its
 derivative. Everything else that is called an op is a Python function over primitives.
 
-    SOFTMAX = Primitive("softmax")
+    SOFTMAX = Primitive("softmax", samples="T[2, 3]; 1")     # a valid call: tensors of any dtype, then attributes
 
     @SOFTMAX.planned
     def _plan(layout, dim): ...                  # layouts, then attributes: checks, the result's layout, the kernel
@@ -182,6 +182,7 @@ class Primitive(Recorded):
         doc: a line on what it does, where no function of its name says so.
         parameters: the names of its arguments, where these are not read from what runs it.
         module: where it is written; by default where it is made.
+        samples: valid calls of it, each a text that `ops/samples.py` reads. Tests and docs/ops.md are made of them.
 
     Attributes:
         key: what `registry` has it by: its name, with a number behind it where a user's op has the name of another.
@@ -201,9 +202,9 @@ class Primitive(Recorded):
     checks: dict = {}
     taken = None
 
-    def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None):
+    def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None, samples=()):
         super().__init__(name)
-        self.doc, self.parameters = doc, tuple(parameters)
+        self.doc, self.parameters, self.samples = doc, tuple(parameters), (samples,) if type(samples) is str else samples
         self.module = module or _caller(self)
         self.arity = len(self.parameters)
         self.plans, self.exact_plans = new_plan_table(self, "plans"), new_plan_table(self, "exact_plans")
@@ -372,10 +373,10 @@ def _types(value):
     return tuple([_types(v) for v in value]) if type(value) is tuple else type(value)
 
 
-def primitives(*names) -> dict:
+def primitives(*names, samples=()) -> dict:
     """Primitives of one kind, by name."""
     module = inspect.currentframe().f_back.f_globals["__name__"]
-    return {name: Primitive(name, module=module) for name in names}
+    return {name: Primitive(name, module=module, samples=samples) for name in names}
 
 
 def derivative_of(*each):

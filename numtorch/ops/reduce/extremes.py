@@ -7,6 +7,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, int64
 from ...layout import Layout, as_shape, wrap_dim
 from ...tensor import Tensor, empty
+from ..core.arguments import expect_kinds
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import layout_of, method
@@ -19,8 +20,8 @@ from ..pointwise.arithmetic import floor_divide, remainder
 from .reduce_op import MAX, MIN
 from .reductions import numpy_names
 
-_EXTREMES = {kind: Primitive(f"{kind}_along") for kind in ("max", "min")}
-_PLACES = {kind: Primitive(kind) for kind in ("argmax", "argmin")}
+_EXTREMES = {kind: Primitive(f"{kind}_along", samples="T[2, 3]; 1, False") for kind in ("max", "min")}
+_PLACES = {kind: Primitive(kind, samples=("T[2, 3]; 1, False", "T[2, 3]; None, False")) for kind in ("argmax", "argmin")}
 _PAIRS = {name: pair(name) for name in ("max", "min")}
 
 
@@ -30,8 +31,7 @@ class _Plan:
     __slots__ = ("places", "values", "prepared")
 
     def __init__(self, kind, layout, dim, keepdim):
-        if layout.dtype.is_complex:
-            raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
+        expect_kinds(kind, layout, "bool", "integer", "float")
         if kind.startswith("arg") and layout.dtype is bool_:
             raise RuntimeError(f"{kind}(): does not support bool input")
         axis = None if dim is None else wrap_dim(dim, layout.ndim)

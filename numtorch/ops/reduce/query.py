@@ -5,7 +5,7 @@ from ...devices import cpu
 from ...layout import Size
 from ...layout import broadcast_shapes as shape_of_all
 from ...tensor import Tensor
-from ..core.arguments import check_truths, expect_layout
+from ..core.arguments import check_truths, expect_kinds, expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
@@ -146,7 +146,8 @@ def numel(input) -> int:
     return layout_of("numel", input).numel
 
 
-_EQUAL = Primitive("equal", "Whether two row-major tensors of one layout have the same elements.")
+_EQUAL = Primitive("equal", "Whether two row-major tensors of one layout have the same elements.",
+                   samples="T[2, 3], T[2, 3];")
 
 
 @_EQUAL.planned
@@ -162,11 +163,13 @@ def _same_elements(plan, input: Tensor, other: Tensor):
     return not run_comparing(prepared, parts, input, other)
 
 
-CHECK_PROBABILITIES = Primitive("check_probabilities", "Raises where a row-major tensor has an element outside of [0, 1].")
+CHECK_PROBABILITIES = Primitive("check_probabilities", "Raises where a row-major tensor has an element outside of [0, 1].",
+                                samples="T([[0, 1], [1, 0]]); 'expected probabilities'")
 
 
 @CHECK_PROBABILITIES.planned
 def _plan_check(layout, message):
+    expect_kinds("check_probabilities", layout, "bool", "integer", "float")
     return kernels(layout.device, "index.equal").plan_outside_unit(layout.dtype.kernel, layout.numel)
 
 

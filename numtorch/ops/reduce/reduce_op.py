@@ -11,7 +11,7 @@ from ...layout import Layout, wrap_dims
 from ...tensor import bare, empty, view_of
 from ...viewalgebra import expand as expand_layout
 from ...viewalgebra import try_view
-from ..core.arguments import truth
+from ..core.arguments import KINDS, expect_kinds, truth
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import PlanTable, Primitive, miss, nothing_to_do
@@ -31,12 +31,13 @@ class _ReducePlan:
 
 
 class ReduceOp(Primitive):
-    """A reduction. `kind` names its kernel; `result(dtype) -> dtype` says what it returns; `vjp(node, grad)` its gradient."""
+    """A reduction. `kind` names its kernel; `result(dtype) -> dtype` says what it returns of the dtypes of some kinds; `vjp(node,
+    grad)` is its gradient; `options` are those of its sample."""
 
-    def __init__(self, kind, result, vjp, saves_input=False, saves_result=False, empty_error=None):
-        super().__init__(kind, None, ("input",), __name__)
+    def __init__(self, kind, result, vjp, saves_input=False, saves_result=False, empty_error=None, kinds=KINDS, options=()):
+        super().__init__(kind, None, ("input",), __name__, [f"T[2, 3]; {dims}, True, {options}" for dims in (1, None)])
         self.kind, self.result, self.vjp = kind, result, vjp
-        self.saves_input, self.saves_result, self.empty_error = saves_input, saves_result, empty_error
+        self.saves_input, self.saves_result, self.empty_error, self.kinds = saves_input, saves_result, empty_error, kinds
 
     def key_of(self, layout, dims=None, keepdim=False, options=()):
         """The layout alone for reductions over everything."""
@@ -46,6 +47,7 @@ class ReduceOp(Primitive):
         plan = _ReducePlan()
         plan.key, plan.layout, plan.options = self.key_of(layout, dims, keepdim, options), layout, dict(options)
         plan.spread, plan.summed = {}, PlanTable()
+        expect_kinds(self.name, layout, *self.kinds)
         out_dtype = self.result(layout.dtype)
         if dims is not None and layout.ndim > 64:
             raise RuntimeError(f"{self.name}(): only tensors with up to 64 dims are supported, got {layout.ndim}")
@@ -58,8 +60,6 @@ class ReduceOp(Primitive):
         plan.count = 1
         for axis in plan.axes:
             plan.count *= layout.shape[axis]
-        if self.empty_error and layout.dtype.is_complex:
-            raise NotImplementedError(f'"{self.name}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
         if self.empty_error and layout.numel == 0 and dims is None:
             raise RuntimeError(f"a{self.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
                                f"reduction dim with the 'dim' argument.")
@@ -265,6 +265,9 @@ def _norm_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- records
+_ORDERED, _INEXACT = ("bool", "integer", "float"), ("float", "complex")
+
+
 def _same(dtype):
     return dtype
 
@@ -273,8 +276,8 @@ def _wide_integers(dtype):
     return int64 if dtype.category < 2 else dtype
 
 
-def _floating(dtype):
-    return dtype
+def _size(dtype):
+    return dtype.to_real()
 
 
 def _truth(dtype):
@@ -285,12 +288,12 @@ SUM = ReduceOp("sum", _wide_integers, _sum_vjp)
 SumNode.primitive, _sum_plan = SUM, SUM.plans.get
 NANSUM = ReduceOp("nansum", _wide_integers, _nansum_vjp, saves_input=True)
 PROD = ReduceOp("prod", _wide_integers, _prod_vjp, saves_input=True)
-MEAN = ReduceOp("mean", _floating, _mean_vjp)
-MAX = ReduceOp("max", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the maximum of nothing is undefined")
-MIN = ReduceOp("min", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the minimum of nothing is undefined")
+MEAN = ReduceOp("mean", _same, _mean_vjp, kinds=_INEXACT)
+MAX = ReduceOp("max", _same, _extreme_vjp, True, True, "the maximum of nothing is undefined", _ORDERED)
+MIN = ReduceOp("min", _same, _extreme_vjp, True, True, "the minimum of nothing is undefined", _ORDERED)
 ANY = ReduceOp("any", _truth, None)
 ALL = ReduceOp("all", _truth, None)
-VAR = ReduceOp("var", lambda d: d.to_real(), _var_vjp, saves_input=True)
-STD = ReduceOp("std", lambda d: d.to_real(), _std_vjp, saves_input=True, saves_result=True)
-NORM = ReduceOp("norm", lambda d: d.to_real(), _norm_vjp, saves_input=True, saves_result=True)
+VAR = ReduceOp("var", _same, _var_vjp, saves_input=True, kinds=("float",), options=(("correction", 1),))
+STD = ReduceOp("std", _same, _std_vjp, saves_input=True, saves_result=True, kinds=("float",), options=(("correction", 1),))
+NORM = ReduceOp("norm", _size, _norm_vjp, saves_input=True, saves_result=True, kinds=_INEXACT, options=(("exponent", 2.0),))
 COUNT = ReduceOp("count_nonzero", lambda d: int64, None)

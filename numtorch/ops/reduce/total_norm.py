@@ -11,9 +11,10 @@ from ..core.arguments import expect_layout
 from ..core.backends import kernels
 from ..core.primitive import Primitive, miss, new_plan_table
 
-TOTAL_NORM = Primitive("total_norm", "The norm of many tensors' elements together.", ("tensors", "order"))
+TOTAL_NORM = Primitive("total_norm", "The norm of many tensors' elements together.", ("tensors", "order"),
+                       samples="T[2, 3], T[4]; 2.0")
 SCALE_DOWN = Primitive("scale_down_", "Many tensors times bound / (norm + 1e-6) in place, where that is below 1.",
-                       ("norm", "tensors", "bound"))
+                       ("norm", "tensors", "bound"), samples="T.real[()], T[2, 3], T[4]; 1.0")
 
 _fitting: dict = new_plan_table()                        # by layout, whether the kernels take such tensors
 _DTYPES = frozenset(("float32", "float64", "float16", "bfloat16", "complex64", "complex128"))
