@@ -152,16 +152,15 @@ def _with_bodies(numba, function, names, compute, signature, numba_signature, fa
     key = _text(function, templates.placeholders(bodies), compute, signature, False, fastmath, 0)
     in_kernels[0] = True
     try:
-        with frontend.few_implementations():
-            known = templates.find(key, bodies)
-            if known is not None:
-                return known
-            template = templates.Template(bodies)
-            bound = bind(function, template.names(), compute)
-            made = numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
-            template.finish(made.overloads[numba_signature.args])
-            templates.keep(key, template)
-            return template.module_with(bodies), template.inner
+        known = templates.find(key, bodies)
+        if known is not None:
+            return known
+        template = templates.Template(bodies)
+        bound = bind(function, template.names(), compute)
+        made = numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
+        template.finish(made.overloads[numba_signature.args])
+        templates.keep(key, template)
+        return template.module_with(bodies), template.inner
     except (numba.core.errors.NumbaError, TypeError, templates.Unfit):     # TypeError: of too many or too few arguments
         return None                                      # compiling it whole tells what is wrong, if anything is
     finally:
@@ -175,9 +174,8 @@ def _typed_and_lowered(numba, function, names, compute, signature, numba_signatu
     in_kernels[0] = True
     try:
         bound = bind(function, names, compute)
-        with frontend.few_implementations():
-            made = numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
-            return made.overloads[numba_signature.args]
+        made = numba.njit(numba_signature, pipeline_class=frontend.KernelCompiler, **options(fastmath))(bound)
+        return made.overloads[numba_signature.args]
     except numba.core.errors.NumbaError as error:        # users are told what, not in which pass of whose compiler
         reason = str(error)
     finally:
@@ -193,10 +191,11 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
     import numba
     numba.config.CPU_NAME, numba.config.CPU_FEATURES = machine().cpu, machine().features
     _check_numba(numba)
+    from .codegen import frontend
     llvm = machine().llvm
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
     # Numba makes much that lives on: walking it again and again takes a twelfth of the time
-    with _optimised_once(numba) as optimise, without_collector():
+    with _optimised_once(numba) as optimise, without_collector(), frontend.for_kernels():
         linked = _with_bodies(numba, function, names, compute, signature, numba_signature, fastmath)
         if linked is None:
             compiled = _typed_and_lowered(numba, function, names, compute, signature, numba_signature, fastmath)

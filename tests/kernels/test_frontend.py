@@ -18,13 +18,13 @@ pytestmark = pytest.mark.skipif(DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing 
 
 # A process of its own, with a store of its own: compiles a few kernels, and says what their machine code is.
 COMPILING = """
-import hashlib, json, os, sys
+import contextlib, hashlib, json, os, sys
 import numba.core.compiler
 import numtorch as torch
 from numtorch.kernels import compiler, store
 from numtorch.kernels.codegen import frontend
 if sys.argv[1] == "all of Numba":
-    frontend.KernelCompiler = numba.core.compiler.Compiler
+    frontend.KernelCompiler, frontend.for_kernels = numba.core.compiler.Compiler, contextlib.nullcontext
 found, save = {}, store.save
 store.save = lambda key, code: found.update({key: hashlib.sha256(code).hexdigest()}) or False
 x = torch.arange(12.0).reshape(3, 4)
@@ -91,8 +91,8 @@ COUNTING = """
 import collections, gc
 import numpy as np
 import numba.np.numpy_support
-from numba.core import ir, postproc
-from numba.core.typing import npydecl
+from numba.core import event, ir, postproc
+from numba.core.typing import context, npydecl
 from numtorch.kernels.codegen import frontend
 from numtorch.kernels.compiler import compile_kernel
 counts = collections.Counter()
@@ -103,6 +103,7 @@ def counted(owner, name, what):
         return function(*args, **kwargs)
     setattr(owner, name, call)
 counted(postproc.PostProcessor, "run", "lifetimes")
+counted(context.BaseContext, "resolve_overload", "ratings")
 counted(npydecl, "ufunc_find_matching_loop", "loops")
 counted(frontend.KernelCompiler, "define_pipelines", "functions")
 
@@ -115,10 +116,22 @@ def kernel(out, n):
         total += i if larger_than(i, 3) else -i
     out[0] = total
 
-out = np.zeros(1, np.int64)
-compile_kernel(kernel, ("int64*", "int64")).call(out.ctypes.data, 9)
-assert out[0] == 24, out
-print(counts)
+def another(out, n):
+    product = 1
+    for i in range(n):
+        product += product * i if larger_than(i, 3) else -product
+    out[0] = product
+
+out, told, rated = np.zeros(1, np.int64), [], []
+for function, result in (kernel, 24), (another, 0):
+    with event.install_recorder("numba:llvm_lock") as calls:
+        compile_kernel(function, ("int64*", "int64")).call(out.ctypes.data, 9)
+    assert out[0] == result, out
+    told.append(len(calls.buffer))
+    rated.append(counts.pop("ratings"))
+print(counts, told, rated)
+assert told[1] < 100, told                               # of 440
+assert rated[1] < 10 < rated[0], rated                   # of 17
 assert counts["lifetimes"] <= counts["functions"] and counts["functions"] >= 2 and counts["loops"] == 0
 gc.collect()
 kept = sum(isinstance(each, ir.Expr) for each in gc.get_objects())
@@ -126,7 +139,7 @@ assert not kept, kept
 """
 
 
-def test_lifetimes_are_worked_out_once_a_function_and_no_ufunc_is_searched_and_nothing_of_it_is_kept(tmp_path):
+def test_what_numba_works_out_of_a_kernel_is_worked_out_once_and_nothing_of_it_is_kept(tmp_path):
     in_a_process(COUNTING, NUMTORCH_CACHE_DIR=str(tmp_path))
 
 

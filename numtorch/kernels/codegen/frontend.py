@@ -2,17 +2,20 @@
 
 Kernels are loops over pointers and numbers: no arrays, no strings, no closures, nothing that is raised. So of Numba's passes
 those are left out that look for these, and with them a walk of the whole function each; of its implementations those of numbers,
-ranges and tuples are loaded (importing the ones of arrays alone takes longer than a kernel). A user's formula may use more than
-that: a function with another one inside, or that yields, takes Numba's own passes, and the implementations are all loaded where a
-kernel calls what its author compiled with Numba, or once something is not found.
+ranges and tuples are loaded (importing the ones of arrays alone takes longer than a kernel); and the signature that an operator
+has for some types is looked for once. A user's formula may use more than that: a function with another one inside, or that yields,
+takes Numba's own passes, and the implementations are all loaded where a kernel calls what its author compiled with Numba, or once
+something is not found.
 """
 from __future__ import annotations
 
 import contextlib
 import types as pytypes
+import weakref
 from importlib import import_module
 from typing import Any
 
+import llvmlite.binding as llvm
 from numba.core import compiler, registry, typed_passes, types, untyped_passes
 from numba.core.compiler_machinery import register_pass
 from numba.core.typing.npydecl import NumpyRulesArrayOperator
@@ -167,21 +170,43 @@ def _operator_of_arrays(self, args, kws):
     return _array_operator(self, args, kws) if any(isinstance(each, types.ArrayCompatible) for each in args) else None
 
 
+_call_type = types.Function.get_call_type
+_signatures: weakref.WeakKeyDictionary[types.Function, dict] = weakref.WeakKeyDictionary()
+
+
+def _known_call_type(self, context, args, kws):
+    """What Numba answers, who rates all of an operator's signatures at each of its calls. What compiles a function for its
+    arguments is asked again: that may depend on what is being compiled."""
+    known = _signatures.setdefault(self, {})
+    signature = None if kws else known.get(args)
+    if signature is None:
+        signature = _call_type(self, context, args, kws)
+        if kws or self.get_impl_key(signature) is not self.typing_key:
+            return signature
+        known[args] = signature
+    self._impl_keys[signature.args] = self.typing_key
+    return signature
+
+
 @contextlib.contextmanager
-def few_implementations():
-    """Inside, Numba loads no more implementations than kernels need, unless all are wanted, and asks for no ufunc's of numbers."""
-    context = registry.cpu_target.target_context
-    NumpyRulesArrayOperator.generic = _operator_of_arrays
+def for_kernels():
+    """Inside, Numba loads no more implementations than kernels need, unless all are wanted, asks for no ufunc's of numbers, rates
+    an operator's signatures once, and tells nobody of each call of LLVM, of which there are a thousand a kernel."""
+    context, lock = registry.cpu_target.target_context, llvm.ffi.lib._lock
+    told, lock._cblist = lock._cblist, []
+    NumpyRulesArrayOperator.generic, types.Function.get_call_type = _operator_of_arrays, _known_call_type
     if not _all_wanted[0]:
         context.load_additional_registries = _load_numbers
     try:
         yield
     finally:
         vars(context).pop("load_additional_registries", None)
-        NumpyRulesArrayOperator.generic = _array_operator
+        NumpyRulesArrayOperator.generic, types.Function.get_call_type = _array_operator, _call_type
+        lock._cblist = told
 
 
 def load_all() -> bool:
     """Let kernels have all of Numba's implementations from now on. False where they do already."""
     before, _all_wanted[0] = _all_wanted[0], True
+    vars(registry.cpu_target.target_context).pop("load_additional_registries", None)
     return not before
