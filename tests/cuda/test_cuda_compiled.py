@@ -79,6 +79,7 @@ def test_code_is_what_all_of_numba_cuda_makes(compiler, monkeypatch):
 
     few = texts()
     monkeypatch.setattr(frontend, "KernelCompiler", frontend._plain[0])
+    monkeypatch.setattr(frontend, "known_call_type", frontend.call_type)
     assert few == texts()
 
 

@@ -170,20 +170,20 @@ def _operator_of_arrays(self, args, kws):
     return _array_operator(self, args, kws) if any(isinstance(each, types.ArrayCompatible) for each in args) else None
 
 
-_call_type = types.Function.get_call_type
+call_type = types.Function.get_call_type
 _signatures: weakref.WeakKeyDictionary[types.Function, dict] = weakref.WeakKeyDictionary()
 
 
-def _known_call_type(self, context, args, kws):
+def known_call_type(self, context, args, kws):
     """What Numba answers, who rates all of an operator's signatures at each of its calls. What compiles a function for its
     arguments is asked again: that may depend on what is being compiled."""
     known = _signatures.setdefault(self, {})
-    signature = None if kws else known.get(args)
+    signature = None if kws else known.get((context, args))
     if signature is None:
-        signature = _call_type(self, context, args, kws)
+        signature = call_type(self, context, args, kws)
         if kws or self.get_impl_key(signature) is not self.typing_key:
             return signature
-        known[args] = signature
+        known[context, args] = signature
     self._impl_keys[signature.args] = self.typing_key
     return signature
 
@@ -194,14 +194,14 @@ def for_kernels():
     an operator's signatures once, and tells nobody of each call of LLVM, of which there are a thousand a kernel."""
     context, lock = registry.cpu_target.target_context, llvm.ffi.lib._lock
     told, lock._cblist = lock._cblist, []
-    NumpyRulesArrayOperator.generic, types.Function.get_call_type = _operator_of_arrays, _known_call_type
+    NumpyRulesArrayOperator.generic, types.Function.get_call_type = _operator_of_arrays, known_call_type
     if not _all_wanted[0]:
         context.load_additional_registries = _load_numbers
     try:
         yield
     finally:
         vars(context).pop("load_additional_registries", None)
-        NumpyRulesArrayOperator.generic, types.Function.get_call_type = _array_operator, _call_type
+        NumpyRulesArrayOperator.generic, types.Function.get_call_type = _array_operator, call_type
         lock._cblist = told
 
 

@@ -7,10 +7,10 @@ from numba.cuda import compiler, dispatcher, types
 from numba.cuda.typing.npydecl import NumpyRulesArrayOperator
 
 from ...finalisers import without_collector
-from ..codegen.frontend import short_passes
+from ..codegen.frontend import call_type, known_call_type, short_passes
 
 _FewPasses, _translated = short_passes("numba.cuda.core")
-_plain = compiler.CUDACompiler, dispatcher.get_current_device, NumpyRulesArrayOperator.generic
+_plain = compiler.CUDACompiler, dispatcher.get_current_device, NumpyRulesArrayOperator.generic, call_type
 
 
 class KernelCompiler(_FewPasses, compiler.CUDACompiler):  # type: ignore[valid-type, name-defined]
@@ -26,14 +26,15 @@ def _operator_of_arrays(self, args, kws):
 
 @contextlib.contextmanager
 def compiling_for(capability: tuple):
-    """Inside, numba-cuda takes few passes, and any device that it asks about has the compute capability: none is needed."""
+    """Inside, numba-cuda takes few passes, rates an operator's signatures once, and any device that it asks about has the compute
+    capability: none is needed."""
     class Asked:
         compute_capability = capability
 
     compiler.CUDACompiler, dispatcher.get_current_device = KernelCompiler, lambda: Asked
-    NumpyRulesArrayOperator.generic = _operator_of_arrays
+    NumpyRulesArrayOperator.generic, types.Function.get_call_type = _operator_of_arrays, known_call_type
     try:
         with without_collector():
             yield
     finally:
-        compiler.CUDACompiler, dispatcher.get_current_device, NumpyRulesArrayOperator.generic = _plain
+        compiler.CUDACompiler, dispatcher.get_current_device, NumpyRulesArrayOperator.generic, types.Function.get_call_type = _plain
