@@ -6,15 +6,12 @@ from typing import Any
 from ...autograd.modes import no_grad
 from ...ops.memory.detach import detach
 from ...tensor import Tensor
-from ..graphs.graph import CONSTANT, Graph, Node, Value
+from ..graphs.graph import Graph, Node, Value
 from ..graphs.interpreter import Interpreter
 from ..graphs.operations import run_op, write_all
 from ..graphs.updates import UPDATE
-from ..passes.inplace import is_view, writes_in_place, written_values
-
-
-class Unsuited(Exception):
-    """A graph cannot be run in the place of a call: why."""
+from ..passes.inplace import writes_in_place
+from ..passes.steps import optimizer_of, steps_of
 
 
 class Executor(Interpreter):
@@ -34,27 +31,7 @@ class Executor(Interpreter):
         self.optimizers, self.dropped = optimizers, dropped
         self.in_place = writes_in_place(graph)
         self.targets: dict[Value, Value] = {value: target for target, value in graph.writes}
-        self.steps: dict[Node, list[Node]] = {}
-        step: list[Node] = []
-        for node in graph.nodes:
-            if node.op != UPDATE.name:
-                step = [] if node.op != CONSTANT and not is_view(node) else step
-                continue
-            written = written_values(node)
-            if any(value in graph.results for value in written):
-                raise Unsuited("what an optimiser's step gives is returned")
-            if len(self.in_place.get(node, ())) < len(node.writes):
-                raise Unsuited("what was there before an optimiser's step is used after it")
-            if not step or self._optimizer(step[0]) is not self._optimizer(node) or node.inputs[1] in written_values(step[0]):
-                step = []                                # another step, before which something else is computed, or right after
-            step.append(node)
-            self.steps[node] = step
-
-    def _optimizer(self, node):
-        held = getattr(node.inputs[0], "node", None)
-        if held is None or held.op != CONSTANT or held.attributes[0] not in self.optimizers:
-            raise Unsuited("a step of an optimiser that is not known")
-        return self.optimizers[held.attributes[0]]
+        self.steps = steps_of(graph, optimizers)
 
     def run(self, *args: Tensor) -> Any:
         graph = self.graph
@@ -88,7 +65,7 @@ class Executor(Interpreter):
 
     def _step(self, node, inputs):
         """The last call of a step takes it, of all parameters."""
-        optimizer, nodes = self._optimizer(node), self.steps[node]
+        optimizer, nodes = optimizer_of(node, self.optimizers), self.steps[node]
         if node is nodes[0]:                             # a step is of those that have a gradient
             for leaf in [p.node for group in optimizer.param_groups for p in group["params"] if p.node is not None]:
                 leaf.grad = None

@@ -132,7 +132,8 @@ class Improvement:
         if all(set(passes) <= {"dead code", "subexpressions"} and _computed(each) == _computed(graph) for each, passes, _ in made):
             return self._stay("there is nothing for passes to do")
         for _, passes, executor in made:
-            passes.update({"in place": count} if (count := sum(map(len, executor.in_place.values()))) else {})
+            counts = {"in place": sum(map(len, executor.in_place.values())), "steps": len(executor.steps)}
+            passes.update((name, count) for name, count in counts.items() if count)
         self.failure = None
         runs = [warm_up(each, tensors) for each, _, _ in made]
         self.thread = threading.Thread(target=self._compile, args=(made, runs), name="numtorch compiles")

@@ -15,6 +15,7 @@ rownorms        layer norms beside elementwise calls as what they are made of
 rowfusion       sums, means, extremes, norms and softmax of rows, with the elementwise calls around them
 fusion          elementwise calls as one
 inplace         writes into the memory that they name, instead of a copy
+steps           updates of single parameters that are one step of an optimiser
 memory          how long values live, and what memory that takes
 
 `optimized` runs them until nothing changes.
