@@ -1,7 +1,8 @@
 """`torch.func`: modules as functions of their parameters."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -43,28 +44,40 @@ def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Tensor
     """
     if not isinstance(module, Module):
         raise TypeError(f"functional_call: expected a Module, got {type(module).__name__}")
-    given = _merged(parameter_and_buffer_dicts)
+    with replaced(module, parameter_and_buffer_dicts, tie_weights, strict):
+        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def replaced(module: Module, given: Any, tie_weights: bool = True, strict: bool = False) -> Iterator[None]:
+    """While a module has other tensors in the place of its own.
+
+    Args:
+        module, tie_weights, strict: as `functional_call` has them.
+        given: its `parameter_and_buffer_dicts`.
+    """
+    tensors = _merged(given)
     places = _places(module)
-    missing, unexpected = places.keys() - given.keys(), given.keys() - places.keys()
+    missing, unexpected = places.keys() - tensors.keys(), tensors.keys() - places.keys()
     if tie_weights:
-        given = _tied(given, places)
-        missing = missing - given.keys()
+        tensors = _tied(tensors, places)
+        missing = missing - tensors.keys()
     if strict and (missing or unexpected):
         raise RuntimeError(f"Error(s) in functional_call for {type(module).__name__}: unexpected key(s): {sorted(unexpected)}, "
                            f"missing key(s): {sorted(missing)}")
-    replaced = []
+    changed = []
     try:
-        for full, tensor in given.items():
+        for full, tensor in tensors.items():
             place = places[full] if full in places else _attribute(module, full)
             if place is not None:
                 table, name = place
-                replaced.append((table, name, table.get(name, _NOTHING), full))
+                changed.append((table, name, table.get(name, _NOTHING), full))
                 table[name] = tensor
-        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+        yield
     finally:
-        for table, name, before, full in replaced:
-            if isinstance(parameter_and_buffer_dicts, dict) and full in parameter_and_buffer_dicts and name in table:
-                parameter_and_buffer_dicts[full] = table[name]       # what the module has put in its place
+        for table, name, before, full in changed:
+            if isinstance(given, dict) and full in given and name in table:
+                given[full] = table[name]                # what the module has put in its place
             if before is _NOTHING:
                 table.pop(name, None)
             else:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..devices import device
 from ..dtypes import dtype
-from ..jit.graphs.programs import ScriptModule
+from ..jit.graphs.scriptmodules import ScriptModule
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter

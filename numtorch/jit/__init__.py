@@ -15,7 +15,7 @@ from typing import Final
 
 _PUBLIC = {
     "tracing.traces": "trace trace_module", "tracing.freezing": "TracerWarning is_tracing",
-    "graphs.programs": "ScriptFunction ScriptModule", "graphs.parsing": "parse", "graphs.graph": "Graph",
+    "graphs.scriptmodules": "ScriptFunction ScriptModule", "graphs.parsing": "parse", "graphs.graph": "Graph",
     "graphs.interpreter": "Interpreter", "graphs.graphmodules": "to_fx",
     "compiling.inference": "freeze optimize_for_inference",
     "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..files import naming
 from ..serialization import load as load_file
-from .graphs import programs
-from .graphs.programs import ScriptFunction, ScriptModule
+from .graphs import scriptmodules
+from .graphs.scriptmodules import ScriptFunction, ScriptModule
 from .scripting import loading, writing
 
 
@@ -71,7 +71,7 @@ def load(f: Any, map_location: Any = None, _extra_files: MutableMapping[str, Any
     except (pickle.UnpicklingError, EOFError) as error:
         raise RuntimeError(f"jit.load: {error}") from None
     with naming(f):
-        if not isinstance(content, dict) or content.get("format") not in (programs.FORMAT, writing.FORMAT):
+        if not isinstance(content, dict) or content.get("format") not in (scriptmodules.FORMAT, writing.FORMAT):
             raise RuntimeError("jit.load: the file was not written by jit.save of numtorch")
         try:
             extra = {name: content.get("extra", {}).get(name, "").encode("latin-1") for name in _extra_files or ()}

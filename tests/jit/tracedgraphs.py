@@ -1,6 +1,6 @@
 """The graph of a function, the names of its ops, and the tensors in what it gives."""
 import numtorch as torch
-from numtorch.jit.tracing.tracing import trace_graph
+from numtorch.jit.tracing.traces import trace_graph
 from numtorch.tree import flatten
 
 

@@ -5,10 +5,11 @@ import functools
 from typing import Any
 
 from ...autograd.modes import no_grad
-from ...tensor import empty
+from ...tensor import Tensor, empty
 from ..graphs.graph import Graph
 from ..graphs.interpreter import Interpreter
-from ..graphs.programs import Program, ScriptModule, module_of
+from ..graphs.programs import Program
+from ..graphs.scriptmodules import ScriptModule, module_of, over_the_same
 from ..passes import choices, optimized
 from .timing import fastest
 
@@ -80,12 +81,15 @@ def _made(mod, fusing, folding):
         vars(module)["passes"] = {}
         return module
     shared = {name: tensor.detach().clone() for name, tensor in (*mod.named_parameters(), *mod.named_buffers())}
-    module = module_of({}, mod.original_name)
+    module, below = module_of({}, mod.original_name), dict(mod.named_modules())
 
     def of(graph, order=None):
         graph = graph.copy()
-        frozen = {name: shared[name] if name in shared else tensor.detach().clone() for name, tensor in graph.constants.items()}
+        frozen = {name: shared[name] if name in shared else each.detach().clone() for name, each in graph.constants.items()
+                  if isinstance(each, Tensor)}
         graph.constants.update(frozen)
+        graph.constants.update((name, over_the_same(below.get(name, each))) for name, each in graph.constants.items()
+                               if isinstance(each, ScriptModule))
         if not fusing or graph.writes or any(node.draws for node in graph.nodes):      # a call of these has effects
             chosen, module.passes = optimized(graph, frozen if folding else None, fusing)
             return chosen, 0

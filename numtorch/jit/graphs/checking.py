@@ -1,7 +1,8 @@
 """Whether the calls of a graph give what its text says: a file may be damaged or made to do harm, a graph be changed by hand.
 
 Calls are made without memory. One that must read values, as that of `nonzero`, comes as far as its plan, which is where operands
-are checked; what it gives is known when it runs. Then all that uses it is planned for what is there, whatever the text says."""
+are checked; what it gives, or a script does, is known when it runs. Then all that uses it is planned for what is there, whatever
+the text says."""
 from __future__ import annotations
 
 import warnings
@@ -17,6 +18,7 @@ from ...ops.core.status import NoValues
 from ...tensor import Tensor, empty
 from .graph import CONSTANT, Graph, Node, Value, shown
 from .interpreter import Interpreter
+from .scriptcalls import SCRIPTS, check_script_op
 
 _META = placed(device("meta"))
 
@@ -53,6 +55,9 @@ def check_calls(graph: Graph, constants: Any) -> None:
     with no_grad(), fork_rng([]), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for node in graph.nodes:
+            if node.op in SCRIPTS:
+                check_script_op(node, constants[node.attributes[0]])
+                continue
             if node.op == CONSTANT and constants[node.attributes[0]] is None:
                 continue
             given = [_without_memory(v.layout) if isinstance(v, Value) else v for v in node.inputs]

@@ -34,6 +34,7 @@ from ...ops.spatial.resample import Maps
 from ...tree import flatten, unflatten
 from .gradients import is_gradient
 from .operations import CONSTANT, is_known
+from .scriptcalls import SCRIPTS
 
 
 class Value:
@@ -65,7 +66,7 @@ class Node:
         writes: the places of the inputs that the call writes to.
         keeps: of the tensors that the call saves for its derivative by `wanted`, those that are results.
         wanted: the places of the inputs by which it is differentiable there.
-        draws: whether it moves a stream of random numbers on.
+        draws: whether it moves a stream of random numbers on, or may: then it is made although nobody uses what it gives.
         module: (path, class) of the module that made the call, where a graph of torch.fx was traced; else None.
     """
 
@@ -94,7 +95,7 @@ class Graph:
         results, form: what it returns, flattened, and the structure of that (tree.py); what is no value is as it is.
         writes: (value, what the memory of it holds afterwards), of inputs and constants.
         gradients: (value, its gradient afterwards), of inputs and constants.
-        constants: tensors by the names under which nodes ask for them.
+        constants: tensors by the names under which nodes ask for them, and what calls of scripts call (scriptcalls.py).
         handed_out: whether users have it, who may change it by hand: then `verify` looks at what its calls give, too.
     """
 
@@ -262,7 +263,7 @@ class Graph:
             check(node.inputs, node.op)
             if not is_known(node.op):
                 raise ValueError(f"graph: the op {node.op} is not known")
-            if node.op == CONSTANT and node.attributes[0] not in self.constants:
+            if node.op in (CONSTANT, *SCRIPTS) and node.attributes[0] not in self.constants:
                 raise ValueError(f"graph: there is no constant {node.attributes[0]!r}")
             if any(not isinstance(node.inputs[i], Value) for i in (*node.writes, *node.wanted)
                    if i < len(node.inputs)) or any(i >= len(node.inputs) for i in (*node.writes, *node.wanted)):

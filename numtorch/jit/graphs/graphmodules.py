@@ -20,7 +20,8 @@ from ...ops.pointwise.functions import add, sub
 from ...ops.pointwise.pointwise import PointwiseOp
 from .graph import CONSTANT, Graph, Node, Value
 from .operations import CHECKS, in_order, run_node, write_all
-from .programs import ScriptFunction, ScriptModule
+from .scriptcalls import SCRIPTS, run_script_op
+from .scriptmodules import ScriptFunction, ScriptModule
 
 _METHODS = {"every": "unbind", **{name: name for name in (
     "transpose", "expand", "permute", "unsqueeze", "select", "narrow", "unfold", "diagonal", "unflatten")}}
@@ -49,6 +50,27 @@ class Call:
 
     def __repr__(self) -> str:
         return f"<op {self.op}>"
+
+
+class ScriptCall(Call):
+    """A call of a script.
+
+    Args:
+        op: its name.
+        program: what is called.
+        results: how many tensors it gives.
+    """
+
+    def __init__(self, op: str, program: Any, results: int) -> None:
+        super().__init__(op)
+        self.program, self.results = program, results
+
+    def __call__(self, *inputs: Any, attributes: tuple = (), writes: tuple = (), **options: Any) -> Any:
+        results = run_script_op(self.op, self.program, list(inputs), attributes, writes, self.results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def __reduce__(self):
+        return ScriptCall, (self.op, self.program, self.results)
 
 
 @functools.cache
@@ -98,13 +120,13 @@ def to_fx(program: Any) -> fx.GraphModule:
     else:
         raise TypeError(f"jit.to_fx: expected what jit.trace returned, or a graph, got {type(program).__name__}")
     held = graph.constants if held is None else held
-    made = _converted(graph)
+    made = _converted(graph, held)
     root = {name: held[name] for name in graph.constants}
     module = fx.GraphModule(root, made, getattr(program, "_original_name", "GraphModule"))
     return module.train(program.training) if isinstance(program, ScriptModule) else module
 
 
-def _converted(graph: Graph) -> fx.Graph:
+def _converted(graph: Graph, held: Any) -> fx.Graph:
     made, known = fx.Graph(), dict[Value, fx.Node]()
     reserved = {value.name for value in graph.values()}
 
@@ -132,7 +154,7 @@ def _converted(graph: Graph) -> fx.Graph:
             keep(node.outputs[0], made.create_node("get_attr", node.attributes[0], name=node.outputs[0].name))
             continue
         single = len(node.outputs) == 1
-        call = _call(made, node, [given(value) for value in node.inputs], node.outputs[0].name if single else "0", free)
+        call = _call(made, node, held, [given(value) for value in node.inputs], node.outputs[0].name if single else "0", free)
         if node.module is not None:
             call.meta["nn_module_stack"] = {node.module[0]: node.module}
         if single:
@@ -150,15 +172,15 @@ def _converted(graph: Graph) -> fx.Graph:
     return made
 
 
-def _call(made, node, inputs, name, free):
+def _call(made, node, held, inputs, name, free):
     """A node of fx for one of a graph, called as its value is, or, where that has a number, as what it calls."""
-    kind, target, args, kwargs = _target(node, inputs)
+    kind, target, args, kwargs = _target(node, held, inputs)
     if name.isdigit():
         name = free(target if isinstance(target, str) else target.__name__)
     return made.create_node(kind, target, args, kwargs, name)
 
 
-def _target(node, inputs):
+def _target(node, held, inputs):
     name = node.op.removeprefix("view.")
     if name != node.op and name in _METHODS:
         return "call_method", _METHODS[name], (inputs[0], *node.attributes), {}
@@ -166,7 +188,7 @@ def _target(node, inputs):
     if function is not None:
         return "call_function", function, tuple(inputs), {}
     options = {each: getattr(node, each) for each in ("attributes", "writes", "keeps", "wanted") if getattr(node, each)}
-    target = call_of(node.op)
+    target = ScriptCall(node.op, held[node.attributes[0]], len(node.outputs)) if node.op in SCRIPTS else call_of(node.op)
     if node.draws or node.op in CHECKS:
         fx.has_side_effect(target)
     return "call_function", target, tuple(inputs), options

@@ -13,6 +13,7 @@ from ...tensor import Tensor
 from .fused import FUSED
 from .graph import CONSTANT, Graph, Node, Value
 from .operations import in_order, run_node, write_all
+from .scriptcalls import SCRIPTS, run_script_op
 
 
 class Interpreter:
@@ -37,7 +38,7 @@ class Interpreter:
         """
         graph, env = self.graph, self.values(args)
         with no_grad():
-            write_all([(env[target], env[value]) for target, value in graph.writes])
+            write_all([(env[target], env[value]) for target, value in graph.writes if env[value] is not env[target]])
             for target, value in graph.gradients:
                 env[target].grad = detach(env[value])
         return graph.result(env.__getitem__)
@@ -75,4 +76,7 @@ class Interpreter:
         """
         if node.op == CONSTANT:
             return [self.constants[node.attributes[0]]]
+        if node.op in SCRIPTS:
+            program = self.constants[node.attributes[0]]
+            return run_script_op(node.op, program, inputs, node.attributes, node.writes, len(node.outputs))
         return run_node(node, inputs)

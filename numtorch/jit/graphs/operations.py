@@ -19,6 +19,7 @@ from ..capturing.complaints import Differs
 from .epilogue import EPILOGUE, apart
 from .fused import FUSED
 from .gradients import PREFIX, is_gradient, run_gradient
+from .scriptcalls import SCRIPTS
 
 if TYPE_CHECKING:
     from .graph import Node
@@ -99,7 +100,7 @@ def is_known(op: str) -> bool:
     Args:
         op: its name.
     """
-    return op in OTHERS or op in registry or op in (CONSTANT, FUSED.name, EPILOGUE.name) or is_gradient(op)
+    return op in OTHERS or op in registry or op in (CONSTANT, FUSED.name, EPILOGUE.name, *SCRIPTS) or is_gradient(op)
 
 
 def tensors_of(result: Any) -> list[Tensor]:

@@ -16,6 +16,7 @@ from ...ops.spatial.conv import Window
 from ...ops.spatial.resample import maps_of
 from ...tree import flatten
 from .graph import CONSTANT, Graph, Node, Value
+from .scriptcalls import SCRIPTS
 
 _NAME = re.compile(r"%(\w+)")
 _TYPE = r"(\w+)(\[[^\]]*\])(?:@(\([^)]*\)))?(?: on ([\w:]+))?( weak)?"
@@ -89,7 +90,7 @@ class _Reader:
         graph.nodes.append(node)
         for name, layout in typed:
             self._define(Value(name, layout, node), node.outputs)
-        if node.op == CONSTANT:
+        if node.op in (CONSTANT, *SCRIPTS):
             name = node.attributes[0]
             graph.constants[name] = None if self.given is None else self.given[name]
         return False

@@ -1,11 +1,10 @@
-"""What `jit.trace` returns: functions and modules that run a graph, and what files hold of them."""
+"""Programs: graphs for the kinds of arguments that a function was traced with, what they hold, and what files hold of them."""
 from __future__ import annotations
 
 import copy
 import functools
-import types
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ...func.levels import Wrapping, innermost
@@ -13,51 +12,20 @@ from ...layout import Layout
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...ops.core.generator import fork_rng
-from ...ops.core.primitive import is_ours
 from ...ops.creation.fill import zeros
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...ops.reduce.query import equal
-from ...serialization import save as save_file
 from ...tensor import Tensor, empty
 from ...tree import filled, map_tensors, tensors_in
 from .checking import check_calls
 from .decompose import decomposed
-from .graph import Graph, shown
+from .graph import CONSTANT, Graph, shown
 from .interpreter import Interpreter
-from .listing import code_of
 from .parsing import parse
 from .rows import Rows, rows_of
-
-FORMAT = "numtorch graph 1"
-_HOLE = "%tensor"                                        # where a tensor stands in the arguments that a program is for
-
-
-def structure_of(args: Any) -> Any:
-    """Arguments with a mark for each tensor.
-
-    Args:
-        args: tensors in tuples, lists and dicts.
-    """
-    return map_tensors(lambda tensor: _HOLE, args)
-
-
-def _without_names(structure):
-    """A structure with tuples in the places of named ones, of which a file knows no class."""
-    if isinstance(structure, (tuple, list)):
-        parts = map(_without_names, structure)
-        return list(parts) if isinstance(structure, list) else tuple(parts)
-    return {key: _without_names(value) for key, value in structure.items()} if isinstance(structure, dict) else structure
-
-
-def _ordered(args, structure):
-    """Arguments with their dicts in the order of a structure's, which is equal."""
-    if isinstance(structure, dict):
-        return {key: _ordered(args[key], value) for key, value in structure.items()}
-    if isinstance(structure, (tuple, list)):
-        parts = map(_ordered, args, structure)
-        return type(args)(*parts) if hasattr(args, "_fields") else type(args)(parts)
-    return args
+from .scriptcalls import SCRIPTS
+from .structures import HOLE, ordered, structure_of, without_names
 
 
 class Program:
@@ -74,11 +42,11 @@ class Program:
 
     def __init__(self, graph: Graph, structure, again=None, constants=None, rows: Rows | None = None) -> None:
         self.graph, self.structure, self.again, self.constants, self.rows = graph, structure, again, constants, rows
-        self.text = repr(_without_names(structure))
+        self.text = repr(without_names(structure))
         graph.handed_out = True
         self.known = {self._key(graph, structure): Interpreter(graph, constants)}
 
-    def copied(self, module: ScriptModule, memo: dict) -> Program:
+    def copied(self, module: Module, memo: dict) -> Program:
         """The same graph over copies of all tensors. Other arguments are traced with the copies, too.
 
         Args:
@@ -103,7 +71,7 @@ class Program:
 
     @staticmethod
     def _key(graph, structure):
-        return repr(_without_names(structure)), *[value.layout for value in graph.inputs]
+        return repr(without_names(structure)), *[value.layout for value in graph.inputs]
 
     def run(self, args: tuple) -> Any:
         """What the program gives for arguments.
@@ -114,10 +82,22 @@ class Program:
         Raises:
             RuntimeError: arguments of other types, where the source is absent.
         """
+        interpreter, given = self.interpreter(args)
+        return interpreter.run(*given)
+
+    def interpreter(self, args: tuple) -> tuple[Interpreter, list[Tensor]]:
+        """What runs for arguments, and the tensors that it is given: those of the arguments.
+
+        Args:
+            args: as `run` has them.
+
+        Raises:
+            RuntimeError: arguments of other types, where the source is absent.
+        """
         structure = structure_of(args)
-        text = repr(_without_names(structure))
+        text = repr(without_names(structure))
         if text != self.text and structure == self.structure:            # but for the order in dicts
-            args, structure, text = _ordered(args, self.structure), self.structure, self.text
+            args, structure, text = ordered(args, self.structure), self.structure, self.text
         given = tensors = list(tensors_in(args))
         if any(isinstance(tensor.layout, Wrapping) for tensor in tensors):
             args = map_tensors(own_copy, args)           # the graph of one sample of vmap, or of values, which then runs for all
@@ -136,7 +116,7 @@ class Program:
                 held = self.constants
                 interpreter = Interpreter(graph, Held(held.module, {**held.others, **others}) if isinstance(held, Held) else None)
             self.known[key] = self.known[self._key(interpreter.graph, structure)] = interpreter
-        return interpreter.run(*given)
+        return interpreter, given
 
     def placed(self, args: tuple, by_name: dict) -> tuple:
         """All arguments by place. They are called as the graph's inputs are, where each is a tensor.
@@ -184,7 +164,7 @@ class Program:
         if self.again:
             return self.again(args, apart=apart)
         tensors, structure = list(tensors_in(args)), structure_of(args)
-        known = self.known.get((repr(_without_names(structure)), *[tensor.layout for tensor in tensors]))
+        known = self.known.get((repr(without_names(structure)), *[tensor.layout for tensor in tensors]))
         return self._for_rows(tensors, structure)[0] if known is None else known.graph
 
     def with_rows(self) -> Rows | None:
@@ -196,10 +176,107 @@ class Program:
         def again(shapes):
             given = iter([zeros(shape, dtype=value.layout.dtype, device=value.layout.device)
                           for shape, value in zip(shapes, inputs)])
-            return self.again(filled(self.structure, _HOLE, given), apart=True)
+            return self.again(filled(self.structure, HOLE, given), apart=True)
         with fork_rng([]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return rows_of(self.graph, again, lambda name: not isinstance(self.constants, Held) or name in self.constants.others)
+
+    # ------------------------------------------------------------ files
+    def content(self, held: dict[str, Tensor]) -> dict:
+        """What a file holds of it.
+
+        Args:
+            held: the module's tensors by name, which the file has beside it.
+        """
+        graph, rows = decomposed(self.graph), self.with_rows()
+        others = {name: each for name, each in graph.constants.items() if name not in held}
+        tensors = {name: each.detach() for name, each in others.items() if isinstance(each, Tensor)}
+        now = graph.constants if self.constants is None else self.constants
+        scripts = {name: now[name] for name in others if name not in tensors}
+        below = [name for name in scripts if isinstance(self.constants, Held) and name not in self.constants.others]
+        return {"graph": str(graph), "structure": without_names(self.structure), "constants": tensors,
+                "rows": None if rows is None else [rows.least, *rows.texts],
+                "scripts": {name: each.content() for name, each in scripts.items()}, "below": below}
+
+
+def program_of(content: dict, held: dict[str, Tensor], script_of: Callable[[dict], Any], module: Module | None = None) -> Program:
+    """The program of what a file holds.
+
+    Args:
+        content: as `Program.content` gives it.
+        held: the module's tensors by name.
+        script_of: what makes the scripts that it calls of their contents.
+        module: whose method it is; those scripts that stand below it are put there.
+
+    Raises:
+        KeyError, ValueError, TypeError, AttributeError: it is damaged.
+    """
+    tensors = {**content["constants"], **held}
+    if not all(isinstance(value, Tensor) for value in tensors.values()):
+        raise ValueError("a constant is no tensor")
+    scripts = {str(name): script_of(each) for name, each in content.get("scripts", {}).items()}
+    constants = {**tensors, **scripts}
+    graph = parse(content["graph"], constants)
+    if any((node.op == CONSTANT) is (node.attributes[0] in scripts) for node in graph.nodes if node.op in (CONSTANT, *SCRIPTS)):
+        raise ValueError("a tensor is called, or a script is none")
+    check_calls(graph, constants)
+    rows = None
+    if content.get("rows") is not None:
+        least, *texts = content["rows"]
+        rows = Rows((str(texts[0]), str(texts[1])), int(least))
+    if module is None:
+        return Program(graph, content["structure"], rows=rows)
+    for name in content.get("below", ()):
+        put_below(module, name, scripts.pop(name))
+    return Program(graph, content["structure"], None, Held(module, {**content["constants"], **scripts}), rows)
+
+
+class Held:
+    """The constants of a module's graph: its tensors and scripts under their names, and what the graph holds besides.
+
+    Args:
+        module: the module.
+        others: tensors and scripts by name.
+    """
+
+    def __init__(self, module, others) -> None:
+        self.module, self.others = module, others
+
+    def of(self, graph: Graph) -> Held:
+        """The same for another graph of the module.
+
+        Args:
+            graph: it, which holds what it has besides.
+        """
+        module = self.module
+        own = {name for name, _ in (*module.named_parameters(), *module.named_buffers(), *module.named_modules())}
+        return Held(module, {name: each for name, each in graph.constants.items() if name not in own})
+
+    def __getitem__(self, name):
+        if name in self.others:
+            return self.others[name]
+        result = self.module
+        for part in name.split("."):
+            result = getattr(result, part)
+        return result
+
+
+def put_below(module: Module, path: str, child: Module) -> None:
+    """Put a module where a path says, with its tensors being those that are there under the same names.
+
+    Args:
+        module: below which.
+        path: names with dots.
+        child: what is put there.
+    """
+    *parents, last = path.split(".")
+    owner = module.get_submodule(".".join(parents))
+    there = owner._modules.get(last)
+    for name, tensor in () if there is None else (*there.named_parameters(), *there.named_buffers()):
+        place, _, own = name.rpartition(".")
+        table = child.get_submodule(place)
+        (table._parameters if isinstance(tensor, Parameter) else table._buffers)[own] = tensor
+    owner._modules[last] = child
 
 
 def own_copy(tensor: Tensor) -> Tensor:
@@ -217,285 +294,4 @@ def own_copy(tensor: Tensor) -> Tensor:
 
 
 def _same(a, b):
-    return a.layout is b.layout and (a.memory is b.memory or equal(a, b))
-
-
-class ScriptFunction:
-    """A function that runs a graph. `jit.trace` makes it of a function, `jit.load` of a file.
-
-    Attributes:
-        graph: what it runs.
-        code: the same as Python.
-    """
-
-    def __init__(self, program: Program, name: str = "traced") -> None:
-        self._program, self.__name__ = program, name
-
-    @property
-    def graph(self) -> Graph:
-        return self._program.graph
-
-    @property
-    def code(self) -> str:
-        return code_of(self.graph, self.__name__)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._program.run(self._program.placed(args, kwargs) if kwargs else args)
-
-    def content(self) -> dict:
-        """What a file holds of it."""
-        return content_of(self._program, "function", self.__name__, {}, [])
-
-    def save(self, f: Any, _extra_files: Mapping[str, str | bytes] | None = None) -> None:
-        """Write it to a file, which `jit.load` reads.
-
-        Args:
-            f: the file's name, or a file open for writing.
-            _extra_files: texts or bytes by name, which are written beside it.
-        """
-        save_file({**self.content(), **extra_files(_extra_files)}, f)
-
-    def __repr__(self):
-        return f"<traced {self.__name__}>"
-
-
-def extra_files(given: Mapping[str, str | bytes] | None) -> dict:
-    """What a file holds of what users give to be written beside a program.
-
-    Args:
-        given: texts or bytes by name.
-
-    Raises:
-        TypeError: it is something else.
-    """
-    if not given:
-        return {}
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) and isinstance(data, (str, bytes, bytearray))
-                                                 for name, data in given.items()):
-        raise TypeError("jit.save: expected _extra_files to be a dict of texts or bytes by their names")
-    written = {name: data.encode() if isinstance(data, str) else bytes(data) for name, data in given.items()}
-    return {"extra": {name: data.decode("latin-1") for name, data in written.items()}}       # pickled bytes would ask for a class
-
-
-class Method:
-    """A traced module's method, with the graph and the code of what it runs.
-
-    Args:
-        function: what is called with the module.
-        module: it.
-    """
-
-    def __init__(self, function: Callable, module: ScriptModule) -> None:
-        self.function, self.module, self.__name__ = function, module, function.__name__
-
-    graph = property(lambda self: self.module.graph)
-    code = property(lambda self: self.module.code)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-
-class listed_method:
-    """Decorates a method which then has a graph and code, as in `module.forward.code`.
-
-    Args:
-        function: the method.
-    """
-
-    def __init__(self, function: Callable) -> None:
-        self.function, self.__doc__ = function, function.__doc__
-
-    def __get__(self, module, kind=None):
-        return self.function if module is None else types.MethodType(module._listed(self.function), module)
-
-
-finishing: list = []                                     # what is done with objects of users' subclasses (scripting/subclasses.py)
-
-
-class ScriptModule(Module):
-    """A module that runs a graph, with the parameters, buffers and submodules' names of the one that was traced.
-
-    Attributes:
-        graph: what `forward` runs.
-        code: the same as Python.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._program: Any = None
-        self._original_name = "Module"
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if is_ours(cls.__module__):
-            return
-        begin: Any = cls.__init__
-
-        @functools.wraps(begin)
-        def made(self, *args, **kwargs):
-            begin(self, *args, **kwargs)
-            if type(self) is cls:
-                for finish in finishing:
-                    finish(self)
-        cls.__init__ = made  # type: ignore[method-assign]
-
-    @property
-    def original_name(self) -> str:
-        """The class of the module that was traced."""
-        return self._original_name
-
-    @property
-    def graph(self) -> Graph:
-        return self._program.graph
-
-    @property
-    def code(self) -> str:
-        return code_of(self.graph, "forward", method=True)
-
-    def _listed(self, function):
-        """What is called with the module in the place of one of its methods, and has its graph and code."""
-        return Method(function, self)
-
-    @listed_method
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._program.run(self._program.placed(args, kwargs) if kwargs else args)
-
-    def content(self) -> dict:
-        """What a file holds of it."""
-        held = {name: ("parameter" if isinstance(value, Parameter) else "buffer", value)
-                for name, value in (*self.named_parameters(), *self.named_buffers())}
-        return content_of(self._program, "module", self._original_name, held, self.training)
-
-    def save(self, f: Any, _extra_files: Mapping[str, str | bytes] | None = None) -> None:
-        """Write it to a file, which `jit.load` reads.
-
-        Args:
-            f: the file's name, or a file open for writing.
-            _extra_files: texts or bytes by name, which are written beside it.
-        """
-        save_file({**self.content(), **extra_files(_extra_files)}, f)
-
-    def _frozen(self) -> ScriptModule:
-        """A copy whose tensors are neither trained nor part of a state."""
-        new = copy.deepcopy(self)
-        for module in new.modules():
-            for name, tensor in [(name, each) for name, each in module._parameters.items() if each is not None]:
-                del module._parameters[name]
-                module._buffers[name] = tensor.detach()
-            module._non_persistent_buffers_set.update(module._buffers)
-        return new
-
-    def _get_name(self):
-        return f"ScriptModule(original_name={self._original_name})"
-
-    def __deepcopy__(self, memo):
-        new = memo[id(self)] = type(self).__new__(type(self))
-        for name, value in vars(self).items():
-            vars(new)[name] = None if name == "_program" else copy.deepcopy(value, memo)
-        if self._program is not None:
-            vars(new)["_program"] = self._program.copied(new, memo)
-        return new
-
-    def __reduce__(self):
-        raise RuntimeError("jit: a traced module is written by its `save` and read by `jit.load`, not pickled")
-
-
-class Held:
-    """The constants of a module's graph: its tensors under their names, and what the graph holds besides.
-
-    Args:
-        module: the module.
-        others: tensors by name.
-    """
-
-    def __init__(self, module, others) -> None:
-        self.module, self.others = module, others
-
-    def of(self, graph: Graph) -> Held:
-        """The same for another graph of the module.
-
-        Args:
-            graph: it, which holds what it has besides.
-        """
-        own = {name for name, _ in (*self.module.named_parameters(), *self.module.named_buffers())}
-        return Held(self.module, {name: tensor for name, tensor in graph.constants.items() if name not in own})
-
-    def __getitem__(self, name):
-        if name in self.others:
-            return self.others[name]
-        result = self.module
-        for part in name.split("."):
-            result = getattr(result, part)
-        return result
-
-
-def module_of(tensors: dict, name: str) -> ScriptModule:
-    """A module without a program, with parameters and buffers under the names that are given.
-
-    Args:
-        tensors: by name, with dots for submodules: parameters, and tensors that become buffers.
-        name: the class it says it was.
-    """
-    module = ScriptModule()
-    module._original_name = name
-    for path, tensor in tensors.items():
-        *parents, last = path.split(".")
-        owner: Module = module
-        for parent in parents:
-            if parent not in owner._modules:
-                owner.add_module(parent, Module())
-            owner = owner._modules[parent]
-        if isinstance(tensor, Parameter):
-            owner.register_parameter(last, tensor)
-        else:
-            owner.register_buffer(last, tensor)
-    return module
-
-
-# ---------------------------------------------------------------- files
-def content_of(program, kind, name, held, training):
-    """What a file holds of a program.
-
-    Args:
-        program: it.
-        kind: `"function"` or `"module"`.
-        name: its own.
-        held: the module's tensors by name, each with `"parameter"` or `"buffer"`.
-        training: whether the module is.
-    """
-    graph, rows = decomposed(program.graph), program.with_rows()
-    others = {key: tensor for key, tensor in graph.constants.items() if key not in held and tensor is not None}
-    return {"format": FORMAT, "kind": kind, "name": name, "graph": str(graph), "structure": _without_names(program.structure),
-            "parameters": {key: value.detach() for key, (what, value) in held.items() if what == "parameter"},
-            "trained": [key for key, (what, value) in held.items() if what == "parameter" and value.requires_grad],
-            "buffers": {key: value for key, (what, value) in held.items() if what == "buffer"},
-            "constants": {key: value.detach() for key, value in others.items()}, "training": bool(training),
-            "rows": None if rows is None else [rows.least, *rows.texts]}
-
-
-def from_content(content: dict) -> Any:
-    """The function or module of what a file holds.
-
-    Args:
-        content: as `content_of` gives it.
-
-    Raises:
-        KeyError, ValueError, TypeError, AttributeError: it is damaged.
-    """
-    parameters = {key: Parameter(value, requires_grad=key in content["trained"]) for key, value in content["parameters"].items()}
-    held = {**parameters, **content["buffers"]}
-    given = {**content["constants"], **held}
-    if not all(isinstance(value, Tensor) for value in given.values()):
-        raise ValueError("a constant is no tensor")
-    graph = parse(content["graph"], given)
-    check_calls(graph, given)
-    structure, kind, name = content["structure"], content["kind"], str(content["name"])
-    rows = None
-    if content.get("rows") is not None:
-        least, *texts = content["rows"]
-        rows = Rows((str(texts[0]), str(texts[1])), int(least))
-    if kind == "function":
-        return ScriptFunction(Program(graph, structure, rows=rows), name)
-    module = module_of(held, name)
-    module._program = Program(graph, structure, None, Held(module, content["constants"]), rows)
-    return module.train(bool(content["training"]))
+    return isinstance(a, Tensor) and a.layout is b.layout and (a.memory is b.memory or equal(a, b))

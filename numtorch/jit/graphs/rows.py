@@ -110,6 +110,8 @@ def rows_of(graph: Graph, again: Callable[[list[tuple]], Graph], own: Callable[[
     def text(count):
         made = again([(count, *shape[1:]) if shape[:1] == shapes[0][:1] else shape for shape in shapes])
         for name, tensor in made.constants.items():
+            if not isinstance(tensor, Tensor):           # a script, which takes any
+                continue
             first = graph.constants[name]
             if own(name) and not (equal(tensor, first) if tensor.shape == first.shape else _are_zero(tensor, first)):
                 raise ValueError(f"{name} is another one for other rows")

@@ -15,7 +15,7 @@ from ...kernels.targets import processor
 from ...serialization import save
 from ...tensor import Tensor
 from ...tree import tensors_in
-from ..graphs.programs import ScriptFunction, ScriptModule
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from ..scripting.problems import not_too_deep
 from ..tracing.traces import trace
 from .batching import Program

@@ -6,8 +6,10 @@ from typing import Any
 from ...tensor import Tensor
 from ..capturing.capture import Watch
 from ..capturing.places import Spans, alive, version
+from ..graphs.scriptcalls import calls_scripts
+from ..scripting.kinds import ANY, UNIT
 from ..scripting.problems import NotSupportedError, refuse
-from ..scripting.units import Script
+from ..scripting.units import Script, Traced, Unit, parsed
 from .control import Block, If, Load, Loop, Move, Output, Piece, Point, Put, simplified
 from .recording import CALLS, Copy, Reader
 from .staging import Known, Learnt, Stager
@@ -18,12 +20,18 @@ TRIES = 2                                                # of a capture that see
 
 
 def script_of(function: Any) -> tuple[Script, tuple] | None:
-    """The script that a function or module runs, with what it is given first; None where it is none.
+    """The script that a function or module runs, with what it is given first; None where it is none. For a trace that calls scripts
+    it is one that calls the trace.
 
     Args:
         function: what `jit.script` or `jit.load` returned, or anything.
     """
     own = getattr(function, "__dict__", {})
+    program = own.get("_program")
+    if program is not None and calls_scripts(program.graph):
+        unit, names = Unit(), ", ".join(f"x{i}" for i in range(len(program.structure)))
+        unit.functions["traced"] = Traced("traced", function, ANY)
+        return parsed(unit, f"def trace({names}):\n    return {UNIT}.traced({names})\n", "<trace>").ready(), ()
     script, given = (own["_script"], ()) if "_script" in own else (own.get("_scripts", {}).get("forward"), (function,))
     return (script, given) if isinstance(script, Script) else None
 

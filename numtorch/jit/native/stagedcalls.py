@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any
 from ...devices import cpu
 from ...dtypes import dtype, float64, get_default_dtype, int64
 from ...exchange.scalars import number as as_tensor
+from ...func.modules import replaced
 from ...layout import Layout
 from ...nn.modules.module import Module
+from ...ops.memory.copies import clone
 from ...tensor import Tensor
-from ..graphs.programs import ScriptFunction
+from ...tree import filled, tensors_in
+from ..graphs.graph import Value
+from ..graphs.scriptcalls import GRADIENT, SCRIPT, calls_scripts
+from ..graphs.scriptmodules import ScriptFunction
+from ..graphs.structures import HOLE
 from ..scripting import vocabulary
 from ..scripting.classes import ScriptClass
 from ..scripting.forking import forked, wait
@@ -156,11 +162,45 @@ class Calls:
             return self._op(path, function, args, kwargs)
         if isinstance(function, type) and hasattr(function, "_fields"):
             return self.apply(function, *args, **kwargs)
+        program = getattr(function, "_program", None)
+        if program is not None and calls_scripts(program.graph):
+            return self._graph(program, program.placed(args, kwargs) if kwargs else tuple(args))
         if isinstance(function, (Module, ScriptFunction, Formula)):
             return self._with_operands(function, args, kwargs)
         if isinstance(getattr(function, "__self__", None), ScriptClass):
             self.refuse(f"objects of class {function.__self__.name} are not in a library: use tuples, lists and dicts")
         return self.refuse(f"{name or function} is Python, and stays here: a library has tensors, numbers, lists, tuples and dicts")
+
+    def _graph(self, program, args):
+        """What a trace gives that calls scripts: call by call."""
+        interpreter, tensors = self.apply(program.interpreter, tuple([self.as_operand(each) for each in args]))
+        graph = interpreter.graph
+        env = self.apply(interpreter.begin, dict(zip(graph.inputs, tensors)))
+        for node in graph.nodes:
+            inputs = [env[each] if isinstance(each, Value) else each for each in node.inputs]
+            if node.op == GRADIENT:
+                self.refuse("gradients are not computed in a library")
+            results = self._script_of_graph(interpreter.constants, node, inputs) if node.op == SCRIPT else \
+                self.apply(interpreter.call, node, inputs)
+            env.update(zip(node.outputs, results))
+        if graph.gradients or any(env[value] is not env[target] for target, value in graph.writes):
+            self.refuse("this writes to what is kept from call to call, and a library keeps nothing")
+        return graph.result(env.__getitem__)
+
+    def _script_of_graph(self, constants, node, inputs):
+        """What a call of a script gives, and what it was given in the place of what it might write to."""
+        name, method, structure, held = node.attributes
+        program = constants[name]
+        given = [self.apply(clone, each) if i in node.writes else each for i, each in enumerate(inputs)]
+        before = [each.memory.version for each in given]
+        tensors = iter(given)
+        args, options = filled(structure, HOLE, tensors)
+        if held:
+            with replaced(program, dict(zip(held, tensors)), tie_weights=False):
+                result = self.call(program if method == "forward" else getattr(program, method), list(args), options)
+        else:
+            result = self.call(program, list(args), options)
+        return [*tensors_in(result), *[inputs[i] if given[i].memory.version == before[i] else given[i] for i in node.writes]]
 
     def _op(self, path, function, args, kwargs):
         """A function of `torch`."""

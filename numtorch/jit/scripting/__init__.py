@@ -8,8 +8,10 @@ grammar      the statements and expressions of a script, and what to write inste
 reading      a Python function as a tree of that grammar, in which no name of the user's is left
 checking     a tree, checked and made again of what was looked at
 expressions  of what type each expression is
+effects      what a script does besides computing tensors of tensors
 objects      attributes and methods of objects, as checking has them
 calling      calls and attributes, as checking has them
+keeping      calls that a trace keeps as calls
 units        the functions and methods that belong together
 listing      a script as a graph with blocks, for people to read
 writing      what a file holds of scripts

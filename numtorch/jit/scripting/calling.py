@@ -9,6 +9,7 @@ from ...nn.modules.container import ModuleDict
 from ...nn.modules.module import Module
 from ...nn.modules.parametercontainer import ParameterDict, ParameterList
 from . import vocabulary
+from .effects import Effects
 from .forking import forked, wait
 from .grammar import dotted
 from .kinds import (
@@ -58,7 +59,7 @@ _INDEX_KINDS = {
 }
 
 
-class Calling(Objects):
+class Calling(Objects, Effects):
     """What a checker knows of calls and attributes."""
 
     locals: set
@@ -271,6 +272,7 @@ class Calling(Objects):
             return self._call_later(node, name == "jit.fork")
         given, keywords, kinds = self._arguments(node)
         if space == "math":
+            self.note_builtin("float", kinds)
             if not callable(vocabulary.MATH.get(name)):
                 self.refuse(node, f"{path} is not known in scripts")
             return ast.Call(self.bind(vocabulary.MATH[name]), given, keywords), \
@@ -281,6 +283,7 @@ class Calling(Objects):
             for place, (each, kind) in enumerate(zip(node.args, kinds[0])):
                 if (kind == STR and not vocabulary.takes_text(name, place)) or kind.name == "Module":
                     self.refuse(each, f"{path}() got a {kind} where a Tensor or a number is expected")
+        self.note_function(name.rpartition(".")[2], keywords)
         return ast.Call(self.bind(vocabulary.functions()[name]), given, keywords), vocabulary.result_kind(name)
 
     def _call_later(self, node, forks):
@@ -318,6 +321,7 @@ class Calling(Objects):
             self.refuse(node, f"{name}() with a key is not in a script")
         if name == "print" and any(each.arg not in ("sep", "end") for each in node.keywords):
             self.refuse(node, "print() in a script writes to the terminal")
+        self.note_builtin(name, kinds)
         first = (kinds[0][0] if kinds and kinds[0] else ANY)
         if name == "len" and first.name == "Object":
             return self.special(node, "__len__", first, given, kinds)
@@ -358,6 +362,8 @@ class Calling(Objects):
             if not (isinstance(target.value, ast.Constant) and _PLAIN_FIELDS.fullmatch(target.value.value)):
                 self.refuse(node, "format() in a script is of a literal with fields such as {} and {0:.3f}: or write an f-string")
             return made, STR
+        if kind == TENSOR or kind == ANY:
+            self.note_function(name, keywords)
         if kind == TENSOR and vocabulary.is_method(name):
             method_kind = vocabulary.method_kind(name)
             return made, (INT if node.args or node.keywords else list_of(INT)) if name in ("size", "stride") else method_kind

@@ -221,6 +221,8 @@ class Checker(Expressions):
         _, before = self.expression(ast.copy_location(read, target))
         value, kind = self.expression(node.value)
         after = self.operation(node, node.op, before, kind)
+        if isinstance(target, ast.Name) and before.name != "List":       # which has tensors added to itself, and not to them
+            self.note_store(before)
         return [ast.AugAssign(self.store(target, after, node), node.op, value)], True
 
     def store(self, target, kind, node, starred=None):
@@ -249,6 +251,7 @@ class Checker(Expressions):
             )
         if isinstance(target, ast.Attribute):
             owner, owner_kind = self.expression(target.value)
+            self.note_store(owner_kind)
             if owner_kind.name == "Module":
                 return ast.copy_location(self.store_member(target, owner, owner_kind, kind), target)
             if owner_kind.name == "Object":
@@ -261,6 +264,8 @@ class Checker(Expressions):
             if owner_kind.name not in ("Tensor", "List", "Dict", "Any"):
                 self.refuse(target, f"elements of a {owner_kind} cannot be assigned to")
             index, _ = self.expression(target.slice)
+            if owner_kind.name in ("Tensor", "Any"):
+                self.note_store(owner_kind)
             return ast.copy_location(ast.Subscript(owner, index, ast.Store()), target)
         return refuse_node(self.source, target)
 
@@ -297,7 +302,8 @@ class Checker(Expressions):
         return [ast.Delete(made)], True
 
     def _do_Assert(self, node):
-        test, _ = self.expression(node.test)
+        test, kind = self.expression(node.test)
+        self.note_test(kind)
         message = None if node.msg is None else self.expression(node.msg)[0]
         self.env.update(self.learnt(node.test)[0])
         return [ast.Assert(test, message)], True

@@ -42,6 +42,7 @@ class Expressions(Calling):
     # ------------------------------------------------------------ conditions
     def condition(self, node):
         made, kind = self.expression(node)
+        self.note_test(kind)
         if kind.name in ("Module", "Iterator", "NoneType", "Object"):
             self.refuse(node, f"Could not cast value of type {kind} to bool")
         return made, kind
@@ -225,7 +226,8 @@ class Expressions(Calling):
         return ast.JoinedStr([self.expression(each)[0] for each in node.values]), STR
 
     def _of_FormattedValue(self, node):
-        value, _ = self.expression(node.value)
+        value, kind = self.expression(node.value)
+        self.note_test(kind)
         form = None if node.format_spec is None else self.expression(node.format_spec)[0]
         return ast.FormattedValue(value, node.conversion, form), STR
 
@@ -268,6 +270,7 @@ class Expressions(Calling):
     def _of_UnaryOp(self, node):
         made, kind = self.expression(node.operand)
         if isinstance(node.op, ast.Not):
+            self.note_test(kind)
             return ast.UnaryOp(node.op, made), BOOL
         if kind.name not in (*_NUMBERS, "Tensor", "Any"):
             self.refuse(node, f"a sign before a {kind}")
@@ -311,6 +314,9 @@ class Expressions(Calling):
             made, kind = self.special(node, "__contains__", kinds[1], [parts[1][0], parts[0][0]], (kinds[::-1], {}))
             return (made if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), made)), kind
         for op, one, two in zip(node.ops, kinds, kinds[1:]):
+            if isinstance(op, (ast.In, ast.NotIn)) or len(node.ops) > 1:           # each is asked for its truth
+                self.note_test(one)
+                self.note_test(two)
             if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
                 for kind in (one, two):
                     if kind.name in ("Optional", "NoneType", "Module"):

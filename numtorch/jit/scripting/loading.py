@@ -7,8 +7,8 @@ from typing import Any
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor
-from ..graphs import programs
-from ..graphs.programs import ScriptFunction, ScriptModule
+from ..graphs import scriptmodules
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import formulas, vocabulary
 from .classes import SPECIAL, ScriptClass
 from .kinds import Fields, parse_text
@@ -26,8 +26,8 @@ def from_content(content: dict) -> Any:
     Raises:
         ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError: it is damaged, or no script.
     """
-    if content.get("format") == programs.FORMAT:
-        return programs.from_content(content)
+    if content.get("format") == scriptmodules.FORMAT:
+        return scriptmodules.from_content(content, from_content)
     units = [_unit(each) for each in content["units"]]
     if content["kind"] == "function":
         return ScriptedFunction(_all_ready(units)[0].functions[content["name"]])

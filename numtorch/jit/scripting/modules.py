@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...nn.modules.module import Module
 from ...ops.core.primitive import is_ours
-from ..graphs.programs import ScriptFunction, ScriptModule, listed_method
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import vocabulary
 from .kinds import is_named_tuple, said_kind
 from .problems import NotSupportedError
@@ -61,10 +61,13 @@ class ScriptedFunction(ScriptFunction):
         return self._script.code
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._script.run(args, kwargs)
+        return self._script.run(args, kwargs, self)
 
     def content(self) -> dict:
         return Writer().function(self)
+
+    def __deepcopy__(self, memo):
+        return self                                      # it holds nothing that changes
 
     def __repr__(self):
         return f"<scripted {self.__name__}>"
@@ -100,13 +103,12 @@ class ScriptedModule(ScriptModule):
     def code(self) -> str:
         return "\n".join(script.code for script in self._scripts.values() if isinstance(script, Script))
 
-    def _listed(self, function):
-        script = self._scripts.get(function.__name__)
-        return function if script is None else script if isinstance(script, Script) else script.function
+    def _listed(self, name):
+        return self._bound(name) if name in self._scripts else None
 
-    @listed_method
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"{self._original_name} has no forward")
+    def _bound(self, name):
+        script = self._scripts[name]
+        return types.MethodType(script if isinstance(script, Script) else script.function, self)
 
     def content(self) -> dict:
         return Writer().module(self)
@@ -120,7 +122,7 @@ class ScriptedModule(ScriptModule):
             script = scripts[name]
             if script.is_property:
                 return script.run((self,), {}) if isinstance(script, Script) else script.function(self)
-            return types.MethodType(script if isinstance(script, Script) else script.function, self)
+            return self._bound(name)
         return super().__getattr__(name)
 
 
@@ -139,6 +141,25 @@ def class_of(container: type | None, names: frozenset = frozenset()) -> type:
         return property(lambda self: ScriptedModule.__getattr__(self, name))
     bases = (ScriptedModule,) if container is None else (ScriptedModule, container)
     return type("ScriptedModule", bases, {"__module__": __name__, **{name: of(name) for name in names}})
+
+
+class _Inner:
+    """The `forward` of a module of this package.
+
+    Args:
+        module: as a script.
+    """
+
+    __name__ = "forward"
+
+    def __init__(self, module: LibraryModule) -> None:
+        self.module = module
+
+    graph = property(lambda self: self.module.graph)
+    code = property(lambda self: self.module.code)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module._inner(*args, **kwargs)
 
 
 class LibraryModule(ScriptModule):
@@ -163,9 +184,8 @@ class LibraryModule(ScriptModule):
     def code(self) -> str:
         return f"def forward(self, *args):\n    return torch.nn.{self._original_name}.forward(self, *args)\n"
 
-    @listed_method
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._inner(*args, **kwargs)
+    def _listed(self, name):
+        return _Inner(self) if name == "forward" else None
 
     def train(self, mode: bool = True):
         self._inner.train(mode)
@@ -278,7 +298,7 @@ def _take_attributes(module, new, unit):
                 own[name] = value
                 own["_plain"].add(name)
     for name, value in vars(module).items():
-        if name in OWN or name in ("_program", "_original_name"):        # which an object of a subclass of ScriptModule has
+        if name in OWN or name in ("_program", "_methods", "_original_name"):             # of a subclass of ScriptModule
             continue
         if isinstance(value, Attribute):
             kind = said_kind(value.type)

@@ -19,7 +19,7 @@ from ...dtypes import dtype
 from ...nn.modules.module import Module
 from ...tensor import Tensor
 from .. import is_scripting
-from ..graphs import programs
+from ..graphs.scriptmodules import ScriptFunction
 from ..tracing.freezing import is_tracing
 from . import vocabulary
 from .classes import is_script_class
@@ -316,7 +316,7 @@ class Reader:
         path = self._path(value)
         if path is not None:
             return ast.copy_location(dotted(path), node)
-        if isinstance(value, (types.FunctionType, programs.ScriptFunction)):
+        if isinstance(value, (types.FunctionType, ScriptFunction)):
             if isinstance(value, types.FunctionType) and not ops_of(value) and \
                     value.__code__.co_filename.startswith((_PACKAGE, "<numtorch ")):
                 refuse(self.source, node, f"{ast.unparse(node)} is not for scripts: call it outside, or in a function under "

@@ -5,7 +5,7 @@ import types
 from typing import Any
 
 from ...nn.modules.module import Module
-from ..graphs.programs import ScriptFunction, ScriptModule
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from .classes import is_script_class
 from .kinds import is_named_tuple
 from .modules import ScriptedFunction, convert

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graphs.programs import finishing, listed_method
+from ..graphs.scriptmodules import finishing, listed_method
 from .modules import ScriptedModule, convert
 from .scripts import export
 from .units import Unit

@@ -10,10 +10,13 @@ from typing import Any
 from ...nn.modules.container import Sequential
 from ...nn.modules.module import Module
 from ..graphs.graph import free_name
-from ..graphs.programs import ScriptFunction, ScriptModule
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule
+from ..tracing.freezing import keeping
+from ..tracing.scriptcalls import call_of_script
 from .checking import Checker
 from .classes import ScriptClass, is_script_class
 from .formulas import formula, ops_of
+from .keeping import kept_call
 from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind
 from .listing import listed
 from .problems import NotSupportedError, Source, refuse
@@ -39,8 +42,10 @@ class Script:
         arguments: (name, type) of each, without `self`.
         places: the names of those that may be given by place.
         result: the type of what it returns.
+        looks, writes, assigns: what else it does (effects.py).
     """
 
+    looks = writes = assigns = False
     python: Any = None                                   # the user's function, where this was made of one
     is_property = False                                  # whether it is run where the attribute of its name is read
 
@@ -78,6 +83,7 @@ class Script:
         finally:
             self.checking = False
         self.arguments, self.result, self.with_default = checker.arguments, checker.result, checker.with_default
+        self.looks, self.writes, self.assigns = checker.looks, checker.writes, checker.assigns
         self.places = [each.arg for each in self.tree.args.args][self.owner is not None:]
         module = ast.fix_missing_locations(ast.Module([self.made], []))
         scope = checker.names
@@ -87,8 +93,12 @@ class Script:
         self.function.script = self                      # for whoever goes through what it calls (native/staging.py)
         return self
 
-    def run(self, args: tuple, kwargs: dict) -> Any:
+    def run(self, args: tuple, kwargs: dict, function: Any = None) -> Any:
         """Call it, after a look at its arguments.
+
+        Args:
+            args, kwargs: of the call.
+            function: what the user called, where this is no method.
 
         Raises:
             RuntimeError: one is missing, or is of another type.
@@ -111,7 +121,9 @@ class Script:
                     )
             elif name not in self.with_default:
                 raise RuntimeError(f"{self.name}() is missing value for argument '{name}'.")
-        return self.function(*args, **kwargs)
+        trace = keeping()
+        called = None if trace is None else kept_call(trace, self, args, kwargs, function)
+        return self.function(*args, **kwargs) if called is None else call_of_script(trace, called)
 
 
 class Python:
@@ -125,6 +137,7 @@ class Python:
 
     arguments: Any = None
     is_property = False
+    looks = writes = assigns = True                      # it may
 
     def __init__(self, name: str, function: Any, result: Kind) -> None:
         self.name, self.function, self.result = name, function, result
@@ -140,9 +153,14 @@ class Traced:
     """
 
     arguments: Any = None
+    looks = assigns = False                              # what it calls in turn does, or does not
 
     def __init__(self, name: str, function: ScriptFunction, result: Kind) -> None:
         self.name, self.function, self.result = name, function, result
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.function.graph.writes)
 
 
 class Unused:

@@ -6,7 +6,7 @@ from typing import Any
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor
-from ..graphs.programs import ScriptModule
+from ..graphs.scriptmodules import ScriptModule
 from . import vocabulary
 from .classes import ScriptClass
 from .formulas import Formula

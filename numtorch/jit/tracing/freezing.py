@@ -5,6 +5,7 @@ import contextlib
 import sys
 import threading
 import warnings
+from typing import Any
 
 
 class TracerWarning(UserWarning):
@@ -26,13 +27,23 @@ def is_tracing() -> bool:
 
 
 @contextlib.contextmanager
-def tracing():
-    """While a trace is made."""
-    _tracing.depth = getattr(_tracing, "depth", 0) + 1
+def tracing(keeping: Any = None):
+    """While a trace is made.
+
+    Args:
+        keeping: it, where its graph calls scripts that look at elements; None where these are run as they are.
+    """
+    before = getattr(_tracing, "keeping", None)
+    _tracing.depth, _tracing.keeping = getattr(_tracing, "depth", 0) + 1, keeping
     try:
         yield
     finally:
-        _tracing.depth -= 1
+        _tracing.depth, _tracing.keeping = _tracing.depth - 1, before
+
+
+def keeping() -> Any:
+    """The trace whose graph calls scripts, or None."""
+    return getattr(_tracing, "keeping", None)
 
 
 _ASKED = {"item": "a Python number", "tolist": "a Python list", "numpy": "a NumPy array", "_as_bool": "a Python boolean",

@@ -18,7 +18,8 @@ from ...ops.memory.detach import detach
 from ...tensor import Tensor, wrap
 from ..capturing.reach import MOST, global_names
 from ..graphs.graph import CONSTANT, Graph
-from ..graphs.programs import Program, ScriptFunction
+from ..graphs.programs import Program
+from ..graphs.scriptmodules import ScriptFunction
 
 _OF_MODULES = "_parameters", "_buffers", "_modules"
 _OURS = Module, ScriptFunction, Distribution             # objects of this package that have tensors of users

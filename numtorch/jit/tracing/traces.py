@@ -1,22 +1,27 @@
 """`jit.trace`: functions and modules as the graph of one call."""
 from __future__ import annotations
 
+import functools
 import inspect
+import itertools
 import warnings
 from typing import Any
 
-from ...autograd.modes import no_grad
-from ...func.modules import functional_call
+from ...func.modules import replaced
 from ...nn.modules.module import Module
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...testing import assert_close
 from ...tree import map_tensors, tensors_in
-from ..graphs.programs import Held, Program, ScriptFunction, ScriptModule, module_of, own_copy, structure_of
-from .freezing import TracerWarning, is_tracing
+from ..graphs.graph import Graph
+from ..graphs.operations import write_all
+from ..graphs.programs import Held, Program, own_copy
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule, module_of
+from ..graphs.structures import structure_of
+from .freezing import TracerWarning, is_tracing, tracing
 from .naming import values_named
 from .reached import of_reached, reached_by
-from .tracing import trace_graph
+from .tracing import Trace
 
 
 def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
@@ -57,69 +62,139 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
     if is_tracing():
         raise RuntimeError("Tracing can't be nested: trace before, and call what that returns")
     args = _arguments(func, example_inputs, example_kwarg_inputs)
-    names = _parameters_of(func.forward if isinstance(func, Module) else func)
     if isinstance(func, Module):
-        held = _held_by(func)
-        with values_named(func):
-            graph = _graph_of(func, func, args, held, names)
-        others = {name: tensor for name, tensor in graph.constants.items() if name not in held}
-        traced: Any = module_of(held, type(func).__name__)
-
-        def again(given, apart=False, module=traced):
-            now = _held_by(module)                       # which may have gone to another device since
-            copies = {name: own_copy(tensor) for name, tensor in now.items()}
-            with values_named(func):
-                result = _graph_of(lambda *args: functional_call(func, copies, args), func, given, copies, names, graph)
-            if not apart:
-                result.constants.update((name, tensor) for name, tensor in now.items() if name in result.constants)
-            return result
-        traced._program = Program(graph, structure_of(args), again, Held(traced, others))
-        traced.training = func.training
-        for name, module in traced.named_modules():
-            if name:
-                module.training = func.get_submodule(name).training
+        traced: Any = _module(func)
+        traced._program = _method(func, func, traced, args)
     else:
+        names = _parameters_of(func)
         graph = _graph_of(func, func, args, {}, names)
 
         def graph_of(given, apart=False):
             return _graph_of(func, func, given, {}, names, graph)
         traced = ScriptFunction(Program(graph, structure_of(args), graph_of), getattr(func, "__name__", "traced"))
     if check_trace:
-        with no_grad():
-            for given in (args, *(_tuple(each) for each in check_inputs or ())):
-                _check(func, traced, given, check_tolerance)
+        for given in (args, *(_tuple(each) for each in check_inputs or ())):
+            _check(func, traced, traced.graph, given, check_tolerance)
     return traced
 
 
-def trace_module(mod: Module, inputs: dict, **options: Any) -> Any:
-    """`trace` for a module, of what is called `forward`.
+def trace_module(mod: Module, inputs: dict, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
+                 check_tolerance: float = 1e-5, strict: bool = True, example_inputs_is_kwarg: bool = False) -> Any:
+    """`trace` for several methods of a module, which run over the same parameters and buffers.
 
     Args:
         mod: the module.
-        inputs: `{"forward": example_inputs}`.
-        options: of `trace`.
+        inputs: the examples of each method by its name: a tensor, or a tuple of arguments.
+        optimize, check_trace, check_tolerance, strict: as for `trace`.
+        check_inputs: further examples to compare with, each by the methods' names.
+        example_inputs_is_kwarg: whether the examples are dicts of arguments by name.
+
+    Returns:
+        A module with these methods.
 
     Raises:
-        NotImplementedError: another method.
+        TypeError: `mod` is no module, or `inputs` is no dict of its methods.
+        RuntimeError: as for `trace`.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.jit.trace_module(torch.nn.ReLU(), {"forward": torch.zeros(2)})(torch.tensor([-1., 1.]))
-        tensor([0., 1.])
+        >>> class Scaled(torch.nn.Linear):
+        ...     def row(self, i):
+        ...         return self.weight[i]
+        >>> net = torch.jit.trace_module(Scaled(2, 2), {"forward": torch.zeros(1, 2), "row": torch.tensor(1)})
+        >>> net(torch.zeros(3, 2)).shape, net.row(torch.tensor(0)).shape
+        (torch.Size([3, 2]), torch.Size([2]))
     """
-    if list(inputs) != ["forward"]:
-        raise NotImplementedError(f"jit.trace_module: expected inputs of `forward`, got {sorted(inputs)}")
-    return trace(mod, inputs["forward"], **options)
+    if not isinstance(mod, Module):
+        raise TypeError(f"jit.trace_module: expected a module, got {type(mod).__name__}")
+    if not isinstance(inputs, dict) or not inputs or not all(callable(getattr(mod, str(name), None)) for name in inputs):
+        raise TypeError(f"jit.trace_module: expected a dict of examples by the names of methods of {type(mod).__name__}, got "
+                        f"{sorted(inputs) if isinstance(inputs, dict) else type(inputs).__name__}")
+    if is_tracing():
+        raise RuntimeError("Tracing can't be nested: trace before, and call what that returns")
+    traced = _module(mod)
+    for name, example in inputs.items():
+        call = mod if name == "forward" else getattr(mod, name)
+        args = _arguments(call, None, example) if example_inputs_is_kwarg else _tuple(example)
+        program = _method(mod, call, traced, args)
+        if name == "forward":
+            traced._program = program
+        else:
+            traced._methods[name] = program
+        if check_trace:
+            for given in (args, *(_tuple(each[name]) for each in check_inputs or () if name in each)):
+                _check(call, getattr(traced, name), program.graph, given, check_tolerance)
+    return traced
+
+
+def _module(func):
+    """What will have the programs of a module's methods: its tensors and scripts, in the same modes."""
+    traced = module_of(_held_by(func), type(func).__name__, _scripts_of(func))
+    traced.training = func.training
+    for name, module in traced.named_modules():
+        if name:
+            module.training = func.get_submodule(name).training
+    return traced
+
+
+def _method(func, call, traced, args):
+    """The program of a module's method."""
+    held, scripts, names = _held_by(func), _scripts_of(func), _parameters_of(func.forward if call is func else call)
+    with values_named(func):
+        graph = _graph_of(call, func, args, held, names)
+    others = {name: each for name, each in graph.constants.items() if name not in held and name not in scripts}
+
+    def again(given, apart=False, module=traced):
+        now = _held_by(module)                           # which may have gone to another device since
+        copies = {name: own_copy(tensor) for name, tensor in now.items()}
+        with values_named(func), replaced(func, copies):
+            result = _graph_of(call, func, given, copies, names, graph)
+        if not apart:
+            result.constants.update((name, tensor) for name, tensor in now.items() if name in result.constants)
+        return result
+    return Program(graph, structure_of(args), again, Held(traced, others))
+
+
+def trace_graph(function, args: tuple, names: dict | None = None, freezing=None, argument_names=(), paths=None) -> Graph:
+    """The graph of a call. Scripts that look at elements are calls in it.
+
+    Args:
+        function: of tensors.
+        args: its arguments: tensors in tuples, lists and dicts; what else is in them is constant.
+        names: tensors that the function reaches, such as a module's parameters, by name.
+        freezing: what is done where values come to Python.
+        argument_names: names of the arguments.
+        paths: names of modules, by identity.
+    """
+    held = names or {}
+    trace = Trace({id(tensor): name for name, tensor in held.items()}, freezing, paths=paths)
+    with tracing(trace), trace:
+        given = [map_tensors(functools.partial(trace.argument, name), arg)
+                 for name, arg in itertools.zip_longest(argument_names[:len(args)], args)]
+        trace.adopt(*held.values())
+        graph = trace.finish(function(*given))
+    graph.verify()
+    return graph
 
 
 def _graph_of(call, func, args, held, names, first=None):
     """The graph of a call of what `func` is, where `held` has the names of its parameters."""
     reached = reached_by(func, {**held, **_held_by(func)} if isinstance(func, Module) else held)
-    return of_reached(lambda: trace_graph(call, args, {**held, **reached}, argument_names=names), reached, first)
+    paths = {id(module): path for path, module in func.named_modules()} if isinstance(func, Module) else {}
+    return of_reached(lambda: trace_graph(call, args, {**held, **reached}, argument_names=names, paths=paths), reached, first)
 
 
 def _held_by(module):
     return dict([*module.named_parameters(), *module.named_buffers()])
+
+
+def _scripts_of(module):
+    """The scripts among the modules below one, by path: the outermost ones."""
+    found: dict[str, ScriptModule] = {}
+    for path, each in module.named_modules():
+        if isinstance(each, ScriptModule) and "_scripts" in vars(each) and not any(path.startswith(f"{one}.") for one in found):
+            found[path] = each
+    return found
 
 
 def _tuple(inputs):
@@ -144,21 +219,18 @@ def _parameters_of(function):
         return []
 
 
-def _check(func, traced, args, tolerance):
+def _check(func, traced, graph, args, tolerance):
     """Warn where a trace and its function differ."""
     def copies():
         return map_tensors(lambda tensor: clone(detach(tensor)), args)
-    graph = traced.graph
     written = [graph.constants[target.node.attributes[0]] for target, _ in graph.writes if target.node is not None]
-    state = [(tensor, clone(detach(tensor))) for tensor in written]
+    state = [(detach(tensor), clone(detach(tensor))) for tensor in written]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         expected = func(*copies())
-        for tensor, before in state:
-            tensor.copy_(before)
+        write_all(state)
         results = traced(*copies())
-        for tensor, before in state:
-            tensor.copy_(before)
+        write_all(state)
     for number, (a, b) in enumerate(zip(tensors_in(results), tensors_in(expected))):
         try:
             assert_close(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import itertools
 from typing import Any
 from weakref import ref
 
@@ -31,13 +30,12 @@ from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...ops.memory.writing import overlap_partly
 from ...tensor import Tensor, wrap
-from ...tree import map_tensors
 from ..graphs.gradients import PREFIX, differentiated, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import OTHERS, tensors_of
 from ..graphs.updates import TracedBatch
 from .cells import Cell, Counted, Saved, Traced, counts_of, freezes, unfrozen
-from .freezing import tracing, warn_frozen
+from .freezing import warn_frozen
 from .results import mapped, structured
 
 
@@ -49,17 +47,19 @@ class Trace(Level):
         freezing: called with a tensor whose values are asked for, and the trace; by default it warns.
         final: whether the graph will not be differentiated: then derivatives are calls of their own (gradients.py).
         exact: whether those of elementwise calls are, too, to the last bit. Else they are ops, which passes put together.
+        paths: of modules that have names, by identity.
 
     Attributes:
         graph: what was written down.
         unrecorded: the nodes of calls that were made without recording.
     """
 
-    def __init__(self, names: dict | None = None, freezing=None, final: bool = False, exact: bool = False) -> None:
+    def __init__(self, names: dict | None = None, freezing=None, final: bool = False, exact: bool = False,
+                 paths: dict[int, str] | None = None) -> None:
         self.graph = Graph()
         self.unrecorded: set[Node] = set()
         self.cells: dict[int, Cell] = {}                 # by the storage's identity, which the cell's base keeps
-        self.names = names or {}
+        self.names, self.paths = names or {}, paths or {}
         self.freezing, self.final, self.exact = freezing or warn_frozen, final, exact
         self.adopted: list[tuple[Tensor, Tensor]] = []   # tensors of others whose layout is traced meanwhile
         self.packed: list[Saved] = []
@@ -251,9 +251,15 @@ class Trace(Level):
             op, inputs, attributes, options: of the node.
             layouts: its values'.
         """
-        return self._add(Node(op, inputs, attributes, **options), layouts)
+        return self.add(Node(op, inputs, attributes, **options), layouts)
 
-    def _add(self, node, layouts):
+    def add(self, node: Node, layouts) -> list[Value]:
+        """Write a call down.
+
+        Args:
+            node: it.
+            layouts: its values'.
+        """
         if not modes.grad:
             self.unrecorded.add(node)
         return self.graph.call(node, layouts)
@@ -291,7 +297,7 @@ class Trace(Level):
                 inner[i] = self.inside(tensors[i])
         node = Node(primitive.key, values, attributes, writes)
         node.draws = default_generator._offset != offset or any(isinstance(a, Generator) for a in attributes)
-        made = self._add(node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
+        made = self.add(node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
         outer = [(t, self.result(t, value, counts)) for t, value in zip(results, made)] + written
         for i, value in zip(writes, made[len(results):]):
             self.store(inner[i], value)
@@ -493,26 +499,3 @@ class Trace(Level):
                     graph.gradients.append(entry)
         graph.forget_kept()
         return graph
-
-
-def trace_graph(function, args: tuple, names: dict | None = None, freezing=None, argument_names=()) -> Graph:
-    """The graph of a call.
-
-    Args:
-        function: of tensors.
-        args: its arguments: tensors in tuples, lists and dicts; what else is in them is constant.
-        names: tensors that the function reaches, such as a module's parameters, by name.
-        freezing: what is done where values come to Python.
-        argument_names: names of the arguments.
-    """
-    held = names or {}
-    trace = Trace({id(tensor): name for name, tensor in held.items()}, freezing)
-    with tracing(), trace:
-        given = [map_tensors(functools.partial(trace.argument, name), arg)
-                 for name, arg in itertools.zip_longest(argument_names[:len(args)], args)]
-        trace.adopt(*held.values())
-        graph = trace.finish(function(*given))
-    graph.verify()
-    return graph
-
-

@@ -534,3 +534,39 @@ def test_the_decoder_runs_under_valgrind(tmp_path):
             assert np.fromfile(tmp_path / "n.bin", np.int64).item() == expected[1]
         elif most == 2:
             assert done.stderr == "error 4\n"
+
+
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(5, 5), nn.BatchNorm1d(5)
+
+    def forward(self, x, most: int = 3):
+        x = self.norm(self.linear(x))
+        while bool(x.abs().max() > 1) and most > 0:
+            x = x / 2
+            most -= 1
+        return x if bool(x[0, 0] > 0) else self.linear(x)
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_a_trace_that_calls_scripts(freeze, tmp_path):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.gated = nn.Linear(4, 5), torch.jit.script(Gated())
+
+        def forward(self, x):
+            return torch.relu(self.gated(self.first(x), most=2)) + clipped(x[:, :1])
+    clipped = torch.jit.script(lowered)
+    torch.manual_seed(0)
+    program = torch.jit.trace(Net(), torch.randn(3, 4), check_trace=False).eval()
+    program = torch.jit.freeze(program) if freeze else program
+    assert sum(node.op == "script" for node in program.graph.nodes) == 2
+    library = Library(tmp_path, program, torch.randn(3, 4))
+    for scale in (0.1, 1.0, -3.0, 20.0):
+        library.check(torch.randn(3, 4) * scale)
+
+
+def lowered(x):
+    return x - 1 if bool(x.sum() > 2) else x * 1

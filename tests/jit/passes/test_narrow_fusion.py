@@ -5,7 +5,7 @@ from tracedprograms import chain
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
 from numtorch.jit.passes import optimized
-from numtorch.jit.tracing.tracing import trace_graph
+from numtorch.jit.tracing.traces import trace_graph
 
 functional = torch.nn.functional
 PATTERNS = torch.arange(-1 << 15, 1 << 15, dtype=torch.int32).to(torch.int16)

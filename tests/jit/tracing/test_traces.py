@@ -10,7 +10,7 @@ from tracedprograms import by_users_op, wobble
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
-from numtorch.jit.tracing.tracing import trace_graph
+from numtorch.jit.tracing.traces import trace_graph
 
 
 def test_a_trace_re_executes_what_was_recorded_and_warns_of_branches():

@@ -10,7 +10,7 @@ from tracedprograms import PROGRAMS
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
-from numtorch.jit.tracing.tracing import trace_graph
+from numtorch.jit.tracing.traces import trace_graph
 from numtorch.tree import flatten
 
 F = torch.nn.functional
