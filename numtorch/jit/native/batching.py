@@ -9,14 +9,14 @@ from ...autograd.modes import no_grad
 from ...tensor import Tensor
 from ...testing import assert_close
 from ...tree import tensors_in
-from .recording import Recorded, record
+from .recording import RecordedCall, record
 from .words import Data
 
 ROWS = 8                                                 # that are tried alone
 OTHERS = math.nan, 1e6, -1e6                             # what other rows hold, for sums and for comparisons with them
 
 
-class Program:
+class CallProgram:
     """What a library is made of.
 
     Attributes:
@@ -32,7 +32,7 @@ class Program:
     def __init__(self, function: Any, args: tuple) -> None:
         self.data = Data()
         batch = args[0].shape[0] if args and args[0].dim() else 1
-        self.plans: list[tuple[int, Recorded]] = [(batch, record(function, args, self.data))]
+        self.plans: list[tuple[int, RecordedCall]] = [(batch, record(function, args, self.data))]
         self.fixed = why_fixed(function, args, batch)
         if self.fixed is None:
             self.plans.append((1, record(function, tuple([arg[:1].contiguous() for arg in args]), self.data)))

@@ -18,7 +18,7 @@ from ...tree import tensors_in
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from ..scripting.problems import not_too_deep
 from ..tracing.traces import trace
-from .batching import Program
+from .batching import CallProgram
 from .building import build, files_of
 from .recording import as_inputs
 from .scripted import script_of
@@ -88,14 +88,14 @@ def _program(func, script, args):
     """What the library does: the launches of one call, or those of a script with its loops and conditions, where one call does not
     say all."""
     if script is None:
-        program = Program(func, args)
+        program = CallProgram(func, args)
         if program.plans[0][1].has_numbers:
             raise RuntimeError("export_native: the function returns numbers beside tensors. Those of a script are results of the "
                                "library: export jit.script(function), or return tensors")
         return program
     if all(isinstance(each, Tensor) for each in args):
         try:
-            program = Program(func, args)
+            program = CallProgram(func, args)
             if not program.plans[0][1].has_numbers:
                 return program
         except Exception:                                # whatever it is, staging says it at its line

@@ -15,7 +15,7 @@ from ..capturing.capture import Watch
 from ..capturing.items import Check, Launch, Write
 from ..capturing.memory import CapturedStorage
 from ..capturing.places import alive, version
-from .words import CONSTANT, INPUTS, Data, Memory, Unknown, Word
+from .words import CONSTANT, INPUTS, Data, Memory, NotExportable, Word
 
 CALLS = 3                                                # the last is captured: by then every plan is made
 
@@ -60,7 +60,7 @@ class Copy(NamedTuple):
     size: int
 
 
-class Recorded:
+class RecordedCall:
     """What a function does, for arguments of one kind.
 
     Attributes:
@@ -77,7 +77,7 @@ class Recorded:
     workspace: int
 
 
-def record(function: Any, args: tuple, data: Data) -> Recorded:
+def record(function: Any, args: tuple, data: Data) -> RecordedCall:
     """Call a function, and write down what it does.
 
     Args:
@@ -107,13 +107,13 @@ def record(function: Any, args: tuple, data: Data) -> Recorded:
     for tensor in args:
         if version(tensor.memory) != versions.get(id(tensor.memory), 0):
             raise RuntimeError("export_native: the function writes to its arguments")
-    recorded, results = Recorded(), list(tensors_in(result))
+    recorded, results = RecordedCall(), list(tensors_in(result))
     try:
-        reader = Reader(watch, args, versions, data)
+        reader = CaptureReader(watch, args, versions, data)
         steps = reader.read(watch.items)
         steps += [Copy(Word(INPUTS + len(args) + i, 0), reader.memory.locate(tensor.address), tensor.layout.nbytes)
                   for i, tensor in enumerate(results) if tensor.layout.nbytes]
-    except Unknown as error:
+    except NotExportable as error:
         raise RuntimeError(f"export_native: {error}") from None
     recorded.inputs, recorded.outputs = [tensor.layout for tensor in args], [tensor.layout for tensor in results]
     recorded.steps = [*[Copy(*each) for each in reader.memory.copies], *steps]
@@ -130,7 +130,7 @@ def _values(watch):
             "not; those of jit.script(function) it has.")
 
 
-class Reader:
+class CaptureReader:
     """Reads what a capture wrote down.
 
     Args:
@@ -154,7 +154,7 @@ class Reader:
             items: them.
 
         Raises:
-            Unknown: what no library has.
+            NotExportable: what no library has.
         """
         self.steps = []
         for item in items:
@@ -166,7 +166,7 @@ class Reader:
             elif isinstance(item, Check):
                 self.steps.append(Assert(self.memory.locate(item.address)))
             else:
-                raise Unknown(
+                raise NotExportable(
                     f"{'random draws are' if type(item).__name__ == 'Draw' else 'an optimiser is'} not exported: call eval()"
                 )
         return self.steps
@@ -196,7 +196,7 @@ class Reader:
         """The steps of a launch."""
         kernel = self.kernels.get(native)
         if kernel is None:
-            raise Unknown("a kernel runs that the compiler did not make")
+            raise NotExportable("a kernel runs that the compiler did not make")
         if native in self.launchers:
             return [Run(self._parts(words, descriptor))]
         function = kernel.recipe[0]
@@ -240,7 +240,7 @@ class Reader:
                         steps.append(Assert(self._located(made[0])))
                     else:
                         if isinstance(made[-1], Word):
-                            raise Unknown("a program's launch has a descriptor of its caller's")
+                            raise NotExportable("a program's launch has a descriptor of its caller's")
                         steps += self._unfold(entry, [self._located(word) for word in made[:-1]], made[-1], part)
         return steps
 

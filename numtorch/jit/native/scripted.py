@@ -9,11 +9,11 @@ from ..capturing.places import Spans, alive, version
 from ..graphs.scriptcalls import calls_scripts
 from ..scripting.kinds import ANY, UNIT
 from ..scripting.problems import NotSupportedError, refuse
-from ..scripting.units import Script, Traced, Unit, parsed
+from ..scripting.units import Script, TracedFunction, Unit, parsed
 from .control import Block, If, Load, Loop, Move, Output, Piece, Point, Put, simplified
-from .recording import CALLS, Copy, Reader
-from .staging import Known, Learnt, Stager
-from .words import INPUTS, WORKSPACE, Data, Unknown, Word
+from .recording import CALLS, CaptureReader, Copy
+from .staging import Findings, Learnt, Stager
+from .words import INPUTS, WORKSPACE, Data, NotExportable, Word
 
 MOST_WAYS = 2000                                         # that a script is gone through
 TRIES = 2                                                # of a capture that seems to do what none can
@@ -30,13 +30,13 @@ def script_of(function: Any) -> tuple[Script, tuple] | None:
     program = own.get("_program")
     if program is not None and calls_scripts(program.graph):
         unit, names = Unit(), ", ".join(f"x{i}" for i in range(len(program.structure)))
-        unit.functions["traced"] = Traced("traced", function, ANY)
+        unit.functions["traced"] = TracedFunction("traced", function, ANY)
         return parsed(unit, f"def trace({names}):\n    return {UNIT}.traced({names})\n", "<trace>").ready(), ()
     script, given = (own["_script"], ()) if "_script" in own else (own.get("_scripts", {}).get("forward"), (function,))
     return (script, given) if isinstance(script, Script) else None
 
 
-def gone_through(script: Script, first: tuple, given: tuple, known: Known, watch: Any = None,
+def gone_through(script: Script, first: tuple, given: tuple, known: Findings, watch: Any = None,
                  held: list | None = None) -> Stager | None:
     """A script, gone through once; None where something turned out that has to be known from the beginning.
 
@@ -88,7 +88,7 @@ class Staged:
     """
 
     def __init__(self, script: Script, first: tuple, given: tuple, data: Data, pieces: list) -> None:
-        self.pieces, self.known = pieces, Known()
+        self.pieces, self.known = pieces, Findings()
         self.first_output = INPUTS + len(given)
         ways = tries = 0
         for _ in range(MOST_WAYS):
@@ -110,7 +110,7 @@ class Staged:
         watch.memory.close()
         self.numbers, self.element_read_at = stager.numbers_given, stager.element_read_at
         self.outputs, self.messages, self.pointers = stager.results, stager.messages, stager.pointers
-        self._resolve(script, stager, Reader(watch, given, versions, data))
+        self._resolve(script, stager, CaptureReader(watch, given, versions, data))
 
     def _resolve(self, script, stager, reader):
         """Find what all addresses point into."""
@@ -124,7 +124,7 @@ class Staged:
             if memory.copies:
                 self.pieces.append([Copy(*each) for each in memory.copies])
                 statements.insert(0, Piece(len(self.pieces) - 1))
-        except Unknown as error:
+        except NotExportable as error:
             own, node = self.node or (script, script.tree)
             refuse(own.source, node, f"export_native: {error}", NotSupportedError)
         self.statements = simplified(statements)

@@ -23,7 +23,7 @@ from .batching import OTHERS, only, varied
 from .control import listing, outline, simplified
 from .evaluating import TooLarge
 from .scripted import MOST_WAYS, Staged, gone_through
-from .staging import Known, Stager
+from .staging import Findings, Stager
 from .words import Data
 
 # What the numbers among the arguments are while rows are tried, beside the example's, of each kind. With those of the second list
@@ -93,7 +93,7 @@ def _why_fixed(whole, script, first, given, batch):
         at, node = whole.element_read_at
         return f"line {node.lineno} of {at.name} reads an element, which may be another row's"
     try:
-        single = _learnt(script, first, _row(given, 0), known := Known())
+        single = _learnt(script, first, _row(given, 0), known := Findings())
         if outline(simplified(single.program)) != outline(whole.statements) or single.messages != whole.messages:
             return "what the script decides depends on how many rows there are"
         if [each if isinstance(each, str) else tuple(each.shape[1:]) for each in single.results or ()] != \
@@ -135,7 +135,7 @@ def _is_floating(tensor):
     return tensor.dtype.is_floating_point or tensor.dtype.is_complex
 
 
-def _learnt(script: Script, first: tuple, given: tuple, known: Known) -> Stager:
+def _learnt(script: Script, first: tuple, given: tuple, known: Findings) -> Stager:
     """Go through a script until nothing more turns out."""
     for _ in range(MOST_WAYS):
         stager = gone_through(script, first, given, known)

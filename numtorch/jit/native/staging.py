@@ -45,7 +45,7 @@ class Frame:
         self.loops: list[Around] = []
 
 
-class Known:
+class Findings:
     """What is known of a script before it is gone through.
 
     Attributes:
@@ -79,7 +79,7 @@ class Stager(Loops, Evaluating, Merging):
             more, and is not the last.
     """
 
-    def __init__(self, known: Known, watch: Any = None, held_at_ends: list | None = None) -> None:
+    def __init__(self, known: Findings, watch: Any = None, held_at_ends: list | None = None) -> None:
         super().__init__()
         self.known, self.watch, self.held_at_ends = known, watch, held_at_ends
         self.numbers_given: list[Number] = []

@@ -23,8 +23,8 @@ SMALL_INTEGER = 1 << 16                                  # no address is as smal
 ALIGNMENT = 64
 
 
-class Unknown(Exception):
-    """A word that nobody knows."""
+class NotExportable(Exception):
+    """A word that nobody knows, or something that no library does."""
 
 
 class Word(NamedTuple):
@@ -144,18 +144,18 @@ class Memory:
         """Where a descriptor is, which kernels only read.
 
         Raises:
-            Unknown: nobody keeps it.
+            NotExportable: nobody keeps it.
         """
         span = self.arrays.find(address)
         if span is None:
-            raise Unknown("a kernel runs on a description that nobody keeps")
+            raise NotExportable("a kernel runs on a description that nobody keeps")
         return self._embed(span[2], span[0], span[1]).moved(address - span[0])
 
     def locate(self, word: int) -> Word:
         """Where a word points into.
 
         Raises:
-            Unknown: into nothing that is known.
+            NotExportable: into nothing that is known.
         """
         if 0 <= word < SMALL_INTEGER:
             return Word(CONSTANT, word)
@@ -174,7 +174,7 @@ class Memory:
             return self._own(span[2], span[0], span[1]).moved(word - span[0])
         span = self.storages.find(word)
         if span is None:
-            raise Unknown("a kernel is given memory that is no tensor's")
+            raise NotExportable("a kernel is given memory that is no tensor's")
         free = span[2].pooled and getrefcount(span[2]) <= self.unused
         start, size, storage = span
         if free:                                         # scratch memory: nobody keeps anything there
@@ -182,7 +182,8 @@ class Memory:
                 self.scratch[id(storage)] = Word(WORKSPACE, self.reserve(size))
             return self.scratch[id(storage)].moved(word - start)
         if version(storage) != self.versions.get(id(storage), 0):
-            raise Unknown("it writes to a tensor that was there before, such as a running mean: call eval(), or return the tensor")
+            raise NotExportable("it writes to a tensor that was there before, such as a running mean: call eval(), or return the "
+                                "tensor")
         return self._embed(storage, start, size).moved(word - start)
 
     def read(self, address: int, count: int) -> list[int]:
@@ -193,5 +194,5 @@ class Memory:
         """The words from an address to the end of the plan's array there."""
         span = self.arrays.find(address)
         if span is None:
-            raise Unknown("a kernel runs on a description that nobody keeps")
+            raise NotExportable("a kernel runs on a description that nobody keeps")
         return self.read(address, (span[0] + span[1] - address) // 8)

@@ -13,7 +13,7 @@ from . import formulas, vocabulary
 from .classes import SPECIAL, ScriptClass
 from .kinds import Fields, parse_text
 from .modules import LibraryModule, ScriptedFunction, ScriptedModule, class_of
-from .units import Script, Traced, Unit, Unused, parsed
+from .units import Script, TracedFunction, Unit, Unused, parsed
 from .vocabulary import OWN, is_plain
 
 
@@ -107,7 +107,7 @@ def _entry(unit, name, entry, owner=None):
     nested = from_content(entry["nested"])
     if not isinstance(nested, ScriptFunction):
         raise ValueError(f"{name} is no function")
-    return Traced(name, nested, parse_text(entry["result"], unit.named))
+    return TracedFunction(name, nested, parse_text(entry["result"], unit.named))
 
 
 def _module(entry, units, tensors):

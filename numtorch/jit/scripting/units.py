@@ -143,7 +143,7 @@ class Python:
         self.name, self.function, self.result = name, function, result
 
 
-class Traced:
+class TracedFunction:
     """A traced function, or one from a file, that a script calls.
 
     Args:
@@ -205,7 +205,7 @@ class Unit:
         name = free_name(function.__name__, self.functions)
         self.known[id(function)] = function, name
         if isinstance(function, ScriptFunction):
-            self.functions[name] = Traced(name, function, script.result if script is not None else Kind("Any"))
+            self.functions[name] = TracedFunction(name, function, script.result if script is not None else Kind("Any"))
             return name
         self.functions[name] = formula(name, function) if ops_of(function) else \
             self._marked(function, name) or self._read(function, name)
@@ -381,4 +381,4 @@ def parsed(unit: Unit, text: str, file: str, owner: Any = None) -> Script:
     return Script(unit, tree[0].name, Source(file, tree[0].name, text.split("\n")), tree[0], owner)
 
 
-__all__ = ["MODIFIER", "Python", "Script", "Traced", "Unit", "Unused", "parsed", "source_of"]
+__all__ = ["MODIFIER", "Python", "Script", "TracedFunction", "Unit", "Unused", "parsed", "source_of"]
