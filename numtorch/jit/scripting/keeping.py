@@ -47,7 +47,7 @@ def kept_call(trace: Any, script: Any, args: tuple, kwargs: dict, function: Any)
         writes = ()
     if module is None:
         return Called(function, script.name, "__call__", given, {}, writes)
-    return Called(module, trace.paths.get(id(module), module._original_name), script.name, given, held, writes)
+    return Called(module, module._original_name, script.name, given, held, writes)
 
 
 def _all_scripts(script, module) -> Iterator[Any]:

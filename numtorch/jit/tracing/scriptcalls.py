@@ -12,7 +12,7 @@ from ...ops.core.generator import default_generator
 from ...ops.memory.detach import detach
 from ...tensor import Tensor
 from ...tree import map_tensors, tensors_in
-from ..graphs.graph import Graph, Node
+from ..graphs.graph import Node
 from ..graphs.scriptcalls import GRADIENT, SCRIPT, call_script, run_script_op
 from ..graphs.structures import structure_of
 from .cells import Traced, counts_of
@@ -24,7 +24,7 @@ class Called(NamedTuple):
 
     Attributes:
         program: a function, or a module.
-        name: what a graph calls it.
+        name: its own.
         method: of the program.
         args: its arguments: (those by place, those by name).
         held: the tensors of the program, by name.
@@ -61,12 +61,13 @@ class _Script(Function):
     """A script's call as one node of the tape, whose backward is one call of the graph."""
 
     @staticmethod
-    def forward(ctx, trace, called, attributes, writes, values, *inner):
-        ctx.trace, ctx.called, ctx.attributes, ctx.writes, ctx.values, ctx.inner = trace, called, attributes, writes, values, inner
+    def forward(ctx, trace, running, attributes, writes, values, *inner):
+        ctx.trace, ctx.program, ctx.attributes, ctx.writes = trace, running.program, attributes, writes
+        ctx.values, ctx.inner = values, inner
         offset = default_generator._offset
         own = [detach(t).requires_grad_(wanted) for t, wanted in zip(inner, ctx.needs_input_grad[_FIRST:])]
         with _unseen(), enable_grad():
-            called.result, made = call_script(called.program, own, attributes, writes)
+            running.result, made = call_script(running.program, own, attributes, writes)
         results = [inner[writes[i]] if i >= 0 and each is own[writes[i]] else detach(each)
                    for i, each in enumerate(made, len(writes) - len(made))]
         ctx.draws = default_generator._offset != offset
@@ -84,7 +85,7 @@ class _Script(Function):
         wanted = tuple([i for i in range(len(ctx.inner)) if ctx.needs_input_grad[_FIRST + i]])
         given = [grads[i] for i in places]
         attributes = (*ctx.attributes, ctx.writes, places, wanted)
-        made = _Gradient.apply(ctx.called.program, attributes, *ctx.inner, *map(trace.inside, given))
+        made = _Gradient.apply(ctx.program, attributes, *ctx.inner, *map(trace.inside, given))
         values = trace.emit(GRADIENT, [*ctx.values, *map(trace.value_of, given)], attributes, [t.layout for t in made], draws=True)
         results = iter(map(trace.result, made, values))
         return (None,) * _FIRST + tuple([next(results) if i in wanted else None for i in range(len(ctx.inner))])
@@ -124,7 +125,7 @@ def call_of_script(trace: Any, called: Called) -> Any:
     tensors = [*tensors_in(called.args), *called.held.values()]
     writes = called.writes
     inner, values = [trace.inside(t) for t in tensors], [trace.value_of(t) for t in tensors]
-    attributes = (_held_as(trace.graph, called), called.method, structure_of(called.args), tuple(called.held))
+    attributes = (_held_as(trace, called), called.method, structure_of(called.args), tuple(called.held))
     running = _Running(called.program)
     made = list(_Script.apply(trace, running, attributes, writes, values, *inner))
     results, written = made[:len(made) - len(writes)], dict(zip(writes, made[len(made) - len(writes):]))
@@ -145,12 +146,14 @@ def call_of_script(trace: Any, called: Called) -> Any:
     return map_tensors(lambda tensor: next(outer), running.result)
 
 
-def _held_as(graph: Graph, called: Called) -> str:
-    """The name under which a graph holds what is called."""
-    name = called.name
-    while name in graph.constants and graph.constants[name] != called.program:
-        name += "_"
-    graph.constants[name] = called.program
+def _held_as(trace, called):
+    """The name under which a graph holds what is called: its path, or one that neither tensors nor modules have."""
+    constants, name = trace.graph.constants, trace.paths.get(id(called.program))
+    if name is None:
+        taken, name = {*trace.names.values(), *trace.paths.values()}, called.name
+        while name in taken or constants.get(name, called.program) is not called.program:
+            name += "_"
+    constants[name] = called.program
     return name
 
 

@@ -284,6 +284,30 @@ def test_damaged_files_are_refused_or_raise(change):
         torch.jit.load(file)(EXAMPLES[0])
 
 
+class Namesakes(nn.Module):
+    """A parameter, a module and a script inside of a function that is called, all under the names of scripts elsewhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.halved, self.Block, self.written = nn.Parameter(torch.ones(3)), nn.Linear(3, 3), torch.jit.script(Block())
+        self.apart = [torch.jit.script(Block()).eval().requires_grad_(False)]           # which is not below this module
+
+    def forward(self, x):
+        return self.written(halved_(x * self.halved, 2)) + written_(self.Block(x) * 2) + self.apart[0](x)
+
+
+@pytest.mark.parametrize("change", [lambda m: m, reloaded, copy.deepcopy], ids=["trace", "file", "copy"])
+def test_names_of_scripts_are_nobody_elses(change):
+    torch.manual_seed(0)
+    python = Namesakes()
+    traced = change(torch.jit.trace(python, EXAMPLES[0], check_trace=False))
+    held = {node.attributes[0] for node in traced.graph.nodes if node.op == "script"}
+    assert held == {"halved_", "written", "written_", "Block_"}
+    python = copy.deepcopy(python)
+    for x in EXAMPLES:
+        same(traced(x), python(x))
+
+
 class Several(nn.Module):
     """Methods over the same tensors, one of which writes, one of which calls a script."""
 
