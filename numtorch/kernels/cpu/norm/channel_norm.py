@@ -400,9 +400,14 @@ def batch_norm_grad_columns(grad, x, stats, weight, grad_x, grad_weight, grad_bi
 
 # ---------------------------------------------------------------- planners
 def plan_group_norm(dtype: str, batch: int, groups: int, channels: int, size: int, eps: float, weighted: bool, biased: bool):
-    """Group norm of contiguous (batch, groups * channels, size).
+    """Group norm of contiguous (batch, groups * channels, size): as layer norm, with one mean and variance for each group of an
+    example, and a weight and a bias for each channel.
 
-    Addresses: x, weight (C), bias (C), out, stats (batch * groups, 2) of the compute type.
+    Addresses: x, weight (C) if `weighted`, bias (C) if `biased`, out, stats: (batch * groups, 2) of the compute type, each group's
+    mean and 1 / sqrt(variance + eps).
+
+    Args:
+        channels: those of one group, so that C is groups * channels.
     """
     kernel = typed(group_norm_groups, dtype, ("element*",) * 4 + ("compute*", "int64*"))
     n, itself = channels * size, itemsize(dtype)
@@ -414,9 +419,13 @@ def plan_group_norm(dtype: str, batch: int, groups: int, channels: int, size: in
 
 def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, size: int, weighted: bool, wants_x: bool,
                          wants_sums: bool):
-    """Gradients of group norm. Returns (prepared, parts).
+    """Gradients of group norm (the module's formula). Returns (prepared, parts); arguments as for `plan_group_norm`.
 
-    Addresses: grad, x, stats of the forward call, weight, grad_x, sums: float64 (parts, 2, C) for `norm.plan_merge_sums`.
+    Addresses: grad, x, stats of the forward call, weight if `weighted`, grad_x if `wants_x`, sums if `wants_sums`: float64 (parts,
+    2, C) for `norm.plan_merge_sums`.
+
+    Args:
+        batch, groups, channels, size: as the forward call's.
     """
     signature = ("element*", "element*", "compute*", "element*", "element*", "float64*", "int64*")
     kernel = typed(group_norm_grad_groups, dtype, signature)
@@ -434,10 +443,12 @@ def _channel_parts(channels, work, size):
 
 def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float, share: float, training: bool, weighted: bool,
                     biased: bool, running: bool):
-    """Batch norm of contiguous (batch, channels, size).
+    """Batch norm of contiguous (batch, channels, size): in `training` with each channel's own mean and variance, else with the
+    running ones. If there are `running` statistics, training moves them towards the batch's by `share`, the variance taken over one
+    element less.
 
-    Addresses: x, weight, bias, running_mean, running_var (C each), out, stats (C, 2) of the compute type. In training the
-    running statistics, if there are any, are moved towards the batch's by `share`.
+    Addresses: x, weight if `weighted`, bias if `biased`, running_mean, running_var (all C), out, stats: (C, 2) of the compute type,
+    each channel's mean and 1 / sqrt(variance + eps).
     """
     planes = size > 1 and not training
     kernel = typed(batch_norm_planes if planes else batch_norm_channels if size > 1 else batch_norm_columns, dtype,
@@ -456,7 +467,14 @@ def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float
 
 def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, training: bool, weighted: bool, wants_x: bool,
                          wants_weight: bool, wants_bias: bool):
-    """Gradients of batch norm. Addresses: grad, x, stats of the forward call, weight, grad_x, grad_weight, grad_bias."""
+    """Gradients of batch norm (the module's formula); where not in `training`, mean and deviation are constants.
+
+    Addresses: grad, x, stats of the forward call, weight if `weighted`, grad_x if `wants_x`, grad_weight if `wants_weight`,
+    grad_bias if `wants_bias`.
+
+    Args:
+        batch, channels, size: as the forward call's.
+    """
     signature = ("element*", "element*", "compute*", "element*", "element*", "element*", "element*", "int64*")
     kernel = typed(batch_norm_grad_channels if size > 1 else batch_norm_grad_columns, dtype, signature)
     work, itself = batch * channels * size, itemsize(dtype)

@@ -23,8 +23,13 @@ T = float32
 W = float64
 load = store = same
 CENTRED = True
-ROWS = 32                        # rows of a block: 128 KiB of float32 at a width of 512, twice
+BLOCK_ROWS = 32                  # 128 KiB of float32 at a width of 512, twice
 GRAIN = 30_000                   # elements that make a thread worth waking
+
+# descriptors: of norms, of their gradients, and of the sums' merging
+ROWS, LENGTH, EPS, WEIGHTED, BIASED = range(5)
+GRAD_WEIGHTED, WANTS_X, WANTS_SUMS = range(LENGTH + 1, LENGTH + 4)
+PARTS, WANTS_WEIGHT, WANTS_BIAS = ROWS, LENGTH + 1, LENGTH + 2
 
 
 def squares_of(x, n):
@@ -57,9 +62,9 @@ def normalize_row(x, out, weight, bias, n, mean, scale, weighted, biased):
 
 
 def norm_rows(x, weight, bias, out, stats, descriptor):
-    """descriptor: rows, n, eps, whether there is a weight, a bias. stats gets (mean, 1 / deviation) of each row."""
-    rows, n = descriptor[0], descriptor[1]
-    eps = float_of(descriptor[2])
+    """stats gets (mean, 1 / deviation) of each row."""
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
+    eps = float_of(descriptor[EPS])
     share = W(1) / W(max(n, 1))
     for row in range(rows):
         a = offset(x, row * n)
@@ -71,7 +76,7 @@ def norm_rows(x, weight, bias, out, stats, descriptor):
         scale = W(1) / sqrt(squares * share + eps)
         stats[2 * row] = T(mean)
         stats[2 * row + 1] = T(scale)
-        normalize_row(a, offset(out, row * n), weight, bias, n, T(mean), T(scale), descriptor[3], descriptor[4])
+        normalize_row(a, offset(out, row * n), weight, bias, n, T(mean), T(scale), descriptor[WEIGHTED], descriptor[BIASED])
 
 
 # ---------------------------------------------------------------- backward
@@ -151,35 +156,34 @@ def add_columns(grad, x, stats, sums, rows, n):
 
 
 def norm_grad_rows(grad, x, stats, weight, grad_x, sums, descriptor):
-    """descriptor: rows, n, whether there is a weight, whether grad_x is wanted, whether the sums (2, n) are."""
-    rows, n = descriptor[0], descriptor[1]
-    if descriptor[4] != 0:
+    """sums: (2, n)."""
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
+    if descriptor[WANTS_SUMS] != 0:
         for i in range(2 * n):
             sums[i] = W(0)
-    for first in range(0, rows, ROWS):
-        count = min(rows - first, ROWS)
+    for first in range(0, rows, BLOCK_ROWS):
+        count = min(rows - first, BLOCK_ROWS)
         g = offset(grad, first * n)
         a = offset(x, first * n)
         s = offset(stats, 2 * first)
-        if descriptor[3] != 0:
+        if descriptor[WANTS_X] != 0:
             for row in range(count):
                 grad_row(offset(g, row * n), offset(a, row * n), weight, offset(grad_x, (first + row) * n), n, s[2 * row],
-                         s[2 * row + 1], descriptor[2])
-        if descriptor[4] != 0:
+                         s[2 * row + 1], descriptor[GRAD_WEIGHTED])
+        if descriptor[WANTS_SUMS] != 0:
             add_columns(g, a, s, sums, count, n)
 
 
 def merge_sums(sums, grad_weight, grad_bias, descriptor):
-    """descriptor: parts, n, whether the weight's gradient is wanted, whether the bias's is."""
-    parts, n = descriptor[0], descriptor[1]
+    parts, n = descriptor[PARTS], descriptor[LENGTH]
     for part in range(1, parts):
         more = offset(sums, 2 * n * part)
         for i in range(2 * n):
             sums[i] += more[i]
-    if descriptor[2] != 0:
+    if descriptor[WANTS_WEIGHT] != 0:
         for i in range(n):
             grad_weight[i] = store(T(sums[i]))
-    if descriptor[3] != 0:
+    if descriptor[WANTS_BIAS] != 0:
         bias_sums = offset(sums, n)
         for i in range(n):
             grad_bias[i] = store(T(bias_sums[i]))
@@ -187,9 +191,11 @@ def merge_sums(sums, grad_weight, grad_bias, descriptor):
 
 # ---------------------------------------------------------------- planners
 def plan_row_norm(dtype: str, rows: int, n: int, eps: float, weighted: bool, biased: bool, centred: bool):
-    """Layer norm, or RMS norm where not `centred`, of contiguous (rows, n).
+    """Layer norm of each row of contiguous (rows, n): (x - mean) / sqrt(variance + eps) * weight + bias, the variance being the
+    mean square of the deviations. Where not `centred`, RMS norm, which takes 0 for the mean.
 
-    Addresses: x, weight (n), bias (n), out, stats (rows, 2) of the compute type.
+    Addresses: x, weight (n) if `weighted`, bias (n) if `biased`, out, stats: (rows, 2) of the compute type, each row's mean and 1 /
+    sqrt(variance + eps).
     """
     kernel = typed(norm_rows, dtype, ("element*",) * 4 + ("compute*", "int64*"), CENTRED=centred)
     parts, size = shares(rows, rows * n, GRAIN), itemsize(dtype)
@@ -199,13 +205,17 @@ def plan_row_norm(dtype: str, rows: int, n: int, eps: float, weighted: bool, bia
 
 
 def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: bool, wants_x: bool, wants_sums: bool):
-    """Gradients of the row norms. Returns (prepared, parts).
+    """Gradients of the row norms (the module's formula). Returns (prepared, parts); arguments as for `plan_row_norm`.
 
-    Addresses: grad, x, stats of the forward call, weight, grad_x, sums: float64 (parts, 2, n) for `plan_merge_sums`.
+    Addresses: grad, x, stats of the forward call, weight if `weighted`, grad_x if `wants_x`, sums if `wants_sums`: float64 (parts,
+    2, n), of which `plan_merge_sums` makes the gradients of weight and bias.
+
+    Args:
+        rows, n, centred: as the forward call's.
     """
     signature = ("element*", "element*", "compute*", "element*", "element*", "float64*", "int64*")
     kernel = typed(norm_grad_rows, dtype, signature, CENTRED=centred)
-    parts, size = shares(rows, 2 * rows * n, GRAIN, multiple=min(ROWS, max(1, rows // 8))), itemsize(dtype)
+    parts, size = shares(rows, 2 * rows * n, GRAIN, multiple=min(BLOCK_ROWS, max(1, rows // 8))), itemsize(dtype)
     descriptors = [(stop - start, n, int(weighted), int(wants_x), int(wants_sums)) for start, stop in parts]
     offsets = [(start * n * size, start * n * size, 2 * start * wide(dtype), 0, start * n * size * wants_x, part * 16 * n)
                for part, (start, _) in enumerate(parts)]
@@ -213,6 +223,9 @@ def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: b
 
 
 def plan_merge_sums(dtype: str, parts: int, n: int, wants_weight: bool, wants_bias: bool):
-    """The gradients of weight and bias from each part's sums. Addresses: sums (parts, 2, n), grad_weight, grad_bias."""
+    """The gradients of weight and bias, of `n` each, from the sums of each of so many parts.
+
+    Addresses: sums (parts, 2, n), grad_weight if `wants_weight`, grad_bias if `wants_bias`.
+    """
     kernel = typed(merge_sums, dtype, ("float64*", "element*", "element*", "int64*"))
     return prepare_parts(kernel, [(parts, n, int(wants_weight), int(wants_bias))], None, n)

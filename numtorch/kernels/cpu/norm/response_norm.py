@@ -14,18 +14,20 @@ from ...vectormath import exp, log
 from ..shared.elements import bits, image_shares, prepare_parts, typed
 
 T = float32
-COLUMNS = 256
+BLOCK_COLUMNS = 256
 GRAIN = 4_000
 
+# the descriptor: N, C, S (columns here), S in memory, channels of a window before and after its own, alpha / size, beta, k
+IMAGES, CHANNELS, COLUMNS, STEP, BEFORE, AFTER, SHARE, BETA, K = range(9)
 
-# descriptor: N, C, S (columns here), S in memory, channels of a window before and after its own, alpha / size, beta, k
+
 def response_columns(x, out, divisor, descriptor):
-    channels, step, before, after = descriptor[1], descriptor[3], descriptor[4], descriptor[5]
-    share, beta, k = T(float_of(descriptor[6])), T(float_of(descriptor[7])), T(float_of(descriptor[8]))
+    channels, step, before, after = descriptor[CHANNELS], descriptor[STEP], descriptor[BEFORE], descriptor[AFTER]
+    share, beta, k = T(float_of(descriptor[SHARE])), T(float_of(descriptor[BETA])), T(float_of(descriptor[K]))
     total = local_array(T, 256)
-    for image in range(descriptor[0]):
-        for first in range(0, descriptor[2], COLUMNS):
-            width = min(int64(COLUMNS), descriptor[2] - first)
+    for image in range(descriptor[IMAGES]):
+        for first in range(0, descriptor[COLUMNS], BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), descriptor[COLUMNS] - first)
             base = image * channels * step + first
             for c in range(channels):
                 for j in range(width):
@@ -46,12 +48,12 @@ def response_columns(x, out, divisor, descriptor):
 
 def response_grad_columns(grad, x, divisor, grad_x, descriptor):
     """grad_x = grad / d^beta - 2 alpha / size beta x sum(grad x / d^(beta + 1)), over the windows that a channel is in."""
-    channels, step, before, after = descriptor[1], descriptor[3], descriptor[4], descriptor[5]
-    share, beta = T(float_of(descriptor[6])), T(float_of(descriptor[7]))
+    channels, step, before, after = descriptor[CHANNELS], descriptor[STEP], descriptor[BEFORE], descriptor[AFTER]
+    share, beta = T(float_of(descriptor[SHARE])), T(float_of(descriptor[BETA]))
     slope = local_array(T, 256)
-    for image in range(descriptor[0]):
-        for first in range(0, descriptor[2], COLUMNS):
-            width = min(int64(COLUMNS), descriptor[2] - first)
+    for image in range(descriptor[IMAGES]):
+        for first in range(0, descriptor[COLUMNS], BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), descriptor[COLUMNS] - first)
             base = image * channels * step + first
             for c in range(channels):
                 g = offset(grad, base + c * step)
@@ -83,10 +85,17 @@ def _plan(function, dtype, batch, channels, size, window, alpha, beta, k):
 
 
 def plan_response_norm(dtype: str, batch: int, channels: int, size: int, window: int, alpha: float, beta: float, k: float):
-    """Local response norm of contiguous (batch, channels, size) float32 or float64. Addresses: x, out, divisor (as x)."""
+    """Local response norm of contiguous (batch, channels, size) float32 or float64: x / d^beta with d = k + alpha / window * the
+    sum of squares over `window` channels, of which window // 2 are before its own.
+
+    Addresses: x, out, divisor: d, as x.
+    """
     return _plan(response_columns, dtype, batch, channels, size, window, alpha, beta, k)
 
 
 def plan_response_norm_grad(dtype: str, batch: int, channels: int, size: int, window: int, alpha: float, beta: float, k: float):
-    """Its gradient. Addresses: grad, x, divisor of the forward call, grad_x."""
+    """Its gradient; batch, channels, size, window, alpha, beta and k are the forward call's.
+
+    Addresses: grad, x, divisor of the forward call, grad_x.
+    """
     return _plan(response_grad_columns, dtype, batch, channels, size, window, alpha, beta, k)

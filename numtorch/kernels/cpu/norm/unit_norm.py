@@ -17,14 +17,16 @@ from .norm import squares_of
 T = float32
 W = float64
 load = store = same
-COLUMNS = 256
+BLOCK_COLUMNS = 256
 BLOCK_ROWS = 128
 GRAIN = 30_000
 
+# the descriptor: of (outer, R, inner), of whose inner COLUMNS are to be done
+OUTER, LENGTH, COLUMNS, INNER, EPS = range(5)
 
-# descriptor: outer, R, columns here, inner, eps
+
 def unit_rows(x, out, lengths, descriptor):
-    rows, n, eps = descriptor[0], descriptor[1], float_of(descriptor[4])
+    rows, n, eps = descriptor[OUTER], descriptor[LENGTH], float_of(descriptor[EPS])
     for row in range(rows):
         a = offset(x, row * n)
         b = offset(out, row * n)
@@ -36,7 +38,7 @@ def unit_rows(x, out, lengths, descriptor):
 
 
 def unit_grad_rows(grad, x, lengths, grad_x, descriptor):
-    rows, n, eps = descriptor[0], descriptor[1], float_of(descriptor[4])
+    rows, n, eps = descriptor[OUTER], descriptor[LENGTH], float_of(descriptor[EPS])
     for row in range(rows):
         g = offset(grad, row * n)
         a = offset(x, row * n)
@@ -75,12 +77,12 @@ def add_products(x, y, total, part, n, step, width):
 
 
 def unit_columns(x, out, lengths, descriptor):
-    n, step, eps = descriptor[1], descriptor[3], float_of(descriptor[4])
+    n, step, eps = descriptor[LENGTH], descriptor[INNER], float_of(descriptor[EPS])
     part = local_array(T, 256)
     total = local_array(W, 256)
-    for o in range(descriptor[0]):
-        for first in range(0, descriptor[2], COLUMNS):
-            width = min(int64(COLUMNS), descriptor[2] - first)
+    for o in range(descriptor[OUTER]):
+        for first in range(0, descriptor[COLUMNS], BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), descriptor[COLUMNS] - first)
             base = o * n * step + first
             kept = offset(lengths, o * step + first)
             add_products(offset(x, base), offset(x, base), total, part, n, step, width)
@@ -96,13 +98,13 @@ def unit_columns(x, out, lengths, descriptor):
 
 
 def unit_grad_columns(grad, x, lengths, grad_x, descriptor):
-    n, step, eps = descriptor[1], descriptor[3], float_of(descriptor[4])
+    n, step, eps = descriptor[LENGTH], descriptor[INNER], float_of(descriptor[EPS])
     part = local_array(T, 256)
     factor = local_array(T, 256)
     along = local_array(W, 256)
-    for o in range(descriptor[0]):
-        for first in range(0, descriptor[2], COLUMNS):
-            width = min(int64(COLUMNS), descriptor[2] - first)
+    for o in range(descriptor[OUTER]):
+        for first in range(0, descriptor[COLUMNS], BLOCK_COLUMNS):
+            width = min(int64(BLOCK_COLUMNS), descriptor[COLUMNS] - first)
             base = o * n * step + first
             kept = offset(lengths, o * step + first)
             add_products(offset(grad, base), offset(x, base), along, part, n, step, width)
@@ -146,5 +148,8 @@ def plan_unit(dtype: str, outer: int, R: int, inner: int, eps: float):
 
 
 def plan_unit_grad(dtype: str, outer: int, R: int, inner: int, eps: float):
-    """Its gradient. Addresses: grad, x, lengths of the forward call, grad_x."""
+    """Its gradient (the module's formula); outer, R, inner and eps are the forward call's.
+
+    Addresses: grad, x, lengths of the forward call, grad_x.
+    """
     return _plan(unit_grad_rows, unit_grad_columns, dtype, outer, R, inner, eps)

@@ -421,10 +421,7 @@ plan_group_norm = in_parallel(host.plan_group_norm, {host.group_norm_groups: For
 
 def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, size: int, weighted: bool, wants_x: bool,
                          wants_sums: bool, device: int = 0):
-    """Gradients of group norm. Returns (prepared, 1).
-
-    Addresses: grad, x, stats of the forward call, weight, grad_x, sums: room for float64 (1, 2, C), for `norm.plan_merge_sums`.
-    """
+    """The sums are of the compute type, for `plan_merge_sums` of this device."""
     launches: list = []
     lanes, count = lanes_for(channels * size, 1), batch * groups
     if wants_x and count * channels * size:
@@ -489,7 +486,6 @@ def _plan_planes(dtype, sizes, first, last, signature, reads, tail, summed, devi
 
 def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float, share: float, training: bool, weighted: bool,
                     biased: bool, running: bool, device: int = 0):
-    """As the host's."""
     if size < 2 or not batch * channels:
         return _columns_alone(dtype, batch, channels, size, eps, share, training, weighted, biased, running, device=device)
     kind = compute_type(dtype)
@@ -500,7 +496,6 @@ def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float
 
 def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, training: bool, weighted: bool, wants_x: bool,
                          wants_weight: bool, wants_bias: bool, device: int = 0):
-    """As the host's."""
     if size < 2 or not batch * channels:
         return _columns_grad(dtype, batch, channels, size, training, weighted, wants_x, wants_weight, wants_bias, device=device)
     signature = ("element*", "element*", "compute*", "element*", "element*", "element*", "element*")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from numpy import float32, int32, int64
 
 from ...cpu.norm import norm as host
+from ...cpu.norm.norm import BIASED, EPS, GRAD_WEIGHTED, LENGTH, PARTS, ROWS, WANTS_BIAS, WANTS_WEIGHT, WEIGHTED
 from ...elementtypes import same
 from ...intrinsics import local_array, local_like, offset, select, sqrt
 from ..compiler import cuda
@@ -37,8 +38,9 @@ T, INT = float32, int32
 load = store = same
 CENTRED = True
 LANES = COLUMNS = 1
-ROWS = 4 if WIDE == 2 else 64                            # rows that make another range of them worth its sums
-RANGES = 64
+RANGE_ROWS = 4 if WIDE == 2 else 64                      # rows that make another range of them worth its sums
+MOST_RANGES = 64
+RANGES, BLOCKS = LENGTH + 1, LENGTH + 2                  # of the descriptor of columns' sums: ranges of rows, blocks of columns
 
 
 def line_moments(x, cells, present, n, me, lane):
@@ -134,9 +136,8 @@ normed = norm_streamed
 
 
 def norm_lines(x, weight, bias, out, stats, descriptor):
-    """descriptor: rows, n, eps, whether there is a weight, a bias."""
     cells = cuda.shared.array(THREADS, T)
-    rows, n, eps = descriptor[0], descriptor[1], scalar(descriptor, 2)
+    rows, n, eps = descriptor[ROWS], descriptor[LENGTH], scalar(descriptor, EPS)
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -144,7 +145,7 @@ def norm_lines(x, weight, bias, out, stats, descriptor):
         row = first + me // LANES
         known = min(row, rows - 1)
         normed(offset(x, known * n), weight, bias, offset(out, known * n), offset(stats, 2 * known), cells, row < rows, n, eps,
-               descriptor[3], descriptor[4], me, lane)
+               descriptor[WEIGHTED], descriptor[BIASED], me, lane)
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
@@ -156,9 +157,8 @@ def factor_of(weight, i, weighted):
 
 
 def norm_grad_lines(grad, x, stats, weight, grad_x, descriptor):
-    """descriptor: rows, n, whether there is a weight."""
     cells = cuda.shared.array(THREADS, T)
-    rows, n, weighted = descriptor[0], descriptor[1], descriptor[2]
+    rows, n, weighted = descriptor[ROWS], descriptor[LENGTH], descriptor[GRAD_WEIGHTED]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -186,9 +186,9 @@ def norm_grad_lines(grad, x, stats, weight, grad_x, descriptor):
 
 
 def norm_column_sums(grad, x, stats, sums, descriptor):
-    """Of a range of rows: sums[range, 0] of grad * h, sums[range, 1] of grad. descriptor: rows, n, ranges, blocks of columns."""
+    """Of a range of rows: sums[range, 0] of grad * h, sums[range, 1] of grad."""
     cells = cuda.shared.array(THREADS, T)
-    rows, n, ranges, blocks = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    rows, n, ranges, blocks = descriptor[ROWS], descriptor[LENGTH], descriptor[RANGES], descriptor[BLOCKS]
     me = int64(cuda.threadIdx.x)
     task = int64(cuda.blockIdx.x)
     while task < ranges * blocks:
@@ -209,38 +209,34 @@ def norm_column_sums(grad, x, stats, sums, descriptor):
 
 
 def merge_columns(sums, grad_weight, grad_bias, descriptor):
-    """descriptor: ranges, n, whether the weight's gradient is wanted, whether the bias's is. A thread a column."""
-    ranges, n = descriptor[0], descriptor[1]
+    """A thread a column."""
+    ranges, n = descriptor[PARTS], descriptor[LENGTH]
     column = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while column < n:
         by_weight, by_bias = T(0), T(0)
         for part in range(ranges):
             by_weight += sums[part * 2 * n + column]
             by_bias += sums[part * 2 * n + n + column]
-        if descriptor[2] != 0:
+        if descriptor[WANTS_WEIGHT] != 0:
             grad_weight[column] = store(by_weight)
-        if descriptor[3] != 0:
+        if descriptor[WANTS_BIAS] != 0:
             grad_bias[column] = store(by_bias)
         column += int64(cuda.gridDim.x) * THREADS
 
 
 # ---------------------------------------------------------------- planners
 def plan_row_norm(dtype: str, rows: int, n: int, eps: float, weighted: bool, biased: bool, centred: bool, device: int = 0):
-    """As the host's."""
     shape = shape_of(dtype, n)
     names = dict(shape, normed=norm_held if shape["HELD"] else norm_streamed)
-    form = Form(norm_lines, lambda row: row[0] * shape["LANES"], lambda row, bound: names, (2,))
+    form = Form(norm_lines, lambda row: row[ROWS] * shape["LANES"], lambda row, bound: names, (EPS,))
     return in_parallel(host.plan_row_norm, {host.norm_rows: form})(dtype, rows, n, eps, weighted, biased, centred, device=device)
 
 
 def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: bool, wants_x: bool, wants_sums: bool,
                        device: int = 0):
-    """Gradients of the row norms. Returns (prepared, ranges).
-
-    Addresses: grad, x, stats of the forward call, weight, grad_x, sums: room for float64 (ranges, 2, n), for `plan_merge_sums`.
-    """
+    """The sums are of the compute type, for `plan_merge_sums` of this device."""
     launches: list = []
-    lanes, ranges = lanes_for(n, 1), max(1, min(RANGES, rows // ROWS))
+    lanes, ranges = lanes_for(n, 1), max(1, min(MOST_RANGES, rows // RANGE_ROWS))
     if wants_x and rows * n:
         signature = ("element*", "element*", "compute*", "element*", "element*", "int64*")
         kernel = typed(norm_grad_lines, dtype, signature, CENTRED=centred, LANES=lanes)
@@ -252,7 +248,6 @@ def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: b
     return in_turn(*launches), ranges
 
 
-def plan_merge_sums(dtype: str, ranges: int, n: int, wants_weight: bool, wants_bias: bool, device: int = 0):
-    """The gradients of weight and bias from each range's sums. Addresses: sums (ranges, 2, n), grad_weight, grad_bias."""
+def plan_merge_sums(dtype: str, parts: int, n: int, wants_weight: bool, wants_bias: bool, device: int = 0):
     kernel = typed(merge_columns, dtype, ("compute*", "element*", "element*", "int64*"))
-    return launch(kernel, [ranges, n, int(wants_weight), int(wants_bias)], n, device)
+    return launch(kernel, [parts, n, int(wants_weight), int(wants_bias)], n, device)

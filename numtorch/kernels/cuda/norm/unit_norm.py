@@ -5,6 +5,7 @@ from __future__ import annotations
 from numpy import float32, int32, int64
 
 from ...cpu.norm import unit_norm as host
+from ...cpu.norm.unit_norm import EPS, INNER, LENGTH, OUTER
 from ...elementtypes import same
 from ...intrinsics import fmax, offset, sqrt
 from ..compiler import cuda
@@ -27,10 +28,9 @@ def dot(x, y, cells, present, n, inner, me, lane):
 
 
 def unit_lines(x, out, lengths, descriptor):
-    """descriptor: outer, n, columns, inner, eps."""
     cells = cuda.shared.array(THREADS, T)
-    n, inner, eps = descriptor[1], descriptor[3], scalar(descriptor, 4)
-    count = descriptor[0] * inner
+    n, inner, eps = descriptor[LENGTH], descriptor[INNER], scalar(descriptor, EPS)
+    count = descriptor[OUTER] * inner
     me = int64(cuda.threadIdx.x)
     lane, first = me % LANES, int64(cuda.blockIdx.x) * (THREADS // LANES)
     while first < count:
@@ -49,8 +49,8 @@ def unit_lines(x, out, lengths, descriptor):
 
 def unit_grad_lines(grad, x, lengths, grad_x, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    n, inner, eps = descriptor[1], descriptor[3], scalar(descriptor, 4)
-    count = descriptor[0] * inner
+    n, inner, eps = descriptor[LENGTH], descriptor[INNER], scalar(descriptor, EPS)
+    count = descriptor[OUTER] * inner
     me = int64(cuda.threadIdx.x)
     lane, first = me % LANES, int64(cuda.blockIdx.x) * (THREADS // LANES)
     while first < count:
@@ -70,15 +70,15 @@ def unit_grad_lines(grad, x, lengths, grad_x, descriptor):
 
 
 def _lines(row):
-    return row[0] * row[3] * lanes_for(row[1], row[3])
+    return row[OUTER] * row[INNER] * lanes_for(row[LENGTH], row[INNER])
 
 
 def _lanes(row, bound):
-    return dict(LANES=lanes_for(row[1], row[3]))
+    return dict(LANES=lanes_for(row[LENGTH], row[INNER]))
 
 
 def _form(function):
-    return Form(function, _lines, _lanes, scalars=(4,))
+    return Form(function, _lines, _lanes, scalars=(EPS,))
 
 
 plan_unit = in_parallel(host.plan_unit, dict.fromkeys((host.unit_rows, host.unit_columns), _form(unit_lines)))
