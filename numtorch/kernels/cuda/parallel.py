@@ -110,15 +110,16 @@ def in_parallel(planner, forms, host=None, read=None, report=None):
     """A planner of the host as one of a device, which takes the device's index as `device`, with kernels of its own.
 
     Args:
-        forms: the `Form` for each kernel that the planner may choose.
+        forms: the `Form` for each kernel that the planner may choose; or a function of the planner's arguments that says.
         host: the bytes of each address that is of the host's memory, by place; or a function of the planner's arguments that says.
         read: the same of addresses that are only read.
         report: the place of a status that only says what is wrong, which the machine may raise later.
     """
     @functools.wraps(planner)
     def plan(*arguments, device=0, **options):
+        own = forms(*arguments) if callable(forms) else forms
         written = host(*arguments) if callable(host) else host
         only = read(*arguments) if callable(read) else read
-        with planning_for(Parallel(device, forms, written, only, report)):
+        with planning_for(Parallel(device, own, written, only, report)):
             return planner(*arguments, **options)
     return plan

@@ -11,13 +11,14 @@ T = float32
 load = store = same
 GRAIN = 20_000
 
+# the descriptor: a part's bags, all bags, indices, rows of the table, its width, whether means are wanted
+FIRST, STOP, BAGS, COUNT, ROWS, WIDTH, MEAN = range(7)
+
 
 def sum_bags(table, index, starts, out, status, descriptor):
-    """descriptor: first bag, stop, all bags, indices, rows of the table, its width, whether means are wanted. A bag goes on to
-    where the
-    next one starts. status: the number of the first bad index, from 1 on, or -1 where a bag starts before the one before it."""
-    bags, count, rows, width, mean = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
-    for bag in range(descriptor[0], descriptor[1]):
+    """A bag goes on to where the next one starts."""
+    bags, count, rows, width, mean = descriptor[BAGS], descriptor[COUNT], descriptor[ROWS], descriptor[WIDTH], descriptor[MEAN]
+    for bag in range(descriptor[FIRST], descriptor[STOP]):
         if bag + 1 < bags and starts[bag + 1] < starts[bag]:
             status[0] = -1
             return
@@ -41,7 +42,12 @@ def sum_bags(table, index, starts, out, status, descriptor):
 
 
 def plan_sum_bags(dtype: str, index_dtype: str, bags: int, count: int, rows: int, width: int, mean: bool):
-    """Addresses: table (rows, width), index (count), starts (bags) int64, out (bags, width), status."""
+    """out[b] = the sum of table[index[i]] for i from starts[b] up to starts[b + 1], of the last bag up to `count`; with `mean`
+    their mean. An empty bag's is 0.
+
+    Addresses: table (rows, width), index (count) of `index_dtype`, starts (bags) int64, out (bags, width), status: 0 before the
+    call; after it 1 + the place of an index that is not in [0, rows), or -1 where a bag starts before the one before it.
+    """
     kernel = typed(sum_bags, dtype, ("element*", index_dtype + "*", "int64*", "element*", "int64*", "int64*"))
     work = count * (width + 8)
     parts = shares(bags, work, GRAIN)

@@ -13,10 +13,14 @@ BLOCK = 512                                              # elements between two 
 GRAIN = 50_000
 MOST_PARTS = 32                                          # words that a caller has for answers
 
+# the descriptor: elements; of indices, the least good one and the first that is too large; of membership, the tests
+ELEMENTS, LEAST, END = range(3)
+TESTS = ELEMENTS + 1
+
 
 def differs(x, y, out, descriptor):
-    """descriptor: elements. `out` is 1 where some differ, else 0."""
-    n = descriptor[0]
+    """`out` is 1 where some differ, else 0."""
+    n = descriptor[ELEMENTS]
     out[0] = 0
     for start in range(0, n, BLOCK):
         a, b = offset(x, start), offset(y, start)
@@ -29,8 +33,8 @@ def differs(x, y, out, descriptor):
 
 
 def beyond(index, out, descriptor):
-    """descriptor: elements, the least good index, the first that is too large. `out` is 1 where one is out of bounds, else 0."""
-    n, least, end = descriptor[0], descriptor[1], descriptor[2]
+    """`out` is 1 where one is out of bounds, else 0."""
+    n, least, end = descriptor[ELEMENTS], descriptor[LEAST], descriptor[END]
     out[0] = 0
     for start in range(0, n, BLOCK):
         a = offset(index, start)
@@ -43,8 +47,8 @@ def beyond(index, out, descriptor):
 
 
 def outside_unit(x, out, descriptor):
-    """descriptor: elements. `out` is 1 where one is below 0, above 1 or NaN, else 0."""
-    n = descriptor[0]
+    """`out` is 1 where one is below 0, above 1 or NaN, else 0."""
+    n = descriptor[ELEMENTS]
     out[0] = 0
     for start in range(0, n, BLOCK):
         a = offset(x, start)
@@ -61,8 +65,8 @@ FEW = 24                                                 # numbers that are comp
 
 
 def among(x, tests, out, descriptor):
-    """descriptor: elements, tests. The tests are in order where they are more than FEW; NaN, which comes last, equals nothing."""
-    n, count = descriptor[0], descriptor[1]
+    """The tests are in order where they are more than FEW; NaN, which comes last, equals nothing."""
+    n, count = descriptor[ELEMENTS], descriptor[TESTS]
     if count > FEW:
         for i in range(n):
             value = load(x[i])
@@ -88,7 +92,10 @@ def among(x, tests, out, descriptor):
 
 # ---------------------------------------------------------------- planners
 def plan_among(dtype: str, n: int, count: int):
-    """Addresses: x (n), `count` tests, in order if they are more than FEW, out (n, bool); all dense."""
+    """out[i] = whether x[i] equals one of the tests; NaN equals nothing.
+
+    Addresses: x (n), tests (`count`, in order if they are more than FEW), out (n, bool); all dense.
+    """
     work = n * min(count, FEW)
     parts = shares(n, work, GRAIN)
     return prepare_parts(typed(among, dtype, ("element*", "element*", "bool*", "int64*")),
@@ -105,15 +112,24 @@ def _plan(kernel, dtype, arrays, n, *numbers):
 
 
 def plan_differs(dtype: str, n: int):
-    """Addresses: x and y (n each, dense), an int64 for each part. Returns the kernel and how many parts it has."""
+    """Whether some x[i] != y[i]. Returns the kernel and how many parts it has.
+
+    Addresses: x and y (n each, dense), an int64 for each part, which becomes 1 where its part has one, else 0.
+    """
     return _plan(differs, dtype, 2, n)
 
 
 def plan_beyond(dtype: str, n: int, least: int, end: int):
-    """Addresses: n indices, dense, good in [least, end); an int64 for each part. Returns what `plan_differs` does."""
+    """Whether some index is below `least`, or `end` or more. Returns what `plan_differs` does.
+
+    Addresses: indices (n, dense), an int64 for each part, as there.
+    """
     return _plan(beyond, dtype, 1, n, least, end)
 
 
 def plan_outside_unit(dtype: str, n: int):
-    """Addresses: n elements, dense; an int64 for each part. Returns what `plan_differs` does."""
+    """Whether some x[i] is below 0, above 1 or NaN. Returns what `plan_differs` does.
+
+    Addresses: x (n, dense), an int64 for each part, as there.
+    """
     return _plan(outside_unit, dtype, 1, n)

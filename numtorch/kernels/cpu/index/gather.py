@@ -21,7 +21,24 @@ from ...elementtypes import is_complex, itemsize, real_type, same
 from ...intrinsics import local_array, offset
 from ..move.rows import move_alone, vectors
 from ..shared.elements import WORDS, prepare_parts, shares, typed
-from .traversal import BLOCK, HEADER, block_starts, merged, other_starts, plan_traversal
+from .traversal import (
+    BLOCK,
+    DIMS,
+    FIRST,
+    HEADER,
+    LEAST,
+    OTHER_STEP,
+    RUN,
+    SIZE,
+    STEP,
+    STOP,
+    STRIDES,
+    X_STEP,
+    block_starts,
+    merged,
+    other_starts,
+    plan_traversal,
+)
 
 T = float32
 load = store = same
@@ -45,13 +62,13 @@ def row_start(row, dims, sizes, strides):
 def first_bad(index, count, stride, entry):
     for i in range(count):
         value = int64(index[i * stride])
-        if value < entry[1] or value >= entry[0]:
+        if value < entry[LEAST] or value >= entry[SIZE]:
             return int64(i)
     return int64(count)
 
 
 def number_bad(index, count, stride, entry):
-    size, least = entry[0], entry[1]
+    size, least = entry[SIZE], entry[LEAST]
     wrong = int64(0)
     if stride == 1:
         for i in range(count):
@@ -66,13 +83,13 @@ def number_bad(index, count, stride, entry):
 
 def shared_indices_good(index, status, descriptor):
     """Whether the indices that all rows share are in range; the first position that is not goes to `status`."""
-    dims = descriptor[2]
+    dims = descriptor[DIMS]
     sizes = offset(descriptor, HEADER)
     entry = offset(sizes, 3 * dims)
-    last, stride = sizes[dims - 1], entry[2 + dims]
+    last, stride = sizes[dims - 1], entry[STRIDES + dims - 1]
     if number_bad(index, last, stride, entry) == 0:
         return True
-    status[0] = descriptor[0] + first_bad(index, last, stride, entry) + 1
+    status[0] = descriptor[FIRST] + first_bad(index, last, stride, entry) + 1
     return False
 
 
@@ -89,12 +106,12 @@ def block_good(c, rows, span, index_row, stride, entry):
 def few_good(index, more, status, descriptor):
     """Whether the indices of few positions are in range, which saves a call that looks at them before anything is written; of many
     positions it says yes. The first that is not goes to `status`."""
-    if descriptor[1] - descriptor[0] > 2 * BLOCK:
+    if descriptor[STOP] - descriptor[FIRST] > 2 * BLOCK:
         return True
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
-    for first in range(descriptor[0], descriptor[1], BLOCK):
-        count = min(int64(BLOCK), descriptor[1] - first)
+    for first in range(descriptor[FIRST], descriptor[STOP], BLOCK):
+        count = min(int64(BLOCK), descriptor[STOP] - first)
         good = block_starts(starts, places, index, more, first, count, descriptor)
         if good < count:
             status[0] = first + good + 1
@@ -106,8 +123,8 @@ def take_block(a, b, c, rows, span, x_row, out_row, index_row, x_stride, out_str
     """b[r, i] = a[index r, i], where all indices are good. Returns whether they are; they are still in L1 when they are used."""
     if not block_good(c, rows, span, index_row, stride, entry):
         return False
-    size, step = entry[0], entry[2]
-    if out_stride == 1 and stride == 1 and x_stride == 0 and step == 1 and entry[1] == 0:
+    size, step = entry[SIZE], entry[STEP]
+    if out_stride == 1 and stride == 1 and x_stride == 0 and step == 1 and entry[LEAST] == 0:
         for r in range(rows):
             for i in range(span):
                 b[r * out_row + i] = a[r * x_row + int64(c[r * index_row + i])]
@@ -128,8 +145,8 @@ def put_block(a, b, c, rows, span, x_row, value_row, index_row, x_stride, value_
     """a[index r, i] = put_one(a[index r, i], b[r, i]), where all indices are good. Returns whether they are."""
     if not block_good(c, rows, span, index_row, stride, entry):
         return False
-    size, step = entry[0], entry[2]
-    if stride == 1 and value_stride == 1 and x_stride == 0 and step == 1 and entry[1] == 0:
+    size, step = entry[SIZE], entry[STEP]
+    if stride == 1 and value_stride == 1 and x_stride == 0 and step == 1 and entry[LEAST] == 0:
         for r in range(rows):
             for i in range(span):
                 target = offset(a, r * x_row + int64(c[r * index_row + i]))
@@ -152,29 +169,29 @@ def put_block(a, b, c, rows, span, x_row, value_row, index_row, x_stride, value_
 def walk_elements(x, index, other, status, descriptor):
     """`on_block` over the positions of this part, in blocks whose indices stay in L1; stops at the first that has a bad one.
     Short rows are taken many at once."""
-    dims = descriptor[2]
+    dims = descriptor[DIMS]
     sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
     entry = offset(sizes, 3 * dims)
-    x_stride, other_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[2 + dims]
+    x_stride, other_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[STRIDES + dims - 1]
     if dims == 1:
-        for first in range(descriptor[0], descriptor[1], SPAN):
-            span = min(int64(SPAN), descriptor[1] - first)
+        for first in range(descriptor[FIRST], descriptor[STOP], SPAN):
+            span = min(int64(SPAN), descriptor[STOP] - first)
             part = offset(index, first * stride)
             if not on_block(offset(x, first * x_stride), offset(other, first * other_stride), part, int64(1), span,
                             int64(0), int64(0), int64(0), x_stride, other_stride, stride, entry):
                 status[0] = first + first_bad(part, span, stride, entry) + 1
                 return
         return
-    x_row, other_row, index_row, row_count = sizes[2 * dims - 2], sizes[3 * dims - 2], entry[1 + dims], sizes[dims - 2]
-    tile = min(last, int64(TILE if x_stride == 1 and entry[2] != 1 else SPAN))
+    x_row, other_row, index_row, row_count = sizes[2 * dims - 2], sizes[3 * dims - 2], entry[STRIDES + dims - 2], sizes[dims - 2]
+    tile = min(last, int64(TILE if x_stride == 1 and entry[STEP] != 1 else SPAN))
     block = SPAN // tile
-    row = descriptor[0] // last
-    while row < descriptor[1] // last:
-        count = min(descriptor[1] // last - row, row_count - row % row_count)
+    row = descriptor[FIRST] // last
+    while row < descriptor[STOP] // last:
+        count = min(descriptor[STOP] // last - row, row_count - row % row_count)
         a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
         b = offset(other, row_start(row, dims, sizes, offset(sizes, 2 * dims)))
-        c = offset(index, row_start(row, dims, sizes, offset(entry, 3)))
+        c = offset(index, row_start(row, dims, sizes, offset(entry, STRIDES)))
         for first in range(0, last, tile):
             span = min(last - first, tile)
             for r in range(0, count, block):
@@ -194,10 +211,10 @@ def walk_elements(x, index, other, status, descriptor):
 
 def column_offsets(places, index, first, width, descriptor):
     """Where in x each of `width` columns from `first` on is read or written, for the indices that all rows share."""
-    dims = descriptor[2]
+    dims = descriptor[DIMS]
     sizes = offset(descriptor, HEADER)
     entry = offset(sizes, 3 * dims)
-    size, step, x_stride, stride = entry[0], entry[2], sizes[2 * dims - 1], entry[2 + dims]
+    size, step, x_stride, stride = entry[SIZE], entry[STEP], sizes[2 * dims - 1], entry[STRIDES + dims - 1]
     for i in range(width):
         value = int64(index[(first + i) * stride])
         value += (value >> 63) & size
@@ -208,7 +225,7 @@ def take_columns(x, index, more, out, status, descriptor):
     """The rows that this part covers are whole."""
     if not shared_indices_good(index, status, descriptor):
         return
-    dims = descriptor[2]
+    dims = descriptor[DIMS]
     sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
     out_stride = sizes[3 * dims - 1]
@@ -216,7 +233,7 @@ def take_columns(x, index, more, out, status, descriptor):
     for first in range(0, last, COLUMNS):
         width = min(last - first, int64(COLUMNS))
         column_offsets(places, index, first, width, descriptor)
-        for row in range(descriptor[0] // last, descriptor[1] // last):
+        for row in range(descriptor[FIRST] // last, descriptor[STOP] // last):
             a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
             b = offset(out, row_start(row, dims, sizes, offset(sizes, 2 * dims)) + first * out_stride)
             if out_stride == 1:
@@ -229,10 +246,10 @@ def take_columns(x, index, more, out, status, descriptor):
 
 def take_rows(x, index, more, out, status, descriptor):
     """Whole rows by one list of indices, each looked at where it is used."""
-    run, x_step, out_step = descriptor[4], descriptor[HEADER + 1], descriptor[HEADER + 2]
+    run, x_step, out_step = descriptor[RUN], descriptor[HEADER + 1], descriptor[HEADER + 2]
     entry = offset(descriptor, HEADER + 3)
-    size, least, step, stride = entry[0], entry[1], entry[2], entry[3]
-    for i in range(descriptor[0], descriptor[1]):
+    size, least, step, stride = entry[SIZE], entry[LEAST], entry[STEP], entry[STRIDES]
+    for i in range(descriptor[FIRST], descriptor[STOP]):
         value = int64(index[i * stride])
         if value < least or value >= size:
             status[0] = i + 1
@@ -244,7 +261,7 @@ def take_rows(x, index, more, out, status, descriptor):
 def put_columns(x, index, more, values, status, descriptor):
     if not shared_indices_good(index, status, descriptor):
         return
-    dims = descriptor[2]
+    dims = descriptor[DIMS]
     sizes = offset(descriptor, HEADER)
     last = sizes[dims - 1]
     stride = sizes[3 * dims - 1]
@@ -252,7 +269,7 @@ def put_columns(x, index, more, values, status, descriptor):
     for first in range(0, last, COLUMNS):
         width = min(last - first, int64(COLUMNS))
         column_offsets(places, index, first, width, descriptor)
-        for row in range(descriptor[0] // last, descriptor[1] // last):
+        for row in range(descriptor[FIRST] // last, descriptor[STOP] // last):
             a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
             b = offset(values, row_start(row, dims, sizes, offset(sizes, 2 * dims)) + first * stride)
             for i in range(width):
@@ -302,9 +319,9 @@ def put_elements(x, index, more, values, status, descriptor):
 def take_runs(x, index, more, out, status, descriptor):
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
-    run, x_stride, out_stride = descriptor[4], descriptor[5], descriptor[6]
-    for first in range(descriptor[0], descriptor[1], BLOCK):
-        count = min(int64(BLOCK), descriptor[1] - first)
+    run, x_stride, out_stride = descriptor[RUN], descriptor[X_STEP], descriptor[OTHER_STEP]
+    for first in range(descriptor[FIRST], descriptor[STOP], BLOCK):
+        count = min(int64(BLOCK), descriptor[STOP] - first)
         good = block_starts(starts, places, index, more, first, count, descriptor)
         if good < count:
             status[0] = first + good + 1
@@ -330,9 +347,9 @@ def put_runs(x, index, more, values, status, descriptor):
         return
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
-    run, x_stride, value_stride = descriptor[4], descriptor[5], descriptor[6]
-    for first in range(descriptor[0], descriptor[1], BLOCK):
-        count = min(int64(BLOCK), descriptor[1] - first)
+    run, x_stride, value_stride = descriptor[RUN], descriptor[X_STEP], descriptor[OTHER_STEP]
+    for first in range(descriptor[FIRST], descriptor[STOP], BLOCK):
+        count = min(int64(BLOCK), descriptor[STOP] - first)
         good = block_starts(starts, places, index, more, first, count, descriptor)
         if good < count:
             status[0] = first + good + 1
@@ -378,11 +395,12 @@ def _reducers(dtype, reduce, index_dtype):
 
 
 # ---------------------------------------------------------------- planners
-# The addresses of all of these: x, index, more, other, status. `more` is the address of an int64 table with the addresses
-# of the second and later index arrays (int64 too), or 0.
+# The addresses of all of these: x, index, more, other (out, or what is written), status. `more` is an int64 table of the addresses
+# of the second and later index arrays (int64 too), or 0. `status`, 0 before the call, is 1 + the position of a bad index after it:
+# one that is not in [0, size), or in [-size, size) where negative ones count from the end. What is written then is not determined.
 def plan_index(size: int, index_shape, index_strides, sizes, steps, rest_shape, rest_strides, out_index_strides,
                out_rest_strides, index_dtype: str = "int64", wrap: bool = True):
-    """Advanced indexing, read: out[i..., r...] = x[index_0[i], index_1[i], ..., r...].
+    """Advanced indexing, read: out[i..., r...] = x[index_0[i], index_1[i], ..., r...]. Addresses and status: see above.
 
     Args:
         size: bytes an element takes.
@@ -390,6 +408,7 @@ def plan_index(size: int, index_shape, index_strides, sizes, steps, rest_shape, 
         sizes, steps: of each indexed dim of x, its size and stride.
         rest_shape, rest_strides: of x's other dims, in order.
         out_index_strides, out_rest_strides: out's strides over the two.
+        index_dtype: of the first index array.
         wrap: whether negative indices count from the end; else they are bad.
     """
     kernel_of, words = _reader(size, index_dtype)
@@ -399,9 +418,12 @@ def plan_index(size: int, index_shape, index_strides, sizes, steps, rest_shape, 
 
 def plan_index_put(dtype: str, index_shape, index_strides, sizes, steps, rest_shape, rest_strides, value_index_strides,
                    value_rest_strides, reduce: str | None = None, index_dtype: str = "int64", wrap: bool = True):
-    """Advanced indexing, written: x[index..., r...] = values[i..., r...], or combined with what is there.
+    """Advanced indexing, written: x[index..., r...] = values[i..., r...], or combined with what is there. Where indices meet, the
+    last one's value stays, or all are combined. Addresses and status: see above.
 
-    Args: as for `plan_index`, with the values' strides (0 where they are broadcast) in place of out's.
+    Args:
+        index_shape, index_strides, sizes, steps, rest_shape, rest_strides, index_dtype, wrap: as for `plan_index`.
+        value_index_strides, value_rest_strides: the values' strides over the two shapes, 0 where they are broadcast.
         reduce: None, "add", "multiply", "maximum" or "minimum".
     """
     kernel_of, words = _writer(dtype, reduce, index_dtype)
@@ -434,9 +456,13 @@ def _advanced(kernel_of, writes, words, index_shape, index_strides, sizes, steps
 
 
 def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dtype: str = "int64", wrap: bool = True):
-    """grad_weight[index[i]] += grad[i]; in order of i, so the result is the same for any thread count.
+    """grad_weight[index[i]] += grad[i] for i in range(count), in order of i, so the result is the same for any thread count.
 
-    Addresses: grad_weight, index, 0, grad, status. The caller zeroes grad_weight first, and a padding row afterwards.
+    Addresses: grad_weight (rows, width), index (count), 0, grad (count, width), status as above. The caller zeroes grad_weight
+    first, and a padding row afterwards.
+
+    Args:
+        index_dtype, wrap: as for `plan_index`.
     """
     kernel = _reducers(dtype, "add", index_dtype)("runs")
     size, work = itemsize(dtype), count * width
@@ -448,17 +474,27 @@ def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dty
 
 
 def plan_gather(size: int, dim: int, x_shape, x_strides, index_shape, index_strides, out_strides, index_dtype="int64"):
-    """out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on. 0-dim tensors come as shape (1,). Negative indices are bad."""
+    """out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on. 0-dim tensors come as shape (1,). Negative indices are bad.
+    Addresses and status: see above.
+
+    Args:
+        size: bytes an element takes.
+        dim: of x, which the indices are of.
+        x_shape, x_strides, index_shape, index_strides, out_strides: in elements; `out_strides` over `index_shape`.
+        index_dtype: of the indices.
+    """
     kernel_of, words = _reader(size, index_dtype)
     return _gathered(kernel_of, False, words, dim, x_shape, x_strides, index_shape, index_strides, out_strides)
 
 
 def plan_scatter(dtype: str, dim: int, x_shape, x_strides, index_shape, index_strides, source_strides,
                  reduce: str | None = None, index_dtype: str = "int64"):
-    """x[index[i][j][k]][j][k] = source[i][j][k] for dim 0, and so on; a scalar source has all strides 0. Negative
-    indices are bad.
+    """x[index[i][j][k]][j][k] = source[i][j][k] for dim 0, and so on, or combined with what is there. Negative indices are bad.
+    Addresses and status: see above.
 
     Args:
+        dim, x_shape, x_strides, index_shape, index_strides, index_dtype: as for `plan_gather`.
+        source_strides: over `index_shape`; of a scalar all 0.
         reduce: None, "add", "multiply", "maximum" or "minimum".
     """
     kernel_of, words = _writer(dtype, reduce, index_dtype)

@@ -15,6 +15,10 @@ from ..shared.elements import WORDS, prepare_parts, shares, typed
 GRAIN = 10_000                   # elements that make a thread worth waking
 COLUMNS = 512                    # whose places are at hand
 
+# descriptors: elements of the mask, words that each of the other array has; of coordinates a part's elements, and the mask's sizes
+ELEMENTS, WORDS_EACH = range(2)
+FIRST, STOP, DIMS, SIZES = range(4)
+
 
 def number_true(mask, n):
     total = int64(0)
@@ -24,11 +28,11 @@ def number_true(mask, n):
 
 
 def count_true(mask, count, descriptor):
-    count[0] = number_true(mask, descriptor[0])
+    count[0] = number_true(mask, descriptor[ELEMENTS])
 
 
 def select_true(x, mask, out, descriptor):
-    n, words = descriptor[0], descriptor[1]
+    n, words = descriptor[ELEMENTS], descriptor[WORDS_EACH]
     total = number_true(mask, n)
     filled = int64(0)
     if words == 1 and total * 8 > n:
@@ -46,9 +50,9 @@ def select_true(x, mask, out, descriptor):
 
 
 def fill_true(x, mask, source, descriptor):
-    words = descriptor[1]
+    words = descriptor[WORDS_EACH]
     taken = int64(0)
-    for i in range(descriptor[0]):
+    for i in range(descriptor[ELEMENTS]):
         if mask[i] != 0:
             for word in range(words):
                 x[i * words + word] = source[taken * words + word]
@@ -109,11 +113,9 @@ def few_true_columns(row, out, first, count, prefix, dims):
 
 
 def coordinates_of_true(mask, out, descriptor):
-    """descriptor: first element, stop, dims, sizes. Where its coordinates go a part finds by counting what is true before it: it
-    reads a
-    byte where it writes 8 for each dim."""
-    start, stop, dims = descriptor[0], descriptor[1], descriptor[2]
-    sizes = offset(descriptor, 3)
+    """Where its coordinates go a part finds by counting what is true before it: it reads a byte where it writes 8 for each dim."""
+    start, stop, dims = descriptor[FIRST], descriptor[STOP], descriptor[DIMS]
+    sizes = offset(descriptor, SIZES)
     last = sizes[dims - 1] if dims > 0 else int64(1)
     filled = number_true(mask, start)
     end = filled + number_true(offset(mask, start), stop - start)
@@ -146,12 +148,12 @@ def coordinates_of_true(mask, out, descriptor):
 
 # ---------------------------------------------------------------- planners
 def plan_count_nonzero(n: int):
-    """Addresses: mask (n) of bool, count int64."""
+    """How many elements of a mask hold. Addresses: mask (n) of bool, count int64."""
     return prepare_parts(typed(count_true, "bool", ("element*", "int64*", "int64*")), [(n,)], None, n)
 
 
 def plan_nonzero(shape):
-    """Coordinates of a contiguous mask's true elements. Addresses: mask, out (count, dims) int64."""
+    """Coordinates of the true elements of a contiguous mask of this shape, in order. Addresses: mask, out (count, dims) int64."""
     n = prod(shape)
     kernel = typed(coordinates_of_true, "bool", ("element*", "int64*", "int64*"))
     parts = shares(n, n, GRAIN)
@@ -164,10 +166,12 @@ def _masked(function, size, n):
 
 
 def plan_masked_select(size: int, n: int):
-    """Addresses: x (n), mask (n) of bool, out (count); contiguous."""
+    """out = x[mask]. Addresses: x (n), mask (n) of bool, out (count); contiguous, of elements of `size` bytes."""
     return _masked(select_true, size, n)
 
 
 def plan_masked_scatter(size: int, n: int):
-    """x[mask] = source in order. Addresses: x (n), mask (n) of bool, source (count or more); contiguous."""
+    """x[mask] = source, in order. Addresses: x (n), mask (n) of bool, source (count or more); contiguous, of elements of `size`
+    bytes.
+    """
     return _masked(fill_true, size, n)

@@ -14,8 +14,9 @@ Threads share the positions of a read in their order. Those of a write they shar
 along the run: there no two threads meet in an element of x, each is written in the same order for any number of threads, and so
 repeated indices give the same bits.
 
-Descriptor, in elements: first, stop, dims, index arrays, run (length, stride in x, stride in the other); then sizes[dims],
-x_strides[dims], other_strides[dims]; then for each index array its dim's size, the least good index, its step and strides[dims].
+Descriptor, in elements: a part's positions, dims, index arrays, run (length, stride in x, stride in the other); from HEADER on
+sizes[dims], x_strides[dims], other_strides[dims]; then for each index array its dim's size, the least good index, its step and
+strides[dims].
 """
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ from ...loopnest import merge_neighbours
 from ...threads import get_num_threads
 from ..shared.elements import prepare_parts, shares
 
+FIRST, STOP, DIMS, ARRAYS, RUN, X_STEP, OTHER_STEP, HEADER = range(8)
+SIZE, LEAST, STEP, STRIDES = range(4)                    # of an index array's words
 BLOCK = 256
-HEADER = 7
 LINES = 32                       # elements: a part of the columns begins with a cache line where rows do
 GRAIN = 12_000                   # work that makes a thread worth waking, in copied elements
 ALONE = 8                        # what a position costs besides its run, in copied elements
@@ -60,10 +62,10 @@ def add_starts(starts, first, count, dims, sizes, strides):
 
 def add_indices(starts, places, index, first, count, dims, sizes, entry):
     """starts[i] += step * index of position first + i. Returns how many are good before the first bad one."""
-    size, least, step = entry[0], entry[1], entry[2]
+    size, least, step = entry[SIZE], entry[LEAST], entry[STEP]
     for i in range(count):
         places[i] = 0
-    add_starts(places, first, count, dims, sizes, offset(entry, 3))
+    add_starts(places, first, count, dims, sizes, offset(entry, STRIDES))
     for i in range(count):
         value = int64(index[places[i]])
         if value < least or value >= size:
@@ -74,22 +76,22 @@ def add_indices(starts, places, index, first, count, dims, sizes, entry):
 
 def block_starts(starts, places, index, more, first, count, descriptor):
     """Where each position's run starts in x. Returns how many positions are good before the first bad one."""
-    dims = descriptor[2]
+    dims = descriptor[DIMS]
     sizes = offset(descriptor, HEADER)
     for i in range(count):
         starts[i] = 0
     add_starts(starts, first, count, dims, sizes, offset(sizes, dims))
     entry = offset(sizes, 3 * dims)
     good = add_indices(starts, places, index, first, count, dims, sizes, entry)
-    for k in range(1, descriptor[3]):
-        entry = offset(entry, 3 + dims)
+    for k in range(1, descriptor[ARRAYS]):
+        entry = offset(entry, STRIDES + dims)
         also = add_indices(starts, places, as_pointer(more[k - 1], more), first, count, dims, sizes, entry)
         good = min(good, also)
     return good
 
 
 def other_starts(starts, first, count, descriptor):
-    dims = descriptor[2]
+    dims = descriptor[DIMS]
     sizes = offset(descriptor, HEADER)
     for i in range(count):
         starts[i] = 0

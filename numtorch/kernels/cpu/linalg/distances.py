@@ -18,6 +18,10 @@ EVERY_TWO = False                # whether the rows after each row are the other
 ALONG = False                    # whether there are many features
 MANY_FEATURES = 24
 
+# the descriptor: a part's first row and how many, how many others (of slopes all rows), their features, p; then of pairs the
+# batches, and how far apart in y points and features are
+FIRST, ROWS, OTHERS, FEATURES, POWER, BATCHES, POINT_STEP, FEATURE_STEP = range(8)
+
 
 def square(d, p):
     return d * d
@@ -63,12 +67,12 @@ def pair_along(point, points, count, features, result, p):
         result[j] = finish(total, p)
 
 
-# descriptor: first row, rows, others, features, bits of p, batches, and how far apart in y points and features are
 def pair_norms(x, y, out, descriptor):
     """A feature at a time of up to 1024 others, whose sums so far stay in the first-level cache."""
-    first, rows, others, features, p = descriptor[0], descriptor[1], descriptor[2], descriptor[3], T(float_of(descriptor[4]))
-    apart, along = descriptor[6], descriptor[7]
-    for batch in range(descriptor[5]):
+    first, rows, others = descriptor[FIRST], descriptor[ROWS], descriptor[OTHERS]
+    features, p = descriptor[FEATURES], T(float_of(descriptor[POWER]))
+    apart, along = descriptor[POINT_STEP], descriptor[FEATURE_STEP]
+    for batch in range(descriptor[BATCHES]):
         points = offset(y, batch * others * features)
         for i in range(first, first + rows):
             point = offset(x, (batch * rows + i) * features)
@@ -124,10 +128,10 @@ def power_slope(d, apart, p):
     return direction(d, apart, p) * pow(abs(d), p - T(1)) if d != T(0) else T(0)
 
 
-# descriptor: first row, rows, all rows, features, bits of p
 def slopes_of_every_two(x, grad, apart, out, descriptor):
     """out[i] = sum over j of the slope of the distance of rows i and j. Rows that are equal have none."""
-    first, rows, count, features, p = descriptor[0], descriptor[1], descriptor[2], descriptor[3], T(float_of(descriptor[4]))
+    first, rows, count = descriptor[FIRST], descriptor[ROWS], descriptor[OTHERS]
+    features, p = descriptor[FEATURES], T(float_of(descriptor[POWER]))
     for i in range(first, first + rows):
         point, total = offset(x, i * features), offset(out, i * features)
         for f in range(features):
@@ -175,7 +179,11 @@ _SLOPES = {1.0: (whole_share, direction), 2.0: (share, slope), np.inf: (whole_sh
 
 
 def plan_slopes_of_every_two(dtype: str, rows: int, features: int, p: float):
-    """Addresses: x (rows, features), gradients and distances (rows (rows - 1) / 2), out (rows, features). p is not 0."""
+    """The gradient of `plan_every_two` for p > 0: out[i] = the sum over j of gradient * slope of the distance of rows i and j. Rows
+    that are equal have none.
+
+    Addresses: x (rows, features), gradients and distances (rows (rows - 1) / 2), out (rows, features).
+    """
     names = dict(zip(("share", "slope"), _SLOPES.get(p, (power_share, power_slope))))
     kernel = typed(slopes_of_every_two, dtype, ("element*",) * 4 + ("int64*",), **names)
     work = rows * rows * (features + 8)
@@ -186,11 +194,17 @@ def plan_slopes_of_every_two(dtype: str, rows: int, features: int, p: float):
 
 
 def plan_pairs(dtype: str, rows: int, others: int, features: int, batches: int, p: float, columns: bool = False):
-    """Addresses: x (batches, rows, features), y (batches, others, features), or with `columns` (batches, features, others), which
-    is faster where a pair is not taken at a time (`goes_along`, without `columns`), out (batches, rows, others), all contiguous."""
+    """The p-norm of x[i] - y[j] for all i and j, `others` of these; of p = 0 how many coordinates differ. All are contiguous.
+
+    Addresses: x (batches, rows, features), y (batches, others, features), or with `columns` (batches, features, others), which is
+    faster where a pair is not taken at a time (`goes_along`, without `columns`), out (batches, rows, others).
+    """
     return _plan(dtype, rows, others, features, batches, p, False, columns)
 
 
 def plan_every_two(dtype: str, rows: int, features: int, p: float, columns: bool = False):
-    """Addresses: x (rows, features), the same again or with `columns` (features, rows), out (rows (rows - 1) / 2)."""
+    """The same, by p too, of rows i < j of one x.
+
+    Addresses: x (rows, features), the same again or with `columns` (features, rows), out (rows (rows - 1) / 2).
+    """
     return _plan(dtype, rows, rows, features, 1, p, True, columns)

@@ -14,6 +14,7 @@ from .lu import magnitude, magnitude_of_parts, subtract, swap_rows
 
 T = float64
 ALPHA = 0.6403882032022076       # (1 + sqrt(17)) / 8, which bounds the growth of elements best
+MATRICES, ROWS, COLUMNS = range(3)    # of the descriptor; right-hand sides are columns
 
 
 def conjugated(x):
@@ -60,10 +61,9 @@ def choose(x, k, n):
     return place, 1 if size(x[place * n + place]) >= beside * ALPHA else 2
 
 
-# descriptor: matrices, rows
 def factor(a, pivots, info, descriptor):
-    n = descriptor[1]
-    for matrix in range(descriptor[0]):
+    n = descriptor[ROWS]
+    for matrix in range(descriptor[MATRICES]):
         x, chosen = offset(a, matrix * n * n), offset(pivots, matrix * n)
         info[matrix] = 0
         k = 0
@@ -105,10 +105,9 @@ def factor(a, pivots, info, descriptor):
                 k += 2
 
 
-# descriptor: matrices, rows, right-hand sides
 def solve(a, pivots, b, descriptor):
-    n, m = descriptor[1], descriptor[2]
-    for matrix in range(descriptor[0]):
+    n, m = descriptor[ROWS], descriptor[COLUMNS]
+    for matrix in range(descriptor[MATRICES]):
         x, chosen, y = offset(a, matrix * n * n), offset(pivots, matrix * n), offset(b, matrix * n * m)
         k = 0
         while k < n:                                     # P L, and D
@@ -148,13 +147,19 @@ def _named(dtype, hermitian):
 
 
 def plan_ldl(dtype: str, matrices: int, n: int, hermitian: bool):
-    """L and D of contiguous (matrices, n, n) in place of their lower triangles; the upper ones are not read. Addresses: a, pivots
-    (matrices, n) int32, info (matrices) int32, the first block that is 0, from 1."""
+    """L and D with A = L D L^H where `hermitian`, else L D L^T, of contiguous (matrices, n, n) in place of their lower triangles;
+    the upper ones are not read. Exchanges as LAPACK's sytrf has them.
+
+    Addresses: a, pivots (matrices, n) int32, info (matrices) int32: the first block that is 0, from 1, or 0.
+    """
     kernel = typed(factor, dtype, ("element*", "int32*", "int32*", "int64*"), **_named(dtype, hermitian))
     return prepare_parts(kernel, [(matrices, n)], [(0, 0, 0)], 0)
 
 
 def plan_ldl_solve(dtype: str, matrices: int, n: int, k: int, hermitian: bool):
-    """The solutions in place of contiguous right-hand sides (matrices, n, k). Addresses: LD (matrices, n, n), pivots int32, b."""
+    """The solutions in place of contiguous right-hand sides (matrices, n, k), by what `plan_ldl` left, `hermitian` as there.
+
+    Addresses: LD (matrices, n, n), pivots int32, b.
+    """
     kernel = typed(solve, dtype, ("element*", "int32*", "element*", "int64*"), **_named(dtype, hermitian))
     return prepare_parts(kernel, [(matrices, n, k)], [(0, 0, 0)], 0)

@@ -15,6 +15,9 @@ T = float64
 BLOCK = 8
 GRAIN = 20_000                   # multiplications
 
+MATRICES, ROWS, COLUMNS = range(3)                       # of the descriptor
+EXCHANGES, BACK = range(ROWS + 1, ROWS + 3)              # of that of exchanges, which may be undone
+
 
 def magnitude(x):
     """What pivots are chosen by: LAPACK's |re| + |im| for complex numbers."""
@@ -51,11 +54,10 @@ def subtract_eight(row, x, f, n, stride, apart):
         row[j] -= (f0 * x[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j]) + (f4 * x4[j] + f5 * x5[j]) + (f6 * x6[j] + f7 * x7[j])
 
 
-# descriptor: matrices, rows, columns
 def factor(a, pivots, info, descriptor):
-    m, n = descriptor[1], descriptor[2]
+    m, n = descriptor[ROWS], descriptor[COLUMNS]
     least = min(m, n)
-    for matrix in range(descriptor[0]):
+    for matrix in range(descriptor[MATRICES]):
         x, chosen = offset(a, matrix * m * n), offset(pivots, matrix * least)
         info[matrix] = 0
         for first in range(0, least, BLOCK):
@@ -92,15 +94,14 @@ def factor(a, pivots, info, descriptor):
                         subtract(offset(x, i * n + stop), offset(x, k * n + stop), x[i * n + k], n - stop)
 
 
-# descriptor: matrices, rows, exchanges, back
 def order(pivots, permutation, status, descriptor):
-    m, least = descriptor[1], descriptor[2]
-    for matrix in range(descriptor[0]):
+    m, least = descriptor[ROWS], descriptor[EXCHANGES]
+    for matrix in range(descriptor[MATRICES]):
         chosen, rows = offset(pivots, matrix * least), offset(permutation, matrix * m)
         for i in range(m):
             rows[i] = i
         for step in range(least):
-            i = least - 1 - step if descriptor[3] else step
+            i = least - 1 - step if descriptor[BACK] else step
             other = int64(chosen[i]) - 1
             if other < 0 or other >= m:
                 status[0] = 1
@@ -111,17 +112,22 @@ def order(pivots, permutation, status, descriptor):
 
 
 def plan_order(dtype: str, matrices: int, rows: int, exchanges: int, back: bool):
-    """Which row each comes from when rows are exchanged one after another, or exchanged back. Addresses: pivots (matrices,
-    exchanges), rows counted from 1; the result, (matrices, rows) int64; status, 1 where there is no such row. At most `rows`
-    exchanges."""
+    """Which row each comes from when rows are exchanged one after another, or exchanged `back`; at most `rows` exchanges.
+
+    Addresses: pivots (matrices, exchanges), rows counted from 1; the result, (matrices, rows) int64; status, 1 where there is no
+    such row.
+    """
     kernel = typed(order, dtype, ("element*", "int64*", "int64*", "int64*"))
     return prepare_parts(kernel, [(matrices, rows, exchanges, back)], [(0, 0, 0)], 0)
 
 
 def plan_factor(dtype: str, matrices: int, rows: int, columns: int):
-    """L and U of contiguous (matrices, rows, columns) in place of them. Addresses: a; pivots (matrices, min(rows, columns)) int32,
-    the rows (from 1) that each row was exchanged with; info (matrices) int32, the first pivot that is 0, from 1. A column without a
-    pivot is left as it is."""
+    """L and U of contiguous (matrices, rows, columns) in place of them, rows exchanged for the largest pivots. A column without a
+    pivot is left as it is.
+
+    Addresses: a; pivots (matrices, min(rows, columns)) int32, the rows (from 1) that each row was exchanged with; info (matrices)
+    int32: the first pivot that is 0, from 1, or 0.
+    """
     kernel = typed(factor, dtype, ("element*", "int32*", "int32*", "int64*"),
                    size=magnitude_of_parts if dtype.startswith("complex") else magnitude)
     work, least = matrices * rows * columns * min(rows, columns), min(rows, columns)

@@ -16,6 +16,9 @@ from .lu import GRAIN, subtract, subtract_eight
 T = float64
 HALVED = 96                      # extent from which systems are halved, and products do most of the work
 
+# the descriptor: matrices, their rows, right-hand sides; strides of a and of x; which triangle, and whether its diagonal is ones
+MATRICES, ROWS, COLUMNS, A_MATRIX, A_ROW, A_COLUMN, X_MATRIX, X_ROW, UPPER, UNIT = range(10)
+
 
 def dot(a, x, n):
     """The sum of n products, in eight parts that are one vector."""
@@ -60,17 +63,17 @@ def substitute_one(m, x, n, row, column, upper, unit):
             subtract(offset(x, first), offset(m, first + i * column), value, stop - first)
 
 
-# descriptor: matrices, rows, right-hand sides; strides of matrices, rows and columns of a, of matrices and rows of x; upper, unit
 def substitute(a, x, descriptor):
-    n, k, row, column, stride = descriptor[1], descriptor[2], descriptor[4], descriptor[5], descriptor[7]
-    for matrix in range(descriptor[0]):
-        m, solution = offset(a, matrix * descriptor[3]), offset(x, matrix * descriptor[6])
+    n, k, stride = descriptor[ROWS], descriptor[COLUMNS], descriptor[X_ROW]
+    row, column = descriptor[A_ROW], descriptor[A_COLUMN]
+    for matrix in range(descriptor[MATRICES]):
+        m, solution = offset(a, matrix * descriptor[A_MATRIX]), offset(x, matrix * descriptor[X_MATRIX])
         if k == 1 and stride == 1:
-            substitute_one(m, solution, n, row, column, descriptor[8], descriptor[9])
+            substitute_one(m, solution, n, row, column, descriptor[UPPER], descriptor[UNIT])
             continue
         for step in range(n):
             i, first, stop = step, 0, step
-            if descriptor[8]:
+            if descriptor[UPPER]:
                 i, first, stop = n - 1 - step, n - step, n
             mine = offset(solution, i * stride)
             j = first
@@ -80,7 +83,7 @@ def substitute(a, x, descriptor):
             while j < stop:
                 subtract(mine, offset(solution, j * stride), m[i * row + j * column], k)
                 j += 1
-            if not descriptor[9]:
+            if not descriptor[UNIT]:
                 pivot = m[i * row + i * column]
                 for j in range(k):
                     mine[j] = mine[j] / pivot

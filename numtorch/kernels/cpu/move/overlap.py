@@ -11,7 +11,7 @@ def _sum_of(x, y):
 
 
 def plan_add_overlapping(dtype: str, shape: tuple, strides: tuple, source_strides: tuple):
-    """Prepare target += source, an element after another; run it with the two addresses.
+    """target += source, an element after another. Addresses: target, source.
 
     Args:
         dtype: of both.

@@ -24,7 +24,15 @@ STEPS = (0, -1, 0, 1)                                    # along the source, fro
 
 NOWHERE = int64(-1 << 63)                                # strides may be negative, and so places before the first element
 GRAIN = 32_000                                           # elements: two threads take 0.8 of the time at twice as many
-HEAD, DIM = 12, 4                                        # numbers in the descriptor before, and for, each outer dimension
+
+# the descriptor: a part's rows of the result, the mode, the ends and the middle of a row, outer dims; then for each of these,
+# innermost first, its extent in the result, elements before, extent and stride (in words) in the source. An end has so many
+# elements, the first one's place in the source, and the step from each to the next
+FIRST, STOP, MODE, LEFT, MIDDLE, RIGHT, DIMS, HEAD = 0, 1, 2, 3, 6, 8, 11, 12
+COUNT, PLACE, STEP = range(3)
+MIDDLE_PLACE, MIDDLE_COUNT = range(2)
+EXTENT, BEFORE, SOURCE_EXTENT, STRIDE, DIM = range(5)
+PLANES, X_WORDS, OUT_WORDS, FORM = range(4)              # of a gradient: planes, a plane's words in x and in the result, its rows
 
 
 def source_of(i, extent, mode):
@@ -44,37 +52,32 @@ def outer_place(descriptor, block, mode):
     """Where the source of a block of rows begins, by all outer dims but the innermost; NOWHERE where it is all padding."""
     rest = block
     at = int64(0)
-    for d in range(1, descriptor[11]):
+    for d in range(1, descriptor[DIMS]):
         dim = offset(descriptor, HEAD + DIM * d)
-        i = source_of(rest % dim[0] - dim[1], dim[2], mode)
-        at = NOWHERE if i < 0 or at == NOWHERE else at + i * dim[3]
-        rest = rest // dim[0]
+        i = source_of(rest % dim[EXTENT] - dim[BEFORE], dim[SOURCE_EXTENT], mode)
+        at = NOWHERE if i < 0 or at == NOWHERE else at + i * dim[STRIDE]
+        rest = rest // dim[EXTENT]
     return at
 
 
 def copy_end(source, out, end):
-    """An end of a row. end: elements, the first one's place in the source, and the step from each to the next."""
-    for k in range(end[0]):
+    """An end of a row."""
+    for k in range(end[COUNT]):
         for w in range(WIDE):
-            out[k * WIDE + w] = source[(end[1] + k * end[2]) * WIDE + w]
+            out[k * WIDE + w] = source[(end[PLACE] + k * end[STEP]) * WIDE + w]
 
 
 def pad_rows(x, value, out, descriptor):
-    """descriptor: first row of the result, stop, mode, the left end, the middle's place in the source and elements, the right end,
-    outer
-    dims; for each of these, innermost first, its extent in the result, elements before, extent and stride (in words) in the source.
-
-    An end in constant mode is read from `value`, in steps of 0. Nothing in a row depends on the mode, and WIDE is a constant.
-    """
-    mode, left, middle, right = descriptor[2], offset(descriptor, 3), offset(descriptor, 6), offset(descriptor, 8)
-    inner, width = offset(descriptor, HEAD), left[0] + middle[1] + right[0]
-    row = descriptor[0]
-    while row < descriptor[1]:
-        block = row // inner[0]
+    """An end in constant mode is read from `value`, in steps of 0. Nothing in a row depends on the mode, and WIDE is a constant."""
+    mode, left, middle, right = descriptor[MODE], offset(descriptor, LEFT), offset(descriptor, MIDDLE), offset(descriptor, RIGHT)
+    inner, width = offset(descriptor, HEAD), left[COUNT] + middle[MIDDLE_COUNT] + right[COUNT]
+    row = descriptor[FIRST]
+    while row < descriptor[STOP]:
+        block = row // inner[EXTENT]
         base = outer_place(descriptor, block, mode)
-        end = min(descriptor[1], (block + 1) * inner[0])
+        end = min(descriptor[STOP], (block + 1) * inner[EXTENT])
         while row < end:
-            i = source_of(row - block * inner[0] - inner[1], inner[2], mode)
+            i = source_of(row - block * inner[EXTENT] - inner[BEFORE], inner[SOURCE_EXTENT], mode)
             b = offset(out, row * width * WIDE)
             row += 1
             if base == NOWHERE or i < 0:
@@ -82,43 +85,41 @@ def pad_rows(x, value, out, descriptor):
                     for w in range(WIDE):
                         b[k * WIDE + w] = value[w]
                 continue
-            a = offset(x, base + i * inner[3])
+            a = offset(x, base + i * inner[STRIDE])
             around = value if mode == CONSTANT else a
             copy_end(around, b, left)
-            target = offset(b, left[0] * WIDE)
-            move_alone(offset(a, middle[0] * WIDE), target, middle[1] * WIDE)
-            copy_end(around, offset(target, middle[1] * WIDE), right)
+            target = offset(b, left[COUNT] * WIDE)
+            move_alone(offset(a, middle[MIDDLE_PLACE] * WIDE), target, middle[MIDDLE_COUNT] * WIDE)
+            copy_end(around, offset(target, middle[MIDDLE_COUNT] * WIDE), right)
 
 
 def add_end(grads, sums, end):
     """What `copy_end` copied, back to where it came from."""
-    for k in range(end[0]):
+    for k in range(end[COUNT]):
         for w in range(WIDE):
-            i = (end[1] + k * end[2]) * WIDE + w
+            i = (end[PLACE] + k * end[STEP]) * WIDE + w
             sums[i] = store(load(sums[i]) + load(grads[k * WIDE + w]))
 
 
 def pad_rows_grad(grad_out, grad_x, descriptor):
-    """Each element's gradient added to that of the element it was copied from.
-
-    descriptor: how many planes, the words of one in x and in the result, then as for `pad_rows` with the rows of a plane."""
-    form = offset(descriptor, 3)
-    mode, left, middle, right = form[2], offset(form, 3), offset(form, 6), offset(form, 8)
-    inner, width = offset(form, HEAD), left[0] + middle[1] + right[0]
-    for plane in range(descriptor[0]):
-        grads, sums = offset(grad_out, plane * descriptor[2]), offset(grad_x, plane * descriptor[1])
-        for k in range(descriptor[1]):
+    """Each element's gradient added to that of the element it was copied from."""
+    form = offset(descriptor, FORM)
+    mode, left, middle, right = form[MODE], offset(form, LEFT), offset(form, MIDDLE), offset(form, RIGHT)
+    inner, width = offset(form, HEAD), left[COUNT] + middle[MIDDLE_COUNT] + right[COUNT]
+    for plane in range(descriptor[PLANES]):
+        grads, sums = offset(grad_out, plane * descriptor[OUT_WORDS]), offset(grad_x, plane * descriptor[X_WORDS])
+        for k in range(descriptor[X_WORDS]):
             sums[k] = store(T(0))
-        for block in range(form[1] // inner[0]):
+        for block in range(form[STOP] // inner[EXTENT]):
             base = outer_place(form, block, mode)
-            for row in range(inner[0]):
-                b = offset(grads, (block * inner[0] + row) * width * WIDE)
-                a = offset(sums, base + source_of(row - inner[1], inner[2], mode) * inner[3])
+            for row in range(inner[EXTENT]):
+                b = offset(grads, (block * inner[EXTENT] + row) * width * WIDE)
+                a = offset(sums, base + source_of(row - inner[BEFORE], inner[SOURCE_EXTENT], mode) * inner[STRIDE])
                 add_end(b, a, left)
-                source, target = offset(b, left[0] * WIDE), offset(a, middle[0] * WIDE)
-                for k in range(middle[1] * WIDE):
+                source, target = offset(b, left[COUNT] * WIDE), offset(a, middle[MIDDLE_PLACE] * WIDE)
+                for k in range(middle[MIDDLE_COUNT] * WIDE):
                     target[k] = store(load(target[k]) + load(source[k]))
-                add_end(offset(source, middle[1] * WIDE), a, right)
+                add_end(offset(source, middle[MIDDLE_COUNT] * WIDE), a, right)
 
 
 # ---------------------------------------------------------------- planners
@@ -147,7 +148,7 @@ def _form(start, stop, words, mode, dims):
 
 
 def plan_pad(mode: str, size: int, shape: tuple, strides: tuple, widths: tuple):
-    """Addresses: x (its last dim of stride 1), the value, out, dense.
+    """x with elements added around its edges. Addresses: x (its last dim of stride 1), the value, out, dense.
 
     Args:
         mode: a key of `MODES`.
@@ -165,11 +166,12 @@ def plan_pad(mode: str, size: int, shape: tuple, strides: tuple, widths: tuple):
 
 
 def plan_pad_grad(mode: str, dtype: str, words: int, shape: tuple, widths: tuple):
-    """Addresses: grad_out, grad_x, both dense; for the modes in which every element is one of x.
+    """Each element's gradient added to that of the element it was copied from. Addresses: grad_out, grad_x, both dense; for the
+    modes in which every element is one of x.
 
     Args:
         dtype, words: how an element is stored: as one number, or a complex one as two.
-        shape: of x; it and the rest as for `plan_pad`.
+        mode, shape, widths: as for `plan_pad`.
     """
     still = next((d for d, width in enumerate(widths) if width != (0, 0)), 0)        # dims before: planes that never meet
     planes, inside, around = prod(shape[:still]), shape[still:], widths[still:]

@@ -22,6 +22,11 @@ STEP = 2                                                 # from word to word; bo
 LONGEST_STEP = 4
 LONGEST_ROW = 512                                        # bytes: of longer ones, a loop that LLVM knows to be a memcpy is faster
 
+# the descriptor: a part's rows, their words, where the first one begins in x, the first word of x and the end, dims of rows; then
+# for each (innermost first) its extent, and strides in x and out
+FIRST, STOP, LENGTH, START, LOW, HIGH, DIMS, EXTENT, X_STEP, OUT_STEP = range(10)
+DIM = 3
+
 
 def _take_every(source, target, count, step, at_end):
     """target[i] = source[i * step] for `count` elements, or of each `step` elements the last; all three are constants.
@@ -63,29 +68,26 @@ move = move_long_rows                                    # how rows one after an
 
 
 def move_all_rows(x, out, descriptor):
-    """Rows of `out` are rows of x.
-
-    descriptor: first row, stop, words of a row, where the first one begins in x, the first word of x and the stop, dims of rows,
-    then for
-    each (innermost first) its extent, and strides in x and out."""
-    n, dims, extent, x_step, out_step = descriptor[2], descriptor[6], descriptor[7], descriptor[8], descriptor[9]
-    row = descriptor[0]
-    while row < descriptor[1]:
+    """Rows of `out` are rows of x."""
+    n, dims = descriptor[LENGTH], descriptor[DIMS]
+    extent, x_step, out_step = descriptor[EXTENT], descriptor[X_STEP], descriptor[OUT_STEP]
+    row = descriptor[FIRST]
+    while row < descriptor[STOP]:
         rest = row // extent
         within = row - rest * extent
-        rows = min(descriptor[1] - row, extent - within)           # that are evenly apart
-        at, to = descriptor[3] + within * x_step, within * out_step
+        rows = min(descriptor[STOP] - row, extent - within)           # that are evenly apart
+        at, to = descriptor[START] + within * x_step, within * out_step
         for d in range(1, dims):
-            place = rest % descriptor[7 + 3 * d]
-            rest = rest // descriptor[7 + 3 * d]
-            at += place * descriptor[8 + 3 * d]
-            to += place * descriptor[9 + 3 * d]
-        move(x, at, x_step, out, to, out_step, rows, n, descriptor[4], descriptor[5], descriptor[1] * n)
+            place = rest % descriptor[EXTENT + DIM * d]
+            rest = rest // descriptor[EXTENT + DIM * d]
+            at += place * descriptor[X_STEP + DIM * d]
+            to += place * descriptor[OUT_STEP + DIM * d]
+        move(x, at, x_step, out, to, out_step, rows, n, descriptor[LOW], descriptor[HIGH], descriptor[STOP] * n)
         row += rows
 
 
 def plan_move(size: int, shape: tuple, strides: tuple, out_strides: tuple):
-    """A copy. Addresses: x, out.
+    """A copy: out[i...] = x[i...]. Addresses: x, out.
 
     Args:
         size: bytes of an element: 1, 2, 4, 8 or 16.

@@ -27,15 +27,16 @@ GRAIN = 25_000
 SHARED = 3                                               # coefficients of every rule: sign, decay, shrink
 BLOCK = 256
 
+FIRST, STOP, START, END = range(4)                       # of a part: rows, the first element of the first, the end in the last
+
 
 @functools.cache
 def _loop_of(states, coefficients):
     """The kernel's function for a formula with so many states and coefficients of its own.
 
-    descriptor: first row, stop row, first element of the first row, stop element of the last row. LLVM checks whether what a loop
-    writes
-    overlaps what it reads, and does without vectors where that takes more than 8 comparisons, as it does from three states on: then
-    new values pass through buffers on the stack, a quarter of the time of a step of Adam's two states.
+    LLVM checks whether what a loop writes overlaps what it reads, and does without vectors where that takes more than 8
+    comparisons, as it does from three states on: then new values pass through buffers on the stack, a quarter of the time of a step
+    of Adam's two states.
     """
     columns, block = 3 + states, BLOCK if states > 2 else 1 << 40
     names = ["p", "g", *[f"s{k}" for k in range(states)]]
@@ -49,10 +50,10 @@ def _loop_of(states, coefficients):
              "    sign, decay, shrink = T(values[0]), T(values[1]), T(values[2])",
              *[f"    c{k} = T(values[{SHARED + k}])" for k in range(coefficients)],
              *[f"    {b} = local_array(T, {BLOCK})" for b in buffers],
-             "    for row in range(descriptor[0], descriptor[1]):",
+             f"    for row in range(descriptor[{FIRST}], descriptor[{STOP}]):",
              f"        entry = offset(table, {columns} * row)",
-             "        start = descriptor[2] if row == descriptor[0] else int64(0)",
-             f"        stop = descriptor[3] if row == descriptor[1] - 1 else entry[{columns - 1}]",
+             f"        start = descriptor[{START}] if row == descriptor[{FIRST}] else int64(0)",
+             f"        stop = descriptor[{END}] if row == descriptor[{STOP}] - 1 else entry[{columns - 1}]",
              f"        for first in range(start, stop, {block}):",
              f"            n = min(int64({block}), stop - first)",
              *[f"            {n} = offset(as_pointer(entry[{k}], like), first)" for k, n in enumerate(names)],

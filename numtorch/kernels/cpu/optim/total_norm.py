@@ -12,11 +12,12 @@ from ...intrinsics import as_pointer, fabs, fmax, fmin, local_array, offset, sqr
 from ...pointers import element_type
 from ...vectormath import pow as power
 from ..shared.elements import prepare_parts, typed
-from .optim import table_parts
+from .optim import END, FIRST, START, STOP, table_parts
 
 T = W = float32                                          # W: the stored word
 load = store = same
 NORM_BLOCK = 2048
+PARTS = 0                                                # whose terms the second kernel joins: its descriptor
 
 
 def add(x, y):
@@ -54,15 +55,14 @@ NORMS = {2.0: (square, add, square_root), 1.0: (magnitude, add, whole_root), inf
 
 
 def part_norm(table, order, out, descriptor):
-    """out[0] = the joined terms of a part. descriptor: first row, stop row, first element of the first row, stop element of the
-    last."""
+    """out[0] = the joined terms of a part."""
     like = local_array(W, 1)
     exponent = T(order[0])
     total = float64(NORM_FIRST)
-    for row in range(descriptor[0], descriptor[1]):
+    for row in range(descriptor[FIRST], descriptor[STOP]):
         entry = offset(table, 2 * row)
-        start = descriptor[2] if row == descriptor[0] else int64(0)
-        stop = descriptor[3] if row == descriptor[1] - 1 else entry[1]
+        start = descriptor[START] if row == descriptor[FIRST] else int64(0)
+        stop = descriptor[END] if row == descriptor[STOP] - 1 else entry[1]
         x = offset(as_pointer(entry[0], like), start)
         for first in range(0, stop - start, NORM_BLOCK):
             block = T(NORM_FIRST)
@@ -75,7 +75,7 @@ def part_norm(table, order, out, descriptor):
 def whole_norm(parts, order, out, descriptor):
     """out[0] = the norm, from the parts' joined terms."""
     total = float64(NORM_FIRST)
-    for part in range(descriptor[0]):
+    for part in range(descriptor[PARTS]):
         total = norm_join(total, parts[part])
     out[0] = store(T(norm_root(total, order[0])))
 
@@ -86,21 +86,22 @@ def scale_all(table, norm, bound, descriptor):
     factor = T(bound[0]) / (load(norm[0]) + T(1e-6))
     if factor >= T(1):
         return
-    for row in range(descriptor[0], descriptor[1]):
+    for row in range(descriptor[FIRST], descriptor[STOP]):
         entry = offset(table, 2 * row)
-        start = descriptor[2] if row == descriptor[0] else int64(0)
-        stop = descriptor[3] if row == descriptor[1] - 1 else entry[1]
+        start = descriptor[START] if row == descriptor[FIRST] else int64(0)
+        stop = descriptor[END] if row == descriptor[STOP] - 1 else entry[1]
         x = offset(as_pointer(entry[0], like), start)
         for i in range(stop - start):
             x[i] = store(load(x[i]) * factor)
 
 
 def plan_total_norm(dtype: str, numels, order: float):
-    """Plan the norm of contiguous tensors of `numels` elements.
+    """Plan the norm of all elements of contiguous tensors of so many (`numels`) each: (sum |x|^order)^(1 / order); of an infinite
+    order the largest or the least magnitude.
 
     Returns:
-        A kernel called with table int64 (rows, 2), the order as float64, and its workspace of a float64 a part; and one called with
-        that workspace, the order, and where the norm goes.
+        A kernel and one that follows it. Addresses of the first: table int64 (rows, 2) of address and numel, `order` as float64,
+            and its workspace of a float64 a part; of the second: that workspace, the order, and where the norm goes.
     """
     rows = table_parts(list(numels))
     terms, joined, root = NORMS.get(order, (raised, add, any_root))
@@ -114,7 +115,10 @@ def plan_total_norm(dtype: str, numels, order: float):
 
 
 def plan_scale_all(dtype: str, numels):
-    """Plan scaling contiguous tensors down to a bound. Addresses: table int64 (rows, 2), the norm, the bound as float64."""
+    """Plan scaling contiguous tensors of so many elements (`numels`) down to a bound: x * min(1, bound / (norm + 1e-6)).
+
+    Addresses: table int64 (rows, 2) of address and numel, the norm, the bound as float64.
+    """
     names: dict = dict(W=element_type(dtype).type)
     kernel = typed(scale_all, dtype, ("int64*", "element*", "float64*", "int64*"), **names)
     rows = table_parts(list(numels))

@@ -10,20 +10,21 @@ from numpy import float32, int64, uint8, uint64
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
 from ..shared.elements import bits, prepare_parts, shares, typed
-from .philox import PHILOX_LANES, philox
+from .philox import ELEMENTS, FIRST, LIMIT, PHILOX_LANES, philox
 
 T = float32
 load = store = same
 GRAIN = 8_000
 
+SCALE, SHIFT, DROPPED = range(LIMIT + 1, LIMIT + 4)      # of the descriptor, behind a fill's: what is put for the dropped, last
+
 
 def dropout_elements(x, out, mask, state, descriptor):
-    """descriptor: elements, first chunk, probability of being kept times 2^32, scale, shift, what is put for the dropped."""
     words = local_array(uint64, 128)
-    n = descriptor[0]
-    limit = uint64(descriptor[2])
-    scale, shift, dropped = T(float_of(descriptor[3])), T(float_of(descriptor[4])), T(float_of(descriptor[5]))
-    counter = state[1] + descriptor[1] * PHILOX_LANES
+    n = descriptor[ELEMENTS]
+    limit = uint64(descriptor[LIMIT])
+    scale, shift, dropped = T(float_of(descriptor[SCALE])), T(float_of(descriptor[SHIFT])), T(float_of(descriptor[DROPPED]))
+    counter = state[1] + descriptor[FIRST] * PHILOX_LANES
     for first in range(0, n, 128):
         philox(words, state[0], counter)
         count = min(int64(128), n - first)

@@ -19,6 +19,7 @@ from ...elementtypes import itemsize
 from ...intrinsics import local_array
 from ...vectormath import cos, digamma, exp, expm1, log, log1p, sqrt
 from ..shared.elements import prepare_parts, shares, typed
+from .philox import ELEMENTS, FIRST
 from .rejection import pair_of_fractions
 
 Element = float64
@@ -83,14 +84,13 @@ draw = gamma_of
 
 
 def draw_each(shapes, out, state, descriptor):
-    """descriptor: elements, the first one's number."""
-    for i in range(descriptor[0]):
+    for i in range(descriptor[ELEMENTS]):
         shape = float64(shapes[i])
         drawn = shape + np.nan
         if shape >= 0.0:
             drawn = shape
         if shape >= 0.0 and shape < np.inf:
-            drawn = draw(shape, state[0], state[1] + descriptor[1] + i)
+            drawn = draw(shape, state[0], state[1] + descriptor[FIRST] + i)
         out[i] = Element(SMALLEST if drawn < SMALLEST else drawn)
 
 
@@ -237,18 +237,17 @@ def beta_slope(x, a, b, nodes, terms):
 
 
 def gamma_slope_each(shapes, numbers, out, descriptor):
-    """descriptor: elements."""
     nodes, terms = local_array(float64, 48), local_array(float64, 24)
     place_nodes(nodes)
-    for i in range(descriptor[0]):
+    for i in range(descriptor[ELEMENTS]):
         out[i] = Element(gamma_slope(float64(shapes[i]), float64(numbers[i]), nodes, terms))
 
 
 def beta_slope_each(numbers, shapes, totals, out, descriptor):
-    """totals: the sums of both shapes. descriptor: elements."""
+    """totals: the sums of both shapes."""
     nodes, terms = local_array(float64, 48), local_array(float64, 24)
     place_nodes(nodes)
-    for i in range(descriptor[0]):
+    for i in range(descriptor[ELEMENTS]):
         shape = float64(shapes[i])
         out[i] = Element(beta_slope(float64(numbers[i]), shape, float64(totals[i]) - shape, nodes, terms))
 
@@ -263,12 +262,18 @@ def _plan_draw(dtype, n, form, smallest):
 
 
 def plan_gamma(dtype: str, n: int):
-    """Addresses: shapes (n) and out (n) of float32 or float64, state. What rounds to less is the least normal number."""
+    """A gamma number of each shape and rate 1; NaN for a shape below 0. What rounds to less is the least normal number.
+
+    Addresses: shapes (n) and out (n) of float32 or float64, state.
+    """
     return _plan_draw(dtype, n, gamma_of, float(np.finfo(dtype).tiny))
 
 
 def plan_log_gamma(dtype: str, n: int):
-    """Addresses: shapes (n) and out (n) of float32 or float64, state."""
+    """The logarithm of such a number, also where that rounds to 0.
+
+    Addresses: shapes (n) and out (n) of float32 or float64, state.
+    """
     return _plan_draw(dtype, n, log_gamma_of, -np.inf)
 
 
@@ -281,10 +286,16 @@ def _plan_slope(kernel, dtype, n, operands):
 
 
 def plan_gamma_slope(dtype: str, n: int):
-    """Addresses: shapes (n), numbers (n) and out (n) of float32 or float64."""
+    """How a gamma number moves with its shape at a fixed share of the distribution below it (the module's formula).
+
+    Addresses: shapes (n), numbers (n) and out (n) of float32 or float64.
+    """
     return _plan_slope(gamma_slope_each, dtype, n, 3)
 
 
 def plan_beta_slope(dtype: str, n: int):
-    """Addresses: numbers (n), shapes (n), sums of both shapes (n) and out (n) of float32 or float64."""
+    """How a beta number moves with its first shape, likewise, where the sum of both shapes stays.
+
+    Addresses: numbers (n), shapes (n), sums of both shapes (n) and out (n) of float32 or float64.
+    """
     return _plan_slope(beta_slope_each, dtype, n, 4)

@@ -26,6 +26,15 @@ GRAIN = 16_000
 LOW = uint64(0xFFFFFFFF)
 TWO_PI = 6.283185307179586
 
+# descriptors: of a fill the elements, and the number of the first chunk (of draws whose elements have streams of their own, of the
+# first element), then a distribution's parameters, float64 as their bits or integers; of the bare generator; of draws from weights
+ELEMENTS, FIRST = range(2)
+LEAST, END = MEAN, DEVIATION = range(FIRST + 1, FIRST + 3)
+RATE = LIMIT = FIRST + 1
+SPAN = LEAST + 1
+CHUNKS = 0
+ROWS, CLASSES, DRAWS = range(3)
+
 
 # ---------------------------------------------------------------- the generator
 def block(key, counter, attempt):
@@ -59,8 +68,8 @@ def philox(words, key, first):
 
 
 def philox_words(out, state, descriptor):
-    """The bare generator. descriptor: chunks."""
-    for chunk in range(descriptor[0]):
+    """The bare generator."""
+    for chunk in range(descriptor[CHUNKS]):
         philox(offset(out, chunk * WORDS), state[0], state[1] + chunk * PHILOX_LANES)
 
 
@@ -83,27 +92,26 @@ def radius32(words, i):
 
 
 # ---------------------------------------------------------------- a chunk's values, by distribution
-# descriptor: elements, first chunk, then two parameters: float64 as their bits, or integers.
 def uniform32(values, words, descriptor):
     fractions32(values, words)
-    low = T(float_of(descriptor[2]))
-    width = T(float_of(descriptor[3])) - low
+    low = T(float_of(descriptor[LEAST]))
+    width = T(float_of(descriptor[END])) - low
     for i in range(128):
         values[i] = low + values[i] * width
 
 
 def uniform64(values, words, descriptor):
     fractions64(values, words)
-    low = T(float_of(descriptor[2]))
-    width = T(float_of(descriptor[3])) - low
+    low = T(float_of(descriptor[LEAST]))
+    width = T(float_of(descriptor[END])) - low
     for i in range(64):
         values[i] = low + values[i] * width
 
 
 def normal32(values, words, descriptor):
     """Box and Muller (1958): element i of the first half takes the cosine, its partner the sine."""
-    mean = T(float_of(descriptor[2]))
-    deviation = T(float_of(descriptor[3]))
+    mean = T(float_of(descriptor[MEAN]))
+    deviation = T(float_of(descriptor[DEVIATION]))
     for i in range(64):
         radius = deviation * sqrt(T(-2) * log(radius32(words, i)))
         angle = T(uint32(words[64 + i])) * T(TWO_PI * 2.3283064365386963e-10)
@@ -112,8 +120,8 @@ def normal32(values, words, descriptor):
 
 
 def normal64(values, words, descriptor):
-    mean = T(float_of(descriptor[2]))
-    deviation = T(float_of(descriptor[3]))
+    mean = T(float_of(descriptor[MEAN]))
+    deviation = T(float_of(descriptor[DEVIATION]))
     fractions64(values, words)
     for i in range(32):
         radius = deviation * sqrt(T(-2) * log(T(1) - values[i]))
@@ -123,21 +131,21 @@ def normal64(values, words, descriptor):
 
 
 def exponential32(values, words, descriptor):
-    scale = T(-1) / T(float_of(descriptor[2]))
+    scale = T(-1) / T(float_of(descriptor[RATE]))
     for i in range(128):
         values[i] = scale * log(radius32(words, i))
 
 
 def exponential64(values, words, descriptor):
-    scale = T(-1) / T(float_of(descriptor[2]))
+    scale = T(-1) / T(float_of(descriptor[RATE]))
     fractions64(values, words)
     for i in range(64):
         values[i] = scale * log(T(1) - values[i])
 
 
 def bernoulli32(values, words, descriptor):
-    """1 where 32 random bits are below p * 2^32, which descriptor[2] holds."""
-    limit = uint64(descriptor[2])
+    """1 where 32 random bits are below p * 2^32, which descriptor[LIMIT] holds."""
+    limit = uint64(descriptor[LIMIT])
     for i in range(128):
         values[i] = int64(words[i] < limit)
 
@@ -154,9 +162,9 @@ def high_product(high, low, span):
 
 
 def integers64(values, words, descriptor):
-    span = uint64(descriptor[3])
+    span = uint64(descriptor[SPAN])
     for i in range(64):
-        values[i] = descriptor[2] + int64(high_product(words[i], words[64 + i], span))
+        values[i] = descriptor[LEAST] + int64(high_product(words[i], words[64 + i], span))
 
 
 # ---------------------------------------------------------------- kernels
@@ -164,11 +172,11 @@ chunk_values, WIDTH, BELOW = uniform32, 128, False
 
 
 def fill(out, state, descriptor):
-    """BELOW: the result must stay below descriptor[3] even after it is rounded to the element's type."""
+    """BELOW: the result must stay below descriptor[END] even after it is rounded to the element's type."""
     words = local_array(uint64, 128)
     values = local_array(V, 128)
-    n = descriptor[0]
-    counter = state[1] + descriptor[1] * PHILOX_LANES
+    n = descriptor[ELEMENTS]
+    counter = state[1] + descriptor[FIRST] * PHILOX_LANES
     for first in range(0, n, WIDTH):
         philox(words, state[0], counter)
         chunk_values(values, words, descriptor)
@@ -176,8 +184,8 @@ def fill(out, state, descriptor):
         for i in range(min(int64(WIDTH), n - first)):
             part[i] = store(T(values[i]))
         if BELOW:
-            low = store(T(float_of(descriptor[2])))
-            high = T(float_of(descriptor[3]))
+            low = store(T(float_of(descriptor[LEAST])))
+            high = T(float_of(descriptor[END]))
             for i in range(min(int64(WIDTH), n - first)):
                 if load(part[i]) >= high:
                     part[i] = low
@@ -185,15 +193,15 @@ def fill(out, state, descriptor):
 
 
 def bernoulli_each(probabilities, out, state, descriptor):
-    """out[i] = 1 with probability probabilities[i]; status 1 where one is not in [0, 1]. descriptor: elements, first chunk."""
+    """out[i] = 1 with probability probabilities[i]; status 1 where one is not in [0, 1]."""
     words = local_array(uint64, 128)
-    n = descriptor[0]
+    n = descriptor[ELEMENTS]
     bad = int64(0)
     for i in range(n):
         bad += int64(not ((probabilities[i] >= 0) & (probabilities[i] <= 1)))
     if bad != 0:
         state[2] = 1
-    counter = state[1] + descriptor[1] * PHILOX_LANES
+    counter = state[1] + descriptor[FIRST] * PHILOX_LANES
     for first in range(0, n, 128):
         philox(words, state[0], counter)
         p = offset(probabilities, first)
@@ -206,7 +214,7 @@ def bernoulli_each(probabilities, out, state, descriptor):
 def shuffle(out, state, descriptor):
     """Fisher and Yates's shuffle of 0 .. n-1, in Durstenfeld's form."""
     words = local_array(uint64, 128)
-    n = descriptor[0]
+    n = descriptor[ELEMENTS]
     counter = state[1]
     for i in range(n):
         out[i] = i
@@ -236,8 +244,8 @@ def first_above(sums, target, last):
 
 
 def categorical(weights, out, state, cumulative, descriptor):
-    """Draws with replacement: the first class whose cumulative weight is above u * total. descriptor: rows, classes, draws."""
-    rows, classes, draws = descriptor[0], descriptor[1], descriptor[2]
+    """Draws with replacement: the first class whose cumulative weight is above u * total."""
+    rows, classes, draws = descriptor[ROWS], descriptor[CLASSES], descriptor[DRAWS]
     words = local_array(uint64, 128)
     values = local_array(T, 128)
     counter = state[1]
@@ -289,7 +297,9 @@ def plan_uniform(dtype: str, n: int, low: float = 0.0, high: float = 1.0):
 
 
 def plan_normal(dtype: str, n: int, mean: float = 0.0, std: float = 1.0):
-    """Normal. Addresses: out (n), state. Moves the offset by `counters_used(n, dtype)`."""
+    """Normal, of this `mean` and standard deviation `std`. Addresses: out (n), state. Moves the offset by `counters_used(n,
+    dtype)`.
+    """
     return _plan_floats((normal32, normal64), dtype, n, mean, std)
 
 
@@ -304,7 +314,10 @@ def plan_bernoulli(dtype: str, n: int, p: float):
 
 
 def plan_bernoulli_each(probability_dtype: str, dtype: str, n: int):
-    """Addresses: probabilities (n) of float32 or float64, out (n), state. Moves the offset by `counters_used(n)`."""
+    """out[i] = 1 with probability probabilities[i], else 0; the state's status becomes 1 where one is not in [0, 1].
+
+    Addresses: probabilities (n) of `probability_dtype`, float32 or float64, out (n), state. Moves the offset by `counters_used(n)`.
+    """
     kernel = typed(bernoulli_each, dtype, (probability_dtype + "*", "element*", "int64*", "int64*"), V=np.float64)
     parts = shares(n, n, GRAIN, multiple=128)
     sizes = itemsize(probability_dtype), itemsize(dtype)

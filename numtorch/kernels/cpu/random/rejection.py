@@ -14,7 +14,7 @@ from numpy import float64, uint64
 from ...elementtypes import itemsize
 from ...vectormath import acos, cos, exp, floor, lgamma, log, log1p, sqrt
 from ..shared.elements import prepare_parts, shares, typed
-from .philox import block
+from .philox import ELEMENTS, FIRST, block
 
 Element = float64
 GRAIN = 2_000
@@ -105,21 +105,21 @@ def binomial_of(trials, chance, key, counter):
 
 
 def poisson_each(rates, out, state, descriptor):
-    """Status 1 where a rate is negative or NaN. descriptor: elements, the first one's number."""
-    for i in range(descriptor[0]):
+    """Status 1 where a rate is negative or NaN."""
+    for i in range(descriptor[ELEMENTS]):
         rate = float64(rates[i])
         if not rate >= 0.0:
             state[2] = 1
             return
         drawn = rate
         if rate < np.inf:
-            drawn = poisson_of(rate, state[0], state[1] + descriptor[1] + i)
+            drawn = poisson_of(rate, state[0], state[1] + descriptor[FIRST] + i)
         out[i] = Element(drawn)
 
 
 def binomial_each(trials, chances, out, state, descriptor):
-    """What is beyond 0 or 1 counts as 0 or 1, and a part of a trial as none. descriptor: elements, the first one's number."""
-    for i in range(descriptor[0]):
+    """What is beyond 0 or 1 counts as 0 or 1, and a part of a trial as none."""
+    for i in range(descriptor[ELEMENTS]):
         count = floor(float64(trials[i]))
         chance = float64(chances[i])
         drawn = float64(0)
@@ -129,9 +129,9 @@ def binomial_each(trials, chances, out, state, descriptor):
             drawn = count
         elif count > 0.0 and chance > 0.0:
             if chance <= 0.5:
-                drawn = binomial_of(count, chance, state[0], state[1] + descriptor[1] + i)
+                drawn = binomial_of(count, chance, state[0], state[1] + descriptor[FIRST] + i)
             else:
-                drawn = count - binomial_of(count, 1.0 - chance, state[0], state[1] + descriptor[1] + i)
+                drawn = count - binomial_of(count, 1.0 - chance, state[0], state[1] + descriptor[FIRST] + i)
         out[i] = Element(drawn)
 
 
@@ -157,12 +157,12 @@ def von_mises_of(concentration, key, counter):
 
 
 def von_mises_each(places, concentrations, out, state, descriptor):
-    """Angles are in [-pi, pi). descriptor: elements, the first one's number."""
-    for i in range(descriptor[0]):
+    """Angles are in [-pi, pi)."""
+    for i in range(descriptor[ELEMENTS]):
         concentration = float64(concentrations[i])
         angle = concentration + np.nan
         if concentration > 0.0 and concentration < np.inf:
-            angle = von_mises_of(concentration, state[0], state[1] + descriptor[1] + i)
+            angle = von_mises_of(concentration, state[0], state[1] + descriptor[FIRST] + i)
         angle += float64(places[i])
         out[i] = Element(angle - 2.0 * PI * floor((angle + PI) / (2.0 * PI)))
 
@@ -176,15 +176,24 @@ def _plan(kernel, dtype, n, operands):
 
 
 def plan_poisson(dtype: str, n: int):
-    """Addresses: rates (n) and out (n) of float32 or float64, state, whose third word is set to 1 for a bad rate."""
+    """A Poisson number for each rate.
+
+    Addresses: rates (n) and out (n) of float32 or float64, state, whose third word is set to 1 for a rate that is negative or NaN.
+    """
     return _plan(poisson_each, dtype, n, 2)
 
 
 def plan_binomial(dtype: str, n: int):
-    """Addresses: trials (n), chances (n) and out (n) of float32 or float64, state."""
+    """How many of so many trials succeed, each by chance. Chances beyond 0 or 1 count as these, and a part of a trial as none.
+
+    Addresses: trials (n), chances (n) and out (n) of float32 or float64, state.
+    """
     return _plan(binomial_each, dtype, n, 3)
 
 
 def plan_von_mises(dtype: str, n: int):
-    """Addresses: where angles gather (n), how closely (n) and out (n) of float32 or float64, state."""
+    """Von Mises angles, in [-pi, pi); NaN where the concentration is not positive and finite.
+
+    Addresses: where angles gather (n), how closely (n) and out (n) of float32 or float64, state.
+    """
     return _plan(von_mises_each, dtype, n, 3)

@@ -23,6 +23,9 @@ load = store = same
 GRAIN = 2_000                    # one addition after another: two threads take 0.75 of the time at twice as many elements
 GRAIN_ABREAST = 8_000            # where columns are summed side by side
 
+# the descriptor: of (outer, R, inner), the columns to do, the steps of R and of outer, whether from the end
+OUTER, LENGTH, COLUMNS, STEP, OUTER_STEP, REVERSE = range(6)
+
 
 def add(running, x):
     return running + x
@@ -99,12 +102,12 @@ def scan_few(x, out, running, count, n, move):
     running[d] = total3
 
 
-# descriptor: outer, R, columns, step of R, step of outer, reverse.
 def scan(x, out, descriptor):
-    outer, n, columns, stride, outer_stride = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
+    stride, outer_stride = descriptor[STEP], descriptor[OUTER_STEP]
     running = local_array(A, 256)
     first, move = int64(0), stride
-    if descriptor[5] != 0:
+    if descriptor[REVERSE] != 0:
         first, move = (n - 1) * stride, -stride
     done = int64(0)
     if columns == 1 and move == 1 and outer_stride == n and (n < SHORT or not EIGHTS):
@@ -152,10 +155,11 @@ def recurrence(c, x, products, out, descriptor):
 
     With TIMES, out is s[r] products[r - 1]: the gradient of running products. By sums of gradient times product over factor it
     takes 3.5 times as long, two scans of them for rows with a 0."""
-    outer, n, columns, stride, outer_stride = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
+    stride, outer_stride = descriptor[STEP], descriptor[OUTER_STEP]
     running = local_array(A, 256)
     first, move, ahead = int64(0), stride, int64(0)
-    if descriptor[5] != 0:
+    if descriptor[REVERSE] != 0:
         first, move, ahead = (n - 1) * stride, -stride, stride
     for o in range(outer):
         base = o * outer_stride
@@ -239,7 +243,8 @@ def column_extreme(x, values, indices, n, move, word, at, first):
 
 def running_extreme(x, values, indices, descriptor):
     """The extreme so far and the last place where it was met; a NaN is one from where it stands on."""
-    outer, n, columns, stride, outer_stride = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
+    stride, outer_stride = descriptor[STEP], descriptor[OUTER_STEP]
     best = local_array(T, 256)
     place = local_array(int64, 256)
     if n == 0:
@@ -333,11 +338,12 @@ def log_row(x, out, n, move):
 
 
 def log_scan(x, out, descriptor):
-    outer, n, columns, stride, outer_stride = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
+    stride, outer_stride = descriptor[STEP], descriptor[OUTER_STEP]
     shifts = local_array(T, 256)
     totals = local_array(T, 256)
     first, move = int64(0), stride
-    if descriptor[5] != 0:
+    if descriptor[REVERSE] != 0:
         first, move = (n - 1) * stride, -stride
     for o in range(outer):
         base = o * outer_stride + first
@@ -408,13 +414,19 @@ def plan_cumprod(dtype: str, outer: int, R: int, inner: int, reverse: bool = Fal
 
 
 def plan_recurrence(dtype: str, outer: int, R: int, inner: int, reverse: bool, times: bool):
-    """`recurrence` over R of contiguous (outer, R, inner). Addresses: c, x, products (read if `times`), out."""
+    """s[r] = c[r] + x[r] s[r - 1] over R of contiguous (outer, R, inner); from the end if `reverse`, s[r] = c[r] + x[r + 1] s[r +
+    1]. With `times`, out is s[r] products[r - 1].
+
+    Addresses: c, x, products (read if `times`), out.
+    """
     kernel = typed(recurrence, dtype, ("element*",) * 4 + ("int64*",), A=_accumulator(dtype), TIMES=times)
     return _plan(kernel, dtype, (itemsize(dtype),) * 3, outer, R, inner, reverse)
 
 
 def plan_logcumsumexp(dtype: str, outer: int, R: int, inner: int, reverse: bool = False):
-    """log of the running sums of exponentials. Addresses: x, out (may be x)."""
+    """log of the running sums of exponentials over R of contiguous (outer, R, inner), from the end if `reverse`. Addresses: x, out
+    (may be x).
+    """
     if dtype.startswith("complex"):
         kernel = typed(scan, dtype, ("element*", "element*", "int64*"), A=np.complex64 if dtype == "complex64" else np.complex128,
                        step=log_of_sum, START=LOWEST)

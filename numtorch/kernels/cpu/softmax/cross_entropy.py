@@ -342,11 +342,15 @@ def _class_descriptor(part, classes, size, ignored, weighted, smoothing, *of_gra
 
 
 def plan_class_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, smoothing: float):
-    """Cross entropy with class indices, a loss for each position.
+    """Cross entropy with class indices, a loss for each position: -weight[t] * log_softmax(logits)[t], of which a share `smoothing`
+    is the mean over all classes instead (label smoothing). Positions whose target is `ignored` have loss and weight 0.
 
-    Addresses: logits (N, C, S), target (N, S) int64, weight (C), losses (N, S), weights (N, S) and saved (N, 2, S) of the compute
-    type, status int64. A target outside [0, C) that is not `ignored` is never used as an index; 1 + its position goes to
-    `status`, which the caller has set to 0.
+    Addresses: logits (N, C, S), target (N, S) int64, weight (C) if `weighted`, losses (N, S), weights (N, S) and saved (N, 2, S) of
+    the compute type, status int64. A target outside [0, C) that is not `ignored` is never used as an index; 1 + its position goes
+    to `status`, which the caller has set to 0.
+
+    Args:
+        batch, classes, size: N, C and S.
     """
     signature = ("element*", "int64*", "element*", "element*", "compute*", "compute*", "int64*", "int64*")
     kernel = typed(class_loss_rows if size == 1 else class_loss_columns, dtype, signature, SMOOTHED=smoothing != 0)
@@ -365,8 +369,11 @@ def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignore
                          each: bool, divided: bool):
     """Gradient of cross entropy with class indices. The forward call must have left its status at 0.
 
-    Addresses: logits, saved and target as in the forward call, weight, grad (N, S) where `each` position has its own, else one
-    number, divisor (read where `divided`), grad_logits (N, C, S).
+    Addresses: logits, saved and target as in the forward call, weight if `weighted`, grad (N, S) where `each` position has its own,
+    else one number, divisor (of the gradient, read where `divided`), grad_logits (N, C, S).
+
+    Args:
+        batch, classes, size, ignored, smoothing: as the forward call's.
     """
     signature = ("element*", "compute*", "int64*", "element*", "element*", "compute*", "element*", "int64*")
     kernel = typed(class_loss_grad_rows if size == 1 else class_loss_grad_columns, dtype, signature, SMOOTHED=smoothing != 0)
@@ -381,7 +388,14 @@ def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignore
 
 
 def plan_probability_loss(dtype: str, rows: int, classes: int, weighted: bool, smoothing: float):
-    """Cross entropy against probabilities. Addresses: logits and target (N, C), weight (C), losses (N), saved (N, 3)."""
+    """Cross entropy against probabilities, -sum(target * weight * log_softmax(logits)), the targets mixed with 1 / C by
+    `smoothing`.
+
+    Addresses: logits and target (N, C), weight (C) if `weighted`, losses (N), saved (N, 3) of the compute type.
+
+    Args:
+        rows, classes: N and C.
+    """
     kernel = typed(probability_loss_rows, dtype, ("element*",) * 4 + ("compute*", "int64*"))
     work, itself = rows * classes, itemsize(dtype)
     parts = shares(rows, work, GRAIN)
@@ -393,7 +407,14 @@ def plan_probability_loss(dtype: str, rows: int, classes: int, weighted: bool, s
 
 def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bool, smoothing: float, each: bool,
                                divisor: float):
-    """Addresses: logits, saved and target as in the forward call, weight, grad (N, or one number), grad_logits (N, C)."""
+    """Its gradient, divided by `divisor`.
+
+    Addresses: logits, saved and target as in the forward call, weight if `weighted`, grad (N, or one number where not `each`),
+    grad_logits (N, C).
+
+    Args:
+        rows, classes, smoothing: as the forward call's.
+    """
     kernel = typed(probability_loss_grad_rows, dtype, ("element*", "compute*") + ("element*",) * 4 + ("int64*",))
     work, itself = rows * classes, itemsize(dtype)
     parts = shares(rows, work, GRAIN)
@@ -404,14 +425,27 @@ def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bo
 
 
 def plan_likelihood_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool):
-    """Negative log likelihood. Addresses: log-probabilities, target, weight, losses, weights, status as for `plan_class_loss`."""
+    """Negative log likelihood, -weight[t] * x[t] for each position; ignored and bad targets are treated as by `plan_class_loss`.
+
+    Addresses: log-probabilities x, target, weight, losses, weights, status as there.
+
+    Args:
+        batch, classes, size, ignored, weighted: as there.
+    """
     kernel = typed(likelihood_losses, dtype, ("element*", "int64*", "element*", "element*", "compute*", "int64*", "int64*"))
     descriptor = _class_descriptor((0, batch, 0, size), classes, size, ignored, weighted, 0.0)
     return prepare_parts(kernel, [descriptor], None, batch * size)
 
 
 def plan_likelihood_grad(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, each: bool, divided: bool):
-    """Addresses: target, weight, grad (N, S, or one number), divisor, grad_x (N, C, S), which is written whole."""
+    """Its gradient.
+
+    Addresses: target, weight if `weighted`, grad (N, S where `each` position has its own, else one number), divisor (read where
+    `divided`), grad_x (N, C, S), which is written whole.
+
+    Args:
+        batch, classes, size, ignored: as the forward call's.
+    """
     kernel = typed(likelihood_grad, dtype, ("int64*", "element*", "element*", "compute*", "element*", "int64*"))
     work, itself = batch * classes * size, itemsize(dtype)
     rows, offsets = [], []
@@ -423,7 +457,8 @@ def plan_likelihood_grad(dtype: str, batch: int, classes: int, size: int, ignore
 
 
 def plan_loss_total(dtype: str, positions: int, weighted: bool, divisor: float = 1.0):
-    """The sum of the losses over the sum of the targets' weights, or over `divisor`. The mean of nothing is NaN.
+    """The sum of the losses of so many positions over the sum of the targets' weights, or over `divisor`. The mean of nothing is
+    NaN.
 
     Addresses: losses, weights of the compute type (read where `weighted`), total (1), divisor (1) of the compute type.
     """

@@ -17,6 +17,9 @@ T = float32
 load = store = same
 GRAIN = 2_000                    # states times steps that make a thread worth waking: each is three exponentials and a logarithm
 
+# the descriptor: N (of this part), N (of all), T, C, W (states of a row), blank, whether infinite losses have no gradient
+COUNT, BATCH, STEPS, CLASSES, WIDTH, BLANK, ZERO_INFINITY = range(7)
+
 
 def log_sum(x, y, z):
     """log(exp(x) + exp(y) + exp(z)), of -inf too."""
@@ -55,29 +58,28 @@ def share_states(reached, left, loss, share, count):
         share[s] = exp(reached[s] + left[s] + loss)
 
 
-# descriptor: N (of this part), N (of all), T, C, W (states of a row), blank, whether infinite losses have no gradient
 def ctc_loss(log_probs, targets, starts, lengths, times, losses, alpha, states, skips, descriptor):
-    classes, width, step = descriptor[3], descriptor[4], descriptor[1] * descriptor[3]
-    for n in range(descriptor[0]):
+    classes, width, step = descriptor[CLASSES], descriptor[WIDTH], descriptor[BATCH] * descriptor[CLASSES]
+    for n in range(descriptor[COUNT]):
         length, count = lengths[n], times[n]
         own, skip = offset(states, n * width), offset(skips, n * width)
-        extend(offset(targets, starts[n]), length, descriptor[5], own, skip)
+        extend(offset(targets, starts[n]), length, descriptor[BLANK], own, skip)
         if count == 0:
             losses[n] = select(length == 0, T(0), T(inf))
             continue
         scores = offset(log_probs, n * classes)
-        row = offset(alpha, n * descriptor[2] * width)
+        row = offset(alpha, n * descriptor[STEPS] * width)
         for s in range(width):
             row[s] = T(-inf)
-        row[2] = scores[descriptor[5]]
+        row[STEPS] = scores[descriptor[BLANK]]
         if length > 0:
-            row[3] = scores[own[1]]
+            row[CLASSES] = scores[own[1]]
         for t in range(1, count):
             before = row
             row = offset(row, width)
             scores = offset(scores, step)
-            row[0] = T(-inf)
-            row[1] = T(-inf)
+            row[COUNT] = T(-inf)
+            row[BATCH] = T(-inf)
             reach(before, skip, offset(row, 2), 2 * length + 1)
             for s in range(2 * length + 1):
                 row[s + 2] += scores[own[s]]
@@ -88,16 +90,16 @@ def ctc_loss(log_probs, targets, starts, lengths, times, losses, alpha, states, 
 
 
 def ctc_loss_grad(log_probs, targets, starts, lengths, times, losses, alpha, states, skips, beta, grad, out, descriptor):
-    classes, width, step = descriptor[3], descriptor[4], descriptor[1] * descriptor[3]
-    for n in range(descriptor[0]):
+    classes, width, step = descriptor[CLASSES], descriptor[WIDTH], descriptor[BATCH] * descriptor[CLASSES]
+    for n in range(descriptor[COUNT]):
         length, count, loss, scale = lengths[n], times[n], losses[n], grad[n]
         own, skip = offset(states, n * width), offset(skips, n * width)
-        extend(offset(targets, starts[n]), length, descriptor[5], own, skip)
+        extend(offset(targets, starts[n]), length, descriptor[BLANK], own, skip)
         infinite = loss == T(inf)
         filled = T(0)
-        if infinite and descriptor[6] == 0:
+        if infinite and descriptor[ZERO_INFINITY] == 0:
             filled = loss - loss                         # NaN, as nothing could be made more probable
-        for t in range(descriptor[2]):
+        for t in range(descriptor[STEPS]):
             place = offset(out, t * step + n * classes)
             if t >= count or infinite:
                 for c in range(classes):
@@ -115,7 +117,7 @@ def ctc_loss_grad(log_probs, targets, starts, lengths, times, losses, alpha, sta
         for back in range(count):
             t = count - 1 - back
             scores = offset(log_probs, t * step + n * classes)
-            reached = offset(alpha, (n * descriptor[2] + t) * width + 2)
+            reached = offset(alpha, (n * descriptor[STEPS] + t) * width + 2)
             place = offset(out, t * step + n * classes)
             if back == 0:
                 row[2 * length] = T(0)
@@ -138,11 +140,16 @@ def _descriptors(batch, steps, classes, width, blank, zero_infinity):
 
 
 def plan_ctc_loss(dtype: str, batch: int, steps: int, classes: int, width: int, blank: int):
-    """The losses of N sequences.
+    """The losses of N sequences, -log of the probability of their labels; infinite where no alignment of them has the sequence's
+    steps.
 
-    Addresses: log-probabilities (T, N, C), labels in [0, C) one after another, and for each sequence where its labels start,
-    how many there are and how many steps it has (int64, (N,) each); the losses (N), alpha (N, T, W), whose rows up to the last
-    step of a sequence are written, and scratch: states (N, W) int64 and skips (N, W). W is at least 2 L + 3.
+    Addresses: log-probabilities (T, N, C), labels in [0, C) one after another, and for each sequence where its labels start, how
+    many there are and how many steps it has (int64, (N,) each); the losses (N), alpha (N, T, W), whose rows up to the last step of
+    a sequence are written, and scratch: states (N, W) int64 and skips (N, W).
+
+    Args:
+        batch, steps, classes, width: N, T, C and W, which is at least 2 L + 3 for the most labels L.
+        blank: the class that is no label.
     """
     kernel = typed(ctc_loss, dtype, ("element*", *("int64*",) * 4, "element*", "element*", "int64*", "element*", "int64*"))
     size = itemsize(dtype)
@@ -153,7 +160,13 @@ def plan_ctc_loss(dtype: str, batch: int, steps: int, classes: int, width: int, 
 
 
 def plan_ctc_loss_grad(dtype: str, batch: int, steps: int, classes: int, width: int, blank: int, zero_infinity: bool):
-    """Addresses: as for `plan_ctc_loss`, then scratch beta (N, 2, W), the losses' gradients (N), and the gradient (T, N, C)."""
+    """The gradient for the log-probabilities; with `zero_infinity`, of an infinite loss 0, else NaN.
+
+    Addresses: as for `plan_ctc_loss`, then scratch beta (N, 2, W), the losses' gradients (N), and the gradient (T, N, C).
+
+    Args:
+        batch, steps, classes, width, blank: as there.
+    """
     kernel = typed(ctc_loss_grad, dtype, ("element*", *("int64*",) * 4, "element*", "element*", "int64*", *("element*",) * 4,
                                           "int64*"))
     size = itemsize(dtype)

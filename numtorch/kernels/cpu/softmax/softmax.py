@@ -28,6 +28,10 @@ SHORT, TOGETHER = 256, 16       # the longest row that passes through a buffer; 
 NARROW = 32                      # columns below which they do not fill vectors
 GRAIN = 16_000                   # elements that make a thread worth waking
 
+# the descriptor: of rows the first two; of columns more: those to do, the steps of R and of outer, how many rows are taken as one
+OUTER, LENGTH, COLUMNS, STEP, OUTER_STEP, FOLD = range(6)
+ROWS = OUTER
+
 
 def subtract_twice(x, shift, log_total):
     return (x - shift) - log_total
@@ -90,8 +94,7 @@ def padded_exp(buffer, n, shift):
 
 
 def softmax_rows(x, out, descriptor):
-    """descriptor: rows, length of a row."""
-    rows, n = descriptor[0], descriptor[1]
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     buffer = local_array(T, 256)
     if n == 0:
         return
@@ -133,7 +136,7 @@ def short_rows(x, rows, n, buffer, shift, log_total):
 
 
 def log_softmax_rows(x, out, descriptor):
-    rows, n = descriptor[0], descriptor[1]
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     buffer = local_array(T, 256)
     shift = local_array(T, 16)
     log_total = local_array(T, 16)
@@ -166,7 +169,7 @@ def log_softmax_rows(x, out, descriptor):
 
 def softmax_grad_rows(grad, out, grad_x, descriptor):
     """grad_x = out * (grad - sum(grad * out))"""
-    rows, n = descriptor[0], descriptor[1]
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     for row in range(rows):
         g = offset(grad, row * n)
         y = offset(out, row * n)
@@ -192,7 +195,7 @@ def exp_of_row(x, buffer, n, shift):
 
 def log_softmax_grad_rows(grad, out, grad_x, descriptor):
     """grad_x = grad - exp(out) * sum(grad)"""
-    rows, n = descriptor[0], descriptor[1]
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     buffer = local_array(T, 256)
     for row in range(rows):
         g = offset(grad, row * n)
@@ -211,9 +214,8 @@ def log_softmax_grad_rows(grad, out, grad_x, descriptor):
 
 
 # ---------------------------------------------------------------- columns: inner > 1
-# descriptor: outer, R, columns, step of R, step of outer, fold. Blocks of 256 columns keep the two accumulators in L1. A few
-# columns do not fill vectors: then `fold` rows of them are taken as one, and their maxima and sums put together (logsumexp of
-# (262144, 3) takes 27 times as long without).
+# Blocks of 256 columns keep the two accumulators in L1. A few columns do not fill vectors: then `fold` rows of them are taken as
+# one, and their maxima and sums put together (logsumexp of (262144, 3) takes 27 times as long without).
 def join_maxima(values, fold, width):
     """Every column's maximum over the `fold` rows that lie in one, in the place of each."""
     inner = width // fold
@@ -284,7 +286,8 @@ closed, result_of, term, slope = reciprocal, share, product, slope_of_share
 
 def softmax_columns(x, out, descriptor):
     """Softmax or its logarithm: `closed` is what becomes of the sum, `result_of` an element's result."""
-    outer, n, columns, step, outer_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
+    step, outer_step = descriptor[STEP], descriptor[OUTER_STEP]
     shift = local_array(T, 256)
     total = local_array(T, 256)
     if n == 0:
@@ -294,7 +297,7 @@ def softmax_columns(x, out, descriptor):
             width = min(int64(256), columns - first)
             a = offset(x, o * outer_step + first)
             b = offset(out, o * outer_step + first)
-            columns_shift_and_total(a, shift, total, n, width, step, descriptor[5])
+            columns_shift_and_total(a, shift, total, n, width, step, descriptor[FOLD])
             for j in range(width):
                 total[j] = closed(total[j])
             for r in range(n):
@@ -306,7 +309,8 @@ def softmax_columns(x, out, descriptor):
 
 def softmax_grad_columns(grad, out, grad_x, descriptor):
     """`term` is what is summed, `slope` an element's gradient."""
-    outer, n, columns, step, outer_step = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
+    step, outer_step = descriptor[STEP], descriptor[OUTER_STEP]
     total = local_array(T, 256)
     for o in range(outer):
         for first in range(0, columns, 256):
@@ -319,8 +323,8 @@ def softmax_grad_columns(grad, out, grad_x, descriptor):
                 y = offset(out, base + r * step)
                 for j in range(width):
                     total[j] += term(load(g[j]), load(y[j]))
-            if descriptor[5] > 1:
-                join_totals(total, descriptor[5], width)
+            if descriptor[FOLD] > 1:
+                join_totals(total, descriptor[FOLD], width)
             for r in range(n):
                 g = offset(grad, base + r * step)
                 y = offset(out, base + r * step)
@@ -336,7 +340,7 @@ def finite(shift):
 
 
 def logsumexp_rows(x, out, descriptor):
-    rows, n = descriptor[0], descriptor[1]
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     buffer = local_array(T, 256)
     shift = local_array(T, 16)
     log_total = local_array(T, 16)
@@ -356,8 +360,8 @@ def logsumexp_rows(x, out, descriptor):
 
 
 def logsumexp_columns(x, out, descriptor):
-    outer, n, columns = descriptor[0], descriptor[1], descriptor[2]
-    step, outer_step, fold = descriptor[3], descriptor[4], descriptor[5]
+    outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
+    step, outer_step, fold = descriptor[STEP], descriptor[OUTER_STEP], descriptor[FOLD]
     shift = local_array(T, 256)
     total = local_array(T, 256)
     for o in range(outer):
@@ -371,7 +375,7 @@ def logsumexp_columns(x, out, descriptor):
 
 def logsumexp_grad_rows(grad, x, out, grad_x, descriptor):
     """grad_x = grad * exp(x - out), and 0 where nothing was summed but exp(-inf)."""
-    rows, n = descriptor[0], descriptor[1]
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     buffer = local_array(T, 256)
     for row in range(rows):
         a = offset(x, row * n)
@@ -390,8 +394,8 @@ def logsumexp_grad_rows(grad, x, out, grad_x, descriptor):
 
 
 def logsumexp_grad_columns(grad, x, out, grad_x, descriptor):
-    outer, n, columns = descriptor[0], descriptor[1], descriptor[2]
-    step, outer_step, fold = descriptor[3], descriptor[4], descriptor[5]
+    outer, n, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[COLUMNS]
+    step, outer_step, fold = descriptor[STEP], descriptor[OUTER_STEP], descriptor[FOLD]
     shift = local_array(T, 256)
     incoming = local_array(T, 256)
     for o in range(outer):
@@ -464,13 +468,13 @@ def plan_log_softmax(dtype: str, outer: int, R: int, inner: int):
 
 
 def plan_softmax_grad(dtype: str, outer: int, R: int, inner: int):
-    """Gradient of softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
+    """Gradient of softmax over R from its result, all (outer, R, inner). Addresses: grad, out, grad_x (may be grad)."""
     return _plan(softmax_grad_rows, softmax_grad_columns, (R, R, R), dtype, outer, R, inner, None,
                  dict(term=product, slope=slope_of_share))
 
 
 def plan_log_softmax_grad(dtype: str, outer: int, R: int, inner: int):
-    """Gradient of log-softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
+    """Gradient of log-softmax over R from its result, all (outer, R, inner). Addresses: grad, out, grad_x (may be grad)."""
     return _plan(log_softmax_grad_rows, softmax_grad_columns, (R, R, R), dtype, outer, R, inner, None,
                  dict(term=grad_alone, slope=slope_of_log))
 
@@ -481,5 +485,8 @@ def plan_logsumexp(dtype: str, outer: int, R: int, inner: int):
 
 
 def plan_logsumexp_grad(dtype: str, outer: int, R: int, inner: int):
-    """Gradient of logsumexp. Addresses: grad (outer, inner), x, out (outer, inner), grad_x (outer, R, inner)."""
+    """Gradient of logsumexp, grad * exp(x - out); 0 where out is -inf.
+
+    Addresses: grad (outer, inner), x, out (outer, inner), grad_x (outer, R, inner).
+    """
     return _plan(logsumexp_grad_rows, logsumexp_grad_columns, (1, R, 1, R), dtype, outer, R, inner)

@@ -9,6 +9,7 @@ from ..shared.elements import prepare_parts, typed
 
 T = float32
 load = store = same
+ROWS, WIDTH = range(2)           # of the descriptor
 
 
 def comes_before(x, a, b, width):
@@ -23,8 +24,8 @@ def comes_before(x, a, b, width):
 
 
 def order_rows(x, order, scratch, descriptor):
-    """descriptor: rows, width. Rows that are equal keep their order."""
-    rows, width = descriptor[0], descriptor[1]
+    """Rows that are equal keep their order."""
+    rows, width = descriptor[ROWS], descriptor[WIDTH]
     for i in range(rows):
         order[i] = int64(i)
     source, target = order, scratch
@@ -50,6 +51,10 @@ def order_rows(x, order, scratch, descriptor):
 
 
 def plan_order_rows(dtype: str, rows: int, width: int):
-    """Addresses: x (rows, width), order (rows) and as much scratch memory, both int64."""
+    """The order of rows by their first elements, then their second ones, and so on; NaN is the greatest, and equal rows keep their
+    order.
+
+    Addresses: x (rows, width), order (rows) and as much scratch memory, both int64.
+    """
     kernel = typed(order_rows, dtype, ("element*", "int64*", "int64*", "int64*"))
     return prepare_parts(kernel, [(rows, width)], None, rows * max(1, rows.bit_length()) * 4)

@@ -14,11 +14,18 @@ C = int64                        # what is counted in
 RIGHT = False
 GRAIN = 4_000
 
+# descriptors: of runs, what to write besides their values, and whether x was put in order; of counts, the places that have one, or
+# what is put over a byte by exclusive or to give its place (128 for signed ones, so that they are in order), and what bins span
+ELEMENTS, WITH_INVERSE, WITH_COUNTS, ORDERED = range(4)
+PLACES, LEAST, GREATEST = range(ELEMENTS + 1, ELEMENTS + 4)
+SIGN = PLACES
+ROWS, LENGTH, BOUNDARIES, STEP = range(4)                # of rows; boundaries of one, and from one row of these to the next
+
 
 # ---------------------------------------------------------------- runs
 def count_runs(x, count, descriptor):
-    """How many runs of equal neighbours x has. A NaN equals nothing. descriptor: elements."""
-    n = descriptor[0]
+    """How many runs of equal neighbours x has. A NaN equals nothing."""
+    n = descriptor[ELEMENTS]
     total = int64(n > 0)
     behind = offset(x, 1)
     for i in range(n - 1):
@@ -27,12 +34,12 @@ def count_runs(x, count, descriptor):
 
 
 def write_runs(x, order, values, inverse, counts, descriptor):
-    """The runs' values, for each element the number of its run, and the runs' lengths. descriptor: elements, what to write of
-    these.
+    """The runs' values, for each element the number of its run, and the runs' lengths.
 
     `order` says where x's elements were before they were put in order.
     """
-    n, with_inverse, with_counts, ordered = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    n, ordered = descriptor[ELEMENTS], descriptor[ORDERED]
+    with_inverse, with_counts = descriptor[WITH_INVERSE], descriptor[WITH_COUNTS]
     run = int64(-1)
     began = int64(0)
     for i in range(n):
@@ -50,8 +57,8 @@ def write_runs(x, order, values, inverse, counts, descriptor):
 
 
 def longest_run(x, order, values, indices, descriptor):
-    """Of each row in order, the value of its first longest run, and where the last of it was. descriptor: rows, length."""
-    rows, n = descriptor[0], descriptor[1]
+    """Of each row in order, the value of its first longest run, and where the last of it was."""
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     for row in range(rows):
         a = offset(x, row * n)
         longest = length = int64(0)
@@ -68,9 +75,9 @@ def longest_run(x, order, values, indices, descriptor):
 
 # ---------------------------------------------------------------- counting integers, and values in bins
 def limits(x, extremes, descriptor):
-    """The least and the greatest of integers. descriptor: elements, at least 1."""
+    """The least and the greatest of integers, of which there is one."""
     low = high = x[0]
-    for i in range(descriptor[0]):
+    for i in range(descriptor[ELEMENTS]):
         low = min(low, x[i])
         high = max(high, x[i])
     extremes[0] = int64(low)
@@ -78,20 +85,16 @@ def limits(x, extremes, descriptor):
 
 
 def count_integers(x, counts, descriptor):
-    """counts[x[i]] += 1 for integers that are in range. descriptor: elements, size of `counts`."""
-    for place in range(descriptor[1]):
+    """counts[x[i]] += 1 for integers that are in range."""
+    for place in range(descriptor[PLACES]):
         counts[place] = 0
-    for i in range(descriptor[0]):
+    for i in range(descriptor[ELEMENTS]):
         counts[int64(x[i])] += 1
 
 
 def count_bytes(x, counts, descriptor):
-    """How often each byte occurs. A count waits for the one before in its place, so four neighbours have tables of their own.
-
-    descriptor: elements, what is put over a byte by exclusive or to give its place (128 for signed ones, so that they are in
-    order).
-    """
-    n, sign = descriptor[0], descriptor[1]
+    """How often each byte occurs. A count waits for the one before in its place, so four neighbours have tables of their own."""
+    n, sign = descriptor[ELEMENTS], descriptor[SIGN]
     a = local_array(int64, 1024)
     b, c, d = offset(a, 256), offset(a, 512), offset(a, 768)
     for i in range(1024):
@@ -109,27 +112,24 @@ def count_bytes(x, counts, descriptor):
 
 def rank_bytes(x, ranks, out, descriptor):
     """out[i] = ranks[x[i]], in the places of `count_bytes`."""
-    sign = descriptor[1]
-    for i in range(descriptor[0]):
+    sign = descriptor[SIGN]
+    for i in range(descriptor[ELEMENTS]):
         out[i] = ranks[int64(x[i]) ^ sign]
 
 
 def add_weights(x, weights, sums, descriptor):
     """sums[x[i]] += weights[i] for integers that are in range."""
-    for place in range(descriptor[1]):
+    for place in range(descriptor[PLACES]):
         sums[place] = C(0)
-    for i in range(descriptor[0]):
+    for i in range(descriptor[ELEMENTS]):
         sums[int64(x[i])] += weights[i]
 
 
 def count_bins(x, out, descriptor):
-    """How many elements fall into each of equal bins from `low` to `high`, the last of which is closed.
-
-    descriptor: elements, bins, low and high as the bits of float64.
-    """
-    n, bins = descriptor[0], descriptor[1]
-    low = T(float_of(descriptor[2]))
-    high = T(float_of(descriptor[3]))
+    """How many elements fall into each of equal bins from `low` to `high`, the last of which is closed."""
+    n, bins = descriptor[ELEMENTS], descriptor[PLACES]
+    low = T(float_of(descriptor[LEAST]))
+    high = T(float_of(descriptor[GREATEST]))
     scale = T(bins) / (high - low)
     for bin in range(bins):
         out[bin] = store(T(0))
@@ -142,11 +142,8 @@ def count_bins(x, out, descriptor):
 
 # ---------------------------------------------------------------- binary search
 def places(boundaries, x, out, descriptor):
-    """Where each element would be inserted into its row of sorted boundaries: before equal ones, or behind them if RIGHT.
-
-    descriptor: rows, elements of a row, boundaries of a row, step from row to row of boundaries.
-    """
-    rows, n, m, step = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    """Where each element would be inserted into its row of sorted boundaries: before equal ones, or behind them if RIGHT."""
+    rows, n, m, step = descriptor[ROWS], descriptor[LENGTH], descriptor[BOUNDARIES], descriptor[STEP]
     for row in range(rows):
         edges = offset(boundaries, row * step)
         a = offset(x, row * n)
@@ -166,18 +163,26 @@ def places(boundaries, x, out, descriptor):
 
 # ---------------------------------------------------------------- planners
 def plan_count_runs(dtype: str, n: int):
-    """Addresses: x (n), count int64."""
+    """How many runs of equal neighbours x has; a NaN equals nothing. Addresses: x (n), count int64."""
     return prepare_parts(typed(count_runs, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
 
 
 def plan_write_runs(dtype: str, n: int, inverse: bool, counts: bool, ordered: bool):
-    """Addresses: x (n), order (n) int64, values (runs), inverse (n) int64, counts (runs) int64; those not asked for may be 0."""
+    """The value of each run of equal neighbours in x, for each element the number of its run if `inverse`, and the runs' lengths if
+    `counts`. With `ordered`, x was put in order, and the inverse goes where its elements were.
+
+    Addresses: x (n), order (n) int64: where elements were, values (runs), inverse (n) int64, counts (runs) int64; those not asked
+    for may be 0.
+    """
     kernel = typed(write_runs, dtype, ("element*", "int64*", "element*", "int64*", "int64*", "int64*"))
     return prepare_parts(kernel, [(n, int(inverse), int(counts), int(ordered))], None, n)
 
 
 def plan_longest_run(dtype: str, rows: int, n: int):
-    """Addresses: x (rows, n) in order, order (rows, n) int64, values (rows), indices (rows) int64."""
+    """Of each row in order, the value of its first longest run, and where the last of it was.
+
+    Addresses: x (rows, n) in order, order (rows, n) int64: where elements were, values (rows), indices (rows) int64.
+    """
     kernel = typed(longest_run, dtype, ("element*", "int64*", "element*", "int64*", "int64*"))
     parts, size = shares(rows, rows * n, GRAIN), itemsize(dtype)
     return prepare_parts(kernel, [(stop - start, n) for start, stop in parts],
@@ -185,41 +190,51 @@ def plan_longest_run(dtype: str, rows: int, n: int):
 
 
 def plan_limits(dtype: str, n: int):
-    """Addresses: x (n) of integers, two int64."""
+    """The least and the greatest. Addresses: x (n > 0) of integers, two int64."""
     return prepare_parts(typed(limits, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
 
 
 def plan_count_integers(dtype: str, n: int, size: int):
-    """Addresses: x (n) of integers in 0 .. size-1, counts (size) int64."""
+    """How often each integer occurs. Addresses: x (n) of integers in 0 .. size-1, counts (size) int64."""
     return prepare_parts(typed(count_integers, dtype, ("element*", "int64*", "int64*")), [(n, size)], None, n)
 
 
 def plan_count_bytes(dtype: str, n: int):
-    """Addresses: x (n) of a dtype of one byte, counts (256) int64, from the least value on."""
+    """How often each value occurs. Addresses: x (n) of a dtype of one byte, counts (256) int64, from the least value on."""
     kernel = typed(count_bytes, "uint8", ("element*", "int64*", "int64*"))
     return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], None, n)
 
 
 def plan_rank_bytes(dtype: str, n: int):
-    """Addresses: x (n), ranks (256) int64 of the values from the least on, out (n) int64."""
+    """out[i] = ranks[x[i]]. Addresses: x (n) of a dtype of one byte, ranks (256) int64, from the least value on, out (n) int64."""
     kernel = typed(rank_bytes, "uint8", ("element*", "int64*", "int64*", "int64*"))
     return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], None, n)
 
 
 def plan_add_weights(dtype: str, kind: str, n: int, size: int):
-    """Addresses: x (n) of integers in 0 .. size-1, weights (n) and sums (size), both of the float type `kind`."""
+    """sums[v] = the sum of weights[i] where x[i] is v.
+
+    Addresses: x (n) of integers in 0 .. size-1, weights (n) and sums (size), both of the float type `kind`.
+    """
     kernel = typed(add_weights, dtype, ("element*", kind + "*", kind + "*", "int64*"), C=float32 if kind == "float32" else float64)
     return prepare_parts(kernel, [(n, size)], None, n)
 
 
 def plan_count_bins(dtype: str, n: int, bins: int, low: float, high: float):
-    """Addresses: x (n), out (bins), both of a float dtype. low < high."""
+    """How many elements fall into each of so many equal bins from `low` to `high`, low < high, the last of which is closed. Others
+    and NaN count nowhere.
+
+    Addresses: x (n), out (bins), both of a float dtype.
+    """
     kernel = typed(count_bins, dtype, ("element*", "element*", "int64*"))
     return prepare_parts(kernel, [(n, bins, bits(low), bits(high))], None, n)
 
 
 def plan_places(dtype: str, rows: int, n: int, m: int, shared: bool, right: bool, int32_out: bool):
-    """Addresses: boundaries (rows, m), or (m) if `shared`; x (rows, n); out (rows, n) of int64, or int32."""
+    """Where each element would be inserted into its row of sorted boundaries: before equal ones, or behind them if `right`.
+
+    Addresses: boundaries (rows, m), or (m) if `shared`; x (rows, n); out (rows, n) of int64, or int32 if `int32_out`.
+    """
     kernel = typed(places, dtype, ("element*", "element*", "int32*" if int32_out else "int64*", "int64*"), RIGHT=right,
                    C=int32 if int32_out else int64)
     size, wide = itemsize(dtype), 4 if int32_out else 8

@@ -32,6 +32,9 @@ WIDE = 7                         # rows of more than RANKED that are together be
 LONGEST = 256                    # elements that go through the network
 LINE = 8                         # words of an element of each of eight rows: 16 where keys need all their bits
 
+# the descriptor: of (outer, R, inner), the columns to do, and the mask that complements the keys
+OUTER, LENGTH, INNER, COLUMNS, MASK = range(5)
+
 
 # ---------------------------------------------------------------- keys
 def key_float32(x):
@@ -256,8 +259,7 @@ def sort_lines(words, n):
 
 
 # ---------------------------------------------------------------- kernels
-# descriptor: outer, R, inner, columns, mask that complements the keys. The workspace holds three words an element of a row, and
-# with columns a tile of elements.
+# The workspace holds three words an element of a row, and with columns a tile of elements.
 def sort_row(row, values, indices, keys, counts, n, step, mask):
     make_keys(row, keys, n, mask)
     order = order_of(keys, offset(keys, n), offset(keys, 2 * n), counts, n)
@@ -273,7 +275,8 @@ def by_lines(n, width):
 
 
 def sort(x, values, indices, workspace, descriptor):
-    outer, n, inner, columns, mask = descriptor[0], descriptor[1], descriptor[2], descriptor[3], uint64(descriptor[4])
+    outer, n, inner = descriptor[OUTER], descriptor[LENGTH], descriptor[INNER]
+    columns, mask = descriptor[COLUMNS], uint64(descriptor[MASK])
     counts = local_array(int64, 1024)
     tile = as_pointer(address_of(workspace) + 24 * n, x)
     groups, rows, apart = outer, columns, int64(1)
@@ -341,7 +344,7 @@ def scratch_bytes(R, inner, words, size):
 
 
 def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = False):
-    """Sorted values and where they were, stable; NaN is the greatest.
+    """x sorted over R, from the greatest element on if `descending`, and where each was; stable, and NaN is the greatest.
 
     Addresses: x (outer, R, inner), values and indices (int64) of the same shape, workspace. Values must not be x.
 

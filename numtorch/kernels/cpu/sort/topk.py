@@ -13,9 +13,12 @@ from numpy import float32, int64, uint64
 from ...elementtypes import itemsize, same
 from ...intrinsics import address_of, as_pointer, local_array, offset
 from ..shared.elements import prepare_parts, typed
-from .sort import GRAIN as SORTED_GRAIN
 from .sort import (
+    COLUMNS,
+    INNER,
+    LENGTH,
     LOW,
+    OUTER,
     RANKED,
     TILE,
     by_lines,
@@ -35,6 +38,7 @@ from .sort import (
     sort_lines,
     split_rows,
 )
+from .sort import GRAIN as SORTED_GRAIN
 
 T = float32
 load = store = same
@@ -44,6 +48,11 @@ BLOCK = 64
 FEW = 32                         # kept in order while reading
 BUFFER = 4096
 DIGIT = 11
+
+# descriptors: sort's words but the mask; then of one element, how many are before it (-1: the median), whether that skips NaN; of
+# several, how many, the buffer's elements, and the mask that complements the keys
+RANK, SKIP_NAN = range(COLUMNS + 1, COLUMNS + 3)
+COUNT, ROOM, MASK = range(COLUMNS + 1, COLUMNS + 4)
 
 
 # ---------------------------------------------------------------- the k-th key
@@ -134,8 +143,8 @@ def chosen_in_lines(source, words, c, n, step, apart, k, skip):
 
 
 def kth(x, values, indices, workspace, descriptor):
-    """descriptor: outer, R, inner, columns, how many are before the wanted one (-1: the median), whether that skips NaN."""
-    outer, n, inner, columns, k, skip = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4], descriptor[5]
+    outer, n, inner, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[INNER], descriptor[COLUMNS]
+    k, skip = descriptor[RANK], descriptor[SKIP_NAN]
     counts = local_array(int64, 2048)
     tile = as_pointer(address_of(workspace) + 16 * n, x)
     groups, rows, apart = outer, columns, int64(1)
@@ -240,9 +249,8 @@ def many_best(row, keys, positions, spare, counts, block, n, k, room, mask):
 
 
 def topk(x, values, indices, workspace, descriptor):
-    """descriptor: outer, R, inner, columns, k, room in the buffer, mask that complements the keys."""
-    outer, n, inner, columns = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
-    k, room, mask = descriptor[4], descriptor[5], uint64(descriptor[6])
+    outer, n, inner, columns = descriptor[OUTER], descriptor[LENGTH], descriptor[INNER], descriptor[COLUMNS]
+    k, room, mask = descriptor[COUNT], descriptor[ROOM], uint64(descriptor[MASK])
     counts = local_array(int64, 2048)
     block = local_array(uint64, 64)
     positions = offset(workspace, room)
@@ -306,5 +314,8 @@ def plan_kth(dtype: str, outer: int, R: int, inner: int, k: int):
 
 
 def plan_median(dtype: str, outer: int, R: int, inner: int, skip_nan: bool):
-    """The lower median: of the numbers, or the first NaN where there is one and `skip_nan` is false. Addresses as for plan_kth."""
+    """The lower median over R: of the numbers, or the first NaN where there is one and not `skip_nan`, and where it was.
+
+    Addresses: as for `plan_kth`, whose shapes (outer, R, inner) are meant.
+    """
     return _plan(kth, dtype, outer, R, inner, 1, 2 * R, (-1, int(skip_nan)))

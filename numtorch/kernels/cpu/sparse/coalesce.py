@@ -12,34 +12,34 @@ T = float32
 load = store = same
 GRAIN = 20_000
 
+# descriptors: a part; of keys, all coordinates, dimensions, the part's number, then what a step along each dimension adds; of sums,
+# all segments, rows and their width; of pointers, row numbers and rows
+FIRST, STOP, COUNT, DIMS, PART, STEPS = range(6)
+SEGMENTS, ROWS, WIDTH = range(STOP + 1, STOP + 4)
+NUMBERS, POINTERS = range(2)
+
 
 def write_keys(indices, keys, unsorted, descriptor):
-    """keys[i] = the row-major place of the i-th coordinates, and whether some key is not above the one before it.
-
-    descriptor: first, stop, coordinates, dimensions, the part's number, then what a step along each dimension adds.
-    """
-    n, dims = descriptor[2], descriptor[3]
+    """keys[i] = the row-major place of the i-th coordinates, and whether some key is not above the one before it."""
+    n, dims = descriptor[COUNT], descriptor[DIMS]
     before = int64(-1)
     descends = int64(0)
-    for i in range(max(descriptor[0] - 1, int64(0)), descriptor[1]):
+    for i in range(max(descriptor[FIRST] - 1, int64(0)), descriptor[STOP]):
         key = int64(0)
         for d in range(dims):
-            key += indices[d * n + i] * descriptor[5 + d]
-        if i >= descriptor[0]:
+            key += indices[d * n + i] * descriptor[STEPS + d]
+        if i >= descriptor[FIRST]:
             keys[i] = key
         if key <= before:
             descends = int64(1)
         before = key
-    unsorted[descriptor[4]] = descends
+    unsorted[descriptor[PART]] = descends
 
 
 def sum_segments(x, order, starts, out, descriptor):
-    """out[s] = the sum of the rows of x that a segment of `order` names: from starts[s] on, to where the next one begins.
-
-    descriptor: first segment, stop, all segments, rows, width.
-    """
-    count, n, width = descriptor[2], descriptor[3], descriptor[4]
-    for s in range(descriptor[0], descriptor[1]):
+    """out[s] = the sum of the rows of x that a segment of `order` names: from starts[s] on, to where the next one begins."""
+    count, n, width = descriptor[SEGMENTS], descriptor[ROWS], descriptor[WIDTH]
+    for s in range(descriptor[FIRST], descriptor[STOP]):
         total = offset(out, s * width)
         stop = starts[s + 1] if s + 1 < count else n
         first = offset(x, order[starts[s]] * width)
@@ -52,8 +52,8 @@ def sum_segments(x, order, starts, out, descriptor):
 
 
 def write_pointers(rows, pointers, descriptor):
-    """pointers[r] = how many of the sorted row numbers are below r. descriptor: row numbers, rows."""
-    n, count = descriptor[0], descriptor[1]
+    """pointers[r] = how many of the sorted row numbers are below r."""
+    n, count = descriptor[NUMBERS], descriptor[POINTERS]
     r = int64(0)
     for i in range(n):
         while r <= rows[i]:
@@ -65,14 +65,19 @@ def write_pointers(rows, pointers, descriptor):
 
 
 def write_rows(pointers, rows, descriptor):
-    """rows[i] = the row of element i. descriptor: first row, stop."""
-    for r in range(descriptor[0], descriptor[1]):
+    """rows[i] = the row of element i."""
+    for r in range(descriptor[FIRST], descriptor[STOP]):
         for i in range(pointers[r], pointers[r + 1]):
             rows[i] = r
 
 
 def plan_keys(n: int, steps):
-    """Addresses: indices (dimensions, n) int64, keys (n) int64, a word a part. Returns the call and its parts."""
+    """The row-major place of each column of indices, the j-th of which counts steps[j], and whether they are in ascending order.
+    Returns the call and how many parts it has.
+
+    Addresses: indices (dimensions, n) int64, keys (n) int64, a word for each part: 1 where some key is not above the one before,
+    else 0.
+    """
     parts = shares(n, 2 * n, GRAIN)
     kernel = typed(write_keys, "int64", ("int64*", "int64*", "int64*", "int64*"))
     rows = [(start, stop, n, len(steps), part, *steps) for part, (start, stop) in enumerate(parts)]
@@ -80,19 +85,22 @@ def plan_keys(n: int, steps):
 
 
 def plan_sum_segments(dtype: str, segments: int, n: int, width: int):
-    """Addresses: x (n, width), order (n) int64, starts (segments) int64, out (segments, width)."""
+    """out[s] = the sum of rows order[i] of x, for i from starts[s] up to starts[s + 1] or n. No segment is empty.
+
+    Addresses: x (n, width), order (n) int64, starts (segments) int64, out (segments, width).
+    """
     kernel = typed(sum_segments, dtype, ("element*", "int64*", "int64*", "element*", "int64*"))
     parts = shares(segments, n * width, GRAIN)
     return prepare_parts(kernel, [(start, stop, segments, n, width) for start, stop in parts], [(0,) * 4] * len(parts), n * width)
 
 
 def plan_pointers(n: int, rows: int):
-    """Addresses: row numbers (n) int64 in order, pointers (rows + 1) int64."""
+    """pointers[r] = how many row numbers are below r. Addresses: row numbers (n) int64 in order, pointers (rows + 1) int64."""
     return prepare_parts(typed(write_pointers, "int64", ("int64*", "int64*", "int64*")), [(n, rows)], None, n + rows)
 
 
 def plan_rows(n: int, rows: int):
-    """Addresses: pointers (rows + 1) int64, row numbers (n) int64."""
+    """The row of each element, from where rows begin. Addresses: pointers (rows + 1) int64, row numbers (n) int64."""
     parts = shares(rows, n + rows, GRAIN)
     return prepare_parts(typed(write_rows, "int64", ("int64*", "int64*", "int64*")), [(start, stop) for start, stop in parts],
                          [(0, 0)] * len(parts), n + rows)

@@ -15,6 +15,11 @@ T = float32
 load = store = same
 AT_ONCE = 4                                              # vectors of columns whose sums are in registers together
 
+# descriptors: a part; of products, the table's columns and from one of its rows (of a vector, elements) to the next; of samples,
+# the length of a row, and from one row of a and of b to the next
+FIRST, STOP, WIDTH, STEP = range(4)
+LENGTH, A_STEP, B_STEP = range(STOP + 1, STOP + 4)
+
 
 def _fold_named_rows(values, columns, first, stop, table, step, target, vectors, lanes):
     """target[j] = the sum over elements of values[i] * table[columns[i], j], for `vectors` times `lanes` columns."""
@@ -36,10 +41,9 @@ fold_named_rows, fold_named_columns = [Intrinsic(f, module="numtorch.kernels.cpu
 
 
 def multiply_rows(pointers, columns, values, table, out, descriptor):
-    """out[r] = the sum of the rows of `table` that row r's elements name, times these. descriptor: first row, stop, columns, from
-    one row of the table to the next."""
-    width, step = descriptor[2], descriptor[3]
-    for r in range(descriptor[0], descriptor[1]):
+    """out[r] = the sum of the rows of `table` that row r's elements name, times these."""
+    width, step = descriptor[WIDTH], descriptor[STEP]
+    for r in range(descriptor[FIRST], descriptor[STOP]):
         first, stop = pointers[r], pointers[r + 1]
         target = offset(out, r * width)
         j = int64(0)
@@ -57,10 +61,9 @@ def multiply_rows(pointers, columns, values, table, out, descriptor):
 
 
 def multiply_vector(pointers, columns, values, vector, out, descriptor):
-    """The same for one column: four sums side by side, as one would wait for itself. descriptor: first row, stop, columns, from one
-    element of the vector to the next."""
-    step = descriptor[3]
-    for r in range(descriptor[0], descriptor[1]):
+    """The same for one column: four sums side by side, as one would wait for itself."""
+    step = descriptor[STEP]
+    for r in range(descriptor[FIRST], descriptor[STOP]):
         i, stop = pointers[r], pointers[r + 1]
         a, b, c, d = T(0), T(0), T(0), T(0)
         while i + 4 <= stop:
@@ -77,8 +80,8 @@ def multiply_vector(pointers, columns, values, vector, out, descriptor):
 
 def multiply_rows_plainly(pointers, columns, values, table, out, descriptor):
     """`multiply_rows` for dtypes without vectors of their own, such as complex numbers."""
-    width, step = descriptor[2], descriptor[3]
-    for r in range(descriptor[0], descriptor[1]):
+    width, step = descriptor[WIDTH], descriptor[STEP]
+    for r in range(descriptor[FIRST], descriptor[STOP]):
         target = offset(out, r * width)
         for k in range(width):
             target[k] = T(0)
@@ -90,11 +93,9 @@ def multiply_rows_plainly(pointers, columns, values, table, out, descriptor):
 
 
 def sample_products(rows, columns, a, b, out, descriptor):
-    """out[i] = row rows[i] of a times row columns[i] of b. descriptor: first element, stop, length of a row, steps from one row of
-    a
-    to the next and of b."""
-    n, a_step, b_step = descriptor[2], descriptor[3], descriptor[4]
-    for i in range(descriptor[0], descriptor[1]):
+    """out[i] = row rows[i] of a times row columns[i] of b."""
+    n, a_step, b_step = descriptor[LENGTH], descriptor[A_STEP], descriptor[B_STEP]
+    for i in range(descriptor[FIRST], descriptor[STOP]):
         x, y = offset(a, rows[i] * a_step), offset(b, columns[i] * b_step)
         total = T(0)
         for k in range(n):
@@ -103,7 +104,10 @@ def sample_products(rows, columns, a, b, out, descriptor):
 
 
 def plan_multiply_rows(dtype: str, index_dtype: str, edges, width: int, step: int, nnz: int):
-    """Addresses: pointers (rows + 1) of int64, columns (nnz), values (nnz), table (any, width), out (rows, width).
+    """Compressed rows times a table: out[r] = the sum of values[i] * table[columns[i]] for i from pointers[r] up to pointers[r +
+    1].
+
+    Addresses: pointers (rows + 1) of int64, columns (nnz), values (nnz), table (any, width), out (rows, width).
 
     Args:
         index_dtype: that of the columns, int32 or int64.
@@ -119,7 +123,13 @@ def plan_multiply_rows(dtype: str, index_dtype: str, edges, width: int, step: in
 
 
 def plan_sample_products(dtype: str, parts, length: int, a_step: int, b_step: int):
-    """Addresses: rows (nnz) and columns (nnz) of int64, a (any, length), b (any, length), out (nnz)."""
+    """out[i] = the sum of a[rows[i]] * b[columns[i]], whose rows are `a_step` and `b_step` elements apart.
+
+    Addresses: rows (nnz) and columns (nnz) of int64, a (any, length), b (any, length), out (nnz).
+
+    Args:
+        parts: pairs of the first element of a part and the one behind its last.
+    """
     kernel = typed(sample_products, dtype, ("int64*", "int64*", "element*", "element*", "element*", "int64*"))
     return prepare_parts(kernel, [(start, stop, length, a_step, b_step) for start, stop in parts], [(0,) * 5] * len(parts),
                          parts[-1][1] * length)

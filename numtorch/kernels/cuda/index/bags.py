@@ -4,6 +4,7 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ...cpu.index import bags as host
+from ...cpu.index.bags import BAGS, COUNT, MEAN, ROWS, WIDTH
 from ..compiler import cuda
 from ..environment import THREADS
 from ..parallel import Form, in_parallel
@@ -13,8 +14,7 @@ T = float32
 
 
 def sum_columns(table, index, starts, out, status, descriptor):
-    """descriptor: as on the host."""
-    bags, count, rows, width = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
+    bags, count, rows, width = descriptor[BAGS], descriptor[COUNT], descriptor[ROWS], descriptor[WIDTH]
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while e < bags * width:
         bag = e // width
@@ -31,10 +31,11 @@ def sum_columns(table, index, starts, out, status, descriptor):
                 status[0] = i + 1
             else:
                 total += table[row * width + j]
-        if descriptor[6] != 0 and stop > first:
+        if descriptor[MEAN] != 0 and stop > first:
             total *= T(1) / T(stop - first)
         out[e] = total
         e += int64(cuda.gridDim.x) * THREADS
 
 
-plan_sum_bags = in_parallel(host.plan_sum_bags, {host.sum_bags: Form(sum_columns, lambda row: row[2] * row[5])}, host={4: STATUS})
+plan_sum_bags = in_parallel(host.plan_sum_bags, {host.sum_bags: Form(sum_columns, lambda row: row[BAGS] * row[WIDTH])},
+                            host={4: STATUS})

@@ -7,6 +7,7 @@ from __future__ import annotations
 from numpy import int64
 
 from ...cpu.index import equal as host
+from ...cpu.index.equal import ELEMENTS, END, FEW, LEAST, TESTS
 from ...elementtypes import same
 from ..compiler import cuda
 from ..environment import THREADS
@@ -14,12 +15,11 @@ from ..parallel import Form, in_parallel
 from ..serial import STATUS
 
 load = same
-FEW = host.FEW
 
 
 def differs(x, y, out, descriptor):
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] and out[0] == 0:
+    while i < descriptor[ELEMENTS] and out[0] == 0:
         if load(x[i]) != load(y[i]):
             out[0] = 1
         i += int64(cuda.gridDim.x) * THREADS
@@ -27,16 +27,16 @@ def differs(x, y, out, descriptor):
 
 def beyond(index, out, descriptor):
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] and out[0] == 0:
+    while i < descriptor[ELEMENTS] and out[0] == 0:
         value = int64(index[i])
-        if value < descriptor[1] or value >= descriptor[2]:
+        if value < descriptor[LEAST] or value >= descriptor[END]:
             out[0] = 1
         i += int64(cuda.gridDim.x) * THREADS
 
 
 def outside_unit(x, out, descriptor):
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] and out[0] == 0:
+    while i < descriptor[ELEMENTS] and out[0] == 0:
         value = load(x[i])
         if not (value >= 0 and value <= 1):
             out[0] = 1
@@ -45,9 +45,9 @@ def outside_unit(x, out, descriptor):
 
 def among(x, tests, out, descriptor):
     """The tests are in order where they are more than FEW; NaN, which comes last, equals nothing."""
-    count = descriptor[1]
+    count = descriptor[TESTS]
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0]:
+    while i < descriptor[ELEMENTS]:
         value, found = load(x[i]), False
         if count > FEW:
             low, high = int64(0), count
@@ -66,7 +66,7 @@ def among(x, tests, out, descriptor):
 
 
 def _elements(row):
-    return row[0]
+    return row[ELEMENTS]
 
 
 plan_among = in_parallel(host.plan_among, {host.among: Form(among, _elements)})

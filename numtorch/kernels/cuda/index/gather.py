@@ -14,7 +14,7 @@ import numpy as np
 from numpy import float32, int64, uint8, uint32
 
 from ...cpu.index import gather as host
-from ...cpu.index.traversal import HEADER
+from ...cpu.index.traversal import ARRAYS, DIMS, HEADER, LEAST, OTHER_STEP, RUN, SIZE, STEP, STOP, STRIDES, X_STEP
 from ...elementtypes import same
 from ...intrinsics import address_of, as_pointer, local_array, local_like, offset, select
 from ..compiler import cuda
@@ -30,17 +30,18 @@ load = store = same
 put_one = host.overwrite
 WIDTH = 1                                                # elements of a run that a thread has side by side
 ITEMS = 4                                                # such, a block apart; of vectors two
+RUN_DIVISOR, SIZE_DIVISORS = 1, 2                        # behind the host's descriptor and WIDTH
 
 
 def extra_words(descriptor):
     """What stands behind the host's descriptor: WIDTH, and the divisors of a run of so many and of the sizes."""
-    dims = descriptor[2]
-    return offset(descriptor, HEADER + 3 * dims + descriptor[3] * (3 + dims))
+    dims = descriptor[DIMS]
+    return offset(descriptor, HEADER + 3 * dims + descriptor[ARRAYS] * (STRIDES + dims))
 
 
 def add_places(positions, places_a, places_b, places_c, a, b, c, descriptor):
     """Add the element offsets of ITEMS positions in arrays of three sets of strides. The first dimension needs no division."""
-    sizes, words, d = offset(descriptor, HEADER), offset(extra_words(descriptor), 2), descriptor[2] - 1
+    sizes, words, d = offset(descriptor, HEADER), offset(extra_words(descriptor), SIZE_DIVISORS), descriptor[DIMS] - 1
     rests = local_array(N, ITEMS)
     for u in range(ITEMS):
         rests[u] = positions[u]
@@ -63,32 +64,33 @@ def add_places(positions, places_a, places_b, places_c, a, b, c, descriptor):
 
 def find_starts(positions, starts, others, good, index, more, descriptor):
     """Where the runs of ITEMS positions start in x and in the other array, and whether all their indices are good."""
-    dims = descriptor[2]
+    dims = descriptor[DIMS]
     strides = offset(descriptor, HEADER + dims)
     entry, places, unused = offset(strides, 2 * dims), local_array(int64, ITEMS), local_array(int64, ITEMS)
     for u in range(ITEMS):
         starts[u], others[u], places[u], unused[u] = 0, 0, 0, 0
-    add_places(positions, starts, others, places, strides, offset(strides, dims), offset(entry, 3), descriptor)
-    size, least, step = entry[0], entry[1], entry[2]
+    add_places(positions, starts, others, places, strides, offset(strides, dims), offset(entry, STRIDES), descriptor)
+    size, least, step = entry[SIZE], entry[LEAST], entry[STEP]
     for u in range(ITEMS):
         value = int64(index[places[u]])
         good[u] = value >= least and value < size
         starts[u] += (value + ((value >> 63) & size)) * step
-    for k in range(1, descriptor[3]):
-        entry, further = offset(entry, 3 + dims), as_pointer(more[k - 1], more)
+    for k in range(1, descriptor[ARRAYS]):
+        entry, further = offset(entry, STRIDES + dims), as_pointer(more[k - 1], more)
         for u in range(ITEMS):
             places[u] = 0
-        add_places(positions, places, unused, unused, offset(entry, 3), offset(entry, 3), offset(entry, 3), descriptor)
+        strides = offset(entry, STRIDES)
+        add_places(positions, places, unused, unused, strides, strides, strides, descriptor)
         for u in range(ITEMS):
             value = further[places[u]]
-            good[u] = good[u] and value >= entry[1] and value < entry[0]
-            starts[u] += (value + ((value >> 63) & entry[0])) * entry[2]
+            good[u] = good[u] and value >= entry[LEAST] and value < entry[SIZE]
+            starts[u] += (value + ((value >> 63) & entry[SIZE])) * entry[STEP]
 
 
 def find_elements(first, n, positions, within, starts, others, good, index, more, descriptor):
     """Of ITEMS elements from a number on, a block apart, whose runs are of `run` words: their positions, where their runs start,
     and where they are in these."""
-    run, word = N(descriptor[4] // WIDTH), extra_words(descriptor)[1]
+    run, word = N(descriptor[RUN] // WIDTH), extra_words(descriptor)[RUN_DIVISOR]
     for u in range(ITEMS):
         e = min(N(first + N(u * THREADS)), N(n - N(1)))
         positions[u] = quotient(e, word)
@@ -98,7 +100,7 @@ def find_elements(first, n, positions, within, starts, others, good, index, more
 
 def take_elements(x, index, more, out, status, descriptor):
     """Two vectors of runs where these consist of them, else ITEMS elements; all are asked for before the first is written."""
-    n, run_x, run_out = N(descriptor[1] * (descriptor[4] // WIDTH)), descriptor[5], descriptor[6]
+    n, run_x, run_out = N(descriptor[STOP] * (descriptor[RUN] // WIDTH)), descriptor[X_STEP], descriptor[OTHER_STEP]
     first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
     if first >= n:
         return
@@ -134,7 +136,7 @@ def take_elements(x, index, more, out, status, descriptor):
 
 
 def check_positions(x, index, more, values, status, descriptor):
-    n = N(descriptor[1])
+    n = N(descriptor[STOP])
     first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
     if first >= n:
         return
@@ -162,7 +164,7 @@ put_at = overwrite_at
 
 
 def put_elements(x, index, more, values, status, descriptor):
-    n, run_x, run_values = N(descriptor[1] * descriptor[4]), descriptor[5], descriptor[6]
+    n, run_x, run_values = N(descriptor[STOP] * descriptor[RUN]), descriptor[X_STEP], descriptor[OTHER_STEP]
     first = N(N(N(cuda.blockIdx.x) * N(ITEMS * THREADS)) + N(cuda.threadIdx.x))
     if first >= n or status[0] != 0:
         return
@@ -188,16 +190,16 @@ def _way_to_put(row, bound):
 
 def _width(row, bound):
     """How many elements of a run a thread takes at once: such as divide it, and all steps to runs."""
-    dims, arrays, run = row[2], row[3], row[4:7]
-    entries = [row[HEADER + 3 * dims + k * (3 + dims) + 2] for k in range(arrays)]
+    dims, arrays, run = row[DIMS], row[ARRAYS], row[RUN:HEADER]
+    entries = [row[HEADER + 3 * dims + k * (STRIDES + dims) + STEP] for k in range(arrays)]
     width = vectors_of(np.dtype(bound["T"]).itemsize) if tuple(run[1:]) == (1, 1) else 1
     multiples = [run[0], *row[HEADER + dims:HEADER + 3 * dims], *entries]
     return [width if not any(n % width for n in multiples) else 1]
 
 
 def _divisors(row):
-    dims = row[2]
-    return [row[4] // row[-1], *row[HEADER:HEADER + dims]]
+    dims = row[DIMS]
+    return [row[RUN] // row[-1], *row[HEADER:HEADER + dims]]
 
 
 def _form(function, elements, names=lambda row, bound: {}, more=lambda row, bound: [1], **options):
@@ -208,8 +210,8 @@ def _form(function, elements, names=lambda row, bound: {}, more=lambda row, boun
                 **options)
 
 
-_take = _form(take_elements, lambda row: row[1] * row[4] // row[-1], lambda row, bound: dict(WIDTH=row[-1]), _width)
-_put = _form(put_elements, lambda row: row[1] * row[4], _way_to_put, first=_form(check_positions, lambda row: row[1]))
+_take = _form(take_elements, lambda row: row[STOP] * row[RUN] // row[-1], lambda row, bound: dict(WIDTH=row[-1]), _width)
+_put = _form(put_elements, lambda row: row[STOP] * row[RUN], _way_to_put, first=_form(check_positions, lambda row: row[STOP]))
 _forms = {**dict.fromkeys(host.READERS.values(), _take), **dict.fromkeys(host.WRITERS.values(), _put)}
 _device = functools.partial(in_parallel, forms=_forms, read={2: TABLE}, report=4)
 

@@ -10,6 +10,7 @@ from math import prod
 from numpy import int64
 
 from ...cpu.index import mask as host
+from ...cpu.index.mask import ELEMENTS
 from ...cpu.shared.elements import WORDS
 from ...intrinsics import address_of, as_pointer
 from ...threads import NOTHING, Prepared
@@ -35,7 +36,7 @@ def true_bytes(word):
 
 def count_true(mask, count, descriptor):
     cells = cuda.shared.array(THREADS, int64)
-    n, me = descriptor[0], int64(cuda.threadIdx.x)
+    n, me = descriptor[ELEMENTS], int64(cuda.threadIdx.x)
     before = min(-address_of(mask) & (WORD - 1), n)      # bytes in front of the first whole word
     words = (n - before) // WORD
     behind = before + words * WORD
@@ -107,21 +108,18 @@ def _plan(n, put, out, beside, order, device, sizes=()):
 
 
 plan_count_nonzero = in_parallel(host.plan_count_nonzero, {host.count_true: Form(
-    count_true, lambda row: -(-row[0] // WORD), lambda row, bound: dict(LANES=THREADS))}, host={1: STATUS})
+    count_true, lambda row: -(-row[ELEMENTS] // WORD), lambda row, bound: dict(LANES=THREADS))}, host={1: STATUS})
 
 
 def plan_nonzero(shape, device: int = 0):
-    """Coordinates of a contiguous mask's true elements. Addresses: mask, out (count, dims) int64."""
     return _plan(prod(shape), put_coordinates, "int64*", "int64*", (0, 1, 2), device, (len(shape), *shape))
 
 
 def plan_masked_select(size: int, n: int, device: int = 0):
-    """Addresses: x (n), mask (n) of bool, out (count); contiguous, of elements of `size` bytes."""
     word = WORDS.get(size, "complex128") + "*"
     return _plan(n, put_selected, word, word, (1, 2, 0), device)
 
 
 def plan_masked_scatter(size: int, n: int, device: int = 0):
-    """x[mask] = source in order. Addresses: x (n), mask (n) of bool, source (count or more); contiguous; `size` bytes each."""
     word = WORDS.get(size, "complex128") + "*"
     return _plan(n, put_filled, word, word, (1, 0, 2), device)

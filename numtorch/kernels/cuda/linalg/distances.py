@@ -5,7 +5,20 @@ from __future__ import annotations
 from numpy import float32, int32, int64
 
 from ...cpu.linalg import distances as host
-from ...cpu.linalg.distances import add, root, share, slope, square
+from ...cpu.linalg.distances import (
+    BATCHES,
+    FEATURE_STEP,
+    FEATURES,
+    OTHERS,
+    POINT_STEP,
+    POWER,
+    ROWS,
+    add,
+    root,
+    share,
+    slope,
+    square,
+)
 from ...intrinsics import offset
 from ..compiler import cuda
 from ..environment import THREADS
@@ -23,25 +36,24 @@ def goes_along(features: int, p: float) -> bool:
 
 
 def pair_norms(x, y, out, descriptor):
-    """descriptor: as on the host."""
-    rows, others, features, p = descriptor[1], descriptor[2], descriptor[3], scalar(descriptor, 4)
+    rows, others, features, p = descriptor[ROWS], descriptor[OTHERS], descriptor[FEATURES], scalar(descriptor, POWER)
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[5] * rows * others:
+    while e < descriptor[BATCHES] * rows * others:
         row = e // others
         j, batch = e - row * others, row // rows
         i, place = row - batch * rows, e
         if EVERY_TWO:
             place = i * others - i * (i + 1) // 2 + j - i - 1
         if not EVERY_TWO or j > i:
-            point, other, total = offset(x, row * features), offset(y, batch * others * features + j * descriptor[6]), T(0)
+            point, other, total = offset(x, row * features), offset(y, batch * others * features + j * descriptor[POINT_STEP]), T(0)
             for f in range(features):
-                total = join(total, term(point[f] - other[f * descriptor[7]], p))
+                total = join(total, term(point[f] - other[f * descriptor[FEATURE_STEP]], p))
             out[place] = finish(total, p)
         e += int64(cuda.gridDim.x) * THREADS
 
 
 def slopes_of_every_two(x, grad, apart, out, descriptor):
-    count, features, p = descriptor[2], descriptor[3], scalar(descriptor, 4)
+    count, features, p = descriptor[OTHERS], descriptor[FEATURES], scalar(descriptor, POWER)
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while e < count * features:
         i = e // features
@@ -56,8 +68,8 @@ def slopes_of_every_two(x, grad, apart, out, descriptor):
         e += int64(cuda.gridDim.x) * THREADS
 
 
-_forms = {host.pair_norms: Form(pair_norms, lambda row: row[5] * row[1] * row[2], scalars=(4,))}
+_forms = {host.pair_norms: Form(pair_norms, lambda row: row[BATCHES] * row[ROWS] * row[OTHERS], scalars=(POWER,))}
 plan_pairs = in_parallel(host.plan_pairs, _forms)
 plan_every_two = in_parallel(host.plan_every_two, _forms)
 plan_slopes_of_every_two = in_parallel(host.plan_slopes_of_every_two, {host.slopes_of_every_two: Form(
-    slopes_of_every_two, lambda row: row[2] * row[3], scalars=(4,))})
+    slopes_of_every_two, lambda row: row[OTHERS] * row[FEATURES], scalars=(POWER,))})

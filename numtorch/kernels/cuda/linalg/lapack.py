@@ -54,8 +54,11 @@ def in_rows(planned, dtype: str, matrices: int, m: int, n: int, device: int):
 
 @functools.lru_cache(MOST)
 def plan_potrf(dtype: str, matrices: int, n: int, upper: bool, device: int = 0):
-    """Cholesky factors of n by n matrices, in the triangle that is read. Addresses: a, info (the first minor that is not positive
-    definite, from 1)."""
+    """Cholesky factors of so many (`matrices`) n by n matrices, in the triangle that is read, the one above the diagonal if
+    `upper`.
+
+    Addresses: a, info (the first minor that is not positive definite, from 1).
+    """
     letter, kind, _ = KINDS[dtype]
     fill, apart = UPPER if upper else LOWER, n * n * itemsize(dtype)
 
@@ -72,8 +75,10 @@ def plan_potrf(dtype: str, matrices: int, n: int, upper: bool, device: int = 0):
 
 @functools.lru_cache(MOST)
 def plan_getrf(dtype: str, matrices: int, m: int, n: int, device: int = 0):
-    """L and U of m by n matrices. Addresses: a, pivots (matrices, min(m, n)) int32 counting rows from 1, info (the first pivot that
-    is 0, from 1)."""
+    """L and U of so many (`matrices`) m by n matrices.
+
+    Addresses: a, pivots (matrices, min(m, n)) int32 counting rows from 1, info (the first pivot that is 0, from 1).
+    """
     letter = KINDS[dtype][0]
     apart, least = m * n * itemsize(dtype), min(m, n)
 
@@ -94,7 +99,10 @@ def plan_getrf(dtype: str, matrices: int, m: int, n: int, device: int = 0):
 
 @functools.lru_cache(MOST)
 def plan_getrs(dtype: str, matrices: int, n: int, k: int, transposed: bool, device: int = 0):
-    """The X with A X = B (or A^T X = B), from what getrf gives. Addresses: lu, pivots, b (n by k)."""
+    """The X with A X = B (or A^T X = B if `transposed`), from what getrf gives of so many (`matrices`).
+
+    Addresses: lu, pivots, b (n by k).
+    """
     letter = KINDS[dtype][0]
     of_a, of_b = n * n * itemsize(dtype), n * k * itemsize(dtype)
 
@@ -145,8 +153,11 @@ def plan_orgqr(dtype: str, matrices: int, m: int, n: int, k: int, device: int = 
 
 @functools.lru_cache(MOST)
 def plan_syevd(dtype: str, matrices: int, n: int, upper: bool, vectors: bool, device: int = 0):
-    """Eigenvalues, rising, of Hermitian matrices, of which one triangle is read. Addresses: a, then the eigenvectors where they are
-    asked for; values (matrices, n), real; info (not 0 where they did not converge)."""
+    """Eigenvalues, rising, of so many (`matrices`) n by n Hermitian matrices, of which one triangle is read, the upper one if
+    `upper`.
+
+    Addresses: a, then the eigenvectors if `vectors`; values (matrices, n), real; info (not 0 where they did not converge).
+    """
     _, kind, real = KINDS[dtype]
     of_values, fill, size = KINDS[real][1], UPPER if upper else LOWER, itemsize(dtype)
 
@@ -168,9 +179,11 @@ def plan_syevd(dtype: str, matrices: int, n: int, upper: bool, vectors: bool, de
 
 @functools.lru_cache(MOST)
 def plan_gesvdj(dtype: str, matrices: int, m: int, n: int, vectors: bool, full: bool, device: int = 0):
-    """Singular values, falling, of m by n matrices, by Jacobi's rotations. a is lost. Addresses: a; values (matrices, min(m, n)),
-    real; u, m by m or (not `full`) m by min(m, n), and v (not its adjoint), n by n or n by min(m, n), which are null where no
-    vectors are asked for; info (not 0 where they did not converge)."""
+    """Singular values, falling, of m by n matrices, by Jacobi's rotations. a is lost.
+
+    Addresses: a; values (matrices, min(m, n)), real; u, m by m or (not `full`) m by min(m, n), and v (not its adjoint), n by n or n
+    by min(m, n), which are null where no `vectors` are asked for; info (not 0 where they did not converge).
+    """
     letter, _, real = KINDS[dtype]
     size, k = itemsize(dtype), min(m, n)
     at_once = matrices > 1 and max(m, n) <= JACOBI and (m == n or full or not vectors)
@@ -196,8 +209,10 @@ def plan_gesvdj(dtype: str, matrices: int, m: int, n: int, vectors: bool, full: 
 
 @functools.lru_cache(MOST)
 def plan_geev(dtype: str, matrices: int, n: int, vectors: bool, device: int = 0):
-    """Eigenvalues of square matrices and their right eigenvectors, as LAPACK leaves them: of real matrices, a column and the next
-    are the real and the imaginary part of a pair's. a is lost. Addresses: a; values (matrices, n), complex; v, of a's type; info.
+    """Eigenvalues of square matrices and, if `vectors`, their right eigenvectors, as LAPACK leaves them: of real matrices, a column
+    and the next are the real and the imaginary part of a pair's. a is lost.
+
+    Addresses: a; values (matrices, n), complex; v, of a's type; info.
 
     Raises:
         NotImplementedError: the installed version has no geev.
@@ -217,8 +232,10 @@ def plan_geev(dtype: str, matrices: int, n: int, vectors: bool, device: int = 0)
 
 @functools.lru_cache(MOST)
 def plan_sytrf(dtype: str, matrices: int, n: int, device: int = 0):
-    """L and D of symmetric (not Hermitian) matrices, whose lower triangle is read. Addresses: a, pivots (matrices, n) int32, info
-    (the first block that is 0, from 1)."""
+    """L and D of symmetric (not Hermitian) matrices, whose lower triangle is read.
+
+    Addresses: a, pivots (matrices, n) int32, info (the first block that is 0, from 1).
+    """
     letter, size = KINDS[dtype][0], itemsize(dtype)
 
     def call(a, pivots, info, descriptor):
@@ -233,8 +250,10 @@ def plan_sytrf(dtype: str, matrices: int, n: int, device: int = 0):
 
 @functools.lru_cache(MOST)
 def plan_sytrs(dtype: str, matrices: int, n: int, k: int, device: int = 0):
-    """The X with A X = B in place of B, from what sytrf gives. Addresses: ld (n by n), pivots int32, b (n by k); here the rows of
-    both lie side by side."""
+    """The X with A X = B in place of B, from what sytrf gives of so many (`matrices`).
+
+    Addresses: ld (n by n), pivots int32, b (n by k); here the rows of both lie side by side.
+    """
     kind, size = KINDS[dtype][1], itemsize(dtype)
     factors, (to, back) = _columns(dtype, matrices, n, n, device)[0], _columns(dtype, matrices, n, k, device)
     wide = plan_pointwise(ScalarBody(same, "int64"), ("int32",), ("int64",), (matrices * n,), [(1,), (1,)], compute=("int64",),
@@ -255,8 +274,10 @@ def plan_sytrs(dtype: str, matrices: int, n: int, k: int, device: int = 0):
 
 @functools.lru_cache(MOST)
 def plan_trsm(dtype: str, matrices: int, n: int, k: int, of_a: tuple, of_x: tuple, upper: bool, unit: bool, device: int = 0):
-    """What `plan_substitute` of triangular.py does, by cuBLAS: X A^T = B for the transposes, as which x lies there. Triangles of
-    which neither rows nor columns lie side by side are copied first."""
+    """What `plan_substitute` of triangular.py does, with its addresses and arguments (matrices, n, k, of_a, of_x, upper, unit), by
+    cuBLAS: X A^T = B for the transposes, as which x lies there. Triangles of which neither rows nor columns lie side by side are
+    copied first.
+    """
     letter, size = KINDS[dtype][0], itemsize(dtype)
     step, row, column = of_a
     dense = None

@@ -19,7 +19,8 @@ from ..environment import THREADS
 from ..shared.atomics import NATIVE, add_at, replaced
 from ..shared.elements import launch, typed
 
-HEADER = 2
+ELEMENTS, DIMS, HEADER = range(3)
+EXTENT, TARGET_STEP, SOURCE_STEP, DIM = range(4)
 T = float32
 load = store = same
 
@@ -46,23 +47,18 @@ put_at = combine_at
 
 def add_elements(target, source, descriptor):
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[0]:
+    while e < descriptor[ELEMENTS]:
         rest, there, here = e, int64(0), int64(0)
-        for d in range(descriptor[1]):
-            entry = offset(descriptor, HEADER + 3 * d)
-            before = rest // entry[0]
-            at = rest - before * entry[0]
-            there, here, rest = there + at * entry[1], here + at * entry[2], before
+        for d in range(descriptor[DIMS]):
+            entry = offset(descriptor, HEADER + DIM * d)
+            before = rest // entry[EXTENT]
+            at = rest - before * entry[EXTENT]
+            there, here, rest = there + at * entry[TARGET_STEP], here + at * entry[SOURCE_STEP], before
         put_at(offset(target, there), source[here])
         e += int64(cuda.gridDim.x) * THREADS
 
 
 def plan_add_overlapping(dtype: str, shape: tuple, strides: tuple, source_strides: tuple, *, device: int = 0) -> Prepared:
-    """Prepare target += source. The arguments are those of the CPU's `plan_add_overlapping`.
-
-    Args:
-        device: the index of the device.
-    """
     if is_complex(dtype):                                # two numbers an element
         dtype, shape = real_type(dtype), (*shape, 2)
         strides, source_strides = ((*[2 * s for s in each], 1) for each in (strides, source_strides))
@@ -76,4 +72,4 @@ def plan_add_overlapping(dtype: str, shape: tuple, strides: tuple, source_stride
     by_instruction = bound["load"] is same and np.dtype(bound["T"]).name in NATIVE
     kernel = typed(add_elements, dtype, ("element*", "element*", "int64*"), put_at=add_at if by_instruction else combine_at,
                    combine=either if dtype == "bool" else sum_of)
-    return launch(kernel, row, row[0], device)
+    return launch(kernel, row, row[ELEMENTS], device)

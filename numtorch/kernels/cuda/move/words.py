@@ -64,7 +64,6 @@ def transpose_tiles(x, out, descriptor):
 
 
 def plan_move(size: int, shape: tuple, strides: tuple, out_strides: tuple, device: int = 0) -> Prepared:
-    """A copy; arguments and addresses are those of the CPU's `plan_move`."""
     word = WORDS.get(size, "complex128")
     extents, steps = merge(shape, [strides, out_strides])
     if steps:

@@ -225,11 +225,13 @@ def merge_columns(sums, grad_weight, grad_bias, descriptor):
 
 
 # ---------------------------------------------------------------- planners
-def plan_row_norm(dtype: str, rows: int, n: int, eps: float, weighted: bool, biased: bool, centred: bool, device: int = 0):
+def _row_forms(dtype, rows, n, *options):
     shape = shape_of(dtype, n)
     names = dict(shape, normed=norm_held if shape["HELD"] else norm_streamed)
-    form = Form(norm_lines, lambda row: row[ROWS] * shape["LANES"], lambda row, bound: names, (EPS,))
-    return in_parallel(host.plan_row_norm, {host.norm_rows: form})(dtype, rows, n, eps, weighted, biased, centred, device=device)
+    return {host.norm_rows: Form(norm_lines, lambda row: row[ROWS] * shape["LANES"], lambda row, bound: names, (EPS,))}
+
+
+plan_row_norm = in_parallel(host.plan_row_norm, _row_forms)
 
 
 def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: bool, wants_x: bool, wants_sums: bool,

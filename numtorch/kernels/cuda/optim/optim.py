@@ -24,12 +24,12 @@ T = W = float32                                          # W: the stored word
 load = store = same
 SHARED = 3                                               # coefficients of every rule: sign, decay, shrink
 CHUNK = 2 * THREADS if SMALL else 16 * THREADS           # elements of one parameter that a block has
+CHUNKS, ENTRIES = range(2)                               # of the descriptor: how many, then row and first element of each
 
 
 @functools.cache
 def _chunks_of(states, coefficients):
-    """The kernel for a formula with so many states and coefficients of its own. descriptor: chunks; then row and first element of
-    each."""
+    """The kernel for a formula with so many states and coefficients of its own."""
     columns = 3 + states
     names = ["p", "g", *[f"s{k}" for k in range(states)]]
     targets = ["p", *names[2:]]
@@ -40,9 +40,9 @@ def _chunks_of(states, coefficients):
              "    sign, decay, shrink = T(values[0]), T(values[1]), T(values[2])",
              *[f"    c{k} = T(values[{SHARED + k}])" for k in range(coefficients)],
              "    chunk = int64(cuda.blockIdx.x)",
-             "    while chunk < descriptor[0]:",
-             f"        entry = offset(table, {columns} * descriptor[1 + 2 * chunk])",
-             "        first = descriptor[2 + 2 * chunk]",
+             f"    while chunk < descriptor[{CHUNKS}]:",
+             f"        entry = offset(table, {columns} * descriptor[{ENTRIES} + 2 * chunk])",
+             f"        first = descriptor[{ENTRIES + 1} + 2 * chunk]",
              f"        stop = min(first + {CHUNK}, entry[{columns - 1}])",
              *[f"        {n} = as_pointer(entry[{k}], like)" for k, n in enumerate(names)],
              f"        for i in range(first + cuda.threadIdx.x, stop, {THREADS}):",
@@ -61,8 +61,6 @@ def chunks_of(numels) -> list[int]:
 
 
 def plan_step(formula, states: int, coefficients: int, dtype: str, numels, device: int = 0):
-    """Plan a step of a rule over contiguous parameters of `numels` elements; arguments and addresses as for the CPU's
-    `plan_step`."""
     chunks = chunks_of(numels)
     if not chunks:
         return NOTHING

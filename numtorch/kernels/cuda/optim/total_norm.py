@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numpy import float32, inf, int64
 
-from ...cpu.optim.total_norm import NORMS, raised, square, square_root, whole_root
+from ...cpu.optim.total_norm import NORMS, PARTS, raised, square, square_root, whole_root
 from ...elementtypes import same
 from ...intrinsics import as_pointer, local_array, offset
 from ...pointers import element_type
@@ -17,11 +17,12 @@ from ..environment import THREADS
 from ..serial import given
 from ..shared.elements import launch, typed
 from ..warps import barrier
-from .optim import CHUNK, chunks_of
+from .optim import CHUNK, CHUNKS, ENTRIES, chunks_of
 
 T = W = float32                                          # W: the stored word
 load = store = same
 RANGES = 2 if THREADS < 32 else 512                      # blocks that leave a number each
+BLOCKS, RANGE_ENTRIES = ENTRIES, ENTRIES + 1             # of the descriptor where blocks leave a number, between its words
 
 
 def add(x, y):
@@ -49,17 +50,17 @@ def joined_terms(cells, value, me):
 
 
 def range_norms(table, order, out, descriptor):
-    """out[block] = the joined terms of the block's chunks. descriptor: chunks, blocks; then row and first element of each chunk."""
+    """out[block] = the joined terms of the block's chunks."""
     cells = cuda.shared.array(THREADS, T)
     like = local_array(W, 1)
     exponent = T(order[0])
     me = int64(cuda.threadIdx.x)
     block = int64(cuda.blockIdx.x)
-    if block < descriptor[1]:
+    if block < descriptor[BLOCKS]:
         total = T(NORM_FIRST)
-        for chunk in range(block, descriptor[0], descriptor[1]):
-            entry = offset(table, 2 * descriptor[2 + 2 * chunk])
-            x, first = as_pointer(entry[0], like), descriptor[3 + 2 * chunk]
+        for chunk in range(block, descriptor[CHUNKS], descriptor[BLOCKS]):
+            entry = offset(table, 2 * descriptor[RANGE_ENTRIES + 2 * chunk])
+            x, first = as_pointer(entry[0], like), descriptor[RANGE_ENTRIES + 1 + 2 * chunk]
             for i in range(first + me, min(first + CHUNK, entry[1]), THREADS):
                 total = norm_join(total, norm_term(load(x[i]), exponent))
         total = joined_terms(cells, total, me)
@@ -68,11 +69,11 @@ def range_norms(table, order, out, descriptor):
 
 
 def norm_of_ranges(ranges, order, out, descriptor):
-    """out[0] = the norm, from the blocks' joined terms. descriptor: how many there are."""
+    """out[0] = the norm, from the blocks' joined terms."""
     cells = cuda.shared.array(THREADS, T)
     me = int64(cuda.threadIdx.x)
     total = T(NORM_FIRST)
-    for part in range(me, descriptor[0], THREADS):
+    for part in range(me, descriptor[PARTS], THREADS):
         total = norm_join(total, ranges[part])
     total = joined_terms(cells, total, me)
     if me == 0:
@@ -85,16 +86,15 @@ def scale_chunks(table, norm, bound, descriptor):
     factor = T(bound[0]) / (load(norm[0]) + T(1e-6))
     if factor < T(1) or factor != factor:
         chunk = int64(cuda.blockIdx.x)
-        while chunk < descriptor[0]:
-            entry = offset(table, 2 * descriptor[1 + 2 * chunk])
-            x, first = as_pointer(entry[0], like), descriptor[2 + 2 * chunk]
+        while chunk < descriptor[CHUNKS]:
+            entry = offset(table, 2 * descriptor[ENTRIES + 2 * chunk])
+            x, first = as_pointer(entry[0], like), descriptor[ENTRIES + 1 + 2 * chunk]
             for i in range(first + cuda.threadIdx.x, min(first + CHUNK, entry[1]), THREADS):
                 x[i] = store(load(x[i]) * factor)
             chunk += cuda.gridDim.x
 
 
 def plan_total_norm(dtype: str, numels, order: float, device: int = 0):
-    """Plan the norm of contiguous tensors of `numels` elements; the two kernels that the host's `plan_total_norm` returns."""
     chunks = chunks_of(numels)
     count = len(chunks) // 2
     ranges = max(1, min(RANGES, count))
@@ -111,7 +111,6 @@ def plan_total_norm(dtype: str, numels, order: float, device: int = 0):
 
 
 def plan_scale_all(dtype: str, numels, device: int = 0):
-    """Plan scaling contiguous tensors down to a bound. Addresses: table int64 (rows, 2), the norm, the bound as float64."""
     chunks = chunks_of(numels)
     names: dict = dict(W=element_type(dtype).type)
     kernel = typed(scale_chunks, dtype, ("int64*", "element*", "float64*", "int64*"), **names)

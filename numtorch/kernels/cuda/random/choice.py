@@ -10,7 +10,7 @@ import numpy as np
 from numpy import float32, float64, inf, int64
 
 from ...cpu.random import philox as host
-from ...cpu.random.philox import PHILOX_LANES, block, first_above
+from ...cpu.random.philox import CLASSES, DRAWS, PHILOX_LANES, ROWS, block, first_above
 from ...elementtypes import same
 from ...intrinsics import offset
 from ...threads import NOTHING, Prepared
@@ -51,7 +51,7 @@ def mark_first(target, value):
 def check_rows(weights, lasts, state, descriptor):
     """A block a row: the last class that can be drawn; status 1 + the first row's number that has a bad weight, or no good one."""
     cells = cuda.shared.array(THREADS, int64)
-    rows, classes = descriptor[0], descriptor[1]
+    rows, classes = descriptor[ROWS], descriptor[CLASSES]
     me = int64(cuda.threadIdx.x)
     row = int64(cuda.blockIdx.x)
     while row < rows:
@@ -79,7 +79,7 @@ def check_rows(weights, lasts, state, descriptor):
 
 def choose(sums, lasts, out, state, descriptor):
     """A thread a draw: the first class whose running sum is above u * total."""
-    rows, classes, draws = descriptor[0], descriptor[1], descriptor[2]
+    rows, classes, draws = descriptor[ROWS], descriptor[CLASSES], descriptor[DRAWS]
     chunks = (draws + PER_CHUNK - 1) // PER_CHUNK
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while i < rows * draws and state[2] == 0:
@@ -114,7 +114,7 @@ class _Multinomial:
 
 
 def plan_multinomial(dtype: str, rows: int, classes: int, draws: int, device: int = 0):
-    """As the CPU's `plan_multinomial`; the workspace is not looked at."""
+    """The workspace is not looked at."""
     scan = plan_scan(dtype, rows, classes, 1, False, device, "float64*", "float64", out="float64*", step=plus, START=0,
                      element=weight_of, put=put_sum)
     if scan is NOTHING:
@@ -142,7 +142,7 @@ class _FromHost:
 
 
 def plan_randperm(n: int, device: int = 0):
-    """A permutation of 0 .. n-1, the host's. Addresses: out (n) int64, state."""
+    """The host's permutation."""
     if not n:
         return NOTHING
     prepared = host.plan_randperm(n)

@@ -4,7 +4,8 @@ from __future__ import annotations
 from numpy import float32, int32, int64, uint8, uint64
 
 from ...cpu.random import dropout as host
-from ...cpu.random.philox import PHILOX_LANES, block
+from ...cpu.random.dropout import DROPPED, SCALE, SHIFT
+from ...cpu.random.philox import ELEMENTS, LIMIT, PHILOX_LANES, block
 from ...elementtypes import same
 from ...intrinsics import local_array, local_like, select
 from ..compiler import cuda
@@ -20,8 +21,8 @@ load = store = same
 
 def dropout_counters(x, out, mask, state, descriptor):
     """All elements are asked for before the first is written."""
-    n, limit, seed, begin = descriptor[0], uint64(descriptor[2]), state[0], state[1]
-    scale, shift, dropped = scalar(descriptor, 3), scalar(descriptor, 4), scalar(descriptor, 5)
+    n, limit, seed, begin = descriptor[ELEMENTS], uint64(descriptor[LIMIT]), state[0], state[1]
+    scale, shift, dropped = scalar(descriptor, SCALE), scalar(descriptor, SHIFT), scalar(descriptor, DROPPED)
     words, kept = local_like(x, DRAWN), local_array(uint8, DRAWN)
     first = int64(cuda.blockIdx.x) * (COUNTERS * THREADS) + cuda.threadIdx.x
     if first_element(first, 128) >= n:
@@ -44,5 +45,5 @@ def dropout_counters(x, out, mask, state, descriptor):
 
 
 plan_dropout = in_parallel(host.plan_dropout, {host.dropout_elements: Form(
-    dropout_counters, lambda row: -(-counters_of(row[0], 128) // COUNTERS), scalars=(3, 4, 5), divisors=lambda row: ())},
-    read={3: STATE})
+    dropout_counters, lambda row: -(-counters_of(row[ELEMENTS], 128) // COUNTERS), scalars=(SCALE, SHIFT, DROPPED),
+    divisors=lambda row: ())}, read={3: STATE})

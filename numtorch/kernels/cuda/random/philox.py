@@ -8,7 +8,20 @@ from __future__ import annotations
 from numpy import float32, int32, int64, uint32, uint64
 
 from ...cpu.random import philox as host
-from ...cpu.random.philox import PHILOX_LANES, TWO_PI, block, high_product
+from ...cpu.random.philox import (
+    DEVIATION,
+    ELEMENTS,
+    END,
+    LEAST,
+    LIMIT,
+    MEAN,
+    PHILOX_LANES,
+    RATE,
+    SPAN,
+    TWO_PI,
+    block,
+    high_product,
+)
 from ...elementtypes import same
 from ...intrinsics import bits_of, ceil, fma, local_like, select
 from ...pointers import element_type
@@ -45,14 +58,14 @@ def positive32(word):
 
 
 def uniform32(a, b, c, d, descriptor):
-    low = scalar(descriptor, 2)
-    width = scalar(descriptor, 3) - low
+    low = scalar(descriptor, LEAST)
+    width = scalar(descriptor, END) - low
     return low + fraction32(a) * width, low + fraction32(b) * width, low + fraction32(c) * width, low + fraction32(d) * width
 
 
 def uniform64(a, b, c, d, descriptor):
-    low = scalar(descriptor, 2)
-    width = scalar(descriptor, 3) - low
+    low = scalar(descriptor, LEAST)
+    width = scalar(descriptor, END) - low
     return low + fraction64(a, c) * width, low + fraction64(b, d) * width
 
 
@@ -69,7 +82,7 @@ def cosine(angle):
 
 def normal32(a, b, c, d, descriptor):
     """Box and Muller (1958): a word for the radius, one for the angle."""
-    mean, deviation = scalar(descriptor, 2), scalar(descriptor, 3)
+    mean, deviation = scalar(descriptor, MEAN), scalar(descriptor, DEVIATION)
     first, second = deviation * sqrt(T(-2) * log(positive32(a))), deviation * sqrt(T(-2) * log(positive32(b)))
     angle = T(uint32(c)) * T(TWO_PI * 2.3283064365386963e-10)
     other = T(uint32(d)) * T(TWO_PI * 2.3283064365386963e-10)
@@ -77,29 +90,29 @@ def normal32(a, b, c, d, descriptor):
 
 
 def normal64(a, b, c, d, descriptor):
-    mean, deviation = scalar(descriptor, 2), scalar(descriptor, 3)
+    mean, deviation = scalar(descriptor, MEAN), scalar(descriptor, DEVIATION)
     radius, angle = deviation * sqrt(T(-2) * log(T(1) - fraction64(a, c))), T(TWO_PI) * fraction64(b, d)
     return mean + radius * cosine(angle), mean + radius * sine(angle)
 
 
 def exponential32(a, b, c, d, descriptor):
-    scale = T(-1) / scalar(descriptor, 2)
+    scale = T(-1) / scalar(descriptor, RATE)
     return scale * log(positive32(a)), scale * log(positive32(b)), scale * log(positive32(c)), scale * log(positive32(d))
 
 
 def exponential64(a, b, c, d, descriptor):
-    scale = T(-1) / scalar(descriptor, 2)
+    scale = T(-1) / scalar(descriptor, RATE)
     return scale * log(T(1) - fraction64(a, c)), scale * log(T(1) - fraction64(b, d))
 
 
 def bernoulli32(a, b, c, d, descriptor):
-    limit = uint64(descriptor[2])
+    limit = uint64(descriptor[LIMIT])
     return int64(a < limit), int64(b < limit), int64(c < limit), int64(d < limit)
 
 
 def integers64(a, b, c, d, descriptor):
-    span = uint64(descriptor[3])
-    return descriptor[2] + int64(high_product(a, c, span)), descriptor[2] + int64(high_product(b, d, span))
+    span = uint64(descriptor[SPAN])
+    return descriptor[LEAST] + int64(high_product(a, c, span)), descriptor[LEAST] + int64(high_product(b, d, span))
 
 
 counter_values, WIDTH, BELOW = uniform32, 128, False
@@ -115,8 +128,8 @@ def first_element(number, width):
 
 
 def fill_counters(out, state, descriptor):
-    """BELOW: the result must stay below descriptor[3] even after it is rounded to the element's type."""
-    n, seed, begin = descriptor[0], state[0], state[1]
+    """BELOW: the result must stay below descriptor[END] even after it is rounded to the element's type."""
+    n, seed, begin = descriptor[ELEMENTS], state[0], state[1]
     words = local_like(out, DRAWN)
     first = int64(cuda.blockIdx.x) * (COUNTERS * THREADS) + cuda.threadIdx.x
     if first_element(first, WIDTH) >= n:
@@ -127,7 +140,7 @@ def fill_counters(out, state, descriptor):
         for value in counter_values(a, b, c, d, descriptor):
             word = store(T(value))
             if BELOW:
-                word = select(load(word) >= scalar(descriptor, 3), store(scalar(descriptor, 2)), word)
+                word = select(load(word) >= scalar(descriptor, END), store(scalar(descriptor, LEAST)), word)
             words[k] = word
             k += 1
     for u in range(COUNTERS):
@@ -139,7 +152,7 @@ def fill_counters(out, state, descriptor):
 
 def bernoulli_counters(probabilities, out, state, descriptor):
     """out[i] = 1 with probability probabilities[i]; status 1 where one is not in [0, 1]."""
-    n = descriptor[0]
+    n = descriptor[ELEMENTS]
     number = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while number < (n + 127) // 128 * PHILOX_LANES:
         i = first_element(number, 128)
@@ -171,20 +184,20 @@ def _chosen(row, bound):
 
 
 def _filled(planner, scalars=()):
-    form = Form(fill_counters, lambda row: -(-counters_of(row[0], 64) // COUNTERS), _chosen, scalars, divisors=lambda row: ())
+    form = Form(fill_counters, lambda row: -(-counters_of(row[ELEMENTS], 64) // COUNTERS), _chosen, scalars,
+                divisors=lambda row: ())
     return in_parallel(planner, {host.fill: form}, read={1: STATE})
 
 
 counters_used = host.counters_used
-plan_uniform = _filled(host.plan_uniform, (2, 3))
-plan_normal = _filled(host.plan_normal, (2, 3))
-plan_exponential = _filled(host.plan_exponential, (2, 3))
+plan_uniform = _filled(host.plan_uniform, (LEAST, END))
+plan_normal = _filled(host.plan_normal, (MEAN, DEVIATION))
+plan_exponential = _filled(host.plan_exponential, (RATE,))
 plan_bernoulli = _filled(host.plan_bernoulli)
 plan_randint = _filled(host.plan_randint)
 
 
 def plan_bernoulli_each(probability_dtype: str, dtype: str, n: int, device: int = 0):
-    """As the CPU's `plan_bernoulli_each`."""
     names: dict = dict(P=element_type(probability_dtype).type)
     kernel = typed(bernoulli_counters, dtype, (probability_dtype + "*", "element*", "int64*", "int64*"), **names)
     return staged(launch(kernel, [n], counters_of(n, 128), device), {2: STATE}, device)

@@ -37,6 +37,9 @@ ITEMS = 2 if SMALL else 4                                # elements of a tile th
 TILES = 2 if SMALL else 8                                # least tiles of a chunk
 FILLED = 3 if SMALL else 512                             # blocks beyond which lines are not cut
 
+# the descriptor: lines, their length and how far apart neighbours are, chunks of a line, elements of one, whether from the end
+LINES, LENGTH, INNER, CHUNKS, SPAN, REVERSE = range(6)
+
 
 # ---------------------------------------------------------------- what is joined: step(x, stride, before, after)
 def plus(x, stride, before, after):
@@ -91,7 +94,7 @@ step, element, put, START = plus, element_of, put_total, 0
 
 
 # ---------------------------------------------------------------- kernels
-# descriptor: lines, n, inner, chunks of a line, elements of a chunk, whether from the end. `totals` is of A.
+# `totals` is of A.
 def place_of(r, n, reverse):
     return n - 1 - r if reverse != 0 else r
 
@@ -163,19 +166,19 @@ def joined_items(items, x):
 def chunk_totals(x, totals, descriptor):
     cells = cuda.shared.array(THREADS, A)
     items = local_array(A, ITEMS)
-    n, chunks, span = descriptor[1], descriptor[3], descriptor[4]
+    n, chunks, span = descriptor[LENGTH], descriptor[CHUNKS], descriptor[SPAN]
     me = int64(cuda.threadIdx.x)
     task = int64(cuda.blockIdx.x)
-    while task < descriptor[0] * chunks:
+    while task < descriptor[LINES] * chunks:
         line = task // chunks
         first = (task - line * chunks) * span
         stop, a, running = min(first + span, n), offset(x, line * n), A(START)
         while first < stop:
             if BY_VECTORS:
-                take_items(items, a, first + me * ITEMS, stop, n, descriptor[5], aligned(a))
+                take_items(items, a, first + me * ITEMS, stop, n, descriptor[REVERSE], aligned(a))
                 mine = joined_items(items, a)
             else:
-                mine = own_of_tile(a, first + me * ITEMS, stop, n, descriptor[5])
+                mine = own_of_tile(a, first + me * ITEMS, stop, n, descriptor[REVERSE])
             _, total = before_and_total(a, cells, mine, me)
             running = step(a, int64(1), running, total)
             first += THREADS * ITEMS
@@ -187,10 +190,10 @@ def chunk_totals(x, totals, descriptor):
 def running_totals(x, totals, descriptor):
     """A block a line: of its chunks' totals the running ones."""
     cells = cuda.shared.array(THREADS, A)
-    n, chunks = descriptor[1], descriptor[3]
+    n, chunks = descriptor[LENGTH], descriptor[CHUNKS]
     me = int64(cuda.threadIdx.x)
     line = int64(cuda.blockIdx.x)
-    while line < descriptor[0]:
+    while line < descriptor[LINES]:
         a, running, first = offset(x, line * n), A(START), int64(0)
         while first < chunks:
             chunk, mine = line * chunks + first + me, A(START)
@@ -207,10 +210,10 @@ def running_totals(x, totals, descriptor):
 def scan_chunks(x, out, places, totals, descriptor):
     cells = cuda.shared.array(THREADS, A)
     items, coming = local_array(A, ITEMS), local_array(A, ITEMS)
-    n, chunks, span, reverse = descriptor[1], descriptor[3], descriptor[4], descriptor[5]
+    n, chunks, span, reverse = descriptor[LENGTH], descriptor[CHUNKS], descriptor[SPAN], descriptor[REVERSE]
     me = int64(cuda.threadIdx.x)
     task = int64(cuda.blockIdx.x)
-    while task < descriptor[0] * chunks:
+    while task < descriptor[LINES] * chunks:
         line = task // chunks
         first = (task - line * chunks) * span
         stop, a, running = min(first + span, n), offset(x, line * n), A(START)
@@ -247,9 +250,9 @@ def scan_chunks(x, out, places, totals, descriptor):
 
 def scan_columns(x, out, places, descriptor):
     """A thread a line."""
-    n, inner, reverse = descriptor[1], descriptor[2], descriptor[5]
+    n, inner, reverse = descriptor[LENGTH], descriptor[INNER], descriptor[REVERSE]
     line = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while line < descriptor[0] * inner:
+    while line < descriptor[LINES] * inner:
         start = line // inner * n * inner + line % inner
         a, b, c, running = offset(x, start), offset(out, start), offset(places, start), A(START)
         for r in range(n):
@@ -343,28 +346,23 @@ def _plan_extreme(dtype, outer, n, inner, device, test):
 
 
 def plan_cumsum(dtype: str, outer: int, R: int, inner: int, reverse: bool = False, device: int = 0):
-    """Running sums over R of contiguous (outer, R, inner), from the end if `reverse`. Addresses: x, out (may be x)."""
     return _plan_running(dtype, outer, R, inner, reverse, device, plus, 0)
 
 
 def plan_cumprod(dtype: str, outer: int, R: int, inner: int, reverse: bool = False, device: int = 0):
-    """Running products over R of contiguous (outer, R, inner), from the end if `reverse`. Addresses: x, out (may be x)."""
     return _plan_running(dtype, outer, R, inner, reverse, device, times, 1)
 
 
 def plan_logcumsumexp(dtype: str, outer: int, R: int, inner: int, reverse: bool = False, device: int = 0):
-    """log of the running sums of exponentials. Addresses: x, out (may be x)."""
     function = log_plus_complex if dtype.startswith("complex") else log_plus
     return _plan_running(dtype, outer, R, inner, reverse, device, function, -math.inf)
 
 
 def plan_cummax(dtype: str, outer: int, R: int, inner: int, device: int = 0):
-    """Running maxima and their last places over R of contiguous (outer, R, inner). Addresses: x, values, indices (int64)."""
     return _plan_extreme(dtype, outer, R, inner, device, not_below)
 
 
 def plan_cummin(dtype: str, outer: int, R: int, inner: int, device: int = 0):
-    """Running minima and their last places over R of contiguous (outer, R, inner). Addresses: x, values, indices (int64)."""
     return _plan_extreme(dtype, outer, R, inner, device, not_above)
 
 

@@ -286,23 +286,16 @@ def _class_forms(dtype):
              host.class_loss_grad_columns: Form(class_loss_grad_elements, _elements, _whole_block, (SMOOTHING,))})
 
 
-def plan_class_loss(dtype: str, *arguments, device: int = 0):
-    """As the host's."""
-    return in_parallel(host.plan_class_loss, _class_forms(dtype)[0])(dtype, *arguments, device=device)
+@functools.cache
+def _probability_forms(dtype):
+    return {host.probability_loss_rows: Form(
+        probability_loss_lines, lambda row: row[BATCH] * lanes_for(row[CLASSES], 1),
+        lambda row, bound: streamed(dtype, row[CLASSES]), (P_SMOOTHING,))}
 
 
-def plan_class_loss_grad(dtype: str, *arguments, device: int = 0):
-    """As the host's."""
-    return in_parallel(host.plan_class_loss_grad, _class_forms(dtype)[1])(dtype, *arguments, device=device)
-
-
-def plan_probability_loss(dtype: str, *arguments, device: int = 0):
-    """As the host's."""
-    form = Form(probability_loss_lines, lambda row: row[BATCH] * lanes_for(row[CLASSES], 1),
-                lambda row, bound: streamed(dtype, row[CLASSES]), (P_SMOOTHING,))
-    return in_parallel(host.plan_probability_loss, {host.probability_loss_rows: form})(dtype, *arguments, device=device)
-
-
+plan_class_loss = in_parallel(host.plan_class_loss, lambda dtype, *sizes: _class_forms(dtype)[0])
+plan_class_loss_grad = in_parallel(host.plan_class_loss_grad, lambda dtype, *sizes: _class_forms(dtype)[1])
+plan_probability_loss = in_parallel(host.plan_probability_loss, lambda dtype, *sizes: _probability_forms(dtype))
 plan_probability_loss_grad = in_parallel(host.plan_probability_loss_grad, {host.probability_loss_grad_rows: Form(
     probability_loss_grad_elements, lambda row: row[BATCH] * row[CLASSES], scalars=(P_SMOOTHING, P_DIVISOR))})
 plan_likelihood_loss = in_parallel(host.plan_likelihood_loss, {host.likelihood_losses: Form(

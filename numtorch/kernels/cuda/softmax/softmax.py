@@ -4,8 +4,6 @@ What an element's result is, the host says (kernels/cpu/softmax/softmax.py). A l
 the maximum, the sum and the result, and join what they have by shuffles and in shared memory. Lines of up to some thousands are
 read once and stay in registers. Long lines have all threads of a block, short ones a part; where lines are side by side in memory
 (inner > 1) each has one thread, so that neighbours read neighbours.
-
-Descriptor: lines, R, inner.
 """
 from __future__ import annotations
 
@@ -40,6 +38,7 @@ from ..shared.lines import (
 T = float32
 load = store = same
 LANES = 1
+LINES, LENGTH, INNER = range(3)                          # of the descriptor
 closed, result_of, term, slope = reciprocal, share, product, slope_of_share
 
 
@@ -84,7 +83,7 @@ def shift_and_total(x, cells, present, n, step, me, lane):
 
 def softmax_lines(x, out, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
+    lines, n, inner = descriptor[LINES], descriptor[LENGTH], descriptor[INNER]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     words, results = local_like(x, WORDS), local_like(out, WIDTH)
@@ -125,7 +124,7 @@ kept_of, result_of_kept = exponential, scaled
 def softmax_held(x, out, descriptor):
     """Lines that are held; what is kept of an element between the sum and the result, `kept_of` says."""
     cells, held = cuda.shared.array(THREADS, T), local_array(T, HELD)
-    lines, n = descriptor[0], descriptor[1]
+    lines, n = descriptor[LINES], descriptor[LENGTH]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -151,7 +150,7 @@ def softmax_held(x, out, descriptor):
 
 def logsumexp_lines(x, out, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
+    lines, n, inner = descriptor[LINES], descriptor[LENGTH], descriptor[INNER]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -166,7 +165,7 @@ def logsumexp_lines(x, out, descriptor):
 
 def softmax_grad_lines(grad, out, grad_x, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
+    lines, n, inner = descriptor[LINES], descriptor[LENGTH], descriptor[INNER]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -187,7 +186,7 @@ def softmax_grad_lines(grad, out, grad_x, descriptor):
 
 def logsumexp_grad_elements(grad, x, out, grad_x, descriptor):
     """grad_x = grad * exp(x - out), and 0 where nothing was summed but exp(-inf): a thread an element."""
-    lines, n, inner = descriptor[0], descriptor[1], descriptor[2]
+    lines, n, inner = descriptor[LINES], descriptor[LENGTH], descriptor[INNER]
     e = int64(cuda.blockIdx.x) * THREADS + int64(cuda.threadIdx.x)
     while e < lines * n:
         place = e // (n * inner)
@@ -221,34 +220,28 @@ def _plan_forward(dtype, outer, R, inner, device, result, kept):
 
 
 def plan_softmax(dtype: str, outer: int, R: int, inner: int, device: int = 0):
-    """Softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
     return _plan_forward(dtype, outer, R, inner, device, dict(closed=reciprocal, result_of=share),
                          dict(closed=reciprocal, kept_of=exponential, result_of_kept=scaled))
 
 
 def plan_log_softmax(dtype: str, outer: int, R: int, inner: int, device: int = 0):
-    """Log-softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
     return _plan_forward(dtype, outer, R, inner, device, dict(closed=log, result_of=log_probability),
                          dict(closed=log, kept_of=number_itself, result_of_kept=log_probability))
 
 
 def plan_softmax_grad(dtype: str, outer: int, R: int, inner: int, device: int = 0):
-    """Gradient of softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
     return _plan(softmax_grad_lines, 3, dtype, outer, R, inner, device, term=product, slope=slope_of_share)
 
 
 def plan_log_softmax_grad(dtype: str, outer: int, R: int, inner: int, device: int = 0):
-    """Gradient of log-softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
     return _plan(softmax_grad_lines, 3, dtype, outer, R, inner, device, term=grad_alone, slope=slope_of_log)
 
 
 def plan_logsumexp(dtype: str, outer: int, R: int, inner: int, device: int = 0):
-    """log(sum(exp(x))) over R of contiguous (outer, R, inner), R > 0. Addresses: x, out (outer, inner)."""
     return _plan(logsumexp_lines, 2, dtype, outer, R, inner, device, shift_of=finite)
 
 
 def plan_logsumexp_grad(dtype: str, outer: int, R: int, inner: int, device: int = 0):
-    """Gradient of logsumexp. Addresses: grad (outer, inner), x, out (outer, inner), grad_x (outer, R, inner)."""
     lines = outer * inner
     if not lines * R:
         return NOTHING

@@ -10,6 +10,20 @@ import numpy as np
 from numpy import float32, int32, int64
 
 from ...cpu.sort import runs as host
+from ...cpu.sort.runs import (
+    BOUNDARIES,
+    ELEMENTS,
+    GREATEST,
+    LEAST,
+    LENGTH,
+    ORDERED,
+    PLACES,
+    ROWS,
+    SIGN,
+    STEP,
+    WITH_COUNTS,
+    WITH_INVERSE,
+)
 from ...elementtypes import same
 from ...intrinsics import offset
 from ...threads import NOTHING, Prepared
@@ -46,7 +60,7 @@ def count_runs(x, count, descriptor):
     cells = cuda.shared.array(THREADS, int64)
     me = int64(cuda.threadIdx.x)
     total, i = int64(0), int64(cuda.blockIdx.x) * THREADS + me
-    while i < descriptor[0]:
+    while i < descriptor[ELEMENTS]:
         total += int64(begins(x, i))
         i += int64(cuda.gridDim.x) * THREADS
     add_total_at(count, cells, total, me)
@@ -65,19 +79,19 @@ def put_number(x, numbers, unused, stride, r, total):
 
 
 def write_runs(x, order, numbers, values, inverse, stops, descriptor):
-    """descriptor: as on the host. `numbers`: of each element's run. `stops`: where runs end, and behind n of them their number."""
-    n = descriptor[0]
+    """`numbers`: of each element's run. `stops`: where runs end, and behind n of them their number."""
+    n = descriptor[ELEMENTS]
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while i < n:
         run = numbers[i]
         if begins(x, i):
             values[run] = x[i]
-        if descriptor[1] != 0:
+        if descriptor[WITH_INVERSE] != 0:
             place = i
-            if descriptor[3] != 0:
+            if descriptor[ORDERED] != 0:
                 place = order[i]
             inverse[place] = run
-        if descriptor[2] != 0 and ends(x, i, n):
+        if descriptor[WITH_COUNTS] != 0 and ends(x, i, n):
             stops[run] = i + 1
             if i == n - 1:
                 stops[n] = run + 1
@@ -85,7 +99,7 @@ def write_runs(x, order, numbers, values, inverse, stops, descriptor):
 
 
 def run_lengths(stops, counts, descriptor):
-    n = descriptor[0]
+    n = descriptor[ELEMENTS]
     run = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while run < stops[n]:
         before = int64(0)
@@ -112,7 +126,7 @@ def longest_runs(x, order, starts, values, indices, descriptor):
     """Of each row in order, the value of its first longest run, and where the last of it was. `starts`: of each element's run."""
     length_of = cuda.shared.array(THREADS, int64)
     last_of = cuda.shared.array(THREADS, int64)
-    rows, n = descriptor[0], descriptor[1]
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
     first = int64(cuda.blockIdx.x) * (THREADS // LANES)
@@ -166,7 +180,7 @@ def limits(x, extremes, descriptor):
     me = int64(cuda.threadIdx.x)
     low = high = int64(x[0])
     i = int64(cuda.blockIdx.x) * THREADS + me
-    while i < descriptor[0]:
+    while i < descriptor[ELEMENTS]:
         low, high = min(low, int64(x[i])), max(high, int64(x[i]))
         i += int64(cuda.gridDim.x) * THREADS
     lows[me], highs[me] = low, high
@@ -184,7 +198,7 @@ def limits(x, extremes, descriptor):
 # ---------------------------------------------------------------- counts
 def sizes_of(descriptor):
     """How many bins there are, and what `integer_bin` is not told."""
-    return descriptor[1], T(0), T(0), T(0)
+    return descriptor[PLACES], T(0), T(0), T(0)
 
 
 def sizes_of_bytes(descriptor):
@@ -193,8 +207,8 @@ def sizes_of_bytes(descriptor):
 
 def sizes_of_bins(descriptor):
     """How many bins, the least and the greatest that count, and the bins of a unit."""
-    low, high = scalar(descriptor, 2), scalar(descriptor, 3)
-    return descriptor[1], low, high, T(descriptor[1]) / (high - low)
+    low, high = scalar(descriptor, LEAST), scalar(descriptor, GREATEST)
+    return descriptor[PLACES], low, high, T(descriptor[PLACES]) / (high - low)
 
 
 def integer_bin(x, i, bins, low, high, scale, descriptor):
@@ -202,7 +216,7 @@ def integer_bin(x, i, bins, low, high, scale, descriptor):
 
 
 def byte_bin(x, i, bins, low, high, scale, descriptor):
-    return int64(x[i]) ^ descriptor[1]
+    return int64(x[i]) ^ descriptor[SIGN]
 
 
 def equal_bin(x, i, bins, low, high, scale, descriptor):
@@ -235,7 +249,7 @@ def count_few(x, counts, descriptor):
         cells[b] = 0
     barrier()
     i = int64(cuda.blockIdx.x) * THREADS + me
-    while i < descriptor[0]:
+    while i < descriptor[ELEMENTS]:
         b = bin_of(x, i, bins, low, high, scale, descriptor)
         if b >= 0:
             add_to_shared(shared_address(cells, b), int32(1))
@@ -249,7 +263,7 @@ def count_few(x, counts, descriptor):
 def count_many(x, counts, descriptor):
     bins, low, high, scale = bins_and_sizes(descriptor)
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0]:
+    while i < descriptor[ELEMENTS]:
         b = bin_of(x, i, bins, low, high, scale, descriptor)
         if b >= 0:
             count_at(offset(counts, b))
@@ -258,26 +272,26 @@ def count_many(x, counts, descriptor):
 
 def add_weights(x, weights, sums, descriptor):
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0]:
+    while i < descriptor[ELEMENTS]:
         add_at(offset(sums, int64(x[i])), weights[i])
         i += int64(cuda.gridDim.x) * THREADS
 
 
 def rank_bytes(x, ranks, out, descriptor):
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0]:
-        out[i] = ranks[int64(x[i]) ^ descriptor[1]]
+    while i < descriptor[ELEMENTS]:
+        out[i] = ranks[int64(x[i]) ^ descriptor[SIGN]]
         i += int64(cuda.gridDim.x) * THREADS
 
 
 # ---------------------------------------------------------------- binary search
 def places(boundaries, x, out, descriptor):
-    """A thread an element; descriptor: as on the host."""
-    rows, n = descriptor[0], descriptor[1]
+    """A thread an element."""
+    rows, n = descriptor[ROWS], descriptor[LENGTH]
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while i < rows * n:
-        edges, value = offset(boundaries, i // n * descriptor[3]), T(load(x[i]))
-        low, left = int64(0), descriptor[2]
+        edges, value = offset(boundaries, i // n * descriptor[STEP]), T(load(x[i]))
+        low, left = int64(0), descriptor[BOUNDARIES]
         while left > 0:
             half = left // 2
             edge = T(load(edges[low + half]))
@@ -324,7 +338,6 @@ class _Longest:
 
 
 def plan_write_runs(dtype: str, n: int, inverse: bool, counts: bool, ordered: bool, device: int = 0):
-    """Addresses: x (n), order (n) int64, values (runs), inverse (n) int64, counts (runs) int64; those not asked for are 0."""
     number = plan_scan(dtype, 1, n, 1, False, device, "int64*", "int64", out="int64*", step=plus, START=0, element=whether_begins,
                        put=put_number)
     if number is NOTHING:
@@ -337,7 +350,6 @@ def plan_write_runs(dtype: str, n: int, inverse: bool, counts: bool, ordered: bo
 
 
 def plan_longest_run(dtype: str, rows: int, n: int, device: int = 0):
-    """Addresses: x (rows, n) in order, order (rows, n) int64, values (rows), indices (rows) int64."""
     begin = plan_scan(dtype, rows, n, 1, False, device, "int64*", "int64", out="int64*", step=later, START=-1, element=begin_if_any,
                       put=put_begin)
     if begin is NOTHING:
@@ -349,7 +361,7 @@ def plan_longest_run(dtype: str, rows: int, n: int, device: int = 0):
 
 
 def _elements(row):
-    return row[0]
+    return row[ELEMENTS]
 
 
 def _whole_block(row, bound):
@@ -369,8 +381,8 @@ def _counting(host_kernel, few, scalars=(), **names):
         return own if few else {**own, **_by_atomics(row, given), **own}
 
     function = count_few if few else count_many
-    threads = (lambda row: -(-row[0] // EACH)) if few else _elements
-    return {host_kernel: Form(function, threads, bound, scalars, cleared=lambda row: names.get("BINS", row[1]))}
+    threads = (lambda row: -(-row[ELEMENTS] // EACH)) if few else _elements
+    return {host_kernel: Form(function, threads, bound, scalars, cleared=lambda row: names.get("BINS", row[PLACES]))}
 
 
 plan_count_runs = in_parallel(host.plan_count_runs, {host.count_runs: Form(count_runs, _elements, _whole_block)}, host={1: STATUS})
@@ -383,20 +395,18 @@ plan_count_bytes = in_parallel(host.plan_count_bytes, _counting(
     host.count_bytes, True, bins_and_sizes=sizes_of_bytes, bin_of=byte_bin, C=int64, BINS=256))
 plan_rank_bytes = in_parallel(host.plan_rank_bytes, {host.rank_bytes: Form(rank_bytes, _elements)})
 plan_add_weights = in_parallel(host.plan_add_weights, {host.add_weights: Form(
-    add_weights, _elements, cleared=lambda row: row[1])})
+    add_weights, _elements, cleared=lambda row: row[PLACES])})
 _bins = dict(bins_and_sizes=sizes_of_bins, bin_of=equal_bin)
-_plan_few_bins = in_parallel(host.plan_count_bins, _counting(host.count_bins, True, (2, 3), **_bins))
-_plan_many_bins = in_parallel(host.plan_count_bins, _counting(host.count_bins, False, (2, 3), **_bins))
-plan_places = in_parallel(host.plan_places, {host.places: Form(places, lambda row: row[0] * row[1])})
+_plan_few_bins = in_parallel(host.plan_count_bins, _counting(host.count_bins, True, (LEAST, GREATEST), **_bins))
+_plan_many_bins = in_parallel(host.plan_count_bins, _counting(host.count_bins, False, (LEAST, GREATEST), **_bins))
+plan_places = in_parallel(host.plan_places, {host.places: Form(places, lambda row: row[ROWS] * row[LENGTH])})
 
 
 def plan_count_integers(dtype: str, n: int, size: int, device: int = 0):
-    """Addresses: x (n) of integers in 0 .. size-1, counts (size) int64."""
     return (_plan_few_integers if size <= BINS else _plan_many_integers)(dtype, n, size, device=device)
 
 
 def plan_count_bins(dtype: str, n: int, bins: int, low: float, high: float, device: int = 0):
-    """Addresses: x (n), out (bins), both of a float dtype; low < high. Counts of 16-bit floats stop where one more is rounded away,
-    as on the host, so they are added up one by one."""
+    """Counts of 16-bit floats stop where one more is rounded away, as on the host, so they are added up one by one."""
     few = bins <= BINS and dtype in NATIVE
     return (_plan_few_bins if few else _plan_many_bins)(dtype, n, bins, low, high, device=device)

@@ -37,6 +37,12 @@ WARPS = THREADS // WARP
 COUNTERS = WARPS * DIGITS
 LOWEST = 0
 
+# the descriptor: lines, their length and how far apart neighbours are; of whole lines, the words of one, the mask that complements
+# the keys, how many elements are written, the last key of all, which power of two the words are; of digits, the tiles of a line,
+# the digit's first bit, the mask, how many elements are written and how far apart
+LINES, LENGTH, INNER, WORDS, MASK, COUNT, LAST_KEY, WORD_BITS = range(8)
+TILES, SHIFT, DIGIT_MASK, WRITTEN, WRITTEN_INNER = range(INNER + 1, INNER + 6)
+
 
 # ---------------------------------------------------------------- keys
 def key_of_float32(x):
@@ -83,21 +89,19 @@ def exchange(keys, positions, i, j, ascending):
 
 
 def sort_tiles(x, values, indices, descriptor):
-    """Whole lines, as many as a tile has room for. A line is filled up to a power of two with words that are after all others.
-    descriptor: lines, n, inner, words of a line, mask that complements the keys, how many elements are written, the last key of
-    all, and which power of two the words are."""
+    """Whole lines, as many as a tile has room for. A line is filled up to a power of two with words that are after all others."""
     keys = cuda.shared.array(TILE, KEY)
     positions = cuda.shared.array(TILE, int32)
-    lines, n, inner, words, count = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[5]
-    mask, me = KEY(descriptor[4]), int64(cuda.threadIdx.x)
-    together, bits = TILE >> descriptor[7], descriptor[7]
+    lines, n, inner, words = descriptor[LINES], descriptor[LENGTH], descriptor[INNER], descriptor[WORDS]
+    count, mask, me = descriptor[COUNT], KEY(descriptor[MASK]), int64(cuda.threadIdx.x)
+    together, bits = TILE >> descriptor[WORD_BITS], descriptor[WORD_BITS]
     first = int64(cuda.blockIdx.x) * together
     while first < lines:
         for i in range(me, TILE, THREADS):
             line = first + (i >> bits)
             r = i & (words - 1)
             positions[i] = r
-            keys[i] = KEY(descriptor[6])
+            keys[i] = KEY(descriptor[LAST_KEY])
             if line < lines and r < n:
                 keys[i] = key(load(x[begin_of(line, n, inner) + r * inner])) ^ mask
         length = int64(2)
@@ -121,7 +125,6 @@ def sort_tiles(x, values, indices, descriptor):
 
 
 # ---------------------------------------------------------------- digits
-# descriptor: lines, n, inner, tiles of a line, shift, mask that complements the keys, how many elements are written, their inner.
 def scanned(cells, value, me):
     """The sum of a number over the threads before this one and itself, and over all."""
     lane, distance = me % WARP, 1
@@ -156,7 +159,8 @@ position_of = position_itself
 def count_digits(x, counts, descriptor):
     """How many elements of each tile have each digit, by line, digit and tile."""
     table = cuda.shared.array(DIGITS, int32)
-    n, inner, tiles, shift, mask = descriptor[1], descriptor[2], descriptor[3], KEY(descriptor[4]), KEY(descriptor[5])
+    n, inner, tiles = descriptor[LENGTH], descriptor[INNER], descriptor[TILES]
+    shift, mask = KEY(descriptor[SHIFT]), KEY(descriptor[DIGIT_MASK])
     me = int64(cuda.threadIdx.x)
     line = int64(cuda.blockIdx.x) // tiles
     tile = int64(cuda.blockIdx.x) - line * tiles
@@ -175,7 +179,7 @@ def count_digits(x, counts, descriptor):
 def add_up_counts(counts, totals, descriptor):
     """A block a line and digit: its tiles' counts become how many are in the tiles before."""
     cells = cuda.shared.array(WARPS, int64)
-    tiles, me = descriptor[3], int64(cuda.threadIdx.x)
+    tiles, me = descriptor[TILES], int64(cuda.threadIdx.x)
     row, before, first = offset(counts, int64(cuda.blockIdx.x) * tiles), int64(0), int64(0)
     while first < tiles:
         count = int64(0)
@@ -210,7 +214,8 @@ def move_by_digits(x, positions, counts, totals, source, keys_out, positions_out
     cells = cuda.shared.array(WARPS, int64)
     starts = cuda.shared.array(DIGITS, int64)
     counters = cuda.shared.array(COUNTERS, int32)
-    n, inner, tiles, shift, mask = descriptor[1], descriptor[2], descriptor[3], KEY(descriptor[4]), KEY(descriptor[5])
+    n, inner, tiles = descriptor[LENGTH], descriptor[INNER], descriptor[TILES]
+    shift, mask = KEY(descriptor[SHIFT]), KEY(descriptor[DIGIT_MASK])
     me = int64(cuda.threadIdx.x)
     lane = me % WARP
     mine = me // WARP * DIGITS
@@ -244,7 +249,7 @@ def move_by_digits(x, positions, counts, totals, source, keys_out, positions_out
         counters[warp * DIGITS + me] = running
         running += count
     barrier()
-    inner, count = descriptor[7], descriptor[6]
+    inner, count = descriptor[WRITTEN_INNER], descriptor[WRITTEN]
     b, c, to = offset(source, begin_of(line, n, inner)), line * n, begin_of(line, count, inner)
     for i in range(ITEMS):
         r = first + i * WARP
@@ -281,7 +286,7 @@ class _ByDigits:
 
 
 def plan_by_digits(dtype, outer, R, inner, descending, count, device):
-    """Plan a sort of long lines, of which the first `count` elements are written."""
+    """Plan the same of long lines: (outer, R, inner), descending, count. Addresses: as for `plan_first_in_order`."""
     names, kind, low, high = keys_of(dtype)
     lines, tiles = outer * inner, -(-R // (ITEMS * THREADS))
     shifts, passes = range(low, high, BITS), []
@@ -306,7 +311,8 @@ def plan_by_digits(dtype, outer, R, inner, descending, count, device):
 
 
 def plan_first_in_order(dtype, outer, R, inner, descending, count, device):
-    """Plan a sort of which the first `count` elements of each line are written.
+    """Plan a sort over R, from the greatest element on if `descending`, of which the first `count` elements of each line are
+    written.
 
     Addresses: x (outer, R, inner), values and indices (outer, count, inner), workspace.
     """
@@ -336,12 +342,6 @@ class _Unused:
 
 
 def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = False, device: int = 0):
-    """Sorted values and where they were, stable; NaN is the greatest. Addresses: x (outer, R, inner), values and indices (int64) of
-    the same shape, workspace. Values must not be x.
-
-    Raises:
-        RuntimeError: more than 2**32 elements in a row.
-    """
     if R >= 2**32:
         raise RuntimeError(f"sort: expected fewer than 2**32 elements along the dimension, got {R}")
     return plan_first_in_order(dtype, outer, R, inner, descending, R, device)

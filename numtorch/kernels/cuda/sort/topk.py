@@ -27,6 +27,10 @@ CHOSEN = 4 if SMALL else 512                             # of the largest that a
 LONG, FEW = (16, 2) if SMALL else (1 << 15, 32)          # elements and lines: longer ones are sorted where there are fewer
 MEDIAN, MEDIAN_OF_NUMBERS = -1, -2                       # in the place of how many elements are before the one that is wanted
 
+# the descriptor: lines, their length and how far apart neighbours are, the mask that complements the keys, how many are before the
+# last one that is written, how many are written, the first bit of keys, and of the positions' last digit
+LINES, LENGTH, INNER, MASK, RANK, COUNT, LOWEST_BIT, PLACE_BITS = range(8)
+
 
 def count_candidates(x, table, n, inner, mask, shift, prefix, by_position, place_shift, place_prefix, me):
     """Of the elements whose digits until now are known, how many have each next digit."""
@@ -73,26 +77,25 @@ def rank_wanted(x, cells, n, inner, wanted, me):
 
 
 def choose_in_lines(x, values, indices, descriptor):
-    """descriptor: lines, n, inner, mask that complements the keys, how many are before the last one that is written, how many are
-    written, the first bit of keys, and of the positions' last digit."""
     table = cuda.shared.array(DIGITS, int32)
     cells = cuda.shared.array(CELLS, int64)
     found = cuda.shared.array(3, int64)
     words = cuda.shared.array(CHOSEN, KEY)
     positions = cuda.shared.array(CHOSEN, uint32)
-    lines, n, inner, mask, count = descriptor[0], descriptor[1], descriptor[2], KEY(descriptor[3]), descriptor[5]
+    lines, n, inner = descriptor[LINES], descriptor[LENGTH], descriptor[INNER]
+    mask, count = KEY(descriptor[MASK]), descriptor[COUNT]
     me = int64(cuda.threadIdx.x)
     line = int64(cuda.blockIdx.x)
     while line < lines:
         a, to = offset(x, begin_of(line, n, inner)), begin_of(line, count, inner)
-        rank = rank_wanted(a, cells, n, inner, descriptor[4], me)
+        rank = rank_wanted(a, cells, n, inner, descriptor[RANK], me)
         prefix, shift, more = KEY(0), int64(8 * BYTES), n
-        while shift > descriptor[6] and (shift == 8 * BYTES or more > rank + 1 or (count == 1 and more > 1)):
+        while shift > descriptor[LOWEST_BIT] and (shift == 8 * BYTES or more > rank + 1 or (count == 1 and more > 1)):
             shift -= BITS
             count_candidates(a, table, n, inner, mask, shift, prefix, False, int64(0), int64(0), me)
             digit, rank, more = next_digit(table, cells, found, rank, me)
             prefix = KEY((prefix << KEY(BITS)) | KEY(digit))
-        place_shift, place_prefix = descriptor[7], int64(0)
+        place_shift, place_prefix = descriptor[PLACE_BITS], int64(0)
         while place_shift > 0 and (more > rank + 1 or (count == 1 and more > 1)):
             place_shift -= BITS
             count_candidates(a, table, n, inner, mask, shift, prefix, True, place_shift, place_prefix, me)
@@ -138,23 +141,14 @@ def _plan(dtype, outer, R, inner, descending, rank, count, device):
 
 
 def plan_topk(dtype: str, outer: int, R: int, inner: int, k: int, descending: bool = True, device: int = 0):
-    """The k largest in order (the smallest, if not `descending`) and where they were; 0 < k <= R.
-
-    Addresses: x (outer, R, inner), values (outer, k, inner), indices (outer, k, inner) int64, workspace.
-    """
     if k > CHOSEN or (R > LONG and outer * inner < FEW):
         return plan_first_in_order(dtype, outer, R, inner, descending, k, device)
     return _plan(dtype, outer, R, inner, descending, k - 1, k, device)
 
 
 def plan_kth(dtype: str, outer: int, R: int, inner: int, k: int, device: int = 0):
-    """The element with k before it in order, NaN greatest, and where it was; 0 <= k < R.
-
-    Addresses: x (outer, R, inner), values (outer, inner), indices (outer, inner) int64, workspace.
-    """
     return _plan(dtype, outer, R, inner, False, k, 1, device)
 
 
 def plan_median(dtype: str, outer: int, R: int, inner: int, skip_nan: bool, device: int = 0):
-    """The lower median: of the numbers, or the first NaN where there is one and `skip_nan` is false. Addresses as for plan_kth."""
     return _plan(dtype, outer, R, inner, False, MEDIAN_OF_NUMBERS if skip_nan else MEDIAN, 1, device)

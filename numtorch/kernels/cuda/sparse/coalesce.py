@@ -4,6 +4,7 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ...cpu.sparse import coalesce as host
+from ...cpu.sparse.coalesce import COUNT, DIMS, NUMBERS, POINTERS, ROWS, SEGMENTS, STEPS, STOP, WIDTH
 from ...elementtypes import same
 from ..compiler import cuda
 from ..environment import THREADS
@@ -16,15 +17,15 @@ load = store = same
 
 def key_of(indices, i, descriptor):
     key = int64(0)
-    for d in range(descriptor[3]):
-        key += indices[d * descriptor[2] + i] * descriptor[5 + d]
+    for d in range(descriptor[DIMS]):
+        key += indices[d * descriptor[COUNT] + i] * descriptor[STEPS + d]
     return key
 
 
 def write_keys(indices, keys, unsorted, descriptor):
     """`unsorted` is 0 before, and 1 after where some key is not above the one before it."""
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[2]:
+    while i < descriptor[COUNT]:
         key = key_of(indices, i, descriptor)
         keys[i] = key
         if i > 0 and key <= key_of(indices, i - 1, descriptor):
@@ -33,11 +34,11 @@ def write_keys(indices, keys, unsorted, descriptor):
 
 
 def sum_segments(x, order, starts, out, descriptor):
-    count, width = descriptor[2], descriptor[4]
+    count, width = descriptor[SEGMENTS], descriptor[WIDTH]
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
     while e < count * width:
         segment = e // width
-        j, stop = e - segment * width, descriptor[3]
+        j, stop = e - segment * width, descriptor[ROWS]
         if segment + 1 < count:
             stop = starts[segment + 1]
         total = x[order[starts[segment]] * width + j]
@@ -49,8 +50,8 @@ def sum_segments(x, order, starts, out, descriptor):
 
 def write_pointers(rows, pointers, descriptor):
     r = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while r <= descriptor[1]:
-        low, high = int64(0), descriptor[0]
+    while r <= descriptor[POINTERS]:
+        low, high = int64(0), descriptor[NUMBERS]
         while low < high:
             middle = (low + high) // 2
             if rows[middle] < r:
@@ -63,13 +64,14 @@ def write_pointers(rows, pointers, descriptor):
 
 def write_rows(pointers, rows, descriptor):
     r = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while r < descriptor[1]:
+    while r < descriptor[STOP]:
         for i in range(pointers[r], pointers[r + 1]):
             rows[i] = r
         r += int64(cuda.gridDim.x) * THREADS
 
 
-plan_keys = in_parallel(host.plan_keys, {host.write_keys: Form(write_keys, lambda row: row[2])}, host={2: STATUS})
-plan_sum_segments = in_parallel(host.plan_sum_segments, {host.sum_segments: Form(sum_segments, lambda row: row[2] * row[4])})
-plan_pointers = in_parallel(host.plan_pointers, {host.write_pointers: Form(write_pointers, lambda row: row[1] + 1)})
-plan_rows = in_parallel(host.plan_rows, {host.write_rows: Form(write_rows, lambda row: row[1])})
+plan_keys = in_parallel(host.plan_keys, {host.write_keys: Form(write_keys, lambda row: row[COUNT])}, host={2: STATUS})
+plan_sum_segments = in_parallel(host.plan_sum_segments, {host.sum_segments: Form(
+    sum_segments, lambda row: row[SEGMENTS] * row[WIDTH])})
+plan_pointers = in_parallel(host.plan_pointers, {host.write_pointers: Form(write_pointers, lambda row: row[POINTERS] + 1)})
+plan_rows = in_parallel(host.plan_rows, {host.write_rows: Form(write_rows, lambda row: row[STOP])})

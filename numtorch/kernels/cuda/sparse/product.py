@@ -5,6 +5,7 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ...cpu.sparse import product as host
+from ...cpu.sparse.product import A_STEP, B_STEP, LENGTH, STEP, STOP, WIDTH
 from ...intrinsics import offset
 from ..compiler import cuda
 from ..environment import THREADS
@@ -15,11 +16,10 @@ T = float32
 LANES = 1
 
 
-# descriptor: as on the host
 def multiply_elements(pointers, columns, values, table, out, descriptor):
-    width, step = descriptor[2], descriptor[3]
+    width, step = descriptor[WIDTH], descriptor[STEP]
     e = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while e < descriptor[1] * width:
+    while e < descriptor[STOP] * width:
         row = e // width
         column, total = offset(table, e - row * width), T(0)
         for i in range(pointers[row], pointers[row + 1]):
@@ -30,19 +30,19 @@ def multiply_elements(pointers, columns, values, table, out, descriptor):
 
 def multiply_lines(pointers, columns, values, table, out, descriptor):
     cells = cuda.shared.array(THREADS, T)
-    width, step = descriptor[2], descriptor[3]
+    width, step = descriptor[WIDTH], descriptor[STEP]
     me = int64(cuda.threadIdx.x)
     lane, first = me % LANES, int64(cuda.blockIdx.x) * (THREADS // LANES)
-    while first < descriptor[1] * width:
+    while first < descriptor[STOP] * width:
         e = first + me // LANES
         total = T(0)
-        if e < descriptor[1] * width:
+        if e < descriptor[STOP] * width:
             row = e // width
             column = offset(table, e - row * width)
             for i in range(pointers[row] + lane, pointers[row + 1], LANES):
                 total += values[i] * column[columns[i] * step]
         total = joined(cells, total, me, lane)
-        if lane == 0 and e < descriptor[1] * width:
+        if lane == 0 and e < descriptor[STOP] * width:
             out[e] = total
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
@@ -51,15 +51,15 @@ def sample_lines(rows, columns, a, b, out, descriptor):
     cells = cuda.shared.array(THREADS, T)
     me = int64(cuda.threadIdx.x)
     lane, first = me % LANES, int64(cuda.blockIdx.x) * (THREADS // LANES)
-    while first < descriptor[1]:
+    while first < descriptor[STOP]:
         i = first + me // LANES
         total = T(0)
-        if i < descriptor[1]:
-            x, y = offset(a, rows[i] * descriptor[3]), offset(b, columns[i] * descriptor[4])
-            for k in range(lane, descriptor[2], LANES):
+        if i < descriptor[STOP]:
+            x, y = offset(a, rows[i] * descriptor[A_STEP]), offset(b, columns[i] * descriptor[B_STEP])
+            for k in range(lane, descriptor[LENGTH], LANES):
                 total += x[k] * y[k]
         total = joined(cells, total, me, lane)
-        if lane == 0 and i < descriptor[1]:
+        if lane == 0 and i < descriptor[STOP]:
             out[i] = total
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
@@ -70,21 +70,21 @@ def _line(row, bound):
 
 
 def _multiplying(function, lanes):
-    form = Form(function, lambda row: row[1] * row[2] * lanes, _line)
+    form = Form(function, lambda row: row[STOP] * row[WIDTH] * lanes, _line)
     return in_parallel(host.plan_multiply_rows, dict.fromkeys(
         (host.multiply_rows, host.multiply_vector, host.multiply_rows_plainly), form))
 
 
 _by_elements, _by_lines = _multiplying(multiply_elements, 1), _multiplying(multiply_lines, FEW)
-_sampled = in_parallel(host.plan_sample_products, {host.sample_products: Form(sample_lines, lambda row: row[1] * FEW, _line)})
+_sampled = in_parallel(host.plan_sample_products, {host.sample_products: Form(sample_lines, lambda row: row[STOP] * FEW, _line)})
 
 
 def plan_multiply_rows(dtype: str, index_dtype: str, edges, width: int, step: int, nnz: int, device: int = 0):
-    """As the CPU's `plan_multiply_rows`; the rows are not cut into parts."""
+    """The rows are not cut into parts."""
     plan = _by_lines if width < FEW else _by_elements
     return plan(dtype, index_dtype, (edges[0], edges[-1]), width, step, nnz, device=device)
 
 
 def plan_sample_products(dtype: str, parts, length: int, a_step: int, b_step: int, device: int = 0):
-    """As the CPU's `plan_sample_products`; the elements are not cut into parts."""
+    """The elements are not cut into parts."""
     return _sampled(dtype, [(parts[0][0], parts[-1][1])], length, a_step, b_step, device=device)
