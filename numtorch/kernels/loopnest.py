@@ -98,8 +98,13 @@ def lengthened(extents, steps) -> tuple[list, list]:
     return [n for n, _ in descriptor], [s for _, s in descriptor]
 
 
+# the descriptor: counts of the three levels, outer dimensions; then per operand its inner stride, per operand its middle stride,
+# and per outer dimension (innermost first) its extent and per operand its stride; all in elements
+INNER, MIDDLE, OUTER, OUTER_DIMS, HEADER = range(5)
+
+
 def descriptor(extents, strides, operands) -> list:
-    """The pointwise kernels' descriptor of a merged walk (see kernels/cpu/pointwise/pointwise.py)."""
+    """The pointwise kernels' descriptor of a merged walk."""
     extents, strides = list(extents), list(strides)
     inner, inner_steps = (extents.pop(), strides.pop()) if extents else (1, (0,) * operands)
     middle, middle_steps = (extents.pop(), strides.pop()) if extents else (1, (0,) * operands)

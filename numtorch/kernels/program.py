@@ -31,6 +31,7 @@ STACK = "stack"                                          # the name of a program
 STACK_BYTES = 24 << 10
 CONSTANT = -1                                            # the argument of a word that starts from none
 MOST_WORDS = 24                                          # of a launch
+SEGMENTS, TABLE = range(2)                               # where the descriptor says how many there are, and where these begin
 
 
 # ---------------------------------------------------------------- the kernel
@@ -38,8 +39,8 @@ def run_segments(arguments, descriptor):
     """descriptor: segments, and for each its steps, its launches, and for each launch its entry, its words, and for each word three
     numbers: the argument that it starts from, what it adds to that at first, and in each further step. A check's entry is 0."""
     words = local_like(descriptor, MOST_WORDS)
-    at = 1
-    for _segment in range(descriptor[0]):
+    at = TABLE
+    for _segment in range(descriptor[SEGMENTS]):
         steps, launches = descriptor[at], descriptor[at + 1]
         start = at + 2
         for step in range(steps):

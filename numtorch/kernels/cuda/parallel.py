@@ -50,10 +50,13 @@ class Form(NamedTuple):
     more: Callable = lambda row, bound: []
 
 
+COUNT = 0                                                # of `clear`'s descriptor
+
+
 def clear(x, descriptor):
-    """descriptor: how many elements of x become 0."""
+    """So many elements of x become 0."""
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0]:
+    while i < descriptor[COUNT]:
         x[i] = 0
         i += int64(cuda.gridDim.x) * THREADS
 

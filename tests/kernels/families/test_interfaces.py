@@ -26,8 +26,7 @@ def fetched():
     return sorted(family for family in named if path_of("cpu", family).exists() or path_of("cuda", family).exists())
 
 
-DOCUMENTED = ("norm", "index", "softmax", "scan", "sort", "sparse", "optim", "random", "linalg", "move")   # rooms; the others follow
-FAMILIES = [family for family in fetched() if family.partition(".")[0] in DOCUMENTED]
+FAMILIES = fetched()
 
 
 def planners(device, family):
@@ -54,7 +53,7 @@ def unsaid(planner):
 
 
 def test_families_and_planners_are_found():
-    assert {"gemm.gemm", "index.gather", "random.gamma", "signal.fft"} <= set(fetched())
+    assert {"gemm.gemm", "index.gather", "random.gamma", "signal.fft"} <= set(FAMILIES)
     assert parameters(planners("cpu", "norm.unit_norm")["plan_unit"]) == dict.fromkeys(("dtype", "outer", "R", "inner", "eps"))
     assert parameters(planners("cuda", "reduce.reduce")["plan_reduce"])["exponent"] == "2.0"
 
@@ -71,4 +70,27 @@ def test_devices_share_an_interface(family):
     for name, planner in planners("cuda", family).items():
         if name in host:
             assert parameters(planner) == parameters(host[name]), name
-            assert not re.search("Args:|Addresses:", ast.get_docstring(planner) or ""), f"{name}: said where the host's planner stands"
+            assert not re.search("Args:|[Aa]ddresses", ast.get_docstring(planner) or ""), f"{name}: said where the host's planner stands"
+
+
+CONVOLUTIONS = {"plan_forward": ["dtype", "shape", "bias", "relu"], "plan_input_grad": ["dtype", "shape", "bias"], "plan_weight_grad": ["dtype", "shape"]}
+
+
+@pytest.mark.parametrize("family", sorted(path.stem for path in path_of("cpu", "conv.conv").parent.glob("*.py")))
+def test_families_of_convolutions_share_planners(family):
+    """What conv.py's docstring says of them."""
+    for name, planner in planners("cpu", f"conv.{family}").items():
+        expected = CONVOLUTIONS.get(name, [])
+        assert list(parameters(planner))[:len(expected)] == expected, name
+
+
+BARE = re.compile(r"\bdescriptor\[\d+\]|\b(offset|scalar|float_scalar)\(descriptor, \d+\)|lambda row\b.*\brow\[\d+\]")
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_words_of_descriptors_have_names(device):
+    """Kernels, texts that become kernels, and forms of the host's kernels (cuda/parallel.py) read no word by a bare number."""
+    lines = [(path, number, line.strip()) for path in sorted((PACKAGE / "kernels" / device).rglob("*.py"))
+             for number, line in enumerate(path.read_text().splitlines(), 1)]
+    assert [f"{path.relative_to(PACKAGE)}:{number}: {line}" for path, number, line in lines if BARE.search(line)] == []
+    assert sum("descriptor[" in line for _, _, line in lines) > 200

@@ -66,6 +66,11 @@ HAS_MASK, DROPS = 1, 1                                   # whether there is a ma
 load = store = same
 rows_of, row_of = in_place, own_row                      # how K and V become operands, and the stride of their rows then
 
+# Where in the workspace what is kept of a block begins, of which the transposed queries are first; in forward, and in backward.
+SCORES, SUMS, ROOM, TILE = range(SPACES + 1, SPACES + 5)
+TURNED_GRAD, QUERY_ROWS, GRAD_ROWS, GRAD_SCORES, SLOPES, GRAD_SUMS = range(SPACES + 1, SPACES + 7)
+KEY_SUMS, VALUE_SUMS, SHIFT, GRAD_ROOM, KEPT, GRAD_TILE = range(SPACES + 7, SPACES + 13)
+
 
 # ---------------------------------------------------------------- forward
 def raise_maxima(scores, rows, lanes, best):
@@ -124,10 +129,10 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
     blocks = (queries + ACROSS - 1) // ACROSS
     scale = float_scalar(descriptor, SCALE)
     transposed = workspace
-    scores = offset(workspace, descriptor[SPACES + 1])
-    sums = offset(workspace, descriptor[SPACES + 2])
-    room = offset(workspace, descriptor[SPACES + 3])
-    tile = offset(workspace, descriptor[SPACES + 4])
+    scores = offset(workspace, descriptor[SCORES])
+    sums = offset(workspace, descriptor[SUMS])
+    room = offset(workspace, descriptor[ROOM])
+    tile = offset(workspace, descriptor[TILE])
     best = local_array(T, ACROSS)
     total = local_array(T, ACROSS)
     shrink = local_array(T, ACROSS)
@@ -201,14 +206,14 @@ def row_products(x, x_row, y, y_row, rows, columns, out):
 def load_queries(q, grad, out, lse, descriptor, batch, head, first, present, workspace):
     """A block of queries and of the gradient that came, transposed and as rows; lse and delta = sum(grad * out) a query."""
     depth, width = descriptor[DEPTH], descriptor[WIDTH]
-    room = offset(workspace, descriptor[SPACES + 10])
+    room = offset(workspace, descriptor[GRAD_ROOM])
     q_rows = at(q, descriptor, Q, batch, head, first)
     grad_rows = at(grad, descriptor, GRAD, batch, head, first)
     transpose_in(q_rows, descriptor[Q + 2], present, depth, float_scalar(descriptor, SCALE), room, workspace)
-    transpose_in(grad_rows, descriptor[GRAD + 2], present, width, T(1), room, offset(workspace, descriptor[SPACES + 1]))
-    copy_rows(q_rows, descriptor[Q + 2], present, depth, offset(workspace, descriptor[SPACES + 2]), whole_panels(depth))
-    copy_rows(grad_rows, descriptor[GRAD + 2], present, width, offset(workspace, descriptor[SPACES + 3]), whole_panels(width))
-    shift = offset(workspace, descriptor[SPACES + 9])
+    transpose_in(grad_rows, descriptor[GRAD + 2], present, width, T(1), room, offset(workspace, descriptor[TURNED_GRAD]))
+    copy_rows(q_rows, descriptor[Q + 2], present, depth, offset(workspace, descriptor[QUERY_ROWS]), whole_panels(depth))
+    copy_rows(grad_rows, descriptor[GRAD + 2], present, width, offset(workspace, descriptor[GRAD_ROWS]), whole_panels(width))
+    shift = offset(workspace, descriptor[SHIFT])
     row_products(grad_rows, descriptor[GRAD + 2], at(out, descriptor, OUT, batch, head, first), descriptor[OUT + 2], present, width,
                  offset(shift, ACROSS))
     saved = offset(lse, (batch * descriptor[HEADS] + head) * descriptor[QUERIES] + first)
@@ -234,12 +239,12 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
     keys = min(seen - start, descriptor[KEY_BLOCK])
     lanes = whole_panels(present)
     transposed = workspace
-    turned_grad = offset(workspace, descriptor[SPACES + 1])
-    scores = offset(workspace, descriptor[SPACES + 4])
-    slopes = offset(workspace, descriptor[SPACES + 5])
-    sums = offset(workspace, descriptor[SPACES + 6])
-    shift = offset(workspace, descriptor[SPACES + 9])
-    room = offset(workspace, descriptor[SPACES + 10])
+    turned_grad = offset(workspace, descriptor[TURNED_GRAD])
+    scores = offset(workspace, descriptor[GRAD_SCORES])
+    slopes = offset(workspace, descriptor[SLOPES])
+    sums = offset(workspace, descriptor[GRAD_SUMS])
+    shift = offset(workspace, descriptor[SHIFT])
+    room = offset(workspace, descriptor[GRAD_ROOM])
     k_row, v_row = row_of(descriptor[K + 2], depth), row_of(descriptor[V + 2], width)
     k_rows = rows_of(at(k, descriptor, K, batch, source, start), descriptor[K + 2], keys, depth, room)
     v_rows = rows_of(at(v, descriptor, V, batch, source, start), descriptor[V + 2], keys, width,
@@ -254,11 +259,11 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
             for j in range(p, min(lanes, p + NR)):
                 slopes[i * ACROSS + j] = T(0)
     if HAS_MASK:
-        add_mask(scores, keys, mask, q, descriptor, batch, head, first, present, start, offset(workspace, descriptor[SPACES + 11]),
-                 offset(workspace, descriptor[SPACES + 12]))
+        add_mask(scores, keys, mask, q, descriptor, batch, head, first, present, start, offset(workspace, descriptor[KEPT]),
+                 offset(workspace, descriptor[GRAD_TILE]))
     if descriptor[CAUSAL]:
         hide_future(scores, keys, lanes, first, start)
-    kept = offset(workspace, descriptor[SPACES + 11])
+    kept = offset(workspace, descriptor[KEPT])
     if DROPS:
         blocks = (descriptor[QUERIES] + ACROSS - 1) // ACROSS
         draw(kept, keys, descriptor, state, (batch * descriptor[HEADS] + head) * blocks + first // ACROSS, start)
@@ -270,10 +275,10 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
         reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
         product(depth, reach, k_rows, int64(1), k_row, offset(slopes, p), int64(ACROSS), offset(sums, p), int64(ACROSS),
                 int64(ACCUMULATE if start > 0 else 0))
-    add_outer(keys, present, scores, offset(workspace, descriptor[SPACES + 3]), width, start,
-              offset(workspace, descriptor[SPACES + 8]))
-    add_outer(keys, present, slopes, offset(workspace, descriptor[SPACES + 2]), depth, start,
-              offset(workspace, descriptor[SPACES + 7]))
+    add_outer(keys, present, scores, offset(workspace, descriptor[GRAD_ROWS]), width, start,
+              offset(workspace, descriptor[VALUE_SUMS]))
+    add_outer(keys, present, slopes, offset(workspace, descriptor[QUERY_ROWS]), depth, start,
+              offset(workspace, descriptor[KEY_SUMS]))
 
 
 def add_outer(keys, queries, weights, rows, columns, start, out):
@@ -299,9 +304,9 @@ def attention_grad(q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v,
     width, group = descriptor[WIDTH], descriptor[GROUP]
     sources = descriptor[HEADS] // group
     scale = float_scalar(descriptor, SCALE)
-    k_sums = offset(workspace, descriptor[SPACES + 7])
-    v_sums = offset(workspace, descriptor[SPACES + 8])
-    shift = offset(workspace, descriptor[SPACES + 9])
+    k_sums = offset(workspace, descriptor[KEY_SUMS])
+    v_sums = offset(workspace, descriptor[VALUE_SUMS])
+    shift = offset(workspace, descriptor[SHIFT])
     for item in range(descriptor[FIRST], descriptor[END]):
         batch, source = item // sources, item % sources
         for i in range(keys * whole_panels(depth)):
@@ -316,8 +321,8 @@ def attention_grad(q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v,
                 load_queries(q, grad, out, lse, descriptor, batch, head, first, present, workspace)
                 for start in range(0, min(keys, first + present) if descriptor[CAUSAL] else keys, descriptor[KEY_BLOCK]):
                     block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first, present, start, workspace)
-                transpose_out(offset(workspace, descriptor[SPACES + 6]), depth, present, scale,
-                              offset(workspace, descriptor[SPACES + 12]),
+                transpose_out(offset(workspace, descriptor[GRAD_SUMS]), depth, present, scale,
+                              offset(workspace, descriptor[GRAD_TILE]),
                               at(grad_q, descriptor, GRAD_Q, batch, head, first), descriptor[GRAD_Q + 2])
         store_rows(k_sums, keys, depth, scale, at(grad_k, descriptor, GRAD_K, batch, source, int64(0)), descriptor[GRAD_K + 2])
         store_rows(v_sums, keys, width, T(1), at(grad_v, descriptor, GRAD_V, batch, source, int64(0)), descriptor[GRAD_V + 2])
@@ -391,19 +396,21 @@ def _shares(costs):
 
 def plan_attention(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
                    mask_strides=(0, 0, 0, 0), dropout=0.0) -> threads.Prepared:
-    """Plan softmax(scale * Q @ K^T + mask) @ V. Run with (q, k, v, mask or 0, state or 0, out, lse, workspace).
+    """Plan softmax(scale * Q @ K^T + mask) @ V.
+
+    Addresses: q, k, v, mask or 0, state or 0, out, lse (batch, heads, queries): the logarithms of the sums of exponentials,
+    workspace, which starts at a multiple of 64.
 
     Args:
         dtype: of all but lse: `"float32"`, `"float64"`, `"float16"` or `"bfloat16"`; lse has the compute type.
-        heads, group: of Q, and how many of them share a head of K and V.
-        queries, keys, depth, width: Q is (batch, heads, queries, depth), K (batch, heads / group, keys, depth),
-            V (batch, heads / group, keys, width); all at least 1, the last dimension's stride 1.
+        batch, heads, group: of Q, and how many of its heads share a head of K and V.
+        queries, keys, depth, width: Q is (batch, heads, queries, depth), K (batch, heads / group, keys, depth), V (batch, heads /
+            group, keys, width); all at least 1, the last dimension's stride 1.
+        scale: what products of queries and keys are multiplied by.
         causal: query i sees keys up to i.
         strides: (batch, head, row) in elements of q, k, v and out.
         mask: None, `"bool"` or the dtype of the mask; `mask_strides` are those of (batch, head, query, key).
         dropout: the probability that a weight becomes 0; `state` is then the generator's (see `random/philox.py`).
-
-    The workspace starts at a multiple of 64.
     """
     problem = _Problem(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, mask, dropout)
     lanes, slack = problem.lanes, problem.tile.width
@@ -414,9 +421,13 @@ def plan_attention(dtype, batch, heads, group, queries, keys, depth, width, scal
 
 def plan_attention_grad(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
                         mask_strides=(0, 0, 0, 0), dropout=0.0) -> threads.Prepared:
-    """Plan the gradients. Run with (q, k, v, mask or 0, state or 0, out, lse, grad, grad_q, grad_k, grad_v, workspace).
+    """Plan the gradients.
 
-    Args as for `plan_attention`; `strides` are those of q, k, v, out, grad, grad_q, grad_k and grad_v.
+    Addresses: q, k, v, mask or 0, state or 0 and out of the forward call, lse, grad, grad_q, grad_k, grad_v, workspace.
+
+    Args:
+        batch, heads, group, queries, keys, depth, width, scale, causal, mask, mask_strides, dropout: as for `plan_attention`.
+        strides: those of q, k, v, out, grad, grad_q, grad_k and grad_v.
     """
     problem = _Problem(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, mask, dropout)
     lanes, slack = problem.lanes, problem.tile.width
@@ -436,6 +447,10 @@ def counters_used(dtype, heads, queries, keys) -> int:
 
 
 def plan_attention_kept(dtype, batch, heads, queries, keys, dropout) -> threads.Prepared:
-    """Plan the factors 0 and 1 / (1 - dropout) as (batch, heads, queries, keys). Run with (state, out, workspace)."""
+    """Plan the factors that dropout multiplies weights by, 0 with a probability of `dropout` and else 1 / (1 - dropout), as (batch,
+    heads, queries, keys).
+
+    Addresses: state, out, workspace.
+    """
     problem = _Problem(dtype, batch, heads, 1, queries, keys, 1, 1, dropout=dropout)
     return problem.prepare(attention_kept, "ixc", problem.blocks(), [(0,) * 28], space(_KEY_BLOCK * problem.lanes))

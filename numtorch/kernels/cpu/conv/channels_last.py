@@ -87,10 +87,14 @@ def gather_windows(x, out, descriptor):
                         left -= run * channels
 
 
+W_TAPS, W_PARTS, W_PART_STEP = range(CHANNELS + 1, CHANNELS + 4)
+
+
 def order_weight(sums, grad_weight, descriptor):
     """From (part, feature, tap, channel) to (feature, channel, tap), for features first..end: the sums of all parts."""
-    channels, taps, parts, part_step = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
-    for feature in range(descriptor[0], descriptor[1]):
+    channels, taps = descriptor[CHANNELS], descriptor[W_TAPS]
+    parts, part_step = descriptor[W_PARTS], descriptor[W_PART_STEP]
+    for feature in range(descriptor[FIRST], descriptor[END]):
         source, to = offset(sums, feature * channels * taps), offset(grad_weight, feature * channels * taps)
         for channel in range(channels):
             for tap in range(taps):

@@ -13,7 +13,14 @@ being direct windows that fill their vectors. All else that it does, copies, sum
 counted as so many multiply-adds. The most efficient one is taken.
 
 A planner returns a `Prepared`, to be run with the addresses it lists; the last is always the workspace's (0 when
-`Prepared.workspace` is 0).
+`Prepared.workspace` is 0). The families' own planners, of those three that a family computes, have other arguments and the same
+addresses:
+
+    plan_forward(dtype, shape, bias, relu)               what `plan_convolution` plans
+    plan_input_grad(dtype, shape, bias)                  `plan_convolution_input_grad`
+    plan_weight_grad(dtype, shape)                       `plan_convolution_weight_grad`
+
+`shape` is the `Geometry` of families/windows.py, `bias` and `relu` whether there are such. Each file says what shapes are its own.
 """
 from __future__ import annotations
 
@@ -80,11 +87,14 @@ def _first_of(families):
     return max(families, key=lambda family: family[0])[1]
 
 
+IMAGES, FEATURES, PLACES, HAS_BIAS, RELU_FLAG = range(5)  # of the descriptor where there is nothing to multiply
+
+
 def _fill(bias, out, descriptor):
-    images, features, places = descriptor[0], descriptor[1], descriptor[2]
+    images, features, places = descriptor[IMAGES], descriptor[FEATURES], descriptor[PLACES]
     for plane in range(images * features):
-        value = bias[plane % features] if descriptor[3] != 0 else T(0)
-        if descriptor[4] != 0 and value < T(0):
+        value = bias[plane % features] if descriptor[HAS_BIAS] != 0 else T(0)
+        if descriptor[RELU_FLAG] != 0 and value < T(0):
             value = T(0)
         for i in range(places):
             out[plane * places + i] = value
@@ -114,7 +124,9 @@ def _plan_product_weight(dtype, shape):
 # ---------------------------------------------------------------- planners
 def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, activation=None, *,
                      channels_last=False) -> threads.Prepared:
-    """Convolution. Run with (x, weight, bias or 0, out, workspace).
+    """Convolution, which multiplies by the kernel as it is (a cross-correlation).
+
+    Addresses: x, weight, bias or 0, out, workspace.
 
     Args:
         dtype: `"float32"` or `"float64"`.
@@ -159,8 +171,14 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
 
 def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, *,
                                 channels_last=False) -> threads.Prepared:
-    """Gradient for the input, or with a bias of shape (C,) a transposed convolution. Run with (grad_out, weight, bias or 0,
-    grad_x, workspace). Other arguments as for `plan_convolution`."""
+    """The gradient for the input, or with a bias of shape (C,) a transposed convolution.
+
+    Addresses: grad_out, weight, bias or 0, grad_x, workspace.
+
+    Args:
+        x_shape, w_shape, stride, padding, dilation, groups, channels_last: as for `plan_convolution`.
+        bias: whether there is a bias of shape (C,).
+    """
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
     if channels_last:
         return convlast.plan_input_grad(dtype, shape, bias)
@@ -198,7 +216,13 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
 
 def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, *,
                                  channels_last=False) -> threads.Prepared:
-    """Gradient for the weight. Run with (grad_out, x, grad_weight, workspace). Other arguments as for `plan_convolution`."""
+    """The gradient for the weight.
+
+    Addresses: grad_out, x, grad_weight, workspace.
+
+    Args:
+        x_shape, w_shape, stride, padding, dilation, groups, channels_last: as for `plan_convolution`.
+    """
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
     if channels_last:
         return convlast.plan_weight_grad(dtype, shape)

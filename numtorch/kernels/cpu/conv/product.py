@@ -73,11 +73,14 @@ def scatter_planes(source, bias, x, descriptor):
                                 descriptor[STEP], columns)
 
 
+T_ROWS, T_COUNT, T_PITCH = range(END + 1, END + 4)       # of what is transposed
+
+
 def transpose_rows(source, out, descriptor):
     """out[r * pitch + i] = source[i * rows + r], for blocks first..end of a vector of rows."""
-    rows, count, pitch = descriptor[2], descriptor[3], descriptor[4]
+    rows, count, pitch = descriptor[T_ROWS], descriptor[T_COUNT], descriptor[T_PITCH]
     tile = local_array(T, 1040)
-    for first in range(descriptor[0] * WIDTH, min(descriptor[1] * WIDTH, rows), WIDTH):
+    for first in range(descriptor[FIRST] * WIDTH, min(descriptor[END] * WIDTH, rows), WIDTH):
         height = min(rows - first, WIDTH)
         for i in range(0, count, WIDTH):
             present, block = min(count - i, WIDTH), offset(source, i * rows + first)

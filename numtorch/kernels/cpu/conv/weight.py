@@ -137,13 +137,17 @@ def weight_totals(grad_out, x, workspace, descriptor):
                                   offset(totals, item % groups * size + block * descriptor[T_RUNS] * run), descriptor)
 
 
+# Of what adds totals up.
+S_FIRST, S_END, S_ROWS, S_DEPTH, S_TAPS, S_COPIES, S_SIZE, S_HALVES, S_PLACES, S_GROUP_SIZE = range(10)
+
+
 def add_totals(totals, grad_weight, descriptor):
     """Add up the parts' totals, from (part, group, block, tap, lane) to (group, feature, k), for half blocks first..end of all
     groups. A half block is as wide as a cache line, so that each line is read once."""
-    rows, depth, taps = descriptor[2], descriptor[3], descriptor[4]
-    copies, size, halves = descriptor[5], descriptor[6], descriptor[7]
-    places, group_size = as_pointer(descriptor[8], descriptor), descriptor[9]
-    for at in range(descriptor[0], descriptor[1]):
+    rows, depth, taps = descriptor[S_ROWS], descriptor[S_DEPTH], descriptor[S_TAPS]
+    copies, size, halves = descriptor[S_COPIES], descriptor[S_SIZE], descriptor[S_HALVES]
+    places, group_size = as_pointer(descriptor[S_PLACES], descriptor), descriptor[S_GROUP_SIZE]
+    for at in range(descriptor[S_FIRST], descriptor[S_END]):
         group, first = at // halves, at % halves * WIDTH
         count, block = min(rows - first, WIDTH), first // LANES * LANES
         lanes = int64(WIDTH) if rows - block <= WIDTH else int64(LANES)

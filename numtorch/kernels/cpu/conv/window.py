@@ -287,17 +287,22 @@ def windows(x, weight, bias, out, workspace, descriptor):
             p += 1
 
 
+# The descriptor of the gradient for weights, with the segments of places that are multiplied and their number.
+D_FIRST, D_END, D_IMAGES, D_FEATURES, D_SPREAD, D_TAPS, D_PLACES, D_NUMBER = range(8)
+D_IMAGE_TABLE, D_OFFSETS, D_SEGMENTS, D_SCRATCH, D_IMAGE_SIZE = range(8, 13)
+
+
 def depthwise_weight(grad_out, x, grad_weight, workspace, descriptor):
     """The gradient for the weights of features first..end, where every feature has one channel."""
-    images, features, spread = descriptor[2], descriptor[3], descriptor[4]
-    taps, places, number = descriptor[5], descriptor[6], descriptor[7]
-    table, offsets = as_pointer(descriptor[8], descriptor), as_pointer(descriptor[9], descriptor)
-    segments = as_pointer(descriptor[10], descriptor)
-    image = offset(workspace, descriptor[11])
-    sums = offset(image, descriptor[12])
+    images, features, spread = descriptor[D_IMAGES], descriptor[D_FEATURES], descriptor[D_SPREAD]
+    taps, places, number = descriptor[D_TAPS], descriptor[D_PLACES], descriptor[D_NUMBER]
+    table, offsets = as_pointer(descriptor[D_IMAGE_TABLE], descriptor), as_pointer(descriptor[D_OFFSETS], descriptor)
+    segments = as_pointer(descriptor[D_SEGMENTS], descriptor)
+    image = offset(workspace, descriptor[D_SCRATCH])
+    sums = offset(image, descriptor[D_IMAGE_SIZE])
     channel_size = table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
-    clear(image, descriptor[12])
-    for feature in range(descriptor[0], descriptor[1]):
+    clear(image, descriptor[D_IMAGE_SIZE])
+    for feature in range(descriptor[D_FIRST], descriptor[D_END]):
         clear(sums, taps * WIDTH)
         for n in range(images):
             pad_images(offset(x, n * table[X_IMAGE] + feature // spread * channel_size), image, table, int64(1))

@@ -17,8 +17,7 @@ output of its own, so that LLVM sees one address and still vectorises. A row is 
   which the others are walked as long rows (10000 x 10 and a bias take 0.3 of the time so). One element a row is not: writing its
   rows side by side takes as long as the loop for each row, and vectors are slow to read across what was just written.
 
-Descriptor: inner count, middle count, outer count, outer dimensions; then per operand its inner stride, per operand its
-middle stride, and per outer dimension (innermost first) its extent and per operand its stride. All in elements.
+The descriptor is that of `loopnest.py`.
 """
 from __future__ import annotations
 
@@ -41,13 +40,22 @@ from ...intrinsics import (
     select,
     transpose_block,
 )
-from ...loopnest import lengthened, merge, pattern_of, repeated, split, transposed
+from ...loopnest import (
+    HEADER,
+    INNER,
+    MIDDLE,
+    OUTER,
+    OUTER_DIMS,
+    lengthened,
+    merge,
+    pattern_of,
+    repeated,
+    split,
+    transposed,
+)
 from ...pointers import element_type
 from ...sources import compile_source
 from ...threads import Prepared, prepare
-
-HEADER = 4
-
 
 # ---------------------------------------------------------------- two bfloat16 in a word
 SIXTEEN, ONE, JUST_BELOW_HALF = np.int32(16), np.int32(1), np.int32(0x7FFF)
@@ -117,19 +125,20 @@ class _Writer:
         names, pattern, operands = self.names, self.pattern, len(self.names)
         tiles, periods = "t" in pattern, "r" in pattern
         self.add(0, "def kernel(" + ", ".join(names) + ", descriptor):")
-        self.add(1, "n = descriptor[0]", *[f"s{k} = descriptor[{HEADER + k}]" for k in range(operands) if pattern[k] in "str"])
+        self.add(1, f"n = descriptor[{INNER}]",
+                 *[f"s{k} = descriptor[{HEADER + k}]" for k in range(operands) if pattern[k] in "str"])
         if periods:
-            self.add(1, "m = descriptor[1]", f"rows = {BLOCK} // n")
+            self.add(1, f"m = descriptor[{MIDDLE}]", f"rows = {BLOCK} // n")
         if tiles or self.blocks or periods:
             self._buffers()
         here = {name: name for name in names}
         indent = 1
         if self.strided:
             # the number of dimensions is read in the loop: LLVM makes the loops twice, for 0 and others, of one that stays the same
-            self.add(1, "m = descriptor[1]", "outer = descriptor[2]",
+            self.add(1, f"m = descriptor[{MIDDLE}]", f"outer = descriptor[{OUTER}]",
                      *[f"m{k} = descriptor[{HEADER + operands + k}]" for k in range(operands)],
                      "for o in range(outer):")
-            self.add(2, "r = o", *[f"p{k} = 0" for k in range(operands)], "for d in range(descriptor[3]):")
+            self.add(2, "r = o", *[f"p{k} = 0" for k in range(operands)], f"for d in range(descriptor[{OUTER_DIMS}]):")
             self.add(3, f"e = {HEADER + 2 * operands} + d * {1 + operands}", "q = r // descriptor[e]", "i = r - q * descriptor[e]",
                      "r = q",
                      *[f"p{k} += i * descriptor[e + {1 + k}]" for k in range(operands)])

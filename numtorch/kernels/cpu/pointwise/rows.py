@@ -24,7 +24,7 @@ from ..shared.elements import from_order, order_of, prepare_parts, shares
 
 LONGEST = 4096                                           # elements of a row: a buffer of them is 16 KiB of float32
 PIECE = 2048                                             # elements that are summed in the compute type
-HEADER = 2                                               # rows, elements of a row; then the step of each operand from row to row
+ROWS, LENGTH, HEADER = range(3)                          # of the descriptor; then the step of each operand from row to row
 GRAIN = 16_000                                           # elements, times cost, that make a thread worth waking
 
 
@@ -63,10 +63,10 @@ def _source(passes, inputs, single, results, buffers):
     """
     names = [f"x{k}" for k in range(len(inputs))] + [f"y{k}" for k in range(results)]
     rows_as_buffers = _rows_as_buffers(passes)
-    lines = [f"def kernel({', '.join(names)}, descriptor):", "    n = descriptor[1]", "    share = W(1) / W(n)",
+    lines = [f"def kernel({', '.join(names)}, descriptor):", f"    n = descriptor[{LENGTH}]", "    share = W(1) / W(n)",
              *[f"    q{k} = descriptor[{HEADER + k}]" for k in range(len(names))],
              *[f"    b{k} = local_array(T, {LONGEST})" for k in range(buffers) if f"b{k}" not in rows_as_buffers],
-             "    for row in range(descriptor[0]):",
+             f"    for row in range(descriptor[{ROWS}]):",
              *[f"        {name}_ = offset({name}, row * q{k})" for k, name in enumerate(names)],
              *[f"        {buffer} = {result}_" for buffer, result in rows_as_buffers.items()]]
 

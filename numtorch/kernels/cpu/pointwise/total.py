@@ -2,8 +2,6 @@
 
 A block's terms are added in the compute type, in as many lanes as LLVM likes, and blocks in float64. Several parts leave a
 partial sum each, which the same kernel adds up with the identity for a formula.
-
-Descriptor: number of elements, and the bits of the float64 that the sum is divided by.
 """
 from __future__ import annotations
 
@@ -21,6 +19,7 @@ from ..shared.elements import prepare_parts, shares
 
 BLOCK = 2048
 GRAIN = 50_000
+ELEMENTS, DIVISOR = range(2)     # of the descriptor: how many, and the bits of the float64 that their sum is divided by
 
 
 @functools.cache
@@ -30,14 +29,14 @@ def _source(pattern):
     values = ", ".join(f"T(a{k}[i])" if letter == "c" else f"T(x{k}[0])" for k, letter in enumerate(pattern))
     return f"""
 def total({', '.join(names)}, out, descriptor):
-    n = descriptor[0]
+    n = descriptor[{ELEMENTS}]
     wide = float64(0)
     for start in range(0, n, BLOCK):
 {rows}        block = T(0)
         for i in range(min(n - start, BLOCK)):
             block += fn({values})
         wide += float64(block)
-    out[0] = OUT(wide / float_of(descriptor[1]))
+    out[0] = OUT(wide / float_of(descriptor[{DIVISOR}]))
 """
 
 

@@ -164,6 +164,7 @@ def _plan(function, dtype, pointers, images, channels, steps, before, after, wor
 
 
 def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
+    """As `window.plan_max_pool2d`, with its addresses and arguments (N, C, H, W, kernel, stride, padding, dilation, ceil_mode)."""
     rows, columns = output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = itemsize(dtype) * C, dtype + "*"
     places = rows * columns
@@ -172,6 +173,7 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
 
 
 def plan_max_pool_grad(dtype, N, C, inputs, outputs) -> threads.Prepared:
+    """As `window.plan_max_pool_grad`, with its addresses, of N images of C channels with so many `inputs` and `outputs` of each."""
     size, pointer = itemsize(dtype) * C, dtype + "*"
     return _plan(max_pool_grad_last, dtype, (pointer, "int64*", pointer), N, C, (outputs * size, outputs * C * 8, inputs * size),
                  (inputs, outputs), (), N * C * (inputs // 4 + outputs))
@@ -185,9 +187,17 @@ def _plan_mean(function, given, taken, dtype, N, C, H, W, kernel, stride, paddin
                  N * C * places["result"] * kernel[0] * kernel[1])
 
 
-def plan_avg_pool2d(*arguments) -> threads.Prepared:
-    return _plan_mean(avg_pool_last, "input", "result", *arguments)
+def plan_avg_pool2d(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
+                    divisor_override=None) -> threads.Prepared:
+    """As `window.plan_avg_pool2d`, with its addresses and arguments (N, C, H, W, kernel, stride, padding, ceil_mode,
+    count_include_pad, divisor_override)."""
+    return _plan_mean(avg_pool_last, "input", "result", dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad,
+                      divisor_override)
 
 
-def plan_avg_pool2d_grad(*arguments) -> threads.Prepared:
-    return _plan_mean(avg_pool_grad_last, "result", "input", *arguments)
+def plan_avg_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
+                         divisor_override=None) -> threads.Prepared:
+    """As `window.plan_avg_pool2d_grad`, with its addresses and arguments (N, C, H, W, kernel, stride, padding, ceil_mode,
+    count_include_pad, divisor_override)."""
+    return _plan_mean(avg_pool_grad_last, "result", "input", dtype, N, C, H, W, kernel, stride, padding, ceil_mode,
+                      count_include_pad, divisor_override)

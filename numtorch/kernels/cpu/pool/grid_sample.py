@@ -25,6 +25,10 @@ ZEROS, REFLECTION = 0, 2                                 # 1 takes the border
 BLOCK = 64                                               # positions at a time: their pixels and weights stay on the stack
 SPLIT_WORK = 10_000                                      # gathered pixels above which two threads win
 
+# the descriptor: a part's blocks of positions of all images (of the gradient for images, planes); channels of one and its size;
+# positions and blocks of them
+FIRST, STOP, CHANNELS, HEIGHT, WIDTH, POINTS, BLOCKS = range(7)
+
 
 def _place(position, extent):
     """A position between -1 and 1 as a place among the pixels of an axis, and the derivative of that."""
@@ -90,9 +94,10 @@ def scaled(weight, value):
 
 def sample(x, grid, out, descriptor):
     """Blocks first..end of positions of all images."""
-    channels, height, width, points, blocks = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
+    channels, height, width = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH]
+    points, blocks = descriptor[POINTS], descriptor[BLOCKS]
     pixels, weights, total = local_array(int64, 256), local_array(T, 256), local_array(T, 64)
-    for item in range(descriptor[0], descriptor[1]):
+    for item in range(descriptor[FIRST], descriptor[STOP]):
         image, first = item // blocks, item % blocks * BLOCK
         count = min(points - first, BLOCK)
         _corners(offset(grid, (image * points + first) * 2), count, height, width, pixels, weights)
@@ -112,12 +117,12 @@ def sample(x, grid, out, descriptor):
 
 def sample_to_image(grad_out, grid, grad_x, descriptor):
     """The gradient for planes first..end: channels of all images."""
-    channels, height, width, points = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
+    channels, height, width, points = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH], descriptor[POINTS]
     pixels, weights = local_array(int64, 256), local_array(T, 256)
-    plane = descriptor[0]
-    while plane < descriptor[1]:
+    plane = descriptor[FIRST]
+    while plane < descriptor[STOP]:
         image = plane // channels
-        end = min((image + 1) * channels, descriptor[1])
+        end = min((image + 1) * channels, descriptor[STOP])
         to = offset(grad_x, plane * height * width)
         for i in range((end - plane) * height * width):
             to[i] = T(0)
@@ -137,10 +142,11 @@ def sample_to_image(grad_out, grid, grad_x, descriptor):
 
 def sample_to_grid(grad_out, x, grid, grad_grid, descriptor):
     """The gradient for blocks first..end of positions of all images, of the mode that interpolates."""
-    channels, height, width, points, blocks = descriptor[2], descriptor[3], descriptor[4], descriptor[5], descriptor[6]
+    channels, height, width = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH]
+    points, blocks = descriptor[POINTS], descriptor[BLOCKS]
     pixels, across, down = local_array(int64, 256), local_array(T, 256), local_array(T, 256)
     to_x, to_y = local_array(T, 64), local_array(T, 64)
-    for item in range(descriptor[0], descriptor[1]):
+    for item in range(descriptor[FIRST], descriptor[STOP]):
         image, first = item // blocks, item % blocks * BLOCK
         count = min(points - first, BLOCK)
         _slopes(offset(grid, (image * points + first) * 2), count, height, width, pixels, across, down)
@@ -179,26 +185,36 @@ def _plan(function, dtype, shape, points, options, items, blocks):
 
 
 def plan_sample(dtype, shape, points, nearest, padding, aligned) -> threads.Prepared:
-    """Run with (x, grid, out).
+    """Images sampled at positions from -1 to 1 along each axis, by the nearest pixel or between four.
+
+    Addresses: x (N, C, H, W), grid (N, points, 2): each position's column and row, out (N, C, points).
 
     Args:
         dtype: `"float32"` or `"float64"`.
         shape: (N, C, H, W) of the image.
         points: positions in each image.
         nearest: take the nearest pixel, else interpolate between four.
-        padding: `"zeros"`, `"border"` or `"reflection"`.
-        aligned: whether -1 and 1 are the centres of the corner pixels.
+        padding: what lies outside: `"zeros"`, `"border"` or `"reflection"`.
+        aligned: whether -1 and 1 are the centres of the corner pixels, not their outer edges.
     """
     blocks = -(-points // BLOCK)
     return _plan(sample, dtype, shape, points, (nearest, padding, aligned), shape[0] * blocks, blocks)
 
 
 def plan_sample_image_grad(dtype, shape, points, nearest, padding, aligned) -> threads.Prepared:
-    """Run with (grad_out, grid, grad_x). Arguments as for `plan_sample`."""
+    """The gradient for the image. Addresses: grad_out, grid, grad_x, which is written whole.
+
+    Args:
+        shape, points, nearest, padding, aligned: as for `plan_sample`.
+    """
     return _plan(sample_to_image, dtype, shape, points, (nearest, padding, aligned), shape[0] * shape[1], 0)
 
 
 def plan_sample_grid_grad(dtype, shape, points, padding, aligned) -> threads.Prepared:
-    """Run with (grad_out, x, grid, grad_grid); only where four pixels are interpolated. Arguments as for `plan_sample`."""
+    """The gradient for the positions, only where four pixels are interpolated. Addresses: grad_out, x, grid, grad_grid.
+
+    Args:
+        shape, points, padding, aligned: as for `plan_sample`.
+    """
     blocks = -(-points // BLOCK)
     return _plan(sample_to_grid, dtype, shape, points, (False, padding, aligned), shape[0] * blocks, blocks)

@@ -12,23 +12,24 @@ from numpy import float32, inf, int64
 
 from ...elementtypes import itemsize, same
 from ...intrinsics import local_array, offset, select
-from .window import NOWHERE, is_before, look_down, plan_planes
+from .window import NOWHERE, is_before, look_down, prepare_planes
 
 T = float32                                              # the compute type, bound by the planner
 load = store = same
 SPAN = 256                                               # columns that are looked at at once, on the stack
-TABLES = 10                                              # where they start in the descriptor
+
+# the descriptor: planes, extents of the input, of the output, dilations; then first and end of each region along D, H and W
+PLANES, DEPTH, HEIGHT, WIDTH, SLICES, ROWS, COLUMNS, STEP_D, STEP_H, STEP_W, TABLES = range(11)
 
 
 def max_region(x, out, indices, descriptor):
-    """descriptor: planes, extents of the input, of the output, dilations; then first and end of each region along D, H and W.
-
-    The largest of each column comes first, whole vectors of columns at once, and of these the largest of each region, and of equals
-    the first: 3 times as fast as one element after another, each of which waits for the last. Of long rows, SPAN columns at a time.
+    """The largest of each column comes first, whole vectors of columns at once, and of these the largest of each region, and of
+    equals the first: 3 times as fast as one element after another, each of which waits for the last. Of long rows, SPAN columns at
+    a time.
     """
-    planes, depth, height, width = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
-    slices, rows, columns = descriptor[4], descriptor[5], descriptor[6]
-    step_d, step_h, step_w = descriptor[7], descriptor[8], descriptor[9]
+    planes, depth, height, width = descriptor[PLANES], descriptor[DEPTH], descriptor[HEIGHT], descriptor[WIDTH]
+    slices, rows, columns = descriptor[SLICES], descriptor[ROWS], descriptor[COLUMNS]
+    step_d, step_h, step_w = descriptor[STEP_D], descriptor[STEP_H], descriptor[STEP_W]
     first_d, first_h = offset(descriptor, TABLES), offset(descriptor, TABLES + 2 * slices)
     first_w = offset(descriptor, TABLES + 2 * slices + 2 * rows)
     best, at = local_array(T, SPAN), local_array(int64, SPAN)
@@ -61,7 +62,9 @@ def max_region(x, out, indices, descriptor):
 
 
 def plan_max_region(dtype, planes, sizes, regions, dilation=(1, 1, 1)):
-    """Maxima of regions of (planes, *sizes). Run with (x, out, indices).
+    """The largest of each region of (planes, *sizes), and where it is, as `window.plan_max_pool2d` has it.
+
+    Addresses: x, out, indices (int64).
 
     Args:
         regions: for each of the three axes, a list of (first, end) of its regions, within the input.
@@ -72,5 +75,5 @@ def plan_max_region(dtype, planes, sizes, regions, dilation=(1, 1, 1)):
     size, pointer = itemsize(dtype), dtype + "*"
     outputs, inputs = math.prod(counts), math.prod(sizes)
     work = planes * math.prod(sum(max(e - f, 1) for f, e in axis) for axis in regions)
-    return plan_planes(max_region, dtype, (pointer, pointer, "int64*"), planes, (*sizes, *counts, *dilation, *tables),
+    return prepare_planes(max_region, dtype, (pointer, pointer, "int64*"), planes, (*sizes, *counts, *dilation, *tables),
                        (inputs * size, outputs * size, outputs * 8), work)

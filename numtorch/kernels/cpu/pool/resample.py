@@ -22,6 +22,9 @@ T = float32                                              # the compute type, bou
 load = store = same
 SPLIT_WORK = 20_000                                      # multiply-adds above which two threads win
 
+# the descriptor: planes, extents of the input, of the output, taps along each axis
+PLANES, DEPTH, HEIGHT, WIDTH, SLICES, ROWS, COLUMNS, TAPS_D, TAPS_H, TAPS_W = range(10)
+
 
 def _scaled_row(row, x, weight, count):
     for i in range(count):
@@ -51,13 +54,10 @@ def _gather(total, row, indices, weights, count):
 
 
 def resample(x, out, indices, weights, scratch, descriptor):
-    """Tables of an axis with n outputs and k taps are k rows of n, those of D before those of H before those of W.
-
-    descriptor: planes; depth, height, width of the input; of the output; taps along each.
-    """
-    planes, depth, height, width = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
-    slices, rows, columns = descriptor[4], descriptor[5], descriptor[6]
-    taps_d, taps_h, taps_w = descriptor[7], descriptor[8], descriptor[9]
+    """Tables of an axis with n outputs and k taps are k rows of n, those of D before those of H before those of W."""
+    planes, depth, height, width = descriptor[PLANES], descriptor[DEPTH], descriptor[HEIGHT], descriptor[WIDTH]
+    slices, rows, columns = descriptor[SLICES], descriptor[ROWS], descriptor[COLUMNS]
+    taps_d, taps_h, taps_w = descriptor[TAPS_D], descriptor[TAPS_H], descriptor[TAPS_W]
     h_table = taps_d * slices
     w_table = h_table + taps_h * rows
     w_indices, w_weights = offset(indices, w_table), offset(weights, w_table)
@@ -138,7 +138,9 @@ class Resampling:
 
 
 def plan_resample(dtype, planes, sizes, maps) -> Resampling:
-    """Resample (planes, *sizes) of three axes.
+    """(planes, *sizes) of three axes, each mapped by itself: output i is the weighted sum of the inputs in its list.
+
+    Addresses: as `Resampling` says.
 
     Args:
         dtype: `"float32"`, `"float64"`, `"float16"` or `"bfloat16"`.

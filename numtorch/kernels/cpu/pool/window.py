@@ -397,7 +397,7 @@ def _kernel(function, dtype, pointers, kind):
     return compile_kernel(function, (*pointers, "int64*"), names, interleave=interleave)
 
 
-def plan_planes(function, dtype, pointers, planes, sizes, strides, work, kind=None):
+def prepare_planes(function, dtype, pointers, planes, sizes, strides, work, kind=None):
     """Split the planes; `strides` is what one plane adds to each address, in bytes."""
     parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1
     edges = [planes * part // parts for part in range(parts + 1)]
@@ -412,62 +412,74 @@ def _farthest_place(kernel, dilation, width):
 
 
 def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
-    """Maximum of each window and where it is. Run with (x, out, indices).
+    """The largest of each window of x (N, C, H, W), and where it is. NaN propagates, and the last one is reported.
+
+    Addresses: x, out, indices (int64): both (N, C, OH, OW); indices count within an H * W plane, and are -1 for a window that lies
+    in the padding.
 
     Args:
         dtype: `"float32"`, `"float64"`, `"float16"` or `"bfloat16"`.
         kernel, stride, padding, dilation: (height, width).
-        ceil_mode: see `output_sizes`.
-
-    x is (N, C, H, W); out and the int64 indices, which count within an H * W plane, are (N, C, OH, OW). NaN propagates.
+        ceil_mode: see `families.windows.output_size`.
     """
     rows, columns = output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = itemsize(dtype), dtype + "*"
     work = N * C * rows * columns * kernel[0] * kernel[1]
     far = _farthest_place(kernel, dilation, W) >> 31
-    return plan_planes(max_pool, dtype, (pointer, pointer, "int64*"), N * C,
+    return prepare_planes(max_pool, dtype, (pointer, pointer, "int64*"), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, *dilation),
                  (H * W * size, rows * columns * size, rows * columns * 8), work, "far places" if far else "places")
 
 
 def plan_max_pool2d_values(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
-    """Maximum of each window. Run with (x, out); otherwise as `plan_max_pool2d`."""
+    """The largest of each window without its place. Addresses: x, out.
+
+    Args:
+        N, C, H, W, kernel, stride, padding, dilation, ceil_mode: as for `plan_max_pool2d`.
+    """
     rows, columns = output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = itemsize(dtype), dtype + "*"
-    return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
+    return prepare_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, *dilation, 0, 0), (H * W * size, rows * columns * size),
                  N * C * rows * columns * kernel[0] * kernel[1] // 4, "maximum")
 
 
 def plan_max_pool_grad(dtype, planes, inputs, outputs) -> threads.Prepared:
-    """Sends each output's gradient to the input that was the maximum. Run with (grad_out, indices, grad_x), whose planes have
-    `outputs` and `inputs` elements."""
+    """Each output's gradient, added to the input that was the maximum, of planes with so many `inputs` and `outputs`.
+
+    Addresses: grad_out, indices of the forward call, grad_x, which is written whole.
+    """
     size, pointer = itemsize(dtype), dtype + "*"
-    return plan_planes(max_pool_grad, dtype, (pointer, "int64*", pointer), planes, (inputs, outputs),
+    return prepare_planes(max_pool_grad, dtype, (pointer, "int64*", pointer), planes, (inputs, outputs),
                  (outputs * size, outputs * 8, inputs * size), planes * (inputs // 4 + outputs))
 
 
 def plan_avg_pool2d(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
                     divisor_override=None) -> threads.Prepared:
-    """Mean of each window. Run with (x, out).
+    """The mean of each window of x (N, C, H, W). Addresses: x, out (N, C, OH, OW).
 
     Args:
         kernel, stride, padding: (height, width).
+        ceil_mode: see `families.windows.output_size`.
         count_include_pad: whether padding counts as zeros in the mean.
         divisor_override: divide by this instead of the window's size.
     """
     rows, columns = output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
     size, pointer = itemsize(dtype), dtype + "*"
-    return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
+    return prepare_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, 1, 1, int(count_include_pad), divisor_override or 0),
                  (H * W * size, rows * columns * size), N * C * rows * columns * kernel[0] * kernel[1], "mean")
 
 
 def plan_avg_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
                          divisor_override=None) -> threads.Prepared:
-    """Spreads each output's gradient evenly over its window. Run with (grad_out, grad_x)."""
+    """Each output's gradient, spread evenly over its window. Addresses: grad_out, grad_x.
+
+    Args:
+        N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override: as for `plan_avg_pool2d`.
+    """
     rows, columns = output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
     size, pointer = itemsize(dtype), dtype + "*"
-    return plan_planes(avg_pool_grad, dtype, (pointer, pointer), N * C,
+    return prepare_planes(avg_pool_grad, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, int(count_include_pad), divisor_override or 0),
                  (rows * columns * size, H * W * size), N * C * rows * columns * kernel[0] * kernel[1])

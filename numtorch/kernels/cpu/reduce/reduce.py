@@ -402,16 +402,16 @@ class _Kernels:
 
     def _form(self, stage, columns_form, descriptor):
         """The kernel for a descriptor, and how it reduces columns."""
-        n, step, columns, x_step, _, _, _, reduced, reduced_dims, fold = descriptor[:10]
+        n, reduced, few = descriptor[LENGTH], descriptor[REDUCED], self.lanes(stage) <= descriptor[COLUMNS] <= FEW_COLUMNS
         if not columns_form:
-            short = step == 1 and n <= SHORT_ROW
+            short = descriptor[STEP] == 1 and n <= SHORT_ROW
             return (reduce_short_rows if short and reduced == 1 else
-                    reduce_many_short_rows if short and reduced_dims == 1 and reduced >= 4 else reduce_rows), None
+                    reduce_many_short_rows if short and descriptor[REDUCED_DIMS] == 1 and reduced >= 4 else reduce_rows), None
         if n * reduced == 1:
             return reduce_columns, columns_alone
-        if self.abreast(stage) and x_step == 1 and self.lanes(stage) <= columns <= FEW_COLUMNS and reduced == 1 and n <= CARRY_ROWS:
+        if self.abreast(stage) and descriptor[X_STEP] == 1 and few and reduced == 1 and n <= CARRY_ROWS:
             return reduce_columns, columns_in_registers
-        return reduce_columns, columns_in_block if fold == 1 and n * reduced <= CARRY_ROWS else many_columns
+        return reduce_columns, columns_in_block if descriptor[FOLD] == 1 and n * reduced <= CARRY_ROWS else many_columns
 
     def meaning(self, stage):
         """What the names in a kernel of this stage stand for, the type it computes in, and its signature."""

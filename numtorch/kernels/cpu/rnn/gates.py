@@ -88,9 +88,13 @@ def moved(pointer, elements):
 
 
 # ---------------------------------------------------------------- where a kernel is: block by block of up to BLOCK hidden units
+ROWS, UNITS = range(2)                                   # of the descriptor: sequences, hidden units of one
+COLUMNS, FURTHER = range(ROWS + 1, ROWS + 3)             # of that of sums of rows
+
+
 def blocks_of(descriptor):
     """How many blocks the rows have."""
-    return descriptor[0] * ((descriptor[1] + BLOCK - 1) // BLOCK)
+    return descriptor[ROWS] * ((descriptor[UNITS] + BLOCK - 1) // BLOCK)
 
 
 def place_of(block, n):
@@ -112,7 +116,7 @@ def four_of(gates, n):
 
 def total_gradient(later, grad_out, total, descriptor):
     """total = later + grad_out, either of which may be absent."""
-    n = descriptor[0] * descriptor[1]
+    n = descriptor[ROWS] * descriptor[UNITS]
     block = local_array(T, 256)
     for first in range(0, n, BLOCK):
         width = min(int64(BLOCK), n - first)
@@ -123,27 +127,27 @@ def total_gradient(later, grad_out, total, descriptor):
 
 
 def sum_rows(grads, totals, descriptor):
-    """totals = the sum of the rows, or that more where descriptor[2] says so: a bias' gradient, step by step while the rows are in
+    """totals = the sum of the rows, or that more where FURTHER says so: a bias' gradient, step by step while the rows are in
     the first-level cache. From memory, after all steps, it would be 2 % of an LSTM's time."""
-    n = descriptor[1]
+    n = descriptor[COLUMNS]
     block = local_array(T, 256)
     for first in range(0, n, BLOCK):
         width = min(int64(BLOCK), n - first)
         total = offset(totals, first)
-        if descriptor[2]:
+        if descriptor[FURTHER]:
             for j in range(width):
                 block[j] = total[j]
         else:
             for j in range(width):
                 block[j] = T(0)
         row = int64(0)
-        while row + 4 <= descriptor[0]:
+        while row + 4 <= descriptor[ROWS]:
             a = offset(grads, row * n + first)
             b, c, d = offset(a, n), offset(a, 2 * n), offset(a, 3 * n)
             for j in range(width):
                 block[j] += (load(a[j]) + load(b[j])) + (load(c[j]) + load(d[j]))
             row += 4
-        while row < descriptor[0]:
+        while row < descriptor[ROWS]:
             a = offset(grads, row * n + first)
             for j in range(width):
                 block[j] += load(a[j])
@@ -155,14 +159,14 @@ def sum_rows(grads, totals, descriptor):
 # ---------------------------------------------------------------- RNN
 def rnn(hidden, descriptor):
     """hidden = tanh(hidden) or relu(hidden)."""
-    n = descriptor[0] * descriptor[1]
+    n = descriptor[ROWS] * descriptor[UNITS]
     for first in range(0, n, BLOCK):
         squash_row(offset(hidden, first), min(int64(BLOCK), n - first))
 
 
 def rnn_grad(later, grad_out, hidden, grad_sums, descriptor):
     total = local_array(T, 256)
-    n = descriptor[0] * descriptor[1]
+    n = descriptor[ROWS] * descriptor[UNITS]
     for first in range(0, n, BLOCK):
         width = min(int64(BLOCK), n - first)
         y = offset(hidden, first)
@@ -175,7 +179,7 @@ def rnn_grad(later, grad_out, hidden, grad_sums, descriptor):
 # ---------------------------------------------------------------- LSTM
 def lstm(gates, before, cell, hidden, descriptor):
     """cell = forget * before + input * candidate; hidden = output * tanh(cell)."""
-    n = descriptor[1]
+    n = descriptor[UNITS]
     fresh = local_array(T, 256)
     for block in range(blocks_of(descriptor)):
         row, first, width = place_of(block, n)
@@ -199,7 +203,7 @@ def lstm(gates, before, cell, hidden, descriptor):
 
 def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, descriptor):
     """The gates' gradients before activation; grad_before (which may be later_cell) is that of the cell state before."""
-    n = descriptor[1]
+    n = descriptor[UNITS]
     total = local_array(T, 256)
     squashed = local_array(T, 256)
     for block in range(blocks_of(descriptor)):
@@ -257,7 +261,7 @@ def gru(gates, products, bias, before, hidden, kept, descriptor):
     `gates` holds the input's part of the sums, `products` and `bias` (or null) the hidden state's, whose last third goes to `kept`
     for backward where that is not null.
     """
-    n = descriptor[1]
+    n = descriptor[UNITS]
     gate = local_array(T, 256)
     fresh = local_array(T, 256)
     for block in range(blocks_of(descriptor)):
@@ -296,7 +300,7 @@ def gru(gates, products, bias, before, hidden, kept, descriptor):
 
 def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, grad_before, descriptor):
     """Gradients of both parts of the sums, and in grad_before (which may be `later`) what goes past the products."""
-    n = descriptor[1]
+    n = descriptor[UNITS]
     total = local_array(T, 256)
     inside = local_array(T, 256)
     for block in range(blocks_of(descriptor)):

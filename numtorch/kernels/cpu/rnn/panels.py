@@ -22,10 +22,16 @@ MR, NR, NV, W, MASKED = 14, 32, 2, 16, 1
 GRAIN = 30_000
 PRODUCT_GRAIN = 200_000                                  # multiply-adds: half of them takes as long as handing it over
 
+# descriptors: of a weight that is laid out, its strides; of products, how C is made (micro/tile.py) and the length of its rows; of
+# what is transposed, the length of the source's rows
+DEPTH, COLUMNS, ROW_STEP, COLUMN_STEP = range(4)
+ROWS, PRODUCT_DEPTH, FLAGS, PITCH = 0, 2, 3, 4
+SOURCE_PITCH = COLUMNS + 1
+
 
 def lay_panels(weight, panels, descriptor):
     """panels[j // NR][k][j % NR] = weight[k * row + j * column], and 0 in what the last panel has beyond the columns."""
-    depth, columns, row, column = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    depth, columns, row, column = descriptor[DEPTH], descriptor[COLUMNS], descriptor[ROW_STEP], descriptor[COLUMN_STEP]
     whole = columns // NR * NR
     if column == 1:                                      # along the rows, in which memory is read in order
         for k in range(depth):
@@ -59,7 +65,8 @@ def multiply_panels(a, panels, c, bias, workspace, descriptor):
     """C = A @ weight for a weight in panels, and by `flags` what C was or a bias more; A and C are row-major, `pitch` is the length
     of C's rows. The addresses are a product's, the workspace is not used. As a batch of panels, each a planned product, it would
     take 1.5 times as long."""
-    rows, columns, depth, flags, pitch = descriptor[0], descriptor[1], descriptor[2], descriptor[3], descriptor[4]
+    rows, columns, depth = descriptor[ROWS], descriptor[COLUMNS], descriptor[PRODUCT_DEPTH]
+    flags, pitch = descriptor[FLAGS], descriptor[PITCH]
     sums = local_array(T, 256)                           # a tile at an edge, where lanes cannot be masked
     for j in range(0, columns, NR):
         panel = offset(panels, j * depth)
@@ -80,7 +87,7 @@ def multiply_panels(a, panels, c, bias, workspace, descriptor):
 def transpose_rows(source, out, descriptor):
     """out[j][i] = source[i][j] for `columns` of the source, whose rows are `pitch` long, block by block in registers; rows of `out`
     are finished before the next ones: along the source's rows, 128 x 512 from memory takes 1.6 times as long on two threads."""
-    rows, columns, pitch = descriptor[0], descriptor[1], descriptor[2]
+    rows, columns, pitch = descriptor[ROWS], descriptor[COLUMNS], descriptor[SOURCE_PITCH]
     block = local_array(T, 512)                          # W * W, and what `transpose_tile` writes beyond
     j = int64(0)
     while j < columns:

@@ -13,10 +13,14 @@ T = V = float32
 store = same
 GRAIN = 16_000                   # two threads take 0.85 of the time at twice as many
 
+# the descriptor: elements of a part; of numbers, the first one's place, where they are counted from the end, and the last one's
+# place
+ELEMENTS, FIRST, HALF, LAST = range(4)
+
 
 def count_evenly(start, end, step, out, descriptor):
     """Elements before `half` are counted from the start, the others back from the end, so that both ends are exact."""
-    n, first, half, last = descriptor[0], descriptor[1], descriptor[2], descriptor[3]
+    n, first, half, last = descriptor[ELEMENTS], descriptor[FIRST], descriptor[HALF], descriptor[LAST]
     low, high, apart = start[0], end[0], step[0]
     near = min(max(half - first, int64(0)), n)
     for i in range(near):
@@ -56,7 +60,7 @@ _BY_SQUARING = ScalarBody(whole_power, "float64")        # as written: a kernel'
 
 def raise_base(base, exponents, out, descriptor):
     """out = base ** exponents. Whole powers of ordinary size are made by squaring, the others by `power`."""
-    n, b = descriptor[0], base[0]
+    n, b = descriptor[ELEMENTS], base[0]
     for i in range(n):
         out[i] = power(b, exponents[i])
     for i in range(n):

@@ -58,7 +58,6 @@ plan_attention_kept = on_device(host.plan_attention_kept, {0: STATE - 8})
 
 def plan_attention(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
                    mask_strides=(0, 0, 0, 0), dropout=0.0, device=0) -> Prepared:
-    """Plan softmax(scale * Q @ K^T + mask) @ V. The arguments and addresses are those of the CPU's `plan_attention`."""
     sizes = dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask, mask_strides
     if dropout:
         return _dropped(*sizes, dropout, device=device)
@@ -72,7 +71,6 @@ def plan_attention(dtype, batch, heads, group, queries, keys, depth, width, scal
 
 def plan_attention_grad(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
                         mask_strides=(0, 0, 0, 0), dropout=0.0, device=0) -> Prepared:
-    """Plan the gradients. The arguments and addresses are those of the CPU's `plan_attention_grad`."""
     sizes = dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask, mask_strides
     if dropout:
         return _dropped_grad(*sizes, dropout, device=device)

@@ -129,7 +129,6 @@ def _row(shape, dtype, weight=(0, 0, 0), result=(0, 0), pieces=(1, 0, 0), phases
 
 def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, activation=None, *,
                      channels_last=False, device=0) -> Prepared:
-    """Convolution. Run with (x, weight, bias or 0, out, workspace). The arguments are those of the CPU's `plan_convolution`."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
     features, channels, axes = shape.features // groups, shape.channels // groups, _axes(shape)
     m, n, k = features, shape.images * shape.places, channels * shape.taps
@@ -157,8 +156,6 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
 
 def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, *, channels_last=False,
                                 device=0) -> Prepared:
-    """Gradient for the input, or with a bias of shape (C,) a transposed convolution. Run with (grad_out, weight, bias or 0, grad_x,
-    workspace)."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
     features, channels, inside, axes = shape.features // groups, shape.channels // groups, math.prod(shape.size), _axes(shape)
     m, n, k = channels, shape.images * inside, features * shape.taps
@@ -186,7 +183,6 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
 
 def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, *, channels_last=False,
                                  device=0) -> Prepared:
-    """Gradient for the weight. Run with (grad_out, x, grad_weight, workspace)."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
     channels = shape.channels // groups
     m, n, k = shape.features // groups, channels * shape.taps, shape.images * shape.places

@@ -37,13 +37,7 @@ def strided_c(image, i, j, descriptor):
 
 def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch_strides=(0, 0, 0), bias=None, bias_stride=1,
               activation=None, alpha=1.0, beta=0.0, max_parts=None, device=0) -> Prepared:
-    """Plan C[M, N] = act(alpha * A[M, K] @ B[K, N] + beta * C + bias), for each of a batch. The arguments are those of the CPU's
-    `plan_gemm`; run it with the same five addresses. There is no workspace.
-
-    Args:
-        max_parts: of no consequence here.
-        device: the index of the device.
-    """
+    """There is no workspace, and `max_parts` is of no consequence."""
     if not (M and N and batch):
         return NOTHING
     problem = Problem((M, N, K), dtype, a_strides, b_strides, c_strides, batch, batch_strides, bias, bias_stride, activation,

@@ -30,7 +30,7 @@ from ..environment import MOST_BLOCKS, THREADS
 from ..shared.coordinates import NARROW, divisor, numbers
 from ..shared.vectors import VECTOR, load_vector, store_vector, vectors_of
 
-HEADER = 2
+COUNT, DIMS, HEADER = range(3)                           # of the descriptor
 UNITS = 4                                                # elements that a thread of the strided form has
 COSTLY = 100                                             # additions that an element is worth from which a thread has only one
 SCOPE = dict(CONVERSION_NAMES, address_of=address_of, offset=offset, load_vector=load_vector, store_vector=store_vector)
@@ -49,7 +49,7 @@ def _found(operands, count, entry):
         lines += [f"p{k}_{u} {sign} P(P({'j' if divided else 'r'}{u}) * stride{k})" for k in of_each for u in units]
         return [" " * indent + each for each in lines]
 
-    lines = [f"    n, entry, last = N(descriptor[0]), {HEADER}, {HEADER} + {entry} * (descriptor[1] - 1)",
+    lines = [f"    n, entry, last = N(descriptor[{COUNT}]), {HEADER}, {HEADER} + {entry} * (descriptor[{DIMS}] - 1)",
              f"    e0 = N(N(N(cuda.blockIdx.x) * N({THREADS * count})) + N(cuda.threadIdx.x))", "    if e0 >= n:", "        return"]
     lines += [f"    e{u} = N(e0 + N({THREADS * u}))" for u in units[1:]]
     lines += [f"    r{u} = min(e{u}, N(n - N(1)))" for u in units] + dimension(4, True, "=")
@@ -78,7 +78,7 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
         line += [f"    whole = ({odd}) == 0"]
     elif not strided:
         tile = THREADS * width
-        line += ["    n, me = descriptor[0], np_int64(cuda.threadIdx.x)", f"    first = np_int64(cuda.blockIdx.x) * {tile}",
+        line += [f"    n, me = descriptor[{COUNT}], np_int64(cuda.threadIdx.x)", f"    first = np_int64(cuda.blockIdx.x) * {tile}",
                  "    at = first + me", "    if at >= n:", "        return", f"    whole = ({odd}) == 0 and first + {tile} <= n"]
 
     def element(k, u, clamp=True):
@@ -147,12 +147,6 @@ def pointwise_kernel(body, inputs, outputs, pattern, compute, written=-1, result
 def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple, strides: list, *, compute: tuple,
                    written: int = -1, results: tuple | None = None, cost: float = 1.0, real_part: bool = False,
                    device: int = 0) -> Prepared:
-    """Prepare `body` to run over a device's memory. The arguments are those of the CPU's `plan_pointwise`.
-
-    Args:
-        cost: the work of an element relative to an addition.
-        device: the index of the device.
-    """
     if written >= 0:
         strides = [*strides, strides[written]]
     extents, steps = merge(shape, strides)

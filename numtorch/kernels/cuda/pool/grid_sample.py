@@ -8,7 +8,7 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ...cpu.pool import grid_sample as host
-from ...cpu.pool.grid_sample import pair_of, scaled
+from ...cpu.pool.grid_sample import BLOCKS, CHANNELS, HEIGHT, POINTS, STOP, WIDTH, pair_of, scaled
 from ...intrinsics import offset
 from ..compiler import cuda
 from ..environment import THREADS
@@ -20,10 +20,9 @@ NEAREST = 0
 
 
 def sample_elements(x, grid, out, descriptor):
-    """descriptor: as on the host."""
-    channels, height, width, points = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
+    channels, height, width, points = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH], descriptor[POINTS]
     o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while o < descriptor[1] // descriptor[6] * channels * points:
+    while o < descriptor[STOP] // descriptor[BLOCKS] * channels * points:
         plane = o // points
         point = plane // channels * points + o - plane * points
         x0, x1, left, right, _, _ = pair_of(grid[2 * point], width)
@@ -38,9 +37,9 @@ def sample_elements(x, grid, out, descriptor):
 
 
 def sample_to_image(grad_out, grid, grad_x, descriptor):
-    channels, height, width, points = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
+    channels, height, width, points = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH], descriptor[POINTS]
     o = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while o < descriptor[1] * points:
+    while o < descriptor[STOP] * points:
         plane = o // points
         point = plane // channels * points + o - plane * points
         x0, x1, left, right, _, _ = pair_of(grid[2 * point], width)
@@ -59,9 +58,9 @@ def sample_to_image(grad_out, grid, grad_x, descriptor):
 
 
 def sample_to_grid(grad_out, x, grid, grad_grid, descriptor):
-    channels, height, width, points = descriptor[2], descriptor[3], descriptor[4], descriptor[5]
+    channels, height, width, points = descriptor[CHANNELS], descriptor[HEIGHT], descriptor[WIDTH], descriptor[POINTS]
     p = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while p < descriptor[1] // descriptor[6] * points:
+    while p < descriptor[STOP] // descriptor[BLOCKS] * points:
         image = p // points
         x0, x1, left, right, left_slope, right_slope = pair_of(grid[2 * p], width)
         y0, y1, upper, lower, upper_slope, lower_slope = pair_of(grid[2 * p + 1], height)
@@ -80,11 +79,11 @@ def sample_to_grid(grad_out, x, grid, grad_grid, descriptor):
 
 
 def _of_channels(row):
-    return row[1] // row[6] * row[2] * row[5]
+    return row[STOP] // row[BLOCKS] * row[CHANNELS] * row[POINTS]
 
 
 plan_sample = in_parallel(host.plan_sample, {host.sample: Form(sample_elements, _of_channels)})
 plan_sample_image_grad = in_parallel(host.plan_sample_image_grad, {host.sample_to_image: Form(
-    sample_to_image, lambda row: row[1] * row[5], cleared=lambda row: row[1] * row[3] * row[4])})
+    sample_to_image, lambda row: row[STOP] * row[POINTS], cleared=lambda row: row[STOP] * row[HEIGHT] * row[WIDTH])})
 plan_sample_grid_grad = in_parallel(host.plan_sample_grid_grad, {host.sample_to_grid: Form(
-    sample_to_grid, lambda row: row[1] // row[6] * row[5])})
+    sample_to_grid, lambda row: row[STOP] // row[BLOCKS] * row[POINTS])})

@@ -7,6 +7,7 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ...cpu.pool import resample as host
+from ...cpu.pool.resample import COLUMNS, DEPTH, HEIGHT, PLANES, ROWS, SLICES, TAPS_D, TAPS_H, TAPS_W, WIDTH
 from ...elementtypes import same
 from ...intrinsics import offset
 from ...threads import Prepared
@@ -21,12 +22,12 @@ load = store = same
 
 def summed_column(x, indices, weights, h_table, plane, piece, row, column, descriptor):
     """Of the input rows that an output row needs, the weighted sum at a column."""
-    depth, height, width = descriptor[1], descriptor[2], descriptor[3]
-    slices, rows = descriptor[4], descriptor[5]
+    depth, height, width = descriptor[DEPTH], descriptor[HEIGHT], descriptor[WIDTH]
+    slices, rows = descriptor[SLICES], descriptor[ROWS]
     total, fresh = T(0), True
-    for a in range(descriptor[7]):
+    for a in range(descriptor[TAPS_D]):
         weight_d = weights[a * slices + piece]
-        for b in range(descriptor[8]):
+        for b in range(descriptor[TAPS_H]):
             weight = weight_d * weights[h_table + b * rows + row]
             if weight != T(0):
                 at = (plane * depth + indices[a * slices + piece]) * height + indices[h_table + b * rows + row]
@@ -37,13 +38,12 @@ def summed_column(x, indices, weights, h_table, plane, piece, row, column, descr
 
 
 def resample_elements(x, out, indices, weights, scratch, descriptor):
-    """descriptor and tables: as on the host."""
-    slices, rows, columns, taps_w = descriptor[4], descriptor[5], descriptor[6], descriptor[9]
-    h_table = descriptor[7] * slices
-    w_table = h_table + descriptor[8] * rows
+    slices, rows, columns, taps_w = descriptor[SLICES], descriptor[ROWS], descriptor[COLUMNS], descriptor[TAPS_W]
+    h_table = descriptor[TAPS_D] * slices
+    w_table = h_table + descriptor[TAPS_H] * rows
     w_indices, w_weights = offset(indices, w_table), offset(weights, w_table)
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0] * slices * rows * columns:
+    while i < descriptor[PLANES] * slices * rows * columns:
         line = i // columns
         column, image = i - line * columns, line // rows
         row, plane = line - image * rows, image // slices
@@ -74,11 +74,11 @@ class _WithTables:
 
 
 _planned = in_parallel(host.plan_resample, {host.resample: Form(
-    resample_elements, lambda row: row[0] * row[4] * row[5] * row[6])})
+    resample_elements, lambda row: row[PLANES] * row[SLICES] * row[ROWS] * row[COLUMNS])})
 
 
 def plan_resample(dtype, planes, sizes, maps, device: int = 0) -> host.Resampling:
-    """As on the host; the addresses of tables that a call is given are not looked at."""
+    """The tables that a call is given are not looked at."""
     plan, machine = _planned(dtype, planes, sizes, maps, device=device), runtime()
     owners, addresses = zip(*[machine.allocate(max(table.nbytes, 1), device) for table in (plan.indices, plan.weights)])
     for table, address in zip((plan.indices, plan.weights), addresses):

@@ -40,7 +40,26 @@ from ..serial import on_device
 from ..shared.lines import WARP
 from ..shared.vectors import vectors_of
 from ..warps import barrier, lane_across
-from .reduce import CELLS, LOADS, PARTS, SIZE, WIDTH, WORDS, Walk, fetch, fetch_columns, place, run_of, tail_of, whole_part
+from .reduce import (
+    ACROSS,
+    ALONG,
+    CELLS,
+    EVEN,
+    LOADS,
+    PART_STEP,
+    PARTS,
+    SIZE,
+    SPAN,
+    WIDTH,
+    WORDS,
+    Walk,
+    fetch,
+    fetch_columns,
+    place,
+    run_of,
+    tail_of,
+    whole_part,
+)
 
 T = float32
 load, beats = same, above
@@ -143,7 +162,7 @@ def extreme_lines(x, values, indices, descriptor):
     n, step, columns = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS]
     x_step, out_step = descriptor[X_STEP], descriptor[OUT_STEP]
     runs, parts, tail = descriptor[REDUCED], descriptor[PARTS], tail_of(descriptor)
-    part_step, span, along = descriptor[tail], descriptor[tail + 1], descriptor[tail + 2]
+    part_step, span, along = descriptor[tail + PART_STEP], descriptor[tail + SPAN], descriptor[tail + ALONG]
     tasks = descriptor[KEPT] * columns * parts
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
@@ -177,8 +196,8 @@ def extreme_columns(x, values, indices, descriptor):
     index_of = cuda.shared.array(CELLS, int64)
     n, step, columns, out_step = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS], descriptor[OUT_STEP]
     runs, parts, tail = descriptor[REDUCED], descriptor[PARTS], tail_of(descriptor)
-    part_step, span, along, across, even = (descriptor[tail], descriptor[tail + 1], descriptor[tail + 2], descriptor[tail + 3],
-                                            descriptor[tail + 4])
+    part_step, span, along = descriptor[tail + PART_STEP], descriptor[tail + SPAN], descriptor[tail + ALONG]
+    across, even = descriptor[tail + ACROSS], descriptor[tail + EVEN]
     groups = whole_part(columns + across * WIDTH - 1, across * WIDTH)
     me = int64(cuda.threadIdx.x)
     row = whole_part(me, across)
@@ -313,7 +332,6 @@ def _plan(kind, dtype, shape, strides, axes, out_strides, with_values, device):
 
 def plan_argreduce(kind: str, dtype: str, shape: tuple, strides: tuple, axis: int | None, out_strides: tuple,
                    device: int = 0) -> Prepared:
-    """Prepare the index of the first extreme; arguments and addresses are those of the CPU's `plan_argreduce`."""
     axes = tuple(range(len(shape))) if axis is None else (axis,)
     if prod(shape[a] for a in axes) == 1:                # of any dtype
         return on_device(host.plan_argreduce)(kind, dtype, shape, strides, axis, out_strides, device=device)
@@ -322,5 +340,4 @@ def plan_argreduce(kind: str, dtype: str, shape: tuple, strides: tuple, axis: in
 
 def plan_extreme_with_index(kind: str, dtype: str, shape: tuple, strides: tuple, axis: int, out_strides: tuple,
                             device: int = 0) -> Prepared:
-    """Prepare the first extreme and its index; arguments and addresses are those of the CPU's `plan_extreme_with_index`."""
     return _plan(kind, dtype, shape, strides, (axis,), out_strides, True, device)

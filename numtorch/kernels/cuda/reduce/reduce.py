@@ -6,8 +6,7 @@ neighbouring ones, of every so many rows. Threads load from four places before t
 are under way. Several blocks an output leave partial results in scratch memory, which a second launch reduces. As on the CPU,
 accumulation is in `T` over 2048 elements and in `W` across. Variance is in moments.py.
 
-The descriptor is the CPU's, with the number of blocks an output in the place of `fold`; and behind it where these put their results
-apart, and two words more that the kernels explain.
+The descriptor is the CPU's, with the number of blocks an output in the place of `fold`, and more words behind it.
 """
 from __future__ import annotations
 
@@ -50,7 +49,13 @@ from .moments import MomentKernels
 T = float32
 W = OUT = float64
 IDENTITY = 0
-PARTS = FOLD                                             # where the descriptor says how many blocks an output has
+
+# where the descriptor says how many blocks an output has; and behind it how far apart their results are, how many threads go along
+# a run together, how many of the output's blocks do; in columns how many threads lie side by side, and whether all rows begin at
+# vectors if the first one does
+PARTS = FOLD
+PART_STEP, SPAN, ALONG, ACROSS, EVEN = range(5)
+
 LANES = 1                                                # threads of an output, in lines
 WIDTH, SIZE = 4, 4                                       # neighbouring elements that a thread loads at once; bytes of one
 LOADS, WORDS = 4, 16                                     # places that a thread loads from before it combines; elements
@@ -160,13 +165,12 @@ combined = joining(combine_wide)                         # what the threads of a
 
 
 def reduce_lines(x, out, descriptor):
-    """LANES threads an output and block. The words behind the descriptor: how far apart the results of an output's blocks are, how
-    many threads go along a run together, and how many of the output's blocks do."""
+    """LANES threads an output and block."""
     cells = cuda.shared.array(THREADS, W)
     n, step, columns, x_step = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS], descriptor[X_STEP]
     out_step, runs, parts, tail = descriptor[OUT_STEP], descriptor[REDUCED], descriptor[PARTS], tail_of(descriptor)
     exponent, divisor = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
-    part_step, span, along = descriptor[tail], descriptor[tail + 1], descriptor[tail + 2]
+    part_step, span, along = descriptor[tail + PART_STEP], descriptor[tail + SPAN], descriptor[tail + ALONG]
     tasks = descriptor[KEPT] * columns * parts
     me = int64(cuda.threadIdx.x)
     lane = me % LANES
@@ -226,15 +230,13 @@ def add_column_run(wide, x, start, apart, n, step, shifts, width, aligned):
 
 
 def reduce_columns(x, out, descriptor):
-    """A block has every so many of a range of rows of neighbouring columns. The words behind the descriptor: how far apart the
-    results of an output's blocks are, how many threads go along a run together, how many of the output's blocks do, how many
-    threads lie side by side, and whether all rows begin at vectors if the first one does."""
+    """A block has every so many of a range of rows of neighbouring columns."""
     cells = cuda.shared.array(CELLS, W)
     n, step, columns, out_step = descriptor[LENGTH], descriptor[STEP], descriptor[COLUMNS], descriptor[OUT_STEP]
     runs, parts, tail = descriptor[REDUCED], descriptor[PARTS], tail_of(descriptor)
     exponent, divisor = float_of(descriptor[PARAMETER]), float_of(descriptor[COUNT])
-    part_step, span, along, across, even = (descriptor[tail], descriptor[tail + 1], descriptor[tail + 2], descriptor[tail + 3],
-                                            descriptor[tail + 4])
+    part_step, span, along = descriptor[tail + PART_STEP], descriptor[tail + SPAN], descriptor[tail + ALONG]
+    across, even = descriptor[tail + ACROSS], descriptor[tail + EVEN]
     groups = whole_part(columns + across * WIDTH - 1, across * WIDTH)
     me = int64(cuda.threadIdx.x)
     row = whole_part(me, across)
@@ -409,7 +411,7 @@ class TwoStages:
         self.last.call(scratch, out, self.last.descriptor)     # the owner gives the scratch back after this in stream order
 
 
-def plan_stages(kernels, descriptor, parameters, device):
+def prepare_stages(kernels, descriptor, parameters, device):
     """One launch, or one that leaves partial results, outputs or an output's parts side by side, and one that reduces these."""
     walk = Walk(descriptor, kernels.vector("whole"))
     parts, outputs = walk.parts, descriptor.outputs
@@ -425,12 +427,11 @@ def plan_stages(kernels, descriptor, parameters, device):
 
 def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,
                 correction: float = 1, exponent: float = 2.0, device: int = 0) -> Prepared:
-    """Prepare a reduction on a device. The arguments are those of the CPU's `plan_reduce`."""
     if kind == "norm":
         kind = NORMS.get(float(exponent), kind)
     if kind in WRITES:
         parameters = float(correction), float(math.prod(shape[a] for a in axes))
-        return plan_stages(moment_kernels(kind, dtype, out_dtype), nest(shape, strides, axes, out_strides), parameters, device)
+        return prepare_stages(moment_kernels(kind, dtype, out_dtype), nest(shape, strides, axes, out_strides), parameters, device)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
         part = real_type(dtype)                          # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
@@ -438,4 +439,4 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if out_dtype == "bool":
         kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
     parameters = (float(exponent), float(math.prod(shape[a] for a in axes)))
-    return plan_stages(cuda_kernels(kind, dtype, out_dtype), nest(shape, strides, axes, out_strides), parameters, device)
+    return prepare_stages(cuda_kernels(kind, dtype, out_dtype), nest(shape, strides, axes, out_strides), parameters, device)

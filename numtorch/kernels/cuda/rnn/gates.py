@@ -46,34 +46,37 @@ def biased(products, bias, at, column):
     return total
 
 
-# ---------------------------------------------------------------- a thread a unit; descriptor: all units, those of a row, a divisor
+# ---------------------------------------------------------------- a thread a unit
+ALL, UNITS, DIVISOR = range(3)                           # of the descriptor: all units, those of a row, and what divides by these
+
+
 def total_gradient(later, grad_out, total, descriptor):
     number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     at = int64(number)
-    if at < descriptor[0]:
+    if at < descriptor[ALL]:
         total[at] = store(gradient_at(later, grad_out, at))
 
 
 def rnn(hidden, descriptor):
     number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     at = int64(number)
-    if at < descriptor[0]:
+    if at < descriptor[ALL]:
         hidden[at] = store(squash(load(hidden[at])))
 
 
 def rnn_grad(later, grad_out, hidden, grad_sums, descriptor):
     number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     at = int64(number)
-    if at < descriptor[0]:
+    if at < descriptor[ALL]:
         grad_sums[at] = store(gradient_at(later, grad_out, at) * slope(load(hidden[at])))
 
 
 def lstm(gates, before, cell, hidden, descriptor):
-    n = descriptor[1]
+    n = descriptor[UNITS]
     number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     at = int64(number)
-    if at < descriptor[0]:
-        first = int64(quotient(number, descriptor[2])) * 3 * n + at                     # of its row's first gate
+    if at < descriptor[ALL]:
+        first = int64(quotient(number, descriptor[DIVISOR])) * 3 * n + at                     # of its row's first gate
         enter, forget = sigmoid(load(gates[first])), sigmoid(load(gates[first + n]))
         candidate, show = tanh(load(gates[first + 2 * n])), sigmoid(load(gates[first + 3 * n]))
         fresh = forget * load(before[at]) + enter * candidate
@@ -86,11 +89,11 @@ def lstm(gates, before, cell, hidden, descriptor):
 
 
 def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, descriptor):
-    n = descriptor[1]
+    n = descriptor[UNITS]
     number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     at = int64(number)
-    if at < descriptor[0]:
-        first = int64(quotient(number, descriptor[2])) * 3 * n + at
+    if at < descriptor[ALL]:
+        first = int64(quotient(number, descriptor[DIVISOR])) * 3 * n + at
         enter, forget = load(gates[first]), load(gates[first + n])
         candidate, show = load(gates[first + 2 * n]), load(gates[first + 3 * n])
         shown, total = tanh(load(cell[at])), gradient_at(later, grad_out, at)
@@ -106,11 +109,11 @@ def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad
 
 
 def gru(gates, products, bias, before, hidden, kept, descriptor):
-    n = descriptor[1]
+    n = descriptor[UNITS]
     number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     at = int64(number)
-    if at < descriptor[0]:
-        row = int64(quotient(number, descriptor[2]))
+    if at < descriptor[ALL]:
+        row = int64(quotient(number, descriptor[DIVISOR]))
         unit, first = at - row * n, row * 2 * n + at
         reset = sigmoid(load(gates[first]) + biased(products, bias, first, unit))
         update = sigmoid(load(gates[first + n]) + biased(products, bias, first + n, unit + n))
@@ -125,11 +128,11 @@ def gru(gates, products, bias, before, hidden, kept, descriptor):
 
 
 def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, grad_before, descriptor):
-    n = descriptor[1]
+    n = descriptor[UNITS]
     number = N(N(N(cuda.blockIdx.x) * N(THREADS)) + N(cuda.threadIdx.x))
     at = int64(number)
-    if at < descriptor[0]:
-        first = int64(quotient(number, descriptor[2])) * 2 * n + at
+    if at < descriptor[ALL]:
+        first = int64(quotient(number, descriptor[DIVISOR])) * 2 * n + at
         reset, update, candidate = load(gates[first]), load(gates[first + n]), load(gates[first + 2 * n])
         total = gradient_at(later, grad_out, at)
         inside = total * (T(1) - update) * (T(1) - candidate * candidate)

@@ -89,8 +89,7 @@ def pays_to_transpose(dtype: str, rows: int, width: int, features: int) -> bool:
 # ---------------------------------------------------------------- planners
 def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
                  keeping: bool, from_zeros: bool = False, features: int = 0, bias: bool = False, device: int = 0) -> Prepared:
-    """Plan a layer's loop from the input's part of the gates' sums to hidden states; arguments and addresses are those of the CPU's
-    `plan_forward`, of which the products with x (`features`, `bias`) are never inside."""
+    """The products with x (`features`, `bias`) are never inside."""
     loop = Loop(kind, sizes, reverse, hidden_size, out_size)
     plans = Forward(_products(dtype, loop.width, out_size, weight_strides, kind != "gru", device),
                     ByRows(lambda rows: plan_gates(kind, dtype, rows, hidden_size, device)),
@@ -103,7 +102,7 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
 
 def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
                   has, to_before: bool, summed=(), device: int = 0) -> tuple[Prepared, int]:
-    """Plan a layer's loop backwards; arguments, addresses and results are those of the CPU's `plan_backward`, in one part."""
+    """In one part."""
     loop = Loop(kind, sizes, reverse, hidden_size, out_size)
     plans = Backward(_products(dtype, out_size, loop.width, weight_strides, kind == "gru", device),
                      ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, device)),

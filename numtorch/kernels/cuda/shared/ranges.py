@@ -4,7 +4,7 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ...cpu.shared import ranges as host
-from ...cpu.shared.ranges import raise_base
+from ...cpu.shared.ranges import ELEMENTS, HALF, LAST, raise_base
 from ...elementtypes import same
 from ...intrinsics import local_like, offset
 from ..compiler import cuda
@@ -16,28 +16,27 @@ store = same
 
 
 def count_elements(start, end, step, out, descriptor):
-    """descriptor: as on the host."""
     low, high, apart = start[0], end[0], step[0]
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0]:
-        if i < descriptor[2]:
+    while i < descriptor[ELEMENTS]:
+        if i < descriptor[HALF]:
             out[i] = store(T(low + V(i) * apart))
         else:
-            out[i] = store(T(high - V(descriptor[3] - i) * apart))
+            out[i] = store(T(high - V(descriptor[LAST] - i) * apart))
         i += int64(cuda.gridDim.x) * THREADS
 
 
 def raise_elements(base, exponents, out, descriptor):
     one = local_like(descriptor, 1)
-    one[0] = 1
+    one[ELEMENTS] = 1
     i = int64(cuda.blockIdx.x) * THREADS + cuda.threadIdx.x
-    while i < descriptor[0]:
+    while i < descriptor[ELEMENTS]:
         raise_base(base, offset(exponents, i), offset(out, i), one)
         i += int64(cuda.gridDim.x) * THREADS
 
 
 def _elements(row):
-    return row[0]
+    return row[ELEMENTS]
 
 
 # the base, and where numbers start, end and step, are the host's
