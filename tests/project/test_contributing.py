@@ -54,7 +54,8 @@ def test_examples_in_docstrings():
     for module in pkgutil.walk_packages(numtorch.__path__, "numtorch."):
         if not module.name.endswith("__main__") and ".cuda" not in module.name:         # CUDA's need a device
             for test in doctest.DocTestFinder().find(importlib.import_module(module.name)):
-                runner.run(test, out=output.append)
+                if test.examples:                        # a fifth: the runner prepares as much for none
+                    runner.run(test, out=output.append)
     assert runner.tries > 100 and runner.failures == 0, "".join(output)
 
 
