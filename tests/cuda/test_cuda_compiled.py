@@ -62,7 +62,10 @@ def test_float32_stays_float32(name, compiler):
     for pattern in "cs":
         text = operator_kernel(name, "float32", pattern).ptx((9, 0))
         assert ".f32" in text and ".f64" not in text and "call" not in text
-    assert ".f64" in operator_kernel(name, "float64").ptx((9, 0)), "the test would not see float64"
+
+
+def test_float64_would_be_seen(compiler):
+    assert ".f64" in operator_kernel("exp", "float64").ptx((9, 0))
 
 
 def test_code_is_what_all_of_numba_cuda_makes(compiler, monkeypatch):
@@ -106,10 +109,10 @@ def test_variance_compiles(capability, compiler):
         assert_cubin(walk, capability)
 
 
-@pytest.mark.parametrize("capability", CAPABILITIES)
-@pytest.mark.parametrize("kind, dtype, out", [("sum", "float32", "float32"), ("max", "float64", "float64"),
-                                              ("prod", "int32", "int64"), ("mean", "bfloat16", "bfloat16"),
-                                              ("any", "float16", "bool")])
+# No kernel of theirs asks for the capability: sums are compiled for each, other kinds in turns (every family for each: below).
+@pytest.mark.parametrize("kind, dtype, out, capability", [("sum", "float32", "float32", (8, 0)), ("sum", "float32", "float32", (9, 0)),
+                                                          ("max", "float64", "float64", (8, 0)), ("prod", "int32", "int64", (9, 0)),
+                                                          ("mean", "bfloat16", "bfloat16", (8, 0)), ("any", "float16", "bool", (9, 0))])
 def test_reductions_compile(kind, dtype, out, capability, compiler):
     from numtorch.kernels.cuda.reduce.reduce import cuda_kernels
     kernels = cuda_kernels(kind, dtype, out)
