@@ -293,7 +293,7 @@ FORKS = textwrap.dedent("""
 
 
 @can_fork
-@pytest.mark.parametrize("parent, children", [("idle", 10), ("busy", 100)])
+@pytest.mark.parametrize("parent, children", [("idle", 10), ("busy", 30)])
 def test_forked_children_run_serially(parent, children):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS, parent, str(children)], capture_output=True, text=True,
                           timeout=300)

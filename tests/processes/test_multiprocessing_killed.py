@@ -162,7 +162,7 @@ def test_forks_of_a_busy_parent():
         thread.start()
     try:
         processes = []
-        for number in range(int(os.environ.get("NUMTORCH_TEST_FORKS", "100"))):
+        for number in range(int(os.environ.get("NUMTORCH_TEST_FORKS", "30"))):
             processes.append(mp.get_context("fork").Process(target=child))
             processes[-1].start()
             if number >= 4:

@@ -84,7 +84,7 @@ def test_every_network_of_the_benchmark(case, monkeypatch):
     eager, step = (case.setup(torch, *[torch.tensor(array) for array in arrays]) for _ in range(2))
     function = torch.compile(step, mode="replay")
     seconds = time.perf_counter()
-    for number in range(50):
+    for number in range(20):
         results = []
         for run in (eager, function):
             torch.manual_seed(number)

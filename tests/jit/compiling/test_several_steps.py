@@ -129,7 +129,8 @@ def test_two_optimisers_in_turns():
 
 @pytest.mark.parametrize("make", STEPS)
 def test_changes_between_calls_are_seen(make):
-    """Programs for each state of things share what an optimiser keeps: whatever ran last, each finds its own gradients."""
+    """Programs for each state of things share what an optimiser keeps: whatever ran last, each finds its own gradients. Each change
+    with every other step, in turns: what is seen of it does not depend on the step."""
     threads = torch.get_num_threads()
 
     def network():
@@ -140,7 +141,7 @@ def test_changes_between_calls_are_seen(make):
         step = make(net, steps)
         step.optimizer = steps
         return step
-    for name, change in CHANGES.items():
+    for name, change in list(CHANGES.items())[STEPS.index(make) % 2::2]:
         pair = Pair(network, whole).run(5, batch, classes, seed=1)
         for seed in range(3):
             for net, step in zip(pair.nets, (pair.eager, pair.step)):
