@@ -236,6 +236,14 @@ class _OwnOutput:
         return rebuild_result(self.kept, node, self.index)
 
 
+def _alias(tensor):
+    """Another tensor over the same memory."""
+    if tensor.layout.handler is None:
+        return view_of(tensor, tensor.layout, 0)
+    with no_grad():
+        return tensor.view(tensor.shape)
+
+
 class Function:
     """Subclass with static `forward(ctx, *args)` and `backward(ctx, *grad_outputs)`, and call `apply(*args)`.
 
@@ -389,7 +397,7 @@ class Function:
         inputs = [a for a in args if isinstance(a, Tensor)]
         for index, out in enumerate(outs):
             if isinstance(out, Tensor) and any(out is i for i in inputs) and not any(out is d for d in ctx.dirty):
-                outs[index] = view_of(out, out.layout, 0)         # an input returned as it is stays what it was
+                outs[index] = _alias(out)                # an input returned as it is stays what it was
         for tensor in ctx.dirty:
             mark_written(tensor.memory, cls.__name__)
         if recorded:

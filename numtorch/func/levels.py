@@ -97,6 +97,9 @@ class Level:
     def detached(self, x):
         raise NotImplementedError
 
+    def detach_in_place(self, x):
+        x.node = None
+
     def text(self, x, prefix):
         raise NotImplementedError
 

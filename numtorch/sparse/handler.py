@@ -110,6 +110,9 @@ class Handler:
         out.memory = x.memory
         return out
 
+    def detach_in_place(self, x):
+        x.node = None
+
     def moved(self, x, device, wait):
         """A copy on another device."""
         return made(x.layout.on(device), tuple([to_device(part, device, wait) for part in x.memory.parts]), x.memory.coalesced)

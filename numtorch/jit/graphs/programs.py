@@ -10,7 +10,6 @@ from typing import Any
 from ...func.levels import Wrapping, innermost
 from ...layout import Layout
 from ...nn.modules.module import Module
-from ...nn.parameter import Parameter
 from ...ops.core.generator import fork_rng
 from ...ops.creation.fill import zeros
 from ...ops.memory.copies import clone
@@ -192,11 +191,10 @@ class Program:
         others = {name: each for name, each in graph.constants.items() if name not in held}
         tensors = {name: each.detach() for name, each in others.items() if isinstance(each, Tensor)}
         now = graph.constants if self.constants is None else self.constants
-        scripts = {name: now[name] for name in others if name not in tensors}
-        below = [name for name in scripts if isinstance(self.constants, Held) and name not in self.constants.others]
+        below = [] if not isinstance(self.constants, Held) else [name for name in others if name not in self.constants.others]
         return {"graph": str(graph), "structure": without_names(self.structure), "constants": tensors,
                 "rows": None if rows is None else [rows.least, *rows.texts],
-                "scripts": {name: each.content() for name, each in scripts.items()}, "below": below}
+                "scripts": {name: now[name].content() for name in others if name not in tensors and name not in below}}
 
 
 def program_of(content: dict, held: dict[str, Tensor], script_of: Callable[[dict], Any], module: Module | None = None) -> Program:
@@ -206,7 +204,7 @@ def program_of(content: dict, held: dict[str, Tensor], script_of: Callable[[dict
         content: as `Program.content` gives it.
         held: the module's tensors by name.
         script_of: what makes the scripts that it calls of their contents.
-        module: whose method it is; those scripts that stand below it are put there.
+        module: whose method it is.
 
     Raises:
         KeyError, ValueError, TypeError, AttributeError: it is damaged.
@@ -215,9 +213,10 @@ def program_of(content: dict, held: dict[str, Tensor], script_of: Callable[[dict
     if not all(isinstance(value, Tensor) for value in tensors.values()):
         raise ValueError("a constant is no tensor")
     scripts = {str(name): script_of(each) for name, each in content.get("scripts", {}).items()}
-    constants = {**tensors, **scripts}
+    constants = {**({} if module is None else dict(module.named_modules())), **scripts, **tensors}
     graph = parse(content["graph"], constants)
-    if any((node.op == CONSTANT) is (node.attributes[0] in scripts) for node in graph.nodes if node.op in (CONSTANT, *SCRIPTS)):
+    if any((node.op == CONSTANT) is not isinstance(constants[node.attributes[0]], Tensor)
+           for node in graph.nodes if node.op in (CONSTANT, *SCRIPTS)):
         raise ValueError("a tensor is called, or a script is none")
     check_calls(graph, constants)
     rows = None
@@ -226,8 +225,6 @@ def program_of(content: dict, held: dict[str, Tensor], script_of: Callable[[dict
         rows = Rows((str(texts[0]), str(texts[1])), int(least))
     if module is None:
         return Program(graph, content["structure"], rows=rows)
-    for name in content.get("below", ()):
-        put_below(module, name, scripts.pop(name))
     return Program(graph, content["structure"], None, Held(module, {**content["constants"], **scripts}), rows)
 
 
@@ -259,24 +256,6 @@ class Held:
         for part in name.split("."):
             result = getattr(result, part)
         return result
-
-
-def put_below(module: Module, path: str, child: Module) -> None:
-    """Put a module where a path says, with its tensors being those that are there under the same names.
-
-    Args:
-        module: below which.
-        path: names with dots.
-        child: what is put there.
-    """
-    *parents, last = path.split(".")
-    owner = module.get_submodule(".".join(parents))
-    there = owner._modules.get(last)
-    for name, tensor in () if there is None else (*there.named_parameters(), *there.named_buffers()):
-        place, _, own = name.rpartition(".")
-        table = child.get_submodule(place)
-        (table._parameters if isinstance(tensor, Parameter) else table._buffers)[own] = tensor
-    owner._modules[last] = child
 
 
 def own_copy(tensor: Tensor) -> Tensor:

@@ -173,11 +173,13 @@ class ScriptModule(Module):
         """What a file holds of it."""
         parameters, buffers = dict(self.named_parameters()), dict(self.named_buffers())
         held = {**parameters, **buffers}
-        return {"format": FORMAT, "kind": "module", "name": self._original_name, "training": bool(self.training),
+        others = [path for path, each in self.named_modules() if each.training is not self.training]
+        return {"format": FORMAT, "kind": "module", "name": self._original_name, "training": bool(self.training), "others": others,
                 "parameters": {name: value.detach() for name, value in parameters.items()}, "buffers": buffers,
                 "trained": [name for name, value in parameters.items() if value.requires_grad],
                 **({} if self._program is None else self._program.content(held)),
-                "methods": {name: program.content(held) for name, program in self._methods.items()}}
+                "methods": {name: program.content(held) for name, program in self._methods.items()},
+                "modules": {path: each.content() for path, each in scripts_below(self).items()}}
 
     def save(self, f: Any, _extra_files: Mapping[str, str | bytes] | None = None) -> None:
         """Write it to a file, which `jit.load` reads.
@@ -200,6 +202,11 @@ class ScriptModule(Module):
 
     def _get_name(self):
         return f"ScriptModule(original_name={self._original_name})"
+
+    def __copy__(self):
+        new = type(self).__new__(type(self))
+        vars(new).update(vars(self))
+        return new
 
     def __deepcopy__(self, memo):
         new = memo[id(self)] = type(self).__new__(type(self))
@@ -244,6 +251,19 @@ def module_of(tensors: dict, name: str, scripts: Mapping[str, ScriptModule] | No
     return module
 
 
+def scripts_below(module: Module) -> dict[str, ScriptModule]:
+    """The scripts among the modules below one, by path: the outermost ones.
+
+    Args:
+        module: it.
+    """
+    found: dict[str, ScriptModule] = {}
+    for path, each in module.named_modules():
+        if path and "_scripts" in vars(each) and not any(path.startswith(f"{one}.") for one in found):
+            found[path] = each
+    return found
+
+
 def over_the_same(script: ScriptModule) -> ScriptModule:
     """A copy of a module over the same tensors, which has a mode of its own, for training or not.
 
@@ -269,9 +289,12 @@ def from_content(content: dict, script_of: Callable[[dict], Any]) -> Any:
         return ScriptFunction(program_of(content, {}, script_of), name)
     parameters = {key: Parameter(value, requires_grad=key in content["trained"]) for key, value in content["parameters"].items()}
     held = {**parameters, **content["buffers"]}
-    module = module_of(held, name)
+    module = module_of(held, name, {str(path): script_of(each) for path, each in content.get("modules", {}).items()})
     if "graph" in content:
         module._program = program_of(content, held, script_of, module)
     for method, each in content.get("methods", {}).items():
         module._methods[str(method)] = program_of(each, held, script_of, module)
-    return module.train(bool(content["training"]))
+    module.train(bool(content["training"]))
+    for path in content.get("others", ()):               # which have the other mode
+        module.get_submodule(path).training = not module.training
+    return module

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import types
 import warnings
 from typing import Any
 
@@ -16,7 +17,7 @@ from ...tree import map_tensors, tensors_in
 from ..graphs.graph import Graph
 from ..graphs.operations import write_all
 from ..graphs.programs import Held, Program, own_copy
-from ..graphs.scriptmodules import ScriptFunction, ScriptModule, module_of
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule, module_of, scripts_below
 from ..graphs.structures import structure_of
 from .freezing import TracerWarning, is_tracing, tracing
 from .naming import values_named
@@ -32,7 +33,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
     Called with arguments of other layouts, it is traced again where the source is at hand.
 
     Args:
-        func: a function of tensors, or a module.
+        func: a function of tensors, or a module, or its `forward`.
         example_inputs: a tensor, or a tuple of arguments.
         optimize: taken for PyTorch's sake.
         check_trace: compare with `func`, and warn of what differs.
@@ -45,8 +46,9 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
         A function, or a module with the parameters of `func`, which has `graph`, `code` and `save`.
 
     Raises:
-        RuntimeError: the result is no structure of tensors and numbers, the call is itself traced, or a tensor that is neither an
-            argument nor of the module requires grad.
+        AttributeError: another method of a module, which `trace_module` takes.
+        RuntimeError: the result is no structure of tensors and numbers, the call is itself traced, a tensor that is neither an
+            argument nor of the module requires grad, or a module has backward hooks.
 
     Example:
         >>> import numtorch as torch
@@ -57,6 +59,11 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
           %1: float32[3] = add(%0, %y)
           return %1
     """
+    if isinstance(func, types.MethodType) and isinstance(func.__self__, Module):
+        if func.__name__ != "forward":
+            raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module: "
+                                 f"torch.jit.trace_module(module, {{{func.__name__!r}: example_inputs}})")
+        func = func.__self__
     if isinstance(func, (ScriptFunction, ScriptModule)):
         return func
     if is_tracing():
@@ -129,7 +136,11 @@ def trace_module(mod: Module, inputs: dict, optimize: Any = None, check_trace: b
 
 def _module(func):
     """What will have the programs of a module's methods: its tensors and scripts, in the same modes."""
-    traced = module_of(_held_by(func), type(func).__name__, _scripts_of(func))
+    for module in func.modules():
+        if module._hooks is not None and (module._backward_hooks or module._backward_pre_hooks):
+            raise RuntimeError(f"Modules that have backward hooks assigned can't be compiled: {module}: a graph has no modules "
+                               "whose gradients a hook could be given")
+    traced = module_of(_held_by(func), type(func).__name__, scripts_below(func))
     traced.training = func.training
     for name, module in traced.named_modules():
         if name:
@@ -139,7 +150,7 @@ def _module(func):
 
 def _method(func, call, traced, args):
     """The program of a module's method."""
-    held, scripts, names = _held_by(func), _scripts_of(func), _parameters_of(func.forward if call is func else call)
+    held, scripts, names = _held_by(func), scripts_below(func), _parameters_of(func.forward if call is func else call)
     with values_named(func):
         graph = _graph_of(call, func, args, held, names)
     others = {name: each for name, each in graph.constants.items() if name not in held and name not in scripts}
@@ -186,15 +197,6 @@ def _graph_of(call, func, args, held, names, first=None):
 
 def _held_by(module):
     return dict([*module.named_parameters(), *module.named_buffers()])
-
-
-def _scripts_of(module):
-    """The scripts among the modules below one, by path: the outermost ones."""
-    found: dict[str, ScriptModule] = {}
-    for path, each in module.named_modules():
-        if isinstance(each, ScriptModule) and "_scripts" in vars(each) and not any(path.startswith(f"{one}.") for one in found):
-            found[path] = each
-    return found
 
 
 def _tuple(inputs):

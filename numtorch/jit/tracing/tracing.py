@@ -418,6 +418,12 @@ class Trace(Level):
         value, = self.emit("detach", [self.value_of(x)], (), [inside.layout])
         return self.traced(inside, x.layout.cell, value, x.layout.cell.version, counts_of(x.layout))
 
+    def detach_in_place(self, x):
+        super().detach_in_place(x)
+        inside = self.inside(x)
+        if not self.over:
+            x.layout.current, = self.emit("detach", [self.value_of(x)], (), [inside.layout])
+
     def each_like(self, x, made):
         if isinstance(x.layout, Counted) and not self.over:
             self.freezing(x, self)

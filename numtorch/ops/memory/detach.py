@@ -48,7 +48,10 @@ def detach_(self) -> Tensor:
     """
     if self._base is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. ")
-    self.node = None
+    if self.layout.handler is None:
+        self.node = None
+    else:
+        self.layout.handler.detach_in_place(self)
     return self
 
 

@@ -115,7 +115,7 @@ def test_what_is_read_is_what_it_is_by_then():
 
 def test_what_requires_grad_must_be_a_parameter_or_an_argument():
     weight, layer = torch.ones(2, requires_grad=True), torch.nn.Linear(2, 2)
-    for function in (lambda x: x * weight, lambda x: x + weight.exp(), layer.forward, lambda x: [layer][0](x)):
+    for function in (lambda x: x * weight, lambda x: x + weight.exp(), lambda x: layer.forward(x), lambda x: [layer][0](x)):
         with pytest.raises(RuntimeError, match="Cannot insert a Tensor that requires grad as a constant"):
             torch.jit.trace(function, torch.ones(2))
     assert torch.equal(torch.jit.trace(lambda x: x * weight.shape[0], torch.ones(2))(torch.ones(2)), torch.full((2,), 2.0))

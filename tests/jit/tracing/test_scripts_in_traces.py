@@ -348,6 +348,36 @@ def test_several_methods(change, methods):
             traced(EXAMPLES[0])
 
 
+def test_methods_of_modules():
+    module = Several()
+    assert isinstance(torch.jit.trace(module.forward, EXAMPLES[0]), torch.jit.ScriptModule)
+    with pytest.raises(AttributeError, match=r"trace doesn't support compiling individual module's functions[^{]*\{'blocked': example_inputs\}"):
+        torch.jit.trace(module.blocked, EXAMPLES[0])
+    for register in (module.linear.register_full_backward_hook, module.linear.register_full_backward_pre_hook):
+        hook = register(lambda *_: None)
+        with pytest.raises(RuntimeError, match="Modules that have backward hooks assigned can't be compiled: Linear"):
+            torch.jit.trace(module, EXAMPLES[0])
+        hook.remove()
+    same(torch.jit.trace(module, EXAMPLES[0])(EXAMPLES[1]), module(EXAMPLES[1]))
+
+
+def test_files_have_scripts_that_are_not_called():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Module()
+            self.inner.block = torch.jit.script(Block()).eval()
+
+        def forward(self, x):
+            return x * 2
+    net = Net()
+    loaded = reloaded(torch.jit.trace(net, EXAMPLES[0]))
+    same(dict(loaded.state_dict()), dict(net.state_dict()))
+    for x in EXAMPLES:
+        same(loaded.inner.block(x), net.inner.block(x))
+        same(loaded.inner.block.middle(x), net.inner.block.middle(x))
+
+
 @pytest.mark.parametrize("arguments", [(torch.sin, {"forward": torch.ones(2)}), (nn.ReLU(), {}), (nn.ReLU(), torch.ones(2)), (nn.ReLU(), {"backwards": torch.ones(2)})],
                          ids=["no module", "none", "no dict", "no such method"])
 def test_what_has_no_such_methods_is_refused(arguments):

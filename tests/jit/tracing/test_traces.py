@@ -362,3 +362,39 @@ def test_dicts_are_taken_in_any_order():
             assert torch.equal(each({"b": {"d": 1, "c": c}, "a": a}, [scale]), a * scale - c)
     with pytest.raises(RuntimeError, match="traced for"):
         loaded({"b": {"d": 2, "c": c}, "a": a}, [scale])
+
+
+def _swap():
+    class Swap(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return y, x
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return b, a
+    return lambda x, y: Swap.apply(x.relu(), y.relu())
+
+
+def _detached(x, y):
+    z = x * y
+    z.detach_()
+    return z + x, z.mul_(2)
+
+
+@pytest.mark.parametrize("program", [_swap(), _detached], ids=["a function that returns its arguments", "detach_"])
+def test_where_gradients_go_in_a_trace_of_an_example_without(program):
+    traced = torch.jit.trace(program, (torch.rand(3), torch.rand(3)))
+    found = []
+    for function in (program, traced):
+        x, y = torch.tensor([1.0, -2.0, 3.0], requires_grad=True), torch.tensor([2.0, 3.0, -1.0], requires_grad=True)
+        results = function(x, y)
+        sum((i + 2) * result.sum() for i, result in enumerate(results)).backward()
+        found.append([*results, x.grad, y.grad])
+    assert all(a is b is None or torch.equal(a, b) for a, b in zip(*found)) and len(found[0]) == len(found[1])
+
+
+def test_a_shallow_copy_has_the_same_tensors():
+    traced = torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(1, 2))
+    copied = copy.copy(traced)
+    assert copied is not traced and copied.weight is traced.weight and torch.equal(copied(torch.ones(3, 2)), traced(torch.ones(3, 2)))
