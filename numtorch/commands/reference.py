@@ -4,6 +4,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from ..ops.core.primitive import Primitive, is_ours, registry
 from ..ops.core.status import NoValues
 from ..ops.pointwise.describe import accepted, gradients_of, refused, translated
 from ..ops.pointwise.pointwise import PointwiseOp
-from ..ops.samples import calls_of, run
+from ..ops.samples import calls_of, dtypes_of, run
 from ..tensor import Tensor
 
 _HEAD = """# Elementwise ops
@@ -63,44 +64,49 @@ def page() -> str:
     return "".join([*parts, _REST, *_rooms()])
 
 
-def _rooms():
-    """A table for each room of primitives that are not elementwise."""
+def others() -> list:
+    """The primitives that are not elementwise, by their files."""
     for package in (ops, sparse):                        # some are made when their file is first needed
         for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             importlib.import_module(found.name)
     homes = (ops.__name__ + ".", sparse.__name__ + ".")
-    own = [op for op in registry.values()
-           if isinstance(op, Primitive) and not isinstance(op, PointwiseOp) and op.module.startswith(homes)]
+    own = [op for op in registry.values() if not isinstance(op, PointwiseOp) and op.module.startswith(homes)]
+    return sorted(own, key=lambda op: (op.module, op.name))
+
+
+def _rooms():
+    """A table for each room of primitives that are not elementwise."""
     rooms: dict = {}
-    for op in sorted(own, key=lambda op: (op.module, op.name)):
+    for op in others():
         rooms.setdefault(".".join(op.module.split(".")[:3 if op.module.startswith(ops.__name__) else 2]), []).append(op)
     for room, primitives in rooms.items():
         about = (sys.modules[room].__doc__ or "").split("\n")[0].partition(":")[0].rstrip(".")
         yield f"\n## {about}\n\n| primitive | what it is | gradient | dtypes | devices | kernels | file |\n{'|---' * 7}|\n"
         for op in primitives:
             families = _families(op)
-            yield _line([f"`{op.name}({', '.join(op.parameters)})`", _first_line(op), _orders(op), *_where(op, families),
+            yield _line([f"`{op.name}({', '.join(op.parameters)})`", _first_line(op), orders(op), *_where(op, families),
                          ", ".join(families), _file(op.module)])
 
 
 def _where(op, families):
     """The dtypes that a primitive's planner takes in its samples, and the kinds of devices that it runs on."""
-    taken, planned = [], False
-    if not op.samples:
+    if not op.samples:                                   # a name of nodes alone
         return "", ""
-    for dtype in named.by_name.values():
-        try:
-            with no_grad():
-                for tensors, attributes in calls_of(op, dtype, "meta"):
-                    run(op, tensors, attributes)
-            planned = True
-        except NoValues:                                 # which is raised past the plan
-            pass
-        except (RuntimeError, TypeError, ValueError):
-            continue
-        taken.append(dtype)
     twins = all((Path(cuda.__file__).parent / _path(name)).exists() for name in families)
-    return _in_words(taken), ", ".join(["host"] + ["cuda"] * twins + ["meta"] * planned)
+    devices = ", ".join(["host"] + ["cuda"] * twins + ["meta"] * _runs_on_meta(op))
+    if not any(re.search(r"\bT\b", text) for text in op.samples):      # whose operands have dtypes of their own
+        return ", ".join(sorted({t.layout.dtype.name for tensors, _ in calls_of(op) for t in tensors})), devices
+    return _in_words(dtypes_of(op)), devices
+
+
+def _runs_on_meta(op):
+    try:
+        with no_grad():
+            for tensors, attributes in calls_of(op, dtypes_of(op)[0], "meta"):
+                run(op, tensors, attributes)
+    except NoValues:
+        return False
+    return True
 
 
 def _in_words(dtypes):
@@ -126,7 +132,7 @@ def _first_line(op):
     return next((text.split("\n")[0] for text in texts if text), of_another)
 
 
-def _orders(op):
+def orders(op):
     """What gradients a primitive has: a derivative that has none of its own says so, by what it is made of."""
     if op.vjp is None or _ends(op):
         return "none"
@@ -139,9 +145,9 @@ def _ends(op):
 
 
 def _families(op):
-    """The families of kernels that a primitive's planner names, in whatever it calls of its file."""
+    """The families of kernels that a primitive's planner names, in whatever it calls, and what that calls of its room."""
     found, seen, waiting = {}, set(), [op.plan, op.execute]
-    home = vars(sys.modules[op.module])
+    room = op.module.rpartition(".")[0] + "."
     while waiting:
         part = waiting.pop()
         part = getattr(part, "func", getattr(part, "__func__", part))
@@ -156,6 +162,7 @@ def _families(op):
                 waiting.append(constant)
             elif isinstance(constant, str) and (Path(cpu.__file__).parent / _path(constant)).exists():
                 found[constant] = None
+        home = part.__globals__ if str(getattr(part, "__module__", None)).startswith(room) else {}
         waiting += [home[name] for name in code.co_names if name in home]
         waiting += [cell.cell_contents for cell in getattr(part, "__closure__", None) or ()]
     return sorted(found)

@@ -33,11 +33,14 @@ from ..tensor import Tensor, alias, empty
 from .layouts import COO, SparseLayout, expect, made
 from .pattern import keys_of, order_of, remembered, rows_of
 
-VALUES = Primitive("values", "The stored elements of a sparse tensor.", ("input",))
-TO_DENSE, COALESCE = Primitive("to_dense", parameters=("input",)), Primitive("coalesce", parameters=("input",))
+VALUES = Primitive("values", "The stored elements of a sparse tensor.", ("input",),
+                   samples="coo(int64([[0, 1], [2, 0]]), T[2], (2, 3));")
+TO_DENSE = Primitive("to_dense", parameters=("input",), samples="coo(int64([[0, 1], [2, 0]]), T[2], (2, 3));")
+COALESCE = Primitive("coalesce", parameters=("input",), samples="coo(int64([[0, 0]]), T[2], (2,));")
 PERMUTE, TO_SPARSE = Recorded("permute"), Recorded("to_sparse")
 LINEAR = {COALESCE, PERMUTE}                             # whose derivatives take gradients of all elements, dense ones
-SUM_SEGMENTS = Primitive("sum_segments", "The sums of rows that belong together.")
+SUM_SEGMENTS = Primitive("sum_segments", "The sums of rows that belong together.",
+                         samples="T[3], int64([2, 0, 1]), int64([0, 2]);")
 
 
 # ---------------------------------------------------------------- values, and tensors of them
@@ -375,6 +378,7 @@ def to_dense(x) -> Tensor:
     return out
 
 
+VALUES.function = values_of
 COALESCE.function, TO_DENSE.function = coalesce, to_dense          # which of all samples of vmap are the same of each
 
 

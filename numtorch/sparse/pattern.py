@@ -22,9 +22,11 @@ from ..ops.sort.scan import cumsum
 from ..ops.sort.unique import unique_consecutive
 from ..tensor import Tensor, empty
 
-KEYS = Primitive("sparse_keys", "The row-major place of each stored element, and whether they are in order.")
-POINTERS = Primitive("sparse_pointers", "Where the elements of each row begin among sorted row numbers.")
-ROWS = Primitive("sparse_rows", "The row of each element of compressed rows.")
+KEYS = Primitive("sparse_keys", "The row-major place of each stored element, and whether they are in order.",
+                 samples="int64([[0, 1, 1], [2, 0, 2]]); (3, 1)")
+POINTERS = Primitive("sparse_pointers", "Where the elements of each row begin among sorted row numbers.",
+                     samples="int64([0, 0, 2]); 3")
+ROWS = Primitive("sparse_rows", "The row of each element of compressed rows.", samples="int64([0, 2, 3]); 3")
 
 
 def vector(count, device, dtype=int64) -> Layout:

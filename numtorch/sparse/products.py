@@ -10,7 +10,7 @@ from ..dtypes import float32, int64
 from ..exchange.construction import make
 from ..kernels.threads import get_num_threads
 from ..layout import Layout
-from ..ops.core.arguments import expect_layout, scalar
+from ..ops.core.arguments import expect_dtypes, expect_layout, scalar
 from ..ops.core.backends import kernels
 from ..ops.core.operands import layout_of, method
 from ..ops.core.primitive import Primitive, class_of, handler_of, miss
@@ -48,7 +48,9 @@ from .handler import HANDLER, refusal, replace, rule
 from .layouts import BY_ROWS, Compressed, check_whole, expect, is_sparse, title_of
 from .pattern import compressed_columns, compressed_rows, coordinate_rows
 
-_MM, _SAMPLED = Recorded("mm"), Primitive("sampled_product", "The elements of a dense product at the places of a sparse matrix.")
+_MM = Recorded("mm")
+_SAMPLED = Primitive("sampled_product", "The elements of a dense product at the places of a sparse matrix.",
+                     samples="int64([0, 1]), int64([2, 0]), T[2, 4], T[3, 4];")
 _SPARSE_ADDMM, _BMM = Recorded("sparse_addmm"), Recorded("bmm")
 
 
@@ -127,6 +129,7 @@ def _plan_sampled(rows, columns, a, b):
     count, length = rows.numel, a.shape[1]
     for name, index in (("rows", rows), ("columns", columns)):
         expect_layout("sampled_product", name, index, (count,), int64)
+    expect_dtypes("sampled_product", a.dtype, "bool", "integer", "float32", "float64", "complex64", "complex128")
     expect_layout("sampled_product", "b", b, (b.shape[0], length), a.dtype)
     parts = max(1, min(get_num_threads(), count * length // 20_000))
     edges = [count * part // parts for part in range(parts + 1)]
@@ -325,7 +328,8 @@ def _reduced(a, b, reduce):
     return scatter_reduce(start, 0, expand(unsqueeze(rows, 1), terms.layout.shape), terms, reduce, include_self=False)
 
 
-_STORED = Primitive("stored_alone", "A sparse tensor whose gradient is that of its stored elements.", ("input",))
+_STORED = Primitive("stored_alone", "A sparse tensor whose gradient is that of its stored elements.", ("input",),
+                    samples="coo(int64([[0, 1], [2, 0]]), T[2], (2, 3));")
 
 
 def _stored_alone(x):

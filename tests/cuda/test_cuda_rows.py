@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 ACROSS = {"cpu", "pin_memory"}                                         # rows that are about the host
-PARTS = 4                                                # of the elementwise table, of which one runs each day; all with NUMTORCH_TEST_ALL=1
+PARTS = 4                                                # of elementwise ops and primitives one runs each day; all with NUMTORCH_TEST_ALL=1
 
 
 def tables():
@@ -28,7 +28,11 @@ def tables():
 
     import numtorch as torch
     import numtorch.special
+    from numtorch.commands.reference import others
     from numtorch.ops.core.primitive import registry
+    from numtorch.ops.samples import calls_of, dtypes_of, run
+    from numtorch.ops.shape.pad import NOTHING
+    from numtorch.tree import flatten
     constants = {name: value for name, value in vars(gradients).items() if isinstance(value, torch.Tensor)}
 
     def with_gradients(name, device):
@@ -52,9 +56,17 @@ def tables():
         result = registry[name].function(*arrays, **row.numbers)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
+    def sampled(name, device):
+        key, number = name.split()
+        tensors, attributes = calls_of(registry[key], dtypes_of(registry[key])[0], device)[int(number)]
+        torch.manual_seed(3)
+        found = [t for t in flatten([run(registry[key], tensors, attributes), list(tensors)])[0] if isinstance(t, torch.Tensor)]
+        return [t.to_dense() if t.is_sparse else t for t in found if t is not NOTHING]
+
     rows = {name: (with_gradients, name) for name in gradients.ROWS if name not in ACROSS}
     rows.update({f"elementwise {name}": (elementwise, name) for name in sorted(ELEMENTWISE) if name in registry})
-    return {name: (lambda device, run=run, key=key: run(key, device)) for name, (run, key) in rows.items()}
+    rows.update({f"primitive {op.key} {i}": (sampled, f"{op.key} {i}") for op in others() for i in range(len(op.samples))})
+    return {name: (lambda device, row=row, key=key: row(key, device)) for name, (row, key) in rows.items()}
 
 
 def chosen(names):
@@ -62,8 +74,8 @@ def chosen(names):
     import datetime
     day = os.environ.setdefault("NUMTORCH_TEST_DAY", str(datetime.date.today().toordinal()))         # that of the process that collects
     part, every = int(day) % PARTS, os.environ.get("NUMTORCH_TEST_ALL") == "1"
-    elementwise = [name for name in names if name.startswith("elementwise")]
-    return [name for name in names if not name.startswith("elementwise") or every or elementwise.index(name) % PARTS == part]
+    in_parts = [name for name in names if name.startswith(("elementwise", "primitive"))]
+    return [name for name in names if name not in in_parts or every or in_parts.index(name) % PARTS == part]
 
 
 def outcome(row, device):

@@ -37,7 +37,7 @@ WAYS = {
 }
 LOOPS = {"lobpcg"}                                       # without a batching rule, see docs/func.md
 OUTSIDE = ("as_strided", "as_strided_copy")              # of what has gaps they read the gaps
-SINGULAR = tuple("btrifact btrisolve btriunpack corrcoef inverse logdet lu lu_solve lu_unpack qr slogdet svd".split())     # of equal columns
+SINGULAR = tuple("btrifact btrisolve btriunpack corrcoef inverse logdet lu lu_solve lu_unpack qr slogdet svd svd_lowrank".split())     # of equal columns
 ROWS_IN_PART = [name for place, name in enumerate(sorted(set(ROWS) - SPARSE)) if ALL or place % PARTS == DAY % PARTS]
 
 

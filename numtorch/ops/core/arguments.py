@@ -48,19 +48,20 @@ def expect_layout(name, argument, layout, shape=None, dtype=None) -> None:
 
 
 KINDS = ("bool", "integer", "float", "complex")          # of dtypes, by their category
+_PLURALS = {"bool": "bools", "integer": "integers", "float": "floats", "complex": "complex numbers"}
 
 
-def expect_kinds(name, layout, *kinds) -> None:
+def expect_dtypes(name, dtype, *taken) -> None:
     """Raise NotImplementedError for a dtype that an op has no meaning or no kernel for.
 
     Args:
         name: of what is called.
-        layout: the tensor's.
-        kinds: those it takes, of `KINDS`.
+        dtype: the tensor's.
+        taken: kinds of dtypes, of `KINDS`, and names of dtypes.
     """
-    if KINDS[layout.dtype.category] not in kinds:
-        plurals = " or ".join([f"{kind}s" for kind in kinds])
-        raise NotImplementedError(f'"{name}" not implemented for \'{layout.dtype.title}\': expected {plurals}')
+    if KINDS[dtype.category] not in taken and dtype.name not in taken:
+        expected = " or ".join([_PLURALS.get(each, each) for each in taken])
+        raise NotImplementedError(f'"{name}" not implemented for \'{dtype.title}\': expected {expected}')
 
 
 def _plain(value, most):

@@ -11,7 +11,7 @@ from ...exchange.scalars import check_fits, number, python_number
 from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, fresh, view_of
-from ..core.arguments import real, scalar
+from ..core.arguments import expect_dtypes, expect_layout, real, scalar
 from ..core.backends import device_with, kernels, placed
 from ..core.primitive import Primitive
 from ..memory.copies import to_device, to_dtype
@@ -19,8 +19,9 @@ from ..pointwise.complexparts import complex as join_parts
 from ..pointwise.power import pow
 from .asked import check_strided, dtype_for, finish_made, layout_for
 
-_COUNT = Primitive("count", "Numbers evenly apart, of which so many are counted from the start and the others back from the end.")
-_POWERS = Primitive("powers", "A number to the power of each element.")
+_COUNT = Primitive("count", "Numbers evenly apart, of which so many are counted from the start and the others back from the end.",
+                   samples="float64(1.0), float64(3.0), float64(0.5); Layout.of(T.dtype, (5,), None, device), 3")
+_POWERS = Primitive("powers", "A number to the power of each element.", samples="float64(2.0), float64[3];")
 
 
 def _count(layout, start, end, step, half):
@@ -32,6 +33,9 @@ def _count(layout, start, end, step, half):
 
 @_COUNT.planned
 def _plan_count(low, high, apart, layout, half):
+    expect_dtypes("count", low.dtype, "int64", "float64")
+    for name, layout_of_number in (("low", low), ("high", high), ("apart", apart)):
+        expect_layout("count", name, layout_of_number, (), low.dtype)
     made = Layout.of(layout.dtype, layout.shape, None, device_with(layout.device, "shared.ranges"))
     return made, kernels(made.device, "shared.ranges").plan_count(layout.dtype.kernel, low.dtype.kernel, layout.numel, half)
 
@@ -46,6 +50,8 @@ def _counted(plan, low: Tensor, high: Tensor, apart: Tensor, layout, half):
 
 @_POWERS.planned
 def _plan_powers(base, exponents):
+    expect_layout("powers", "base", base, (), float64)
+    expect_layout("powers", "exponents", exponents, None, float64)
     return kernels(exponents.device, "shared.ranges").plan_powers(exponents.numel) if exponents.numel else NOTHING
 
 

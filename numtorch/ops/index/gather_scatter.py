@@ -35,8 +35,10 @@ from .index_op import (
     same_dtype,
 )
 
-_GATHER = Primitive("gather")
-_SCATTER, _SCATTER_ADD, SCATTER_REDUCE = primitives("scatter", "scatter_add", "scatter_reduce").values()
+_GATHER = Primitive("gather", samples="T[2, 3], int64([[0, 2], [1, 1]]); 1")
+_SCATTER, _SCATTER_ADD, SCATTER_REDUCE = primitives(
+    "scatter", "scatter_add", "scatter_reduce", samples=("T[2, 3], int64([[0, 2], [1, 0]]), T[2, 2]; 1, None",
+                                                         "T[2, 3], int64([[0, 0], [1, 0]]), T[2, 2]; 1, 'add'")).values()
 
 
 class _Plan:

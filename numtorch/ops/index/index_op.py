@@ -11,6 +11,7 @@ from ...autograd.writes import check_mode, mark_written
 from ...dtypes import int32, int64
 from ...exchange.scalars import check_fits
 from ...tensor import Tensor
+from ..core.arguments import expect_dtypes
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import as_operand, layout_of, method
@@ -22,7 +23,7 @@ from ..memory.writing import check_distinct, check_inplace_allowed, into_fresh, 
 
 LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
 
-_OUT_OF_RANGE = Primitive("out_of_range", "Whether any index is outside of a range.")
+_OUT_OF_RANGE = Primitive("out_of_range", "Whether any index is outside of a range.", samples="T([0, 2]); 0, 3")
 
 
 def out_of_bounds(index, position, dim, size):
@@ -97,6 +98,7 @@ def look_first(x, indices, bounds, written, complaint=out_of_bounds):
 
 @_OUT_OF_RANGE.planned
 def _plan_out_of_range(index, least, size):
+    expect_dtypes("out_of_range", index.dtype, "integer")
     return kernels(index.device, "index.equal").plan_beyond(index.dtype.kernel, index.numel, least, size)
 
 

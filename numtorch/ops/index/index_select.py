@@ -40,11 +40,16 @@ from .index_op import (
     same_dtype,
 )
 
-_WRITES = primitives("index_put", "index_add", "index_copy", "index_fill", "put", "index_reduce")
+_WRITES = primitives("index_put", "index_add", "index_copy", "put", "index_reduce",
+                     samples=("T[3, 4], T[2, 4], int64([2, 0]); (0,), None, 'index'",
+                              "T[3, 4], T[2, 4], int64([2, 0]); (0,), 'add', 'additions'"))
+_WRITES["index_fill"] = Primitive("index_fill", samples="T[3, 4], T[()], int64([2, 0]); (0,), None, 'index'")
 
-_INDEX = Primitive("index")
-_INDEX_BACKWARD = Primitive("index_backward", "Zeros with a tensor added where index tensors point.")
-_INDEX_SELECT = Primitive("index_select")
+_INDEX = Primitive("index",
+                   samples=("T[3, 4], int64([2, 0]); (1,), 'index'", "T[3, 4], int64([2, 0]), int64([1, -1]); (0, 1), 'index'"))
+_INDEX_BACKWARD = Primitive("index_backward", "Zeros with a tensor added where index tensors point.",
+                            samples="T[2, 4], int64([2, 0]); T[3, 4].layout, (0,)")
+_INDEX_SELECT = Primitive("index_select", samples="T[3, 4], int64([2, 0]); 1")
 
 
 # ---------------------------------------------------------------- several index tensors at once

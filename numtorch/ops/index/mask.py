@@ -27,8 +27,10 @@ from ..shape.view_tape import place
 from ..shape.views import expand, reshape, view
 from .index_op import apart, begin_write, end_write, out_of_place
 
-_NONZERO, _MASKED_SELECT, _MASKED_SCATTER = Primitive("nonzero"), Primitive("masked_select"), Primitive("masked_scatter")
-_NONZERO_STATIC = Primitive("nonzero_static")
+_NONZERO = Primitive("nonzero", samples="T([[1, 0], [1, 1]]);")
+_MASKED_SELECT = Primitive("masked_select", samples="T[2, 2], bool([[True, False], [True, True]]);")
+_MASKED_SCATTER = Primitive("masked_scatter", samples="T[2, 2], bool([[True, False], [True, True]]), T[3];")
+_NONZERO_STATIC = Primitive("nonzero_static", samples="T([[1, 0], [1, 1]]); 4, -1")
 _NONZERO.counts = _MASKED_SELECT.counts = True
 
 

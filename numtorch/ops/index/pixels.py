@@ -10,7 +10,7 @@ from ..core.operands import layout_of
 from ..core.primitive import derivative_of, miss, primitives
 from .rearrange import Move, run_move
 
-_MOVES = primitives("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
+_MOVES = primitives("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", samples="T[1, 4, 2, 2]; 2")
 
 
 def _permuted(wide_of, layout, factor):

@@ -13,7 +13,7 @@ from ...tensor import Tensor, empty
 from ..core.arguments import check_several, integer
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, derivative_of, miss, primitives
+from ..core.primitive import Primitive, derivative_of, miss
 from ..core.status import run_counting
 from ..memory.copies import clone, contiguous, plan_copy
 from ..reduce.reductions import sum
@@ -21,8 +21,11 @@ from ..shape.inplace_views import transpose_
 from ..shape.views import reshape
 from .index_select import index_values
 
-_REPEAT, _REPEAT_INTERLEAVE, _FLIP, _ROLL = primitives("repeat", "repeat_interleave", "flip", "roll").values()
-_POSITIONS = Primitive("repeated_positions", "Each position as often as a vector of counts says.")
+_REPEAT = Primitive("repeat", samples="T[2, 3]; (2, 1)")
+_REPEAT_INTERLEAVE = Primitive("repeat_interleave", samples="T[2, 3]; 2, 1")
+_FLIP = Primitive("flip", samples="T[2, 3]; (0, 1)")
+_ROLL = Primitive("roll", samples="T[2, 3]; 1, 1")
+_POSITIONS = Primitive("repeated_positions", "Each position as often as a vector of counts says.", samples="T([2, 0, 1]);")
 _POSITIONS.counts = True
 
 

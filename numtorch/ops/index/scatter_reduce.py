@@ -31,7 +31,8 @@ from .gather_scatter import (
 from .index_op import check_index, out_of_self, same_dtype
 from .index_select import combine_slices
 
-_COMBINED = Primitive("scatter_reduced", "A copy with a source combined into places of it.")
+_COMBINED = Primitive("scatter_reduced", "A copy with a source combined into places of it.",
+                      samples="T[2, 3], int64([[0, 2], [1, 1]]), T[2, 2]; 1, 'amax', True")
 _REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 

@@ -26,10 +26,13 @@ from ..shape.view_tape import place
 from ..shape.views import expand, reshape
 from .index_op import begin_write, end_write
 
-_TRIANGLES = primitives("tril", "triu")
+_TRIANGLES = primitives("tril", "triu", samples="T[3, 4]; 1")
 
-_TRIANGLE_INDICES = Primitive("triangle_indices", "Row and column of every element in a triangle of a matrix.")
-_DIAG_EMBED, _TRACE, _BLOCK_DIAG = Primitive("diag_embed"), Primitive("trace"), Primitive("block_diag")
+_TRIANGLE_INDICES = Primitive("triangle_indices", "Row and column of every element in a triangle of a matrix.",
+                              samples="; 3, 4, 1, True, device")
+_DIAG_EMBED = Primitive("diag_embed", samples="T[2, 3]; 0, -2, -1")
+_TRACE = Primitive("trace", samples="T[3, 3];")
+_BLOCK_DIAG = Primitive("block_diag", samples="T[2, 3], T[1, 2];")
 
 
 # ---------------------------------------------------------------- triangles

@@ -97,7 +97,9 @@ def _plan(name, ranks, input, a, b, beta, alpha):
 
 def _sum(name, first, second, ranks):
     """The primitive of factors of these names and dimensions, and its call: without `input`, alpha * product."""
-    primitive = Primitive(name, parameters=("input", first, second, "beta", "alpha"), module=__name__)
+    factors = f"T{[2, 2, 3][3 - ranks[0]:]}, T{[2, 3, 4][3 - max(ranks):][:ranks[1]]}"
+    primitive = Primitive(name, parameters=("input", first, second, "beta", "alpha"), module=__name__,
+                          samples=(f"None, {factors}; 0, 3", f"T[()], {factors}; 2, 3"))
     primitive.planned(partial(_plan, name, ranks))
 
     @primitive.run

@@ -6,7 +6,7 @@ from math import inf, prod
 from ...autograd.graph import GraphNode, recording
 from ...layout import Layout
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout, real
+from ..core.arguments import expect_dtypes, expect_layout, real
 from ..core.backends import device_with, kernels
 from ..core.operands import class_of, layout_of, method
 from ..core.primitive import Primitive
@@ -18,7 +18,9 @@ from ..reduce.reductions import norm
 from ..shape.join import cat
 from .matmul import matmul
 
-CDIST, PDIST, PDIST_GRAD = Primitive("cdist"), Primitive("pdist"), Primitive("pdist_grad")
+CDIST = Primitive("cdist", samples="T[2, 3], T[4, 3]; 2.0")
+PDIST = Primitive("pdist", samples="T[4, 3]; 2.0")
+PDIST_GRAD = Primitive("pdist_grad", samples="T[4, 3], T[6], T[6]; 2.0")
 
 _MODES = {"use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0}  # more points: by a product
 _DIFFERENCES = 1 << 22                                   # that are in memory at once
@@ -71,7 +73,7 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
     return parts[0] if len(parts) == 1 else cat(parts, -2)
 
 
-_KERNELS = frozenset(("float32", "float64"))             # what they take; others, and what is recorded, are differences in memory
+_KERNELS = ("float32", "float64")                        # what they take; others, and what is recorded, are differences in memory
 _COLUMNS = 2048                                          # differences from which turning a set over pays
 
 
@@ -86,6 +88,8 @@ def _by_columns(layout, features, p):
 
 @CDIST.planned
 def _plan_pairs(first, second, p):
+    expect_dtypes("cdist", first.dtype, *_KERNELS)
+    expect_layout("cdist", "x2", second, (*first.shape[:-2], *second.shape[-2:-1], first.shape[-1]), first.dtype)
     (*batch, rows, features), others = first.shape, second.shape[-2]
     layout, prepared = Layout.of(first.dtype, (*batch, rows, others), None, first.device), None
     columns = _by_columns(layout, features, p)
@@ -148,6 +152,7 @@ def pdist(input, p: float = 2.0) -> Tensor:
 
 @PDIST.planned
 def _plan_every_two(layout, p):
+    expect_dtypes("pdist", layout.dtype, *_KERNELS)
     rows, features = layout.shape
     out, prepared = Layout.of(layout.dtype, (rows * (rows - 1) // 2,), None, layout.device), None
     columns = _by_columns(out, features, p)
@@ -182,6 +187,7 @@ def _every_two_vjp(node, grad):
 
 @PDIST_GRAD.planned
 def _plan_every_two_grad(layout, grad, distances, p):
+    expect_dtypes("pdist_grad", layout.dtype, *_KERNELS)
     if layout.ndim != 2:
         raise RuntimeError(f"pdist_grad: expected input of 2 dimensions, got {list(layout.shape)}")
     pairs = (layout.shape[0] * (layout.shape[0] - 1) // 2,)

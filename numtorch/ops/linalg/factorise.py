@@ -25,10 +25,13 @@ from .solve import solve
 from .svd import gaps
 from .triangular import solve_triangular
 
-CHOLESKY, LINALG_QR = Primitive("linalg_cholesky"), Primitive("linalg_qr")
-CHOLESKY_INFO = Primitive("linalg_cholesky_info")
-EIGH, EIGVALSH = Primitive("linalg_eigh"), Primitive("linalg_eigvalsh")
-EIG, EIGVALS = Primitive("linalg_eig"), Primitive("linalg_eigvals")
+CHOLESKY = Primitive("linalg_cholesky", samples="T([[4, 1, 0], [1, 3, 1], [0, 1, 2]]); False")
+LINALG_QR = Primitive("linalg_qr", samples="T[3, 2]; 'reduced'")
+CHOLESKY_INFO = Primitive("linalg_cholesky_info", samples="T([[4, 1, 0], [1, 3, 1], [0, 1, 2]]); False")
+EIGH = Primitive("linalg_eigh", samples="T([[2, 1], [1, 4]]); 'L'")
+EIGVALSH = Primitive("linalg_eigvalsh", samples="T([[2, 1], [1, 4]]); 'L'")
+EIG = Primitive("linalg_eig", samples="T([[2, 1], [0, 1]]);")
+EIGVALS = Primitive("linalg_eigvals", samples="T([[2, 1], [0, 1]]);")
 
 CholeskyEx = namedtuple("linalg_cholesky_ex", "L info")
 QR = namedtuple("linalg_qr", "Q R")

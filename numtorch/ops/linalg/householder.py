@@ -19,7 +19,7 @@ from ..memory.resize import into, into_all, into_exactly
 from . import lapack
 from .triangular import solve_triangular
 
-GEQRF = Primitive("geqrf")
+GEQRF = Primitive("geqrf", samples="T[3, 2];")
 
 Geqrf = namedtuple("geqrf", ["a", "tau"])
 

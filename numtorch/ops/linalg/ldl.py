@@ -8,7 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import int32
 from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor, empty
-from ..core.arguments import check_truths
+from ..core.arguments import check_truths, expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -19,7 +19,8 @@ from ..memory.resize import into_all_exactly, into_exactly
 from ..shape.views import expand
 from . import lapack
 
-LDL_FACTOR, LDL_SOLVE = Primitive("linalg_ldl_factor"), Primitive("linalg_ldl_solve")
+LDL_FACTOR = Primitive("linalg_ldl_factor", samples="T([[2, 1], [1, 4]]); False")
+LDL_SOLVE = Primitive("linalg_ldl_solve", samples="T([[2, 1], [1, 4]]), int32([1, 2]), T[2, 3]; False")
 
 Factors = namedtuple("linalg_ldl_factor", "LD pivots")
 FactorsEx = namedtuple("linalg_ldl_factor_ex", "LD pivots info")
@@ -86,6 +87,7 @@ def ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = False, out
 
 @LDL_FACTOR.planned
 def _plan_ldl_factor(layout, hermitian):
+    lapack.check("ldl_factor", layout, square=True)
     *batch, n, _ = layout.shape
     prepared = kernels(layout.device, "linalg.ldl").plan_ldl(layout.dtype.kernel, prod(batch), n, hermitian)
     return prepared, lapack.each(layout, n, dtype=int32), lapack.each(layout, dtype=int32)
@@ -129,9 +131,11 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False, out=None) -> Tensor:
 
 @LDL_SOLVE.planned
 def _plan_ldl_solve(ld, pivots, b, hermitian):
+    lapack.check("ldl_solve", ld, square=True)
     if pivots.shape != ld.shape[:-1]:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with "
                            f"shape {list(pivots.shape)} instead")
+    expect_layout("torch.linalg.ldl_solve", "pivots", pivots, None, int32)
     if b.dtype is not ld.dtype:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected LD and B to have the same dtype, but found LD of type "
                            f"{ld.dtype.title} and B of type {b.dtype.title} instead")

@@ -24,7 +24,7 @@ from . import lapack
 from .factorise import eigh
 from .solve import solve
 
-LOBPCG = Primitive("lobpcg")
+LOBPCG = Primitive("lobpcg", samples="T([[2, 1, 0], [1, 4, 1], [0, 1, 9]]), None, T[3, 1], None; 1, 1000, 1e-13, True")
 
 
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
@@ -62,8 +62,8 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
         tensor([12., 11.])
     """
     lapack.matrices("lobpcg", A, square=True)
-    if A.layout.dtype.is_complex or tracker is not None:
-        raise NotImplementedError("lobpcg: there is no tracker, and complex matrices are not implemented")
+    if tracker is not None:
+        raise NotImplementedError("lobpcg: there is no tracker")
     for name, given in (("B", B), ("iK", iK)):
         if given is not None:
             layout_of("lobpcg", given, name)
@@ -87,6 +87,9 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
 
 @LOBPCG.planned
 def _plan(a, b, x, preconditioner, k, niter, tol, largest):
+    lapack.check("lobpcg", a, square=True)
+    if a.dtype.is_complex:
+        raise NotImplementedError("lobpcg: complex matrices are not implemented")
     return lapack.each(a, k), lapack.each(a, a.shape[-1], k)
 
 

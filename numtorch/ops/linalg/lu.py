@@ -28,7 +28,8 @@ from . import lapack
 from .solve import inv, solve
 from .triangular import solve_triangular
 
-LU_FACTOR, LU_ORDER = Primitive("linalg_lu_factor"), Primitive("linalg_lu_order")
+LU_FACTOR = Primitive("linalg_lu_factor", samples="T[3, 3];")
+LU_ORDER = Primitive("linalg_lu_order", samples="int32([2, 3, 3]); 3, True")
 
 LU = namedtuple("linalg_lu", "P L U")
 Factors = namedtuple("linalg_lu_factor", "LU pivots")
@@ -48,6 +49,7 @@ def _factored(name, a, pivot):
 
 @LU_FACTOR.planned
 def _plan_lu_factor(layout):
+    lapack.check("lu_factor", layout)
     *batch, m, n = layout.shape
     prepared = kernels(layout.device, "linalg.lu").plan_factor(layout.dtype.kernel, prod(batch), m, n) if layout.numel else None
     return prepared, lapack.each(layout, min(m, n), dtype=int32), lapack.each(layout, dtype=int32)

@@ -97,9 +97,11 @@ def kernel_dtype(layout):
 
 
 # ---------------------------------------------------------------- primitives
-MM, BMM = Primitive("mm", parameters=("input", "mat2")), Primitive("bmm", parameters=("input", "mat2"))
-MATMUL = Primitive("matmul", parameters=("input", "other"))
-MV, DOT = Primitive("mv", parameters=("input", "vec")), Primitive("dot", parameters=("input", "tensor"))
+MM = Primitive("mm", parameters=("input", "mat2"), samples="T[2, 3], T[3, 4];")
+BMM = Primitive("bmm", parameters=("input", "mat2"), samples="T[2, 2, 3], T[2, 3, 4];")
+MATMUL = Primitive("matmul", parameters=("input", "other"), samples="T[2, 2, 3], T[3, 4];")
+MV = Primitive("mv", parameters=("input", "vec"), samples="T[2, 3], T[3];")
+DOT = Primitive("dot", parameters=("input", "tensor"), samples="T[3], T[3];")
 
 
 def _multiplication(primitive):

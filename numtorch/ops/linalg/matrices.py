@@ -7,7 +7,7 @@ import math
 from ...dtypes import as_dtype, float32
 from ...layout import wrap_dim, wrap_dims
 from ...tensor import Tensor
-from ..core.arguments import check_several, check_truths, integer, numpy_keywords
+from ..core.arguments import check_several, check_truths, expect_dtypes, integer, numpy_keywords
 from ..core.late import provide
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -28,7 +28,7 @@ from .products import cross as old_cross
 from .solve import inv, solve, tolerance
 from .svd import svdvals
 
-_NORM = Primitive("largest_norm")
+_NORM = Primitive("largest_norm", samples="T[2, 3, 3];")
 
 
 # ---------------------------------------------------------------- norms
@@ -264,6 +264,7 @@ def matrix_power(input, n: int, *, out=None) -> Tensor:
 @_NORM.composed
 def _norm(matrices: Tensor):
     """The largest of the matrices' 1-norms, as a float."""
+    expect_dtypes("largest_norm", matrices.layout.dtype, "float", "complex")
     return amax(sum(matrices.abs(), -2)).item() if has_values(matrices) else 0.0
 
 

@@ -27,7 +27,8 @@ from ..shape.views import reshape, transpose, unsqueeze
 from .einsum import tensordot
 from .matmul import dot, matmul
 
-CROSS, KRON = Primitive("linalg_cross"), Primitive("kron")
+CROSS = Primitive("linalg_cross", samples="T[2, 3], T[2, 3]; 1")
+KRON = Primitive("kron", samples="T[2, 3], T[3];")
 
 
 @method

@@ -23,9 +23,13 @@ from ..reduce.reductions import norm
 from . import lapack
 from .svd import svd
 
-SOLVE, INV = Primitive("linalg_solve"), Primitive("linalg_inv")
-DET, SLOGDET = Primitive("linalg_det"), Primitive("linalg_slogdet")
-COFACTORS, COFACTORS_GRAD, PINV = Primitive("linalg_cofactors"), Primitive("linalg_cofactors_grad"), Primitive("linalg_pinv")
+SOLVE = Primitive("linalg_solve", samples="T([[2, 1], [1, 4]]), T[2, 3];")
+INV = Primitive("linalg_inv", samples="T([[2, 1], [1, 4]]);")
+DET = Primitive("linalg_det", samples="T([[2, 1], [1, 4]]);")
+SLOGDET = Primitive("linalg_slogdet", samples="T([[2, 1], [1, 4]]);")
+COFACTORS = Primitive("linalg_cofactors", samples="T([[2, 1], [1, 4]]);")
+COFACTORS_GRAD = Primitive("linalg_cofactors_grad")
+PINV = Primitive("linalg_pinv", samples="T[3, 2]; None, None, False")
 
 Slogdet = namedtuple("linalg_slogdet", "sign logabsdet")
 Lstsq = namedtuple("linalg_lstsq", "solution residuals rank singular_values")

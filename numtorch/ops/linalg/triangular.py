@@ -22,7 +22,8 @@ from ..shape.views import expand
 from . import lapack
 from .solve import fitting
 
-SOLVE_TRIANGULAR, SUBSTITUTE = Primitive("linalg_solve_triangular"), Primitive("linalg_substitute_")
+SOLVE_TRIANGULAR = Primitive("linalg_solve_triangular", samples="T([[2, 1], [0, 4]]), T[2, 3]; True, False")
+SUBSTITUTE = Primitive("linalg_substitute_", samples="T[2, 3], T([[2, 1], [0, 4]]); True, False")
 
 TriangularSolve = namedtuple("triangular_solve", "solution cloned_coefficient")
 
@@ -64,7 +65,8 @@ def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: boo
 @SOLVE_TRIANGULAR.planned
 def _plan_solve(a, b, upper, unit):
     """The leading dimensions of the solution."""
-    if a.ndim < 2 or b.ndim < 2 or not a.shape[-2] == a.shape[-1] == b.shape[-2]:
+    lapack.check("solve_triangular", a, square=True)
+    if b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         raise RuntimeError(f"linalg.solve_triangular: expected A of shape (*, n, n) and B of shape (*, n, k), got {list(a.shape)} "
                            f"and {list(b.shape)}")
     expect_layout("linalg.solve_triangular", "B", b, None, a.dtype)
@@ -100,6 +102,7 @@ def _by_halves(a, x, batch, upper, unit):
 
 @SUBSTITUTE.planned
 def _plan_substitute(x, a, upper, unit):
+    lapack.check("substitute_", a, square=True)
     batch, (n, k) = x.shape[:-2], x.shape[-2:]
     expect_layout("linalg_substitute_", "A", a, (*a.shape[:-2], n, n), x.dtype)
     of_a, of_x = (_step(a, batch), *a.strides[-2:]), (_step(x, batch), x.strides[-2])

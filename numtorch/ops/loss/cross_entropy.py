@@ -24,7 +24,8 @@ from ..reduce.reduce_op import SUM
 from ..shape.views import movedim, reshape
 from .elementwise_losses import check_reduction
 
-CROSS_ENTROPY, NLL_LOSS = Primitive("cross_entropy"), Primitive("nll_loss")
+CROSS_ENTROPY = Primitive("cross_entropy", samples="T[2, 3], int64([2, 0]), T[3]; -100, 'mean', 0.1")
+NLL_LOSS = Primitive("nll_loss", samples="T[2, 3], int64([2, 0]), None; -100, 'sum', 0.0")
 
 
 # ---------------------------------------------------------------- what goes together

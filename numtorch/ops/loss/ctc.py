@@ -15,7 +15,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout
+from ..core.arguments import expect_dtypes, expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -34,7 +34,7 @@ from ..shape.join import cat, stack
 from ..shape.views import expand, reshape, unsqueeze
 from .elementwise_losses import check_reduction
 
-CTC_LOSS = Primitive("ctc_loss")
+CTC_LOSS = Primitive("ctc_loss", samples="T[4, 2, 3], int64([1, 1, 2]), int64([[0, 2], [2, 1], [4, 3]]); 2, 0, False")
 
 _CHECKING = "(while checking arguments for ctc_loss)"
 _TARGETS = f"argument #2 'targets' {_CHECKING}"
@@ -93,8 +93,9 @@ class _Plan:
         steps, batch, classes = layout.shape
         expect_layout("ctc_loss", "targets", labels, None, int64)
         expect_layout("ctc_loss", "lengths", places, (3, batch), int64)
-        if not layout.dtype.is_floating_point or not 0 <= blank < classes:
-            raise RuntimeError(f"ctc_loss: expected floats for a label {blank}, got {list(layout.shape)} of {layout.dtype}")
+        expect_dtypes("ctc_loss", layout.dtype, "float32", "float64")
+        if not 0 <= blank < classes:
+            raise RuntimeError(f"ctc_loss: expected a label from 0 to {classes - 1} for blank, got {blank}")
         width = self.width = 2 * longest + 3
         module, dtype, device = kernels(layout.device, "softmax.ctc"), layout.dtype, layout.device
         self.losses, self.blank, self.zero_infinity = Layout.of(dtype, (batch,), None, device), blank, zero_infinity

@@ -17,8 +17,11 @@ from ..core.late import later
 from ..core.operands import layout_of, method
 from ..core.primitive import Plan, Primitive, derivative_of, miss
 
-_TO_DEVICE, TO_COPY, CLONE = Primitive("to_device"), Primitive("to_copy"), Primitive("clone")
-_COPY_ELEMENTS = Primitive("copy_elements", "Elements written, broadcast and cast, into a tensor of the same device.")
+_TO_DEVICE = Primitive("to_device", samples="T[2, 3]; device")
+TO_COPY = Primitive("to_copy", samples="T[2, 3]; complex128")
+CLONE = Primitive("clone", samples="T[2, 3]; T")
+_COPY_ELEMENTS = Primitive("copy_elements", "Elements written, broadcast and cast, into a tensor of the same device.",
+                           samples="T[2, 3], float32[3];")
 
 
 def _identity(x):
@@ -207,3 +210,5 @@ def contiguous(self, memory_format=None) -> Tensor:
 def in_format(x, memory_format):
     """x, copied where it has not the very strides of a memory format; None is for any."""
     return x if memory_format is None or x.layout is formatted(x.layout, memory_format) else copied(x, memory_format)
+
+_TO_DEVICE.function = to_device

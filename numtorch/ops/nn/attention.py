@@ -13,7 +13,7 @@ from ...dtypes import bool_, float32, uint8
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty
 from ...viewalgebra import expand as expand_layout
-from ..core.arguments import real
+from ..core.arguments import expect_dtypes, real
 from ..core.backends import has_kernels, kernels
 from ..core.primitive import Primitive
 from ..creation.fill import ones
@@ -29,8 +29,11 @@ from ..shape.views import expand, reshape, transpose
 from .dropout import dropout
 from .softmax import softmax
 
-SCALED_DOT_PRODUCT_ATTENTION = Primitive("scaled_dot_product_attention")
-_KEPT = Primitive("attention_kept", "The factors that dropout applies to the weights of attention, drawn again.")
+SCALED_DOT_PRODUCT_ATTENTION = Primitive("scaled_dot_product_attention",
+                                         samples=("T[1, 3, 2], T[1, 4, 2], T[1, 4, 2], None; 0.0, False, None, False",
+                                                  "T[1, 3, 2], T[1, 4, 2], T[1, 4, 2], T[3, 4]; 0.0, False, 0.5, False"))
+_KEPT = Primitive("attention_kept", "The factors that dropout applies to the weights of attention, drawn again.",
+                  samples="int64[2]; (2, 3), T, device, 0.5")
 
 
 def _check(q, k, v, mask, dropout_p):
@@ -294,6 +297,7 @@ def _summed_heads(plan, grad):
 
 @_KEPT.planned
 def _plan_kept(state, shape, dtype, device, dropout):
+    expect_dtypes("attention_kept", dtype, "float")
     batch, heads, queries, keys = (1,) * (4 - len(shape)) + shape
     prepared = kernels(device, "attention.attention").plan_attention_kept(dtype.kernel, batch, heads, queries, keys, dropout)
     return Layout.of(dtype, shape, None, device), _bytes(prepared.workspace, device), prepared

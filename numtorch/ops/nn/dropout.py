@@ -19,7 +19,8 @@ from ..pointwise.arithmetic import add, mul, sub
 from ..pointwise.pointwise import pointwise
 from ..random.draws import drawn
 
-DROPOUT, ALPHA_DROPOUT = Primitive("dropout"), Primitive("alpha_dropout")
+DROPOUT = Primitive("dropout", samples="T[2, 3]; 0.5")
+ALPHA_DROPOUT = Primitive("alpha_dropout", samples="T[2, 3]; 0.5")
 
 SELU_LIMIT = -1.7580993408473766                         # what selu tends to at -infinity: -alpha * scale
 

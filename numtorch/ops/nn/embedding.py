@@ -28,7 +28,9 @@ from ..sort.scan import diff
 from ..sort.search import searchsorted
 from ..sort.unique import unique
 
-EMBEDDING, EMBEDDING_BAG, ONE_HOT = Primitive("embedding"), Primitive("embedding_bag"), Primitive("one_hot")
+EMBEDDING = Primitive("embedding", samples="T[3, 4], int64([[0, 2], [2, 1]]); -1, False, 'embedding', False")
+EMBEDDING_BAG = Primitive("embedding_bag", samples="T[3, 4], int64([2, 0, 1]), int64([0, 2]); True")
+ONE_HOT = Primitive("one_hot", samples="T([0, 2, 1]); 3")
 
 # ---------------------------------------------------------------- one vector an index
 

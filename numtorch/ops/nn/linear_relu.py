@@ -10,7 +10,7 @@ from ..linalg.matmul import Product
 from ..pointwise.activation import relu
 from .linear import linear
 
-LINEAR_RELU = Primitive("linear_relu")
+LINEAR_RELU = Primitive("linear_relu", samples="T[2, 3], T[4, 3], T[4];")
 
 
 @LINEAR_RELU.planned

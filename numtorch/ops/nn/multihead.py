@@ -29,7 +29,7 @@ from .dropout import dropout
 from .linear import linear
 from .softmax import softmax
 
-MULTI_HEAD_ATTENTION = Primitive("multi_head_attention")
+MULTI_HEAD_ATTENTION = Primitive("multi_head_attention", samples="T[3, 1, 12], None; 2, 1, 0.0, False")
 
 
 @MULTI_HEAD_ATTENTION.planned

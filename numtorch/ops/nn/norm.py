@@ -25,10 +25,17 @@ from ..reduce.normformula import Form, composed, composed_gradients
 from ..reduce.reductions import mean, var
 from ..shape.views import reshape
 
-LAYER_NORM, RMS_NORM = Primitive("layer_norm"), Primitive("rms_norm")
-GROUP_NORM, INSTANCE_NORM, BATCH_NORM = Primitive("group_norm"), Primitive("instance_norm"), Primitive("batch_norm")
-NORM_GRAD = Primitive("norm_grad", "The gradients of a norm of rows or groups.")
-BATCH_NORM_GRAD = Primitive("batch_norm_grad", "The gradients of a norm of channels.")
+LAYER_NORM = Primitive("layer_norm", samples="T[2, 3], T[3], T[3]; (3,), 1e-5")
+RMS_NORM = Primitive("rms_norm", samples="T[2, 3], T[3], None; (3,), 1e-5")
+GROUP_NORM = Primitive("group_norm", samples="T[2, 4, 3], T[4], T[4]; 2, 1e-5")
+INSTANCE_NORM = Primitive("instance_norm", samples="T[2, 2, 4], T[2], T[2]; 2, 1e-5")
+BATCH_NORM = Primitive("batch_norm",
+                       samples=("T[4, 2], T[2], T[2], None, None; True, 0.1, 1e-5",
+                                "T[4, 2], None, None, T[2], T[2]; False, 0.1, 1e-5"))
+NORM_GRAD = Primitive("norm_grad", "The gradients of a norm of rows or groups.", samples=(
+    "T[2, 3], T[2, 3], None, T.compute[2, 2]; _kept(LAYER_NORM, T[2, 3], (3,), 1e-5), True, False, False"))
+BATCH_NORM_GRAD = Primitive("batch_norm_grad", "The gradients of a norm of channels.", samples=(
+    "T[4, 2], T[4, 2], None, T.compute[2, 2]; _kept(BATCH_NORM, T[4, 2], None, None, True, 0.1, 1e-5), (True, True, True)"))
 
 float32 = named.by_name["float32"]
 
@@ -120,6 +127,11 @@ def _norm(primitive, plan):
             out.node = GraphNode(primitive, edges, (input, weight, stats), plan.kept or plan.keep())
         return out
     return norm
+
+
+def _kept(primitive, input, *others):
+    """What nodes know of a call without weight and bias: for samples of its gradient."""
+    return primitive.plan(input.layout, None, None, *others).keep()
 
 
 @derivative_of(LAYER_NORM, RMS_NORM, GROUP_NORM, INSTANCE_NORM)

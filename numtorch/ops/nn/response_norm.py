@@ -6,7 +6,7 @@ import math
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, int64
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout
+from ..core.arguments import expect_dtypes, expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -16,7 +16,10 @@ from ..pointwise.power import pow
 from ..shape.pad import pad
 from ..shape.slicing import narrow
 
-LOCAL_RESPONSE_NORM, LOCAL_RESPONSE_NORM_GRAD = Primitive("local_response_norm"), Primitive("local_response_norm_grad")
+LOCAL_RESPONSE_NORM = Primitive("local_response_norm", samples="T[1, 3, 2]; 2, 0.1, 0.75, 1.0")
+LOCAL_RESPONSE_NORM_GRAD = Primitive("local_response_norm_grad",
+                                     samples="T[1, 3, 2], T[1, 3, 2], T[1, 3, 2]; 2, 0.1, 0.75, 1.0")
+_KERNELS = "float32", "float64"
 
 
 @LOCAL_RESPONSE_NORM.planned
@@ -27,8 +30,7 @@ class _Plan:
         shape = layout.shape
         if len(shape) < 3:
             raise ValueError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
-        if not layout.dtype.is_floating_point:
-            raise NotImplementedError(f"local_response_norm: expected a floating point input, got {layout.dtype}")
+        expect_dtypes("local_response_norm", layout.dtype, *_KERNELS)
         if size < 1:
             raise RuntimeError(f"local_response_norm: expected a window of at least one channel, got size={size}")
         self.out = layout.dense()
@@ -90,6 +92,7 @@ def _vjp(node, grad):
 
 @LOCAL_RESPONSE_NORM_GRAD.planned
 def _plan_gradient(grad, input, divisor, size, alpha, beta, k):
+    expect_dtypes("local_response_norm_grad", input.dtype, *_KERNELS)
     for name, other in (("grad", grad), ("divisor", divisor)):
         expect_layout("local_response_norm_grad", name, other, input.shape, input.dtype)
     module = kernels(input.device, "norm.response_norm")

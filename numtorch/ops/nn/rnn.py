@@ -18,7 +18,8 @@ from ..shape.views import transpose, unsqueeze
 from .dropout import dropout as drop
 from .rnn_layer import GATES, run_layer
 
-SEQUENCES, STEPS = Primitive("sequences_of_steps"), Primitive("steps_of_sequences")
+SEQUENCES = Primitive("sequences_of_steps", samples="T[6, 2]; 3, True")
+STEPS = Primitive("steps_of_sequences", samples="T[3, 2, 4]; True")
 
 
 # ---------------------------------------------------------------- cells
@@ -286,6 +287,9 @@ def _sequences_of(rows, length, batch_first):
     if batch_first:
         layout, offset = algebra.transpose(layout, 0, 1)
     return make_view(rows, (layout, offset), SEQUENCES, batch_first)
+
+
+SEQUENCES.function = _sequences_of
 
 
 @SEQUENCES.derivative

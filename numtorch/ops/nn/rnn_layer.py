@@ -19,6 +19,7 @@ from ...dtypes import float32, uint8
 from ...kernels.families.recurrent import GATES
 from ...layout import Layout
 from ...tensor import constants, empty, lasting, view_of, wrap
+from ..core.arguments import expect_dtypes
 from ..core.backends import has_kernels, kernels
 from ..core.primitive import Primitive, derivative_of, miss, new_plan_table
 from ..creation import fill
@@ -36,7 +37,9 @@ from ..shape.slicing import narrow
 from ..shape.views import view_as
 from .linear import linear
 
-LAYERS = {kind: Primitive(kind, parameters=("input", "hx", "cx", "w_ih", "w_hh", "b_ih", "b_hh", "w_hr")) for kind in GATES}
+LAYERS = {kind: Primitive(kind, parameters=("input", "hx", "cx", "w_ih", "w_hh", "b_ih", "b_hh", "w_hr"), samples=(
+    f"T[3, 4], T[2, 5], {'T[2, 5]' if kind == 'lstm' else None}, T[{gates * 5}, 4], T[{gates * 5}, 5], T[{gates * 5}], "
+    f"T[{gates * 5}], None; (2, 1), False, False, True, True")) for kind, gates in GATES.items()}
 
 
 def run_layer(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=None, b_hh=None, w_hr=None, *, alone=False):
@@ -114,6 +117,7 @@ class _Scratch:
 
 def _check_layer(kind, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, sizes):
     """Raise where shapes do not belong together. Modules have looked before; who read the call from a file has not."""
+    expect_dtypes(kind, x.dtype, "float", "complex")
     width, hidden = w_ih.shape[0], w_ih.shape[0] // GATES[kind]
     batch, out_size = sizes[0] if sizes else 0, hidden if w_hr is None else w_hr.shape[0]
     expected = [(w_ih, (hidden * GATES[kind], x.shape[-1])), (w_hh, (width, out_size)), (b_ih, (width,)), (b_hh, (width,)),

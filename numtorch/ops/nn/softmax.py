@@ -8,7 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, plain_dims, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout, required_dim, truth
+from ..core.arguments import expect_dtypes, expect_layout, required_dim, truth
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -20,8 +20,10 @@ from ..pointwise.elementary import exp, log
 from ..reduce.reduce_op import MAX, SUM
 from ..shape.views import permute, reshape, squeeze
 
-SOFTMAX, LOG_SOFTMAX = Primitive("softmax"), Primitive("log_softmax")
-SOFTMAX_GRAD, LOG_SOFTMAX_GRAD = Primitive("softmax_grad"), Primitive("log_softmax_grad")
+SOFTMAX = Primitive("softmax", samples="T[2, 3]; 1")
+LOG_SOFTMAX = Primitive("log_softmax", samples="T[2, 3]; 1")
+SOFTMAX_GRAD = Primitive("softmax_grad", samples="T[2, 3], T[2, 3]; 1")
+LOG_SOFTMAX_GRAD = Primitive("log_softmax_grad", samples="T[2, 3], T[2, 3]; 1")
 
 
 def _along(primitive, layout, dim):
@@ -197,6 +199,7 @@ class _LogSumExpPlan:
     __slots__ = ("out", "kept", "forward")
 
     def __init__(self, layout, dim, keepdim):
+        expect_dtypes("logsumexp", layout.dtype, "float")
         dims = wrap_dims(dim, layout.ndim)
         first, last = min(dims), max(dims)
         shape = layout.shape
@@ -207,7 +210,8 @@ class _LogSumExpPlan:
         self.forward = kernels(layout.device, "softmax.softmax").plan_logsumexp(layout.dtype.kernel, *extents)
 
 
-LOGSUMEXP, LOGSUMEXP_GRAD = Primitive("logsumexp"), Primitive("logsumexp_grad")
+LOGSUMEXP = Primitive("logsumexp", samples="T[2, 3]; 1, False")
+LOGSUMEXP_GRAD = Primitive("logsumexp_grad", samples="T[2], T[2, 3], T[2]; (2, 3, 1)")
 LOGSUMEXP.planned(_LogSumExpPlan)
 
 
@@ -290,6 +294,7 @@ def _logsumexp_vjp(node, grad):
 
 @LOGSUMEXP_GRAD.planned
 def _plan_logsumexp_grad(grad, layout, out, extents):
+    expect_dtypes("logsumexp_grad", layout.dtype, "float")
     expect_layout("logsumexp_grad", "grad", grad, out.shape, layout.dtype)
     outer, reduced, inner = extents
     if outer * reduced * inner != layout.numel or outer * inner != out.numel or out.dtype is not layout.dtype:

@@ -8,7 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import dtype as named
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout, real
+from ..core.arguments import expect_dtypes, expect_layout, real
 from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
@@ -21,7 +21,8 @@ from ..pointwise.comparison import gt
 from ..reduce.reduce_op import SUM
 from ..reduce.reductions import norm
 
-NORMALIZE, NORMALIZE_GRAD = Primitive("normalize"), Primitive("normalize_grad")
+NORMALIZE = Primitive("normalize", samples="T[2, 3]; 1, 1e-12")
+NORMALIZE_GRAD = Primitive("normalize_grad", samples="T[2, 3], T[2, 3], T.compute[2, 1]; 1, 1e-12")
 
 
 @NORMALIZE.planned
@@ -101,6 +102,7 @@ def _vjp(node, grad):
 
 @NORMALIZE_GRAD.planned
 def _plan_gradient(grad, input, lengths, dim, eps):
+    expect_dtypes("normalize_grad", input.dtype, "float")
     sizes = outer, _, inner = _around(input, wrap_dim(dim, input.ndim))
     expect_layout("normalize_grad", "grad", grad, input.shape, input.dtype)
     expect_layout("normalize_grad", "lengths", lengths, (outer, inner), named.by_name[input.dtype.compute])

@@ -20,9 +20,10 @@ from .arithmetic import where
 from .elementary import PI, atan2
 from .pointwise import pointwise
 
-_VIEW_AS_REAL, _VIEW_AS_COMPLEX = Primitive("view_as_real"), Primitive("view_as_complex")
+_VIEW_AS_REAL = Primitive("view_as_real", samples="T[2, 3];")
+_VIEW_AS_COMPLEX = Primitive("view_as_complex", samples="T[3, 2];")
 
-_COMPLEX = Primitive("complex")
+_COMPLEX = Primitive("complex", samples="T[2, 3], T[2, 3];")
 
 
 # ---------------------------------------------------------------- views
@@ -294,3 +295,5 @@ def angle(input, *, out=None) -> Tensor:
     if not layout_of("angle", input).dtype.is_complex:
         return angle_of_real(input, out=out)
     return atan2(imag(input).contiguous(), real(input).contiguous(), out=out)         # in memory as a new tensor, in PyTorch too
+
+_VIEW_AS_REAL.function, _VIEW_AS_COMPLEX.function = view_as_real, view_as_complex

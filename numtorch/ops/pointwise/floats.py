@@ -13,7 +13,7 @@ from ...kernels.intrinsics import bits_of, fabs, float_of, select
 from ...kernels.vectormath.elementary import ByPrecision, Int
 from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout
+from ..core.arguments import expect_dtypes, expect_layout
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import layout_of, method, result_dtype
@@ -24,7 +24,8 @@ from ..memory.resize import into, into_all_exactly
 from .comparison import ne
 from .real_functions import ldexp
 
-_FREXP, _NEXTAFTER = Primitive("frexp"), Primitive("nextafter")         # the latter of numbers of one dtype
+_FREXP = Primitive("frexp", samples="T[2, 3];")
+_NEXTAFTER = Primitive("nextafter", samples="T[2, 3], T[2, 3];")              # of numbers of one dtype
 
 Frexp = namedtuple("frexp", ["mantissa", "exponent"])
 
@@ -131,6 +132,7 @@ def _next_word(x, y, infinity, sign):
 @_NEXTAFTER.planned
 def _plan_next(first, second):
     kind = first.dtype
+    expect_dtypes("nextafter_cpu", kind, *_WORDS)
     expect_layout("nextafter", "other", second, None, kind)
     device = first.device
     shape = broadcast_shapes(first.shape, second.shape)

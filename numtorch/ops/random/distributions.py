@@ -6,6 +6,7 @@ from ...dtypes import float32, float64
 from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty
+from ..core.arguments import expect_dtypes
 from ..core.backends import device_with, kernels
 from ..core.generator import claim
 from ..core.operands import layout_of
@@ -14,10 +15,11 @@ from ..memory.copies import contiguous, to_device, to_dtype
 from ..shape.views import expand
 from .draws import _state
 
-_POISSON = Draw("poisson", "How many events there are.", ("input", "generator"))
-_BINOMIAL = Draw("binomial", "How many trials succeed.", ("count", "prob", "generator"))
+_POISSON = Draw("poisson", "How many events there are.", ("input", "generator"), samples="T[2, 3];")
+_BINOMIAL = Draw("binomial", "How many trials succeed.", ("count", "prob", "generator"), samples="T([4, 5]), T([0.5, 0.2]);")
 _VON_MISES = Draw("von_mises", "Angles of density proportional to exp(concentration cos(x - loc)).",
-                  ("loc", "concentration", "generator"))
+                  ("loc", "concentration", "generator"),
+                  samples="T[3], T[3];")
 
 
 class DrawPlan:
@@ -27,6 +29,7 @@ class DrawPlan:
 
     def __init__(self, kind, layouts, family, dtype=None):
         shape, first = broadcast_shapes(*[layout.shape for layout in layouts]), layouts[0]
+        expect_dtypes(kind, first.dtype, "float")
         self.dtype, self.device, where = first.dtype, first.device, device_with(first.device, family)
         compute = dtype or (first.dtype if first.dtype in (float32, float64) else float32)
         self.layout = Layout.of(compute, shape, None, where)

@@ -49,9 +49,12 @@ class _FillPlan:
 
 _state = _State()
 _WORDS = Layout.of(int64, (3,), None, cpu)
-_RANDOM = Draw("random", "A new tensor of random numbers.", ("size", "kind", "parameters", "dtype", "device", "generator"))
-_BERNOULLI = Draw("bernoulli", "1 with the probability that each element gives, else 0.", ("input", "dtype", "generator"))
-_MULTINOMIAL = Draw("multinomial", "Indices drawn in proportion to weights.", ("input", "num_samples", "generator"))
+_RANDOM = Draw("random", "A new tensor of random numbers.", ("size", "kind", "parameters", "dtype", "device", "generator"),
+               samples="; (2, 3), 'normal', (0.0, 1.0), T, device")
+_BERNOULLI = Draw("bernoulli", "1 with the probability that each element gives, else 0.", ("input", "dtype", "generator"),
+                  samples="T([0.5, 0.2]); T")
+_MULTINOMIAL = Draw("multinomial", "Indices drawn in proportion to weights.", ("input", "num_samples", "generator"),
+                    samples="T[2, 3]; 4")
 _KINDS = "uniform", "normal", "exponential", "bernoulli", "randint", "randperm"
 _COUNTED_AS = {"randint": "int64", "randperm": "int64", "bernoulli": "float32"}      # where the dtype does not say how many bits
 

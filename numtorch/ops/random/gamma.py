@@ -14,10 +14,13 @@ from ..pointwise.functions import clamp
 from ..reduce import reductions
 from .distributions import DrawPlan
 
-_STANDARD_GAMMA = Draw("_standard_gamma", "Gamma numbers of the given shapes and rate 1.", ("self", "generator"))
-_SAMPLE_DIRICHLET = Draw("_sample_dirichlet", "Dirichlet numbers over the last dimension.", ("self", "generator"))
-_STANDARD_GAMMA_GRAD = Primitive("_standard_gamma_grad", "Slopes of gamma numbers.", ("self", "output"))
-_DIRICHLET_GRAD = Primitive("_dirichlet_grad", "Slopes of beta numbers x, over 1 - x.", ("x", "alpha", "total"))
+_STANDARD_GAMMA = Draw("_standard_gamma", "Gamma numbers of the given shapes and rate 1.", ("self", "generator"),
+                       samples="T[2, 3];")
+_SAMPLE_DIRICHLET = Draw("_sample_dirichlet", "Dirichlet numbers over the last dimension.", ("self", "generator"),
+                         samples="T[2, 3];")
+_STANDARD_GAMMA_GRAD = Primitive("_standard_gamma_grad", "Slopes of gamma numbers.", ("self", "output"), samples="T[3], T[3];")
+_DIRICHLET_GRAD = Primitive("_dirichlet_grad", "Slopes of beta numbers x, over 1 - x.", ("x", "alpha", "total"),
+                            samples="T([0.2, 0.5]), T[2], T([2, 3]);")
 
 def _floating(name, value, argument="self", position=1):
     layout = layout_of(name, value, argument, position)

@@ -17,8 +17,8 @@ from ..memory.writing import check_inplace_allowed, check_writable, rebase_histo
 from ..pointwise.complexparts import view_as_real
 from .draws import bernoulli, check_range, check_std, drawn, plan_fill, probability, randint, run_fill
 
-_REDRAWN = {name: Draw(f"{name}_", f"A tensor filled with {name} numbers.", ("self", "generator"))
-            for name in ("uniform", "normal", "bernoulli", "exponential")}
+_REDRAWN = {name: Draw(f"{name}_", f"A tensor filled with {name} numbers.", ("self", "generator"), samples=f"T[2, 3]; {parameters}")
+            for name, parameters in (("uniform", "0.0, 1.0"), ("normal", "0.0, 1.0"), ("bernoulli", "0.5"), ("exponential", "1.0"))}
 
 
 def _plan_refill(kind, layout, *parameters):

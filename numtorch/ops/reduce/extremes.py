@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, int64
 from ...layout import Layout, as_shape, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_kinds
+from ..core.arguments import expect_dtypes
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import layout_of, method
@@ -31,7 +31,7 @@ class _Plan:
     __slots__ = ("places", "values", "prepared")
 
     def __init__(self, kind, layout, dim, keepdim):
-        expect_kinds(kind, layout, "bool", "integer", "float")
+        expect_dtypes(kind, layout.dtype, "bool", "integer", "float")
         if kind.startswith("arg") and layout.dtype is bool_:
             raise RuntimeError(f"{kind}(): does not support bool input")
         axis = None if dim is None else wrap_dim(dim, layout.ndim)

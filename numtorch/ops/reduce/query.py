@@ -5,7 +5,7 @@ from ...devices import cpu
 from ...layout import Size
 from ...layout import broadcast_shapes as shape_of_all
 from ...tensor import Tensor
-from ..core.arguments import check_truths, expect_kinds, expect_layout
+from ..core.arguments import check_truths, expect_dtypes, expect_layout
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
@@ -169,7 +169,7 @@ CHECK_PROBABILITIES = Primitive("check_probabilities", "Raises where a row-major
 
 @CHECK_PROBABILITIES.planned
 def _plan_check(layout, message):
-    expect_kinds("check_probabilities", layout, "bool", "integer", "float")
+    expect_dtypes("check_probabilities", layout.dtype, "bool", "integer", "float")
     return kernels(layout.device, "index.equal").plan_outside_unit(layout.dtype.kernel, layout.numel)
 
 

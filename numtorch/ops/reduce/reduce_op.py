@@ -11,7 +11,7 @@ from ...layout import Layout, wrap_dims
 from ...tensor import bare, empty, view_of
 from ...viewalgebra import expand as expand_layout
 from ...viewalgebra import try_view
-from ..core.arguments import KINDS, expect_kinds, truth
+from ..core.arguments import KINDS, expect_dtypes, truth
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import PlanTable, Primitive, miss, nothing_to_do
@@ -47,7 +47,7 @@ class ReduceOp(Primitive):
         plan = _ReducePlan()
         plan.key, plan.layout, plan.options = self.key_of(layout, dims, keepdim, options), layout, dict(options)
         plan.spread, plan.summed = {}, PlanTable()
-        expect_kinds(self.name, layout, *self.kinds)
+        expect_dtypes(self.name, layout.dtype, *self.kinds)
         out_dtype = self.result(layout.dtype)
         if dims is not None and layout.ndim > 64:
             raise RuntimeError(f"{self.name}(): only tensors with up to 64 dims are supported, got {layout.ndim}")

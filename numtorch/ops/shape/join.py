@@ -19,7 +19,8 @@ from ..memory.writing import check_apart
 from .slicing import narrow, select
 from .views import expand, reshape, unsqueeze
 
-_CAT, _STACK = Primitive("cat"), Primitive("stack")
+_CAT = Primitive("cat", samples="T[2, 3], T[2, 1]; 1")
+_STACK = Primitive("stack", samples="T[2, 3], T[2, 3]; 1")
 
 
 # ---------------------------------------------------------------- cat and stack

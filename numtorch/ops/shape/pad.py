@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, recording
 from ...exchange.scalars import check_fits
 from ...layout import Layout, format_of, formatted, ints, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import integer, scalar
+from ..core.arguments import expect_layout, integer, scalar
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of
 from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor
@@ -16,8 +16,9 @@ from .join import cat
 
 MODES = ("constant", "reflect", "replicate", "circular")
 PADS = {mode: Primitive("constant_pad_nd" if mode == "constant" else f"{mode}_pad", f"Padding of mode {mode!r}.",
-                        ("input", "value", "pad")) for mode in MODES}
-PAD_GRAD = Primitive("pad_grad", "What every element was copied to by padding, added up.")
+                        ("input", "value", "pad"), samples="T[1, 2, 3], NOTHING; (1, 1)") for mode in MODES}
+PAD_GRAD = Primitive("pad_grad", "What every element was copied to by padding, added up.",
+                     samples="T[1, 2, 5]; T[1, 2, 3].layout, (1, 1), 'reflect'")
 NOTHING = as_operand("pad", 0j)                          # 16 bytes of zeros: 0 in every dtype
 
 
@@ -101,6 +102,9 @@ def _vjp(node, grad):
 
 @PAD_GRAD.planned
 def _plan_grad(grad, source, pad, mode):
+    added = [0] * (2 * source.ndim - len(pad)) + [n for side in zip(pad[-2::-2], pad[::-2]) for n in side]
+    padded = [n + before + after for n, before, after in zip(source.shape, added[::2], added[1::2])]
+    expect_layout("pad_grad", "grad", grad, padded, source.dtype)
     order, memory_format = _memory_order(source, mode)
     prepared = kernels(source.device, "move.pad").plan_pad_grad(
         mode, source.dtype.to_real().kernel, 1 + source.dtype.is_complex,

@@ -11,8 +11,11 @@ from ..memory.copies import clone
 from ..memory.resize import into_exactly
 from .view_tape import AS_STRIDED, SHARED_STRIDED, View, make_part, make_view
 
-SELECT, NARROW, SLICE = View("select"), View("narrow"), View("slice")
-UNFOLD, DIAGONAL = View("unfold"), View("diagonal")
+SELECT = View("select", samples="T[3, 4]; 1, 2")
+NARROW = View("narrow", samples="T[3, 4]; 1, 1, 2")
+SLICE = View("slice", samples="T[3, 4]; 1, 0, 4, 2")
+UNFOLD = View("unfold", samples="T[3, 4]; 1, 2, 1")
+DIAGONAL = View("diagonal", samples="T[3, 4]; 1, 0, 1")
 
 
 @method
@@ -189,3 +192,5 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
         if first + result[1] < low or last + result[1] > high or layout.overlaps_itself():
             return make_view(input, result, SHARED_STRIDED, (layout, *result))
     return make_view(input, result, AS_STRIDED)
+
+SLICE.function = slice_view

@@ -17,7 +17,8 @@ from .join import cat, stack
 from .slicing import SLICE, slice_view
 from .view_tape import make_part, make_view, make_views
 
-_UNBIND, _SPLIT = Primitive("unbind"), Primitive("split")
+_UNBIND = Primitive("unbind", samples="T[2, 3]; 1")
+_SPLIT = Primitive("split", samples="T[4, 3]; 2, 0")
 
 
 def _parts(x, primitive, dim, views) -> tuple:

@@ -24,16 +24,18 @@ from ..memory.copies import clone, contiguous, copy_elements, plan_copy, to_devi
 from ..memory.writing import into_fresh, live_views, move
 
 SHARED_STRIDED = Primitive("as_strided")                 # of a base whose elements share memory, or reaching outside of it
-_PLACE, _AS_IT_IS = Primitive("place", "Zeros with a tensor added in the region that a view covers."), Recorded("clone")
-_ADD_INTO = Primitive("add_into", "A sum written into a tensor whose elements may share memory.")
+_PLACE = Primitive("place", "Zeros with a tensor added in the region that a view covers.",
+                   samples="T[2]; T[2, 3].layout, T[2, 3].select(1, 0).layout, 1")
+_AS_IT_IS = Recorded("clone")
+_ADD_INTO = Primitive("add_into", "A sum written into a tensor whose elements may share memory.", samples="T[2, 3], T[2, 3];")
 _REFUSING, _PART = Recorded("as_strided"), Recorded("as_strided")
 
 
 class View(Primitive):
     """A view op. Without a derivative of its own, its gradient goes back into the region that the view covers."""
 
-    def __init__(self, name):
-        super().__init__(name)
+    def __init__(self, name, samples=()):
+        super().__init__(name, samples=samples)
         self.vjp = region_vjp
 
 
@@ -135,6 +137,9 @@ class _Placing:
 
     def __init__(self, grad, base, layout, offset):
         dtype, device = grad.dtype, base.device
+        (low, high), (first, last) = layout.extent(), base.extent()
+        if layout.numel and not first <= offset + low <= offset + high <= last:
+            raise RuntimeError(f"place: expected a region of a base of {last} elements, got {list(layout.shape)} from {offset} on")
         self.out = Layout.of(dtype, base.shape, base.strides, device)
         self.region = Layout.of(dtype, layout.shape, layout.strides, device)
         self.start, self.zero = offset * dtype.itemsize, to_device(as_operand("place", 0), device)
@@ -282,7 +287,7 @@ def refresh_view(base: Tensor, view: Tensor) -> None:
     move(view, GraphNode(primitive, (base.node,), (), attributes))
 
 
-AS_STRIDED = View("as_strided")
+AS_STRIDED = View("as_strided", samples="T[2, 3]; (2, 2), (1, 2)")
 
 
 @_AS_IT_IS.derivative

@@ -15,8 +15,10 @@ from ..core.primitive import Primitive, derivative_of, not_a_tensor
 from ..memory.copies import contiguous
 from .view_tape import make_view
 
-VIEW, _SQUEEZE, _UNSQUEEZE, _EXPAND = Primitive("view"), Primitive("squeeze"), Primitive("unsqueeze"), Primitive("expand")
-_PERMUTE, _TRANSPOSE, _T = Primitive("permute"), Primitive("transpose"), Primitive("t")
+VIEW, _EXPAND = Primitive("view", samples="T[2, 3]; (3, 2)"), Primitive("expand", samples="T[3]; (2, 3)")
+_SQUEEZE, _UNSQUEEZE = Primitive("squeeze", samples="T[2, 1]; 1"), Primitive("unsqueeze", samples="T[2, 3]; 1")
+_PERMUTE, _TRANSPOSE = Primitive("permute", samples="T[2, 3]; (1, 0)"), Primitive("transpose", samples="T[2, 3]; 0, 1")
+_T = Primitive("t", samples="T[2, 3];")
 
 
 # ---------------------------------------------------------------- rearranging
@@ -49,10 +51,7 @@ def permute(input, *order, dims=None) -> Tensor:
 @_PERMUTE.derivative
 def _permute_vjp(node, grad):
     dims = [wrap_dim(d, len(node.attributes)) for d in node.attributes]
-    inverse = [0] * len(dims)
-    for i, d in enumerate(dims):
-        inverse[d] = i
-    return (permute(grad, inverse),)
+    return (permute(grad, sorted(range(len(dims)), key=dims.__getitem__)),)       # the inverse
 
 
 @method

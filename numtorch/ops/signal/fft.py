@@ -11,7 +11,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor
-from ..core.arguments import numpy_keywords
+from ..core.arguments import expect_dtypes, numpy_keywords
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of
 from ..creation.asked import check_strided
@@ -23,7 +23,9 @@ from ..pointwise.complexparts import real
 from ..shape.pad import pad
 from . import transforms
 
-FFT_C2C, FFT_R2C, FFT_C2R = Primitive("fft_c2c"), Primitive("fft_r2c"), Primitive("fft_c2r")
+FFT_C2C = Primitive("fft_c2c", samples="T[2, 4]; (1,), 'forward', True")
+FFT_R2C = Primitive("fft_r2c", samples="T[2, 4]; (1,), 'forward'")
+FFT_C2R = Primitive("fft_c2r", samples="T[2, 3]; (1,), 'backward', 4")
 
 _OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}          # the norm of the adjoint
 
@@ -31,6 +33,7 @@ _OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}       
 # ---------------------------------------------------------------- the three transforms
 @FFT_C2C.planned
 def _plan_complex(layout, dims, norm, inverse):
+    expect_dtypes("fft_c2c", layout.dtype, "complex64", "complex128")
     return transforms.plan(layout, dims, norm, inverse, Layout.of(layout.dtype, layout.shape, None, layout.device))
 
 
@@ -51,6 +54,7 @@ def _complex_vjp(node, grad):
 
 @FFT_R2C.planned
 def _plan_real(layout, dims, norm):
+    expect_dtypes("fft_r2c", layout.dtype, "float32", "float64")
     shape, dim = layout.shape, dims[-1]
     out = Layout.of(layout.dtype.to_complex(), (*shape[:dim], shape[dim] // 2 + 1, *shape[dim + 1:]), None, layout.device)
     return transforms.plan(layout, dims, norm, False, out)
@@ -73,6 +77,7 @@ def _halved_vjp(node, grad):
 
 @FFT_C2R.planned
 def _plan_restore(layout, dims, norm, extent):
+    expect_dtypes("fft_c2r", layout.dtype, "complex64", "complex128")
     shape, dim = layout.shape, dims[-1]
     out = Layout.of(layout.dtype.to_real(), (*shape[:dim], extent, *shape[dim + 1:]), None, layout.device)
     return transforms.plan(layout, dims, norm, True, out)

@@ -7,7 +7,7 @@ from math import prod
 from ...dtypes import float32, float64, int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
-from ..core.arguments import check_several, check_truths, expect_layout, integer
+from ..core.arguments import check_several, check_truths, expect_dtypes, expect_layout, integer
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import PlanTable, Primitive
@@ -22,14 +22,18 @@ from ..shape.views import reshape, transpose
 from .scan import diff
 from .search import searchsorted
 
-LIMITS, BINCOUNT, HISTC = Primitive("limits"), Primitive("bincount"), Primitive("histc")
-HISTOGRAM = Primitive("histogram")
+LIMITS = Primitive("limits", samples="T[6];")
+BINCOUNT = Primitive("bincount", samples="T([0, 2, 2]), None; 0")
+HISTC = Primitive("histc", samples="T[8]; 4, 0.0, 2.0")
+HISTOGRAM = Primitive("histogram", samples="T[8], None, None; 4, None, False")
 BINCOUNT.counts = True
-BINS_OF_RANGE = Primitive("bins_of_range", "A histogram of equal bins from the smallest to the largest element.")
+BINS_OF_RANGE = Primitive("bins_of_range", "A histogram of equal bins from the smallest to the largest element.",
+                          samples="T[8]; 4")
 
 
 @LIMITS.planned
 def _plan_limits(layout):
+    expect_dtypes("limits", layout.dtype, "bool", "integer")
     return kernels(layout.device, "sort.runs").plan_limits(layout.dtype.kernel, layout.numel)
 
 
@@ -158,11 +162,13 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -
 
 @BINS_OF_RANGE.composed
 def _bins_of_range(x: Tensor, bins):
+    expect_dtypes("histc", x.layout.dtype, "integer", "float")
     return _equal_bins(x, bins, *_widened("torch.histc", *_own_range(x), by=1.0))
 
 
 @HISTC.planned
 def _plan_equal_bins(layout, bins, low, high):
+    expect_dtypes("histc", layout.dtype, "integer", "float")
     prepared = kernels(layout.device, "sort.runs").plan_count_bins(layout.dtype.kernel, layout.numel, bins, low, high)
     return Layout.of(layout.dtype, (bins,), None, layout.device), prepared
 
@@ -201,15 +207,14 @@ def histogram(input, bins=100, *, range=None, weight=None, density: bool = False
         (tensor([0., 3.]), tensor([0., 1., 2.]))
     """
     check_truths("histogram", density=density)
-    if layout_of("histogram", input).dtype not in (float32, float64):
-        raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
-                                  f'float64')
+    layout_of("histogram", input)
     edges, bins = (bins, None) if isinstance(bins, Tensor) else (None, bins)
     return into_all_exactly("histogram", out, _histogram(input, edges, weight, bins, range, density))
 
 
 @HISTOGRAM.composed
 def _histogram(input: Tensor, edges: Tensor | None, weight: Tensor | None, bins, range, density):
+    expect_dtypes("histogram_cpu", input.layout.dtype, "float32", "float64")
     x = contiguous(reshape(input.detach(), -1))
     edges = _equal_edges("torch.histogram", x, bins, range) if edges is None else edges.detach()
     places, inside = _places(x, edges)

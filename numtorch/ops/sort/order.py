@@ -20,8 +20,12 @@ from ..reduce import reductions
 from ..reduce.query import check_probabilities
 from ..shape.views import movedim, reshape, squeeze
 
-SORT, TOPK, KTHVALUE = Primitive("sort"), Primitive("topk"), Primitive("kthvalue")
-MEDIAN_ALONG, NANMEDIAN_ALONG, MEDIAN = Primitive("median_along"), Primitive("nanmedian_along"), Primitive("median")
+SORT = Primitive("sort", samples="T[2, 3]; 1, False")
+TOPK = Primitive("topk", samples="T[2, 3]; 2, 1, True")
+KTHVALUE = Primitive("kthvalue", samples="T[2, 3]; 2, 1, False")
+MEDIAN_ALONG = Primitive("median_along", samples="T[2, 3]; 1, False")
+NANMEDIAN_ALONG = Primitive("nanmedian_along", samples="T[2, 3]; 1, False")
+MEDIAN = Primitive("median", samples="T[2, 3]; False")
 
 _PAIRS = {each: pair(each.name.removesuffix("_along")) for each in (SORT, TOPK, KTHVALUE, MEDIAN_ALONG, NANMEDIAN_ALONG)}
 

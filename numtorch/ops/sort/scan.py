@@ -7,7 +7,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, bool_, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout, integer, numpy_keywords, real
+from ..core.arguments import expect_dtypes, expect_layout, integer, numpy_keywords, real
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of
@@ -24,8 +24,12 @@ from ..shape.slicing import narrow, select
 from ..shape.views import reshape
 from .order import around
 
-CUMSUM, CUMPROD, LOGCUMSUMEXP = Primitive("cumsum"), Primitive("cumprod"), Primitive("logcumsumexp")
-CUMMAX, CUMMIN, RECURRENCE = Primitive("cummax"), Primitive("cummin"), Primitive("recurrence")
+CUMSUM = Primitive("cumsum", samples="T[2, 3]; 1, False")
+CUMPROD = Primitive("cumprod", samples="T[2, 3]; 1, False")
+LOGCUMSUMEXP = Primitive("logcumsumexp", samples="T[2, 3]; 1, False")
+CUMMAX = Primitive("cummax", samples="T[2, 3]; 1")
+CUMMIN = Primitive("cummin", samples="T[2, 3]; 1")
+RECURRENCE = Primitive("recurrence", samples=("T[2, 3], T[2, 3], None; 1, True", "T[2, 3], T[2, 3], T[2, 3]; 1, True"))
 
 
 def _plan(primitive, layout, dim, *arguments):
@@ -235,8 +239,7 @@ def logcumsumexp(input, dim=None, *, axis=None, out=None) -> Tensor:
 
 @LOGCUMSUMEXP.planned
 def _plan_logcumsumexp(layout, dim, reverse):
-    if layout.dtype.category < 2:
-        raise NotImplementedError(f'"logcumsumexp" not implemented for \'{layout.dtype.title}\': expected floating point')
+    expect_dtypes("logcumsumexp", layout.dtype, "float", "complex64", "complex128")
     return _plan(LOGCUMSUMEXP, layout, dim, reverse)
 
 

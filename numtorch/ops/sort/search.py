@@ -14,7 +14,7 @@ from ..index.gather_scatter import gather
 from ..memory.copies import contiguous, to_dtype
 from ..memory.resize import into_exactly
 
-SEARCHSORTED = Primitive("searchsorted")
+SEARCHSORTED = Primitive("searchsorted", samples="T([1, 2, 3]), T([2, 4]); True, False")
 
 
 @SEARCHSORTED.planned

@@ -28,8 +28,12 @@ from ..shape.views import movedim, reshape, transpose
 from .order import picked_vjp, sort
 from .scan import cumsum
 
-UNIQUE, COUNT_BYTES, RANK_BYTES = Primitive("unique"), Primitive("count_bytes"), Primitive("rank_bytes")
-ORDER_ROWS, MODE, ISIN = Primitive("order_rows"), Primitive("mode"), Primitive("isin")
+UNIQUE = Primitive("unique", samples="T[6], None; True, True")
+COUNT_BYTES = Primitive("count_bytes", samples="T[6];")
+RANK_BYTES = Primitive("rank_bytes", samples="T[6], int64[256];")
+ORDER_ROWS = Primitive("order_rows", samples="T[4, 2];")
+MODE = Primitive("mode", samples="T[2, 3]; 1, False")
+ISIN = Primitive("isin", samples="T[4], T[2];")
 UNIQUE.counts = True
 _REFUSING = {name: Recorded(name) for name in ("_unique2", "unique_dim", "unique_consecutive")}        # of what has no derivative
 

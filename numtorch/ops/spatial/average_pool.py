@@ -17,9 +17,10 @@ from ..reduce.reductions import mean
 from ..shape.views import reshape
 from .windows import Pooling, check_channels, dense, extents, in_two, pooled, side_by_side, windows
 
-AVG_POOL = {dims: Pooling(f"avg_pool{dims}d") for dims in (1, 2)}
-ADAPTIVE_AVG_POOL = {dims: Pooling(f"adaptive_avg_pool{dims}d") for dims in (1, 2, 3)}
-AVG_POOL_GRAD = Primitive("avg_pool_grad")
+AVG_POOL = {dims: Pooling(f"avg_pool{dims}d", f"T{[1, 2] + [5] * dims}; 2, None, 0, False, True, None") for dims in (1, 2)}
+ADAPTIVE_AVG_POOL = {dims: Pooling(f"adaptive_avg_pool{dims}d", f"T{[1, 2] + [5] * dims}; 2") for dims in (1, 2, 3)}
+AVG_POOL_GRAD = Primitive("avg_pool_grad",
+                          samples="T[1, 2, 2]; T[1, 2, 5].layout, 1, contiguous_format, ((2,), (2,), (0,), False, True, None)")
 
 
 class MeanPlan:

@@ -10,7 +10,7 @@ from ...dtypes import bool_, float32, uint8
 from ...kernels.families.windows import output_sizes
 from ...layout import Layout, contiguous_format, format_of, formatted
 from ...tensor import Tensor, empty
-from ..core.arguments import expect_layout, integer
+from ..core.arguments import expect_dtypes, expect_layout, integer
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
@@ -21,9 +21,13 @@ from ..shape.views import reshape, squeeze
 from .exact import convolve_integers, of_complex, transpose_integers
 from .windows import batched, dense, pair
 
-CONVOLUTION = Primitive("convolution")
-CONVOLUTION_INPUT_GRAD = Primitive("convolution_input_grad")
-CONVOLUTION_WEIGHT_GRAD = Primitive("convolution_weight_grad")
+CONVOLUTION = Primitive("convolution",
+                        samples=("T[1, 2, 5, 5], T[2, 2, 3, 3], T[2]; ((1, 1), (1, 1), (1, 1), 1)",
+                                 "T[1, 2, 6], T[2, 1, 3], None; ((2,), (0,), (1,), 2)"))
+CONVOLUTION_INPUT_GRAD = Primitive("convolution_input_grad",
+                                   samples="T[1, 2, 4], T[2, 1, 3], None; (1, 1, 9), ((2,), (0,), (1,), 1), None")
+CONVOLUTION_WEIGHT_GRAD = Primitive("convolution_weight_grad",
+                                    samples="T[1, 2, 4], T[1, 1, 9]; (2, 1, 3), ((2,), (0,), (1,), 1), None")
 
 
 def _scratch(prepared, device):
@@ -62,6 +66,8 @@ def _check_convolution(name, x, w, bias, window):
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by it, "
                            f"but got "
                            f"weight of size {list(w.shape)} instead")
+    if x.ndim != w.ndim:
+        raise RuntimeError(f"{name}: expected a weight of {x.ndim} dimensions, got {list(w.shape)}")
     if x.shape[1] != w.shape[1] * groups:
         raise RuntimeError(f"Given groups={groups}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
                            f"{w.shape[1] * groups} channels, but got {x.shape[1]} channels instead")
@@ -105,6 +111,7 @@ class _Plan:
     __slots__ = ("out", "prepared", "result", "widened", "orders", "window")
 
     def __init__(self, planner, dtype, device, shape, memory_format, *arguments):
+        expect_dtypes(planner.removeprefix("plan_"), dtype, "float")
         self.widened = dtype.itemsize == 2
         compute = float32 if self.widened else dtype
         self.out = Layout.of(compute, shape, None, device)

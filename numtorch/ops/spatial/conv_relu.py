@@ -7,7 +7,7 @@ from ..core.primitive import Primitive
 from ..pointwise.activation import relu
 from .conv import convolution, plan_convolution
 
-CONVOLUTION_RELU = Primitive("convolution_relu")
+CONVOLUTION_RELU = Primitive("convolution_relu", samples="T[1, 2, 5, 5], T[2, 2, 3, 3], T[2]; ((1, 1), (1, 1), (1, 1), 1)")
 
 
 @CONVOLUTION_RELU.planned

@@ -15,7 +15,7 @@ from ..shape.view_tape import AS_STRIDED, add_into, make_part, make_view
 from ..shape.views import reshape, squeeze, unsqueeze
 from .windows import check_window, dense, pair
 
-FOLD = Primitive("fold")
+FOLD = Primitive("fold", samples="T[1, 4, 4]; (3, 3), ((2, 2), (1, 1), (0, 0), (1, 1)), (3, 3), 2, 2")
 
 
 def _options(name, kernel_size, dilation, padding, stride):

@@ -19,9 +19,11 @@ from ..reduce.reductions import amax
 from ..shape.views import reshape
 from .windows import Pooling, check_channels, dense, extents, in_two, pooled, side_by_side, windows
 
-MAX_POOL = {dims: Pooling(f"max_pool{dims}d_with_indices") for dims in (1, 2, 3)}
-ADAPTIVE_MAX_POOL = {dims: Pooling(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)}
-MAX_POOL_GRAD = Primitive("max_pool_grad")
+MAX_POOL = {dims: Pooling(f"max_pool{dims}d_with_indices", f"T{[1, 2] + [5] * dims}; 2, None, 0, 1, False, True")
+            for dims in (1, 2, 3)}
+ADAPTIVE_MAX_POOL = {dims: Pooling(f"adaptive_max_pool{dims}d", f"T{[1, 2] + [5] * dims}; 2, True") for dims in (1, 2, 3)}
+MAX_POOL_GRAD = Primitive("max_pool_grad",
+                          samples="T[1, 2, 2], int64([[[0, 3], [1, 2]]]); T[1, 2, 5].layout, 1, False, contiguous_format")
 
 
 class MaxPlan:

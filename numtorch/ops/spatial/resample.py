@@ -27,7 +27,7 @@ from ..pointwise.functions import clamp
 from ..pointwise.rounding import floor
 from ..shape.views import transpose
 
-RESAMPLE = Primitive("resample")
+RESAMPLE = Primitive("resample", samples="T[1, 2, 5]; maps_of('regions', ((5, 2),))")
 
 FEW_CHANNELS = 16                                        # that are last, below which they are no rows worth a loop
 

@@ -23,8 +23,8 @@ LONG = 8                                                 # elements: windows sid
 class Pooling(Primitive):
     """A primitive of one tensor and options, called by `pooled`."""
 
-    def __init__(self, name):
-        super().__init__(name, parameters=("input",))
+    def __init__(self, name, samples):
+        super().__init__(name, parameters=("input",), samples=samples)
         self.required = frozenset((0,))
 
 
