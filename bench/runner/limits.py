@@ -19,30 +19,31 @@ LINE = 64                                                # bytes of a cache line
 CHAINS = 12                                              # more than latency (4) times issue width (2) of any core so far
 FOOTPRINTS = [1 << b for b in (15, 17, 19, 21, 23, 25)]
 SECONDS_EACH = 0.015
+ELEMENTS, TIMES = range(2)                               # of the descriptor: of an array, and how often
 
 
 # ---------------------------------------------------------------- kernels
 def copy(source, out, descriptor):
-    """Copy `descriptor[0]` elements, `descriptor[1]` times over."""
-    count = descriptor[0]
-    for _ in range(descriptor[1]):
+    """Copy the elements so many times."""
+    count = descriptor[ELEMENTS]
+    for _ in range(descriptor[TIMES]):
         for i in range(count):
             out[i] = source[i]
 
 
 def read(source, out, descriptor):
-    """Sum `descriptor[0]` elements, `descriptor[1]` times over."""
-    count, total = descriptor[0], T(0)
-    for _ in range(descriptor[1]):
+    """Sum the elements so many times."""
+    count, total = descriptor[ELEMENTS], T(0)
+    for _ in range(descriptor[TIMES]):
         for i in range(count):
             total += source[i]
     out[0] = total
 
 
 def update(source, out, descriptor):
-    """Add `descriptor[0]` elements to others in place, `descriptor[1]` times over."""
-    count = descriptor[0]
-    for _ in range(descriptor[1]):
+    """Add the elements to others in place, so many times."""
+    count = descriptor[ELEMENTS]
+    for _ in range(descriptor[TIMES]):
         for i in range(count):
             out[i] += source[i]
 

@@ -37,6 +37,7 @@ from .block import (
     KEYS,
     OUT,
     QUERIES,
+    ROW,
     SCALE,
     SPACES,
     WIDTH,
@@ -136,7 +137,7 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
     best = local_array(T, ACROSS)
     total = local_array(T, ACROSS)
     shrink = local_array(T, ACROSS)
-    k_row, v_row = descriptor[K + 2], descriptor[V + 2]
+    k_row, v_row = descriptor[K + ROW], descriptor[V + ROW]
     for item in range(descriptor[FIRST], descriptor[END]):
         first = item % blocks * ACROSS
         batch, head = item // blocks // heads, item // blocks % heads
@@ -144,7 +145,7 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
         present = min(int64(ACROSS), queries - first)
         lanes = whole_panels(present)
         seen = min(descriptor[KEYS], first + present) if descriptor[CAUSAL] else descriptor[KEYS]
-        transpose_in(at(q, descriptor, Q, batch, head, first), descriptor[Q + 2], present, depth, scale, room, transposed)
+        transpose_in(at(q, descriptor, Q, batch, head, first), descriptor[Q + ROW], present, depth, scale, room, transposed)
         for j in range(lanes):
             best[j] = T(-inf)
             total[j] = T(0)
@@ -175,7 +176,7 @@ def attention(q, k, v, mask, state, out, lse, workspace, descriptor):
         for j in range(lanes):
             shrink[j] = select(total[j] == T(0), T(0), T(1) / total[j])
         scale_lanes(sums, width, lanes, shrink)
-        transpose_out(sums, width, present, T(1), tile, at(out, descriptor, OUT, batch, head, first), descriptor[OUT + 2])
+        transpose_out(sums, width, present, T(1), tile, at(out, descriptor, OUT, batch, head, first), descriptor[OUT + ROW])
         for j in range(present):
             lse[item // blocks * queries + first + j] = select(total[j] == T(0), T(inf), best[j] + log(total[j]))
 
@@ -209,13 +210,13 @@ def load_queries(q, grad, out, lse, descriptor, batch, head, first, present, wor
     room = offset(workspace, descriptor[GRAD_ROOM])
     q_rows = at(q, descriptor, Q, batch, head, first)
     grad_rows = at(grad, descriptor, GRAD, batch, head, first)
-    transpose_in(q_rows, descriptor[Q + 2], present, depth, float_scalar(descriptor, SCALE), room, workspace)
-    transpose_in(grad_rows, descriptor[GRAD + 2], present, width, T(1), room, offset(workspace, descriptor[TURNED_GRAD]))
-    copy_rows(q_rows, descriptor[Q + 2], present, depth, offset(workspace, descriptor[QUERY_ROWS]), whole_panels(depth))
-    copy_rows(grad_rows, descriptor[GRAD + 2], present, width, offset(workspace, descriptor[GRAD_ROWS]), whole_panels(width))
+    transpose_in(q_rows, descriptor[Q + ROW], present, depth, float_scalar(descriptor, SCALE), room, workspace)
+    transpose_in(grad_rows, descriptor[GRAD + ROW], present, width, T(1), room, offset(workspace, descriptor[TURNED_GRAD]))
+    copy_rows(q_rows, descriptor[Q + ROW], present, depth, offset(workspace, descriptor[QUERY_ROWS]), whole_panels(depth))
+    copy_rows(grad_rows, descriptor[GRAD + ROW], present, width, offset(workspace, descriptor[GRAD_ROWS]), whole_panels(width))
     shift = offset(workspace, descriptor[SHIFT])
-    row_products(grad_rows, descriptor[GRAD + 2], at(out, descriptor, OUT, batch, head, first), descriptor[OUT + 2], present, width,
-                 offset(shift, ACROSS))
+    row_products(grad_rows, descriptor[GRAD + ROW], at(out, descriptor, OUT, batch, head, first), descriptor[OUT + ROW], present,
+                 width, offset(shift, ACROSS))
     saved = offset(lse, (batch * descriptor[HEADS] + head) * descriptor[QUERIES] + first)
     for j in range(present):
         shift[j] = saved[j]
@@ -245,9 +246,9 @@ def block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first
     sums = offset(workspace, descriptor[GRAD_SUMS])
     shift = offset(workspace, descriptor[SHIFT])
     room = offset(workspace, descriptor[GRAD_ROOM])
-    k_row, v_row = row_of(descriptor[K + 2], depth), row_of(descriptor[V + 2], width)
-    k_rows = rows_of(at(k, descriptor, K, batch, source, start), descriptor[K + 2], keys, depth, room)
-    v_rows = rows_of(at(v, descriptor, V, batch, source, start), descriptor[V + 2], keys, width,
+    k_row, v_row = row_of(descriptor[K + ROW], depth), row_of(descriptor[V + ROW], width)
+    k_rows = rows_of(at(k, descriptor, K, batch, source, start), descriptor[K + ROW], keys, depth, room)
+    v_rows = rows_of(at(v, descriptor, V, batch, source, start), descriptor[V + ROW], keys, width,
                      offset(room, descriptor[KEY_BLOCK] * depth))
     for p in range(0, lanes, NR):
         reach = panel_reach(descriptor, first + p, int64(NR), start, keys)
@@ -323,9 +324,9 @@ def attention_grad(q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v,
                     block_gradients(q, k, v, mask, state, descriptor, batch, source, head, first, present, start, workspace)
                 transpose_out(offset(workspace, descriptor[GRAD_SUMS]), depth, present, scale,
                               offset(workspace, descriptor[GRAD_TILE]),
-                              at(grad_q, descriptor, GRAD_Q, batch, head, first), descriptor[GRAD_Q + 2])
-        store_rows(k_sums, keys, depth, scale, at(grad_k, descriptor, GRAD_K, batch, source, int64(0)), descriptor[GRAD_K + 2])
-        store_rows(v_sums, keys, width, T(1), at(grad_v, descriptor, GRAD_V, batch, source, int64(0)), descriptor[GRAD_V + 2])
+                              at(grad_q, descriptor, GRAD_Q, batch, head, first), descriptor[GRAD_Q + ROW])
+        store_rows(k_sums, keys, depth, scale, at(grad_k, descriptor, GRAD_K, batch, source, int64(0)), descriptor[GRAD_K + ROW])
+        store_rows(v_sums, keys, width, T(1), at(grad_v, descriptor, GRAD_V, batch, source, int64(0)), descriptor[GRAD_V + ROW])
 
 
 # ---------------------------------------------------------------- dropout by itself

@@ -24,12 +24,13 @@ ACROSS = 64                                               # queries of a block, 
 # into the workspace. In forward an item is a block of queries, in backward a batch and a head of K and V.
 FIRST, END, HEADS, GROUP, QUERIES, KEYS, DEPTH, WIDTH, SCALE, MASK, CAUSAL, KEY_BLOCK, KEPT_BELOW, KEPT_SCALE = range(14)
 Q, K, V, OUT, MASK_STRIDES, GRAD, GRAD_Q, GRAD_K, GRAD_V, SPACES = 14, 17, 20, 23, 26, 30, 33, 36, 39, 42
+HEAD, ROW, COLUMN = range(1, 4)                          # of strides, behind that of batches
 FLOAT_MASK, BOOL_MASK = 1, 2
 
 
 # ---------------------------------------------------------------- tiles
 def at(array, descriptor, strides, batch, head, row):
-    return offset(array, batch * descriptor[strides] + head * descriptor[strides + 1] + row * descriptor[strides + 2])
+    return offset(array, batch * descriptor[strides] + head * descriptor[strides + HEAD] + row * descriptor[strides + ROW])
 
 
 def whole_panels(columns):
@@ -122,8 +123,8 @@ def mask_row(mask, kind, begin, column, keys, like, out):
 
 def add_mask(scores, keys, mask, like, descriptor, batch, head, first, present, start, room, transposed):
     """scores[c * ACROSS + j] += mask of query first + j and key start + c."""
-    row, column = descriptor[MASK_STRIDES + 2], descriptor[MASK_STRIDES + 3]
-    begin = batch * descriptor[MASK_STRIDES] + head * descriptor[MASK_STRIDES + 1] + first * row + start * column
+    row, column = descriptor[MASK_STRIDES + ROW], descriptor[MASK_STRIDES + COLUMN]
+    begin = batch * descriptor[MASK_STRIDES] + head * descriptor[MASK_STRIDES + HEAD] + first * row + start * column
     length, lanes = descriptor[KEY_BLOCK], whole_panels(present)
     if row == 0:                                         # the same for all queries, as a mask of padding is
         mask_row(mask, descriptor[MASK], begin, column, keys, like, room)

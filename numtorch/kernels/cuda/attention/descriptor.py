@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numpy import float32, inf
 
+from ...cpu.attention.block import COLUMN, HEAD, ROW
 from ...elementtypes import compute_type, same
 from ...intrinsics import address_of, as_pointer, offset, select
 from ..gemm.tiles import bits
@@ -18,13 +19,13 @@ load = same
 
 def line_of(x, descriptor, place, batch, head, row):
     """Where a row of a head begins."""
-    return offset(x, batch * descriptor[place] + head * descriptor[place + 1] + row * descriptor[place + 2])
+    return offset(x, batch * descriptor[place] + head * descriptor[place + HEAD] + row * descriptor[place + ROW])
 
 
 def masked(mask, q, descriptor, batch, head, query, key):
     """What the mask adds to a score."""
-    at = (batch * descriptor[MASK_STRIDES] + head * descriptor[MASK_STRIDES + 1] + query * descriptor[MASK_STRIDES + 2]
-          + key * descriptor[MASK_STRIDES + 3])
+    at = (batch * descriptor[MASK_STRIDES] + head * descriptor[MASK_STRIDES + HEAD] + query * descriptor[MASK_STRIDES + ROW]
+          + key * descriptor[MASK_STRIDES + COLUMN])
     if descriptor[MASK] == BOOL_MASK:
         return select(mask[at] != 0, T(0), T(-inf))
     return T(load(as_pointer(address_of(mask), q)[at]))

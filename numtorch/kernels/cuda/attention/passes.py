@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...cpu.attention.block import HEAD, ROW
 from ..environment import SMALL
 from ..gemm.tensorcores import CHUNK, LINE, indented, pitch
 from .descriptor import GRAD, GRAD_K, GRAD_Q, GRAD_V, OUT, K, Q, V
@@ -96,7 +97,7 @@ def _places(sizes):
     for side in _sides(sizes):
         name, (count, _) = side.name, _chunks(sizes, side)
         at = f"{name.upper()}_COLUMNS"
-        yield f"{name}_heads, {name}_step = descriptor[{at} + 1], descriptor[{at} + 2]"
+        yield f"{name}_heads, {name}_step = descriptor[{at} + {HEAD}], descriptor[{at} + {ROW}]"
         yield f"{name}_line, {name}_chunk = int32(me // {count}), int32(me % {count})"
         yield f"{name}_into = further(base, {side.start} + {name}_line * {LINE} + (({name}_chunk ^ ({name}_line & 7)) << 4))"
         for p in range(sizes.panels(side.size)):
@@ -122,7 +123,7 @@ def _sources(sizes, shape):
     head = "head * descriptor[GROUP]" if shape.keys_are_rows else "head // descriptor[GROUP]"
     for side in _sides(sizes):
         name, at = side.name, f"{side.name.upper()}_COLUMNS"
-        yield (f"{name}_source = offset({name}_columns, batch * descriptor[{at}] + {head} * descriptor[{at} + 1] "
+        yield (f"{name}_source = offset({name}_columns, batch * descriptor[{at}] + {head} * descriptor[{at} + {HEAD}] "
                f"+ int64({name}_line) * {name}_step + {name}_chunk * {per})")
     if shape.keys_are_rows:
         yield f"numbers = (batch * descriptor[HEADS] + {head}) * column_count + me"
@@ -280,10 +281,10 @@ def _start(sizes, shape, forward):
     """What a warp has in registers before the first tile."""
     for (name, letter), side in zip((("first", "f"), ("second", "g"))[:1 + (shape.slopes > 0)], _sides(sizes)):
         at, sign = f"{name.upper()}_ROWS", "sign" if name == "first" else "uint32(0)"
-        yield f"start = batch * descriptor[{at}] + head * descriptor[{at} + 1]"
+        yield f"start = batch * descriptor[{at}] + head * descriptor[{at} + {HEAD}]"
         for step in range(sizes.steps(side.size)):
             for r in range(sizes.rows):
-                words = (f"fragment({name}_rows, start, descriptor[{at} + 2], top + {16 * r}, row_count, word + {8 * step}, "
+                words = (f"fragment({name}_rows, start, descriptor[{at} + {ROW}], top + {16 * r}, row_count, word + {8 * step}, "
                          f"descriptor[{side.end}], {sign})")
                 yield f"{letter}{step}_{r} = " + (f"rounded_to_tf32({words})" if sizes.itemsize == 4 else words)
     if shape.probabilities:

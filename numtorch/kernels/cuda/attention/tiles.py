@@ -127,10 +127,11 @@ def _steps(shape, body):
 def _fetched(shape, rows, side, first):
     """Elements of a slice along the depth, to registers: 0 where there are none."""
     yield f"{side}_left = int32(min(descriptor[{rows.count}] - {first}, int64({TILE}))) - fetch_line"
-    yield f"{side}_from = offset({rows.name}_head, ({first} + fetch_line) * descriptor[{rows.place} + 2] + (step + fetch_step))"
+    yield (f"{side}_from = offset({rows.name}_head, ({first} + fetch_line) * descriptor[{rows.place} + {places.ROW}] + "
+           f"(step + fetch_step))")
     for j in range(0, TILE, THREADS // DEEP):
         if j:
-            yield f"{side}_from = offset({side}_from, {THREADS // DEEP} * descriptor[{rows.place} + 2])"
+            yield f"{side}_from = offset({side}_from, {THREADS // DEEP} * descriptor[{rows.place} + {places.ROW}])"
         for i in range(0, shape.steps, DEEP):
             yield f"{side}{j}_{i} = T(load({side}_from[{i}])) if {side}_left > {j} and deep > {i} else T(0)"
 
@@ -184,7 +185,7 @@ def _added(shape, sums, columns):
     yield "while step < count:"
     yield "    deep = int32(count - step) - fetch_row"
     for j in rows:
-        row = f"(start + step + fetch_row + {j}) * descriptor[{columns.place} + 2]"
+        row = f"(start + step + fetch_row + {j}) * descriptor[{columns.place} + {places.ROW}]"
         yield f"    from{j} = offset({columns.name}_head, {row} + begin + abreast)"
     for j, i, c in cells:
         yield f"    {tiles[c]}{j}_{i} = T(load(from{j}[{c * TILE + i}])) if deep > {j} and wide > {c * TILE + i} else T(0)"
