@@ -302,12 +302,12 @@ def test_how_elements_are_stored_and_computed_stands_in_one_table():
 ASK_FOR_THE_HOST = {
     "core/backends.py": "finds the kernels of each device", "core/operands.py": "numbers go along with any device",
     "core/status.py": "status words are read where the kernel left them", "creation/asked.py": "the current CUDA device may change between calls",
-    "index/index_op.py": "what a GPU finds wrong is said later, so it looks before it writes", "index/rearrange.py": "the host rolls many short rows at once",
+    "index/index_op.py": "what a GPU finds wrong is said later, so it looks before it writes",
     "memory/copies.py": "copies to the host that do not wait go to pinned memory", "memory/pinned.py": "only the host's memory is pinned",
-    "memory/resize.py": "memory of other devices does not grow", "memory/tensortypes.py": "Python functions run on the host, and so do its types",
-    "memory/typed.py": "is_cuda", "memory/untyped.py": "is_cuda, and memory of GPUs does not grow",
+    "memory/tensortypes.py": "Python functions run on the host, and so do its types",
+    "memory/typed.py": "is_cuda", "memory/untyped.py": "is_cuda, and how memory that grows is copied",
     "pointwise/calling.py": "Python's numbers go where tensors are", "pointwise/divisor.py": "Python's numbers are looked at while the host has them",
-    "pointwise/pointwise.py": "only the host reads divisors before it divides", "reduce/query.py": "is_cpu, memory shared between processes, and equality without a tensor of truths",
+    "pointwise/pointwise.py": "only the host reads divisors before it divides", "reduce/query.py": "is_cpu, and memory shared between processes",
 }
 
 

@@ -158,7 +158,7 @@ def _nearest(mode):
 # ---------------------------------------------------------------- norms
 def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
     result = numtorch.native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return *result, numtorch.empty(0, dtype=numtorch.uint8)
+    return *result, numtorch.empty(0, dtype=numtorch.uint8, device=input.device)
 
 
 def block_diag(tensors):

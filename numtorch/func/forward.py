@@ -246,8 +246,8 @@ def _basis(tensors, sizes):
     """The unit vectors of the space of several tensors' elements: of each tensor (all elements, *its shape)."""
     count, start, basis = sum(sizes), 0, []
     for t, size in zip(tensors, sizes):
-        part = eye(size, dtype=t.layout.dtype) if size == count else \
-            eye(count, dtype=t.layout.dtype).narrow(1, start, size)
+        whole = eye(count, dtype=t.layout.dtype, device=t.layout.device)
+        part = whole if size == count else whole.narrow(1, start, size)
         basis.append(part.reshape(count, *t.layout.shape))
         start += size
     return basis

@@ -205,7 +205,8 @@ def _searched(x, layout, index_parts):
     keys, known = keys_of(indices, shape)[0], keys_of(x.memory.parts[0], shape)[0]
     values = values_of(x)
     if not known.layout.numel:
-        return _as_stored(layout, index_parts, zeros((keys.layout.numel, *values.layout.shape[1:]), dtype=values.layout.dtype))
+        nothing = zeros((keys.layout.numel, *values.layout.shape[1:]), dtype=values.layout.dtype, device=values.layout.device)
+        return _as_stored(layout, index_parts, nothing)
     places = searchsorted(known, keys)
     places = arithmetic.mul(places, comparison.lt(places, known.layout.numel))       # behind the last: compared with the first
     there = comparison.eq(index_select(known, 0, places), keys)

@@ -179,7 +179,7 @@ def _sparse_product(a, b, kind):
     begins = index_select(rows.pointers, 0, middle)
     counts = index_select(rows.pointers, 0, middle + 1) - begins
     from_a = repeat_interleave(counts)
-    within = arange(from_a.layout.numel) - index_select(cumsum(counts, 0) - counts, 0, from_a)
+    within = arange(from_a.layout.numel, device=from_a.layout.device) - index_select(cumsum(counts, 0) - counts, 0, from_a)
     from_b = index_select(begins, 0, from_a) + within
     values = arithmetic.mul(index_select(x, 0, from_a), index_select(y, 0, from_b))
     indices = stacked((index_select(left, 0, from_a), index_select(coordinates(b)[1], 0, from_b)))

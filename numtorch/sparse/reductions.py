@@ -66,7 +66,7 @@ def sum_of(primitive, x, dims=None, keepdim=False, options=()):
     rows = list(coordinates(x))
     if keepdim:
         for d in inside:
-            rows[d] = full((values.layout.shape[0],), 0, dtype=int64)
+            rows[d] = full((values.layout.shape[0],), 0, dtype=int64, device=values.layout.device)
     else:
         rows = [row for d, row in enumerate(rows) if d not in inside]
     return coalesce(coo(stacked(rows), values, _without(layout.shape, axes, keepdim)), _SPARSE_SUM)
@@ -109,16 +109,17 @@ def _along(x, dim, dtype, logarithm):
         keys, _ = keys_of(stacked([rows[d] for d in others]), [layout.shape[d] for d in others])
         _, pools = unique(keys, return_inverse=True)
     else:
-        pools = full((values.layout.shape[0],), 0, dtype=int64)
+        pools = full((values.layout.shape[0],), 0, dtype=int64, device=values.layout.device)
     if not values.layout.numel:
         return like(x, values, name)
     count = int(reductions.amax(pools).item()) + 1
     shape = (count, *values.layout.shape[1:])
     spread = expand(reshape(pools, (-1, *(1,) * (values.layout.ndim - 1))), values.layout.shape)
-    least = full(shape, float("-inf"), dtype=values.layout.dtype)
+    least = full(shape, float("-inf"), dtype=values.layout.dtype, device=values.layout.device)
     values = values - index_values(scatter_reduce(least, 0, spread, values.detach(), "amax"), (0,), (pools,))
     powers = exp(values)
-    sums = index_values(index_add(zeros(shape, dtype=values.layout.dtype), 0, pools, powers), (0,), (pools,))
+    nothing = zeros(shape, dtype=values.layout.dtype, device=values.layout.device)
+    sums = index_values(index_add(nothing, 0, pools, powers), (0,), (pools,))
     return like(x, values - log(sums) if logarithm else powers / sums, name)
 
 

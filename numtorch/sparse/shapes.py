@@ -198,7 +198,7 @@ def _slice(x, dim, start, stop, step):
     indices = x.memory.parts[0]
     if dim >= layout.sparse_dim:
         place = 1 + dim - layout.sparse_dim
-        picked = index_select(values, place, arange(start, start + count * step, step))
+        picked = index_select(values, place, arange(start, start + count * step, step, device=values.layout.device))
         return coo(indices, picked, shape, x.memory.coalesced, "slice")
     along = indices[dim]
     inside = comparison.logical_and(comparison.ge(along, start), comparison.lt(along, stop))
@@ -228,7 +228,7 @@ def _unsqueeze(x, dim):
     if dim > layout.sparse_dim:
         return coo(x.memory.parts[0], unsqueeze(values, 1 + dim - layout.sparse_dim), shape, x.memory.coalesced, "unsqueeze")
     rows = list(coordinates(x))
-    rows.insert(dim, full((values.layout.shape[0],), 0, dtype=x.memory.parts[0].layout.dtype))
+    rows.insert(dim, full((values.layout.shape[0],), 0, dtype=x.memory.parts[0].layout.dtype, device=values.layout.device))
     return coo(stacked(rows), values, shape, x.memory.coalesced, "unsqueeze")
 
 
@@ -285,7 +285,7 @@ def _check_joined(tensors):
 def _blank(values, place, extent):
     shape = list(values.layout.shape)
     shape[place] = extent
-    return full(shape, 0, dtype=values.layout.dtype)
+    return full(shape, 0, dtype=values.layout.dtype, device=values.layout.device)
 
 
 @rule("stack")
@@ -318,7 +318,7 @@ def _index_select(primitive, x, index, dim):
     counts = searchsorted(ordered, indices[dim].contiguous(), right=True) - first
     kept = repeat_interleave(counts)                     # each element as often as the index names its place
     begins = cumsum(counts, 0) - counts
-    within = arange(kept.layout.numel) - index_select(begins, 0, kept)
+    within = arange(kept.layout.numel, device=kept.layout.device) - index_select(begins, 0, kept)
     rows = [index_select(row, 0, kept) for row in coordinates(x)]
     rows[dim] = index_select(order, 0, index_select(first, 0, kept) + within)
     return coo(stacked(rows), index_values(values, (0,), (kept,)), shape, False, "index_select")

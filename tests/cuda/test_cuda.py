@@ -12,6 +12,7 @@ import sys
 import traceback
 from pathlib import Path
 
+import cudacomposed  # noqa: F401 - cases too
 import numpy as np
 import pytest
 from cudacases import CASES

@@ -53,7 +53,7 @@ def counts(level, primitive, values, has, attributes):
     size = max(high + 1, *attributes)
     if weights is not None:
         weights = (weights if has[1] else level.all_samples(weights)).reshape(-1)
-    first = arange(level.size).mul(size).unsqueeze(1)
+    first = arange(level.size, device=places.layout.device).mul(size).unsqueeze(1)
     return call(primitive, ((places + first).reshape(-1), weights), (size * level.size,)).reshape(level.size, size)
 
 
@@ -65,7 +65,7 @@ def equal_bins(level, primitive, values, has, attributes):
     inside = (x >= low) & (x <= high)
     scale = x.new_tensor(float(bins)) / (x.new_tensor(high) - x.new_tensor(low))
     places = to_dtype(where(inside, (x - low) * scale, 0.0), int64).clamp(0, bins - 1)
-    places = where(inside, places, bins) + arange(level.size).mul(bins + 1).unsqueeze(1)
+    places = where(inside, places, bins) + arange(level.size, device=x.layout.device).mul(bins + 1).unsqueeze(1)
     whole = call(registry["bincount"], (places.reshape(-1), None), ((bins + 1) * level.size,))
     return to_dtype(whole.reshape(level.size, bins + 1)[:, :bins], x.layout.dtype)
 
@@ -120,7 +120,7 @@ def first_true(level, primitive, values, has, attributes):
     order = to_dtype(held, int64).sort(1, descending=True, stable=True).indices[:, :size]
     if order.layout.shape[1] < size:
         order = constant_pad_nd(order, (0, size - order.layout.shape[1]))
-    kept = (arange(size) < held.sum(1, keepdim=True)).unsqueeze(2)
+    kept = (arange(size, device=x.layout.device) < held.sum(1, keepdim=True)).unsqueeze(2)
     steps, columns = 1, []
     for extent in reversed(shape):
         columns.insert(0, order.div(steps, rounding_mode="floor") % max(extent, 1))

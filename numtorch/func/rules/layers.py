@@ -147,7 +147,7 @@ def embedding(level, primitive, values, has, attributes):
     size, rows = weight.layout.shape[:2]
     indices = indices if has[1] else level.all_samples(indices)
     check_indices(indices, rows)
-    first = arange(size).mul(rows).reshape(size, *(1,) * (indices.layout.ndim - 1))
+    first = arange(size, device=weight.layout.device).mul(rows).reshape(size, *(1,) * (indices.layout.ndim - 1))
     result = call(primitive, (joined(weight), indices + first), (-1, *options))
     if padding_idx < 0:
         return result
@@ -161,7 +161,7 @@ def embedding_bag(level, primitive, values, has, attributes):
     size = level.size
     indices, offsets = [t if h else level.all_samples(t) for t, h in zip((indices, offsets), has[1:])]
     indices = indices.reshape(size, -1)
-    first, bags = arange(size).unsqueeze(1), offsets.layout.shape[1]
+    first, bags = arange(size, device=weight.layout.device).unsqueeze(1), offsets.layout.shape[1]
     if has[0]:
         rows = weight.layout.shape[1]
         check_indices(indices, rows)

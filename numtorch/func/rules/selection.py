@@ -23,7 +23,7 @@ def _with_samples(level, indices, has):
     """The indices of all samples, and before them which sample each is of; and how many dimensions a sample's have."""
     rank = len(_shapes(indices, has))
     each = [to_dtype(aligned(i, rank) if h else i, int64) for i, h in zip(indices, has)]
-    return [arange(level.size).reshape(-1, *(1,) * rank), *each], rank
+    return [arange(level.size, device=each[0].layout.device).reshape(-1, *(1,) * rank), *each], rank
 
 
 def _first(dims):
@@ -90,7 +90,8 @@ def index_fill(level, primitive, values, has, attributes):
     places = places.reshape(level.size, -1) if has[2] else places.reshape(-1)
     if has_values(places) and bool(((places >= extent) | (places < -extent)).any()):
         raise IndexError(f"index_fill: index out of bounds for dimension {dim} with size {extent}")
-    mask = ((places % extent).unsqueeze(-1) == arange(extent)).any(-2) if extent else places.new_zeros((extent,), dtype=bool_)
+    every = arange(extent, device=x.layout.device)
+    mask = ((places % extent).unsqueeze(-1) == every).any(-2) if extent else places.new_zeros((extent,), dtype=bool_)
     mask = mask.reshape(-1 if has[2] else 1, *(1,) * dim, extent, *(1,) * (ndim - 1 - dim))
     x.copy_(where(mask, aligned(source, ndim) if has[1] else source, x))
 

@@ -58,6 +58,6 @@ def ctc_losses(level, primitive, values, has, attributes):
     if has[1]:
         labels = labels.reshape(size, -1)
         check_indices(labels, scores.layout.shape[2])
-        places[:, 0] += arange(size).mul(labels.layout.shape[1]).unsqueeze(1)
+        places[:, 0] += arange(size, device=places.layout.device).mul(labels.layout.shape[1]).unsqueeze(1)
     places = places.transpose(0, 1).flatten(1).contiguous()
     return call(primitive, (scores, labels.contiguous(), places), attributes).reshape(size, sequences)

@@ -6,7 +6,6 @@ from math import prod
 
 from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...dtypes import int64
 from ...layout import Layout, as_shape, ints, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
@@ -399,7 +398,7 @@ def _plan_roll(layout, shift, dim):
         pairs = [(algebra.narrow(source, axis, a, n), algebra.narrow(target, axis, b, n))
                  for a, b, n in ((0, step, size - step), (size - step, 0, step))]
     rows, itemsize = prod(source.shape[:axis]), source.dtype.itemsize
-    by_rows = step and rows >= 8 and source.numel * itemsize >= 64 * rows and source.contiguous and source.device is cpu
+    by_rows = step and rows >= 8 and source.numel * itemsize >= 64 * rows and source.contiguous
     plan = Move(layout, layout.dense(), [] if by_rows else pairs, (shift, dim))
     if by_rows:
         n = source.numel // rows

@@ -141,7 +141,7 @@ def _composed(plan, grad, log_probs, labels, places, losses):
     """The gradient out of ops, for gradients of gradients."""
     steps, batch, _ = log_probs.layout.shape
     starts, lengths, times = places.tolist()
-    dtype, states = log_probs.layout.dtype, plan.width - 2
+    dtype, device, states = log_probs.layout.dtype, log_probs.layout.device, plan.width - 2
     flat = reshape(labels, -1).tolist()
     rows, skips = [], []
     for start, n in zip(starts, lengths):
@@ -149,10 +149,10 @@ def _composed(plan, grad, log_probs, labels, places, losses):
         rows.append([c for label in own for c in (plan.blank, label)] + [plan.blank] * (states - 2 * n))
         reached = [s % 2 == 1 and 1 < s < 2 * n and own[s // 2] != own[s // 2 - 1] for s in range(states)]
         skips.append([0.0 if r else NOTHING for r in reached])
-    emitted = gather(log_probs, 2, expand(tensor([rows]), (steps, batch, states)))
-    skips, count = tensor(skips, dtype=dtype), unsqueeze(tensor(times), 1)
-    place, last = unsqueeze(arange(states), 0), unsqueeze(tensor([2 * n for n in lengths]), 1)
-    nothing = full((batch, 2), NOTHING, dtype=dtype)
+    emitted = gather(log_probs, 2, expand(tensor([rows], device=device), (steps, batch, states)))
+    skips, count = tensor(skips, dtype=dtype, device=device), unsqueeze(tensor(times, device=device), 1)
+    place, last = unsqueeze(arange(states, device=device), 0), unsqueeze(tensor([2 * n for n in lengths], device=device), 1)
+    nothing = full((batch, 2), NOTHING, dtype=dtype, device=device)
     row = where((place == 0) | ((place == 1) & (last > 0)), emitted[0], NOTHING)
     for t in range(1, steps):
         reaching = stack([row, cat([nothing[:, :1], row[:, :-1]], 1), cat([nothing, row[:, :-2]], 1)[:, :states] + skips])
@@ -162,7 +162,7 @@ def _composed(plan, grad, log_probs, labels, places, losses):
     dead = (losses == math.inf) if plan.zero_infinity else (losses != losses)
     counted = where(dead | (count[:, 0] == 0), 0, grad)
     slopes, = gradients_of(recomputed, log_probs, counted, create_graph=True)
-    alive = unsqueeze(unsqueeze(arange(steps), 1) < tensor([times]), 2)
+    alive = unsqueeze(unsqueeze(arange(steps, device=device), 1) < tensor([times], device=device), 2)
     return add(slopes, where(alive, mul(exp(log_probs), reshape(counted, (1, batch, 1))), 0))
 
 

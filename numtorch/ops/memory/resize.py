@@ -5,13 +5,11 @@ what else lay over the old one stays there. PyTorch grows the storage itself, un
 """
 from __future__ import annotations
 
-import ctypes
 import warnings
 
 from ...autograd.graph import Leaf
 from ...autograd.modes import modes
 from ...autograd.writes import check_mode, mark_written
-from ...devices import cpu
 from ...dtypes import can_cast
 from ...layout import Layout, as_shape, format_of, formatted
 from ...storage import new_storage
@@ -19,7 +17,7 @@ from ...tensor import Tensor, fresh
 from ..core.operands import layout_of, method
 from .assign import copy_
 from .typed import TypedStorage
-from .untyped import StorageBase
+from .untyped import StorageBase, copy_memory
 from .writing import check_apart
 
 
@@ -34,10 +32,7 @@ def _take_on(x, layout):
     wanted = offset + stop * layout.dtype.itemsize
     if wanted > storage.nbytes:
         larger = new_storage(wanted, storage.device)
-        if storage.device is cpu:
-            ctypes.memmove(larger.address, storage.address, storage.nbytes)
-        elif storage.nbytes:
-            raise NotImplementedError(f"resize_: memory on {storage.device} cannot grow yet")
+        copy_memory(storage, larger)
         larger.version, larger.writer = storage.version + 1, "resize_"
         x.memory, x.address = larger, larger.address + offset
         _leave_views(x)

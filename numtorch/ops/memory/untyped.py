@@ -12,11 +12,13 @@ import weakref
 from collections.abc import Callable
 
 from ... import dtypes
+from ...devices import cpu
 from ...exchange.construction import frombuffer, make
 from ...layout import Layout
 from ...storage import Storage, leave_ring, move, new_storage, resizable
 from ...tensor import Tensor, wrap
 from ..core.backends import placed
+from ..core.late import later
 from ..core.operands import method
 from .pinned import is_pinned_storage
 
@@ -230,14 +232,20 @@ class StorageBase:
         return f" {values}\n[{kind}device={self.memory.device}) of size {self.size()}]"
 
 
+def copy_memory(source, target) -> None:
+    """Write a storage's bytes to the beginning of another of its device."""
+    if source.device is cpu:
+        ctypes.memmove(target.address, source.address, source.nbytes)
+    elif source.address:                                 # there is none on the meta device
+        dense = Layout.of(_BYTE, (source.nbytes,), None, source.device)
+        later[f"transfer_{source.device.type}"](wrap(source, source.address, dense), wrap(target, target.address, dense))
+
+
 def _grow(memory, nbytes):
     """Give a storage, and all tensors over it, more memory."""
     from ...shared.storages import rebind
-    if memory.device.type == "cuda":
-        raise NotImplementedError(f"resize_: memory on {memory.device} cannot grow yet")
     larger = new_storage(nbytes, memory.device)
-    if memory.address and larger.address:
-        ctypes.memmove(larger.address, memory.address, memory.nbytes)
+    copy_memory(memory, larger)
     distance, kept = larger.address - memory.address, memory.owner
     move(memory, larger.address, (larger, kept), True)
     memory.nbytes = nbytes

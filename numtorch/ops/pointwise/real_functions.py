@@ -280,7 +280,7 @@ def isposinf(x):
         >>> torch.isposinf(torch.tensor([torch.inf, -torch.inf, 1.]))
         tensor([ True, False, False])
     """
-    return (x > 0) & ((x - x) != (x - x))
+    return (x > 0) & ((x * 0) != (x * 0))
 
 
 @pointwise(kind="comparison", refuses={"complex": "isneginf does not support complex inputs."})
@@ -292,7 +292,7 @@ def isneginf(x):
         >>> torch.isneginf(torch.tensor([torch.inf, -torch.inf, 1.]))
         tensor([False,  True, False])
     """
-    return (x < 0) & ((x - x) != (x - x))
+    return (x < 0) & ((x * 0) != (x * 0))
 
 
 @pointwise(kind="comparison")

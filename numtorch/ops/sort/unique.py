@@ -13,7 +13,6 @@ from ..core.operands import as_operand, common_device, layout_of, method
 from ..core.primitive import Primitive, not_a_tensor
 from ..core.return_types import Pair, pair
 from ..core.status import run_counting, run_measuring
-from ..creation.fill import zeros
 from ..index.gather_scatter import scatter_
 from ..index.index_select import index_values
 from ..index.mask import nonzero
@@ -121,7 +120,7 @@ def _distinct_rows(rows, order, return_inverse, return_counts):
     """As `_distinct`, for the rows of a matrix."""
     count = rows.layout.shape[0]
     start = filled(Layout.of(bool_, (min(count, 1),), None, rows.layout.device), True)
-    differs = _rows_differ(narrow(rows, 0, 1, count - 1), narrow(rows, 0, 0, count - 1)) if count else zeros(0, dtype=bool_)
+    differs = _rows_differ(narrow(rows, 0, 1, count - 1), narrow(rows, 0, 0, count - 1)) if count else start
     starts = cat([start, differs])
     places, = nonzero(starts, as_tuple=True)
     values = index_values(rows, (0,), (places,))

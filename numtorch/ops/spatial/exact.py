@@ -99,7 +99,7 @@ def _averages(x, window, counts, count_include_pad, divisor):
         return sum(_windows(_filled(t, window, counts, 0), kernel, stride, dilation)[0], inner, dtype=t.layout.dtype)
 
     if divisor is None:
-        ones = zeros(1, 1, *x.layout.shape[2:], dtype=x.layout.dtype) + 1
+        ones = zeros(1, 1, *x.layout.shape[2:], dtype=x.layout.dtype, device=x.layout.device) + 1
         if count_include_pad:
             ones = pad(ones, [n for p in reversed(padding) for n in (p, p)], value=1)
             kept = _windows(pad(ones, [n for k in reversed(kernel) for n in (0, k)]), kernel, stride, dilation)[0]
@@ -124,15 +124,16 @@ def _maxima(x, window, counts):
     sizes, dims = x.layout.shape[2:], len(kernel)
     views, places = _windows(_filled(x, window, counts, integer_limits(x.layout.dtype)[0]), kernel, stride, dilation)
     values, chosen = maximum(reshape(views, *views.layout.shape[:2 + dims], -1), -1)
-    axes, outside = [], zeros(dims * (1,), dtype=bool_)
+    device = x.layout.device
+    axes, outside = [], zeros(dims * (1,), dtype=bool_, device=device)
     for axis, (c, k, s, p, d, n) in enumerate(zip(places, kernel, stride, padding, dilation, sizes)):
         inner = div(chosen, prod(kernel[axis + 1:]), rounding_mode="floor") % k
-        begins = reshape(arange(c) * s - p, -1, *(1,) * (dims - 1 - axis))
+        begins = reshape(arange(c, device=device) * s - p, -1, *(1,) * (dims - 1 - axis))
         first = begins + div(clamp_min(-begins, 0) + d - 1, d, rounding_mode="floor") * d
         axes.append((n, first, begins + inner * d))
         outside = logical_or(outside, logical_or(axes[-1][2] < 0, axes[-1][2] >= n))
     # Where padding was chosen, no element is above the least there is: the first one is the maximum.
-    result = zeros(dims * (1,), dtype=chosen.layout.dtype)
+    result = zeros(dims * (1,), dtype=chosen.layout.dtype, device=device)
     for n, first, place in axes:
         result = result * n + where(outside, first, place)
     return values, expand(result, values.layout.shape)

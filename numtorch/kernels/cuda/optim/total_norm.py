@@ -38,7 +38,7 @@ NORM_FIRST = 0.0
 
 
 def joined_terms(cells, value, me):
-    """What a block's threads have, joined: for thread 0."""
+    """What a block's threads have, joined: thread 0 gets it, the others what they have joined themselves."""
     cells[me] = value
     half = THREADS // 2
     while half > 0:
@@ -46,7 +46,7 @@ def joined_terms(cells, value, me):
         if me < half:
             cells[me] = norm_join(cells[me], cells[me + half])
         half //= 2
-    return cells[0]
+    return cells[me]
 
 
 def range_norms(table, order, out, descriptor):

@@ -152,6 +152,7 @@ def longest_runs(x, order, starts, values, indices, descriptor):
         if lane == 0 and row < rows:
             values[row] = a[last_of[me]]
             indices[row] = order[row * n + last_of[me]]
+        barrier()                                        # the cells are the next rows'
         first += int64(cuda.gridDim.x) * (THREADS // LANES)
 
 
