@@ -302,6 +302,7 @@ def test_how_elements_are_stored_and_computed_stands_in_one_table():
 ASK_FOR_THE_HOST = {
     "core/backends.py": "finds the kernels of each device", "core/operands.py": "numbers go along with any device",
     "core/status.py": "status words are read where the kernel left them", "creation/asked.py": "the current CUDA device may change between calls",
+    "index/pattern.py": "the host's indices go along with any device",
     "index/index_op.py": "what a GPU finds wrong is said later, so it looks before it writes",
     "memory/copies.py": "copies to the host that do not wait go to pinned memory", "memory/pinned.py": "only the host's memory is pinned",
     "memory/tensortypes.py": "Python functions run on the host, and so do its types",

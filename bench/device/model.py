@@ -126,6 +126,8 @@ def rows():
          ("sum", "float32", "float32", (N,), (1,), (0,), ()), {}),
         ("softmax, 2¹⁴ lines of 4096", 0.85, "memory", 8 * LINES * LINE, 0, "softmax.softmax", "plan_softmax",
          ("float32", LINES, LINE, 1), {}),
+        ("layer norm, 2¹⁴ lines of 4096", 0.85, "memory", 8 * LINES * LINE, 0, "norm.norm", "plan_row_norm",
+         ("float32", LINES, LINE, 1e-5, True, True, True), {}),
         ("product 4096³, float32", 0.9, "arithmetic", 0, products, "gemm.gemm", "plan_gemm",
          (SIDE, SIDE, SIDE, "float32", (SIDE, 1), (SIDE, 1), (SIDE, 1)), {}),
         ("product 4096³, bfloat16", 0.7, "arithmetic", 0, products, "gemm.gemm", "plan_gemm",

@@ -11,7 +11,7 @@ _NVPROF = "files of NVIDIA's profilers are not read; profiler.profile sees every
 _OTHER = "devices are cpu, cuda and meta"
 _LIBRARY = "PyTorch's libraries are not here; there is one way of computing"
 _DRIVER = "what CUDA's driver says beside devices and memory is not asked for; nvidia-smi shows it"
-_ALLOCATOR = "memory goes back to the driver as soon as nothing refers to it; there is no allocator to set"
+_ALLOCATOR = "there is one allocator, which keeps what is freed for the next tensors; memory_summary says what it has"
 _PIPES = "data pipes have left PyTorch; write an IterableDataset"
 _FORMS = "optimisers are classes, and each has one kernel; call its step()"
 _INSIDE = "it is a part of PyTorch's own machinery"
@@ -120,7 +120,7 @@ ABSENT = {
         memory_cached memory_snapshot memory_stats_as_nested_dict reset_accumulated_host_memory_stats reset_peak_host_memory_stats
         use_mem_pool"""),
     **_rows("streams of others and their errors are not watched; torch.cuda.Stream is", "cuda.", """
-        ExternalStream get_stream_from_external get_sync_debug_mode set_sync_debug_mode default_generators device_of"""),
+        ExternalStream get_stream_from_external get_sync_debug_mode set_sync_debug_mode default_generators"""),
     **_rows(_FX, "fx.", "annotate config immutable_collections operator_schemas tensor_type traceback PH ProxyableClassMeta"),
     **_rows(_SCRIPTS, "jit.", """
         annotations frontend generate_bytecode mobile supported_ops unsupported_tensor_ops CompilationUnit Error

@@ -110,6 +110,22 @@ class device:
         return False
 
 
+class device_of(device):
+    """Context manager: the device of a tensor or storage is the current one inside; nothing changes for one of the host.
+
+    Args:
+        obj: the tensor or storage.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.cuda.device_of(torch.zeros(1)):
+        ...     pass
+    """
+
+    def __init__(self, obj):
+        super().__init__(obj.get_device())              # -1 of the host's
+
+
 def synchronize(device=None) -> None:
     """Wait until a device, the current one when None, has done what it was told."""
     refuse("synchronize")

@@ -74,6 +74,9 @@ def the_current_device(torch):
     x = torch.arange(4.0, device="cuda:1")                # not the current device, and so is what comes of it
     assert (x * 2 + 1).sum().get_device() == 1
     assert x.to("cuda:0").get_device() == 0 and x.to("cuda:0").tolist() == [0, 1, 2, 3]
+    with cuda.device_of(x), cuda.device_of(x.cpu()), cuda.device_of(x.untyped_storage()):
+        assert cuda.current_device() == 1
+    assert cuda.current_device() == 0
     raises(RuntimeError, "cuda:1 and cuda:0", lambda: x + x.to("cuda:0"))
 
 
@@ -84,6 +87,9 @@ def mixed_devices(torch):
     raises(RuntimeError, text, lambda: x + y)
     raises(RuntimeError, text, lambda: y.mul_(x))
     raises(RuntimeError, text, lambda: torch.where(x > 0, y, x))
+    raises(RuntimeError, "on the same device as the indexed tensor (cpu), got one on cuda:0", lambda: y[x.long()])
+    raises(RuntimeError, "on the same device as the indexed tensor (cpu), got one on cuda:0", lambda: y[x > 0])
+    assert x[y > 0].tolist() == x[y.long() - 1].tolist() == [1, 1, 1]
     assert (x + torch.tensor(2.0)).tolist() == [3, 3, 3]  # a 0-dim CPU tensor goes along
     raises(TypeError, "can't convert cuda:0 device type tensor to numpy", x.numpy)
 

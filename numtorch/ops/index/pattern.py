@@ -10,6 +10,7 @@ import operator
 import warnings
 from collections.abc import Mapping, Set
 
+from ...devices import cpu
 from ...dtypes import bool_, int32, int64, uint8
 from ...exchange.construction import make
 from ...layout import Layout
@@ -281,10 +282,13 @@ def basic_part(x, place, tracked):
 
 
 def as_indices(tensors, device):
-    """Index tensors of one dtype: masks become the places where they hold."""
+    """Index tensors of one dtype: masks become the places where they hold; the host's go along with any device."""
     out = []
     for each in tensors:
         if each.layout.device is not device:
+            if each.layout.device is not cpu:
+                raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({device}), "
+                                   f"got one on {each.layout.device}")
             each = each.to(device)
         if each.layout.dtype is bool_ or each.layout.dtype is uint8:
             out += nonzero(each, as_tuple=True)
