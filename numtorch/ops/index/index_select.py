@@ -45,7 +45,7 @@ _WRITES = primitives("index_put", "index_add", "index_copy", "put", "index_reduc
                               "T[3, 4], T[2, 4], int64([2, 0]); (0,), 'add', 'additions'"))
 _WRITES["index_fill"] = Primitive("index_fill", samples="T[3, 4], T[()], int64([2, 0]); (0,), None, 'index'")
 
-_INDEX = Primitive("index",
+_INDEX = Primitive("index", "Elements where index tensors point, of some dimensions.",
                    samples=("T[3, 4], int64([2, 0]); (1,), 'index'", "T[3, 4], int64([2, 0]), int64([1, -1]); (0, 1), 'index'"))
 _INDEX_BACKWARD = Primitive("index_backward", "Zeros with a tensor added where index tensors point.",
                             samples="T[2, 4], int64([2, 0]); T[3, 4].layout, (0,)")

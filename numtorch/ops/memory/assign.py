@@ -14,7 +14,7 @@ from ..core.primitive import Primitive, miss
 from .copies import clone, plan_copy, to_device, to_dtype
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
-_COPY = Primitive("copy", samples="T[2, 3], T[2, 3];")
+_COPY = Primitive("copy", "Elements written, broadcast and cast, into a tensor.", samples="T[2, 3], T[2, 3];")
 _FULL = Primitive("full", "A new tensor of a layout with every element a number.", samples="T(1); T[2, 3].layout")
 
 

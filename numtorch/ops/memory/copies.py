@@ -18,7 +18,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import Plan, Primitive, derivative_of, miss
 
 _TO_DEVICE = Primitive("to_device", samples="T[2, 3]; device")
-TO_COPY = Primitive("to_copy", samples="T[2, 3]; complex128")
+TO_COPY = Primitive("to_copy", "A copy in another dtype.", samples="T[2, 3]; complex128")
 CLONE = Primitive("clone", samples="T[2, 3]; T")
 _COPY_ELEMENTS = Primitive("copy_elements", "Elements written, broadcast and cast, into a tensor of the same device.",
                            samples="T[2, 3], float32[3];")

@@ -29,7 +29,8 @@ from .dropout import dropout
 from .linear import linear
 from .softmax import softmax
 
-MULTI_HEAD_ATTENTION = Primitive("multi_head_attention", samples="T[3, 1, 12], None; 2, 1, 0.0, False")
+MULTI_HEAD_ATTENTION = Primitive("multi_head_attention", "Attention of all heads, whose projections lie side by side.",
+                                 samples="T[3, 1, 12], None; 2, 1, 0.0, False")
 
 
 @MULTI_HEAD_ATTENTION.planned

@@ -28,7 +28,7 @@ from .order import picked_vjp, sort
 from .scan import cumsum
 
 UNIQUE = Primitive("unique", samples="T[6], None; True, True")
-COUNT_BYTES = Primitive("count_bytes", samples="T[6];")
+COUNT_BYTES = Primitive("count_bytes", "How often each of 256 bytes occurs.", samples="T[6];")
 RANK_BYTES = Primitive("rank_bytes", samples="T[6], int64[256];")
 ORDER_ROWS = Primitive("order_rows", samples="T[4, 2];")
 MODE = Primitive("mode", samples="T[2, 3]; 1, False")
