@@ -65,6 +65,14 @@ def _attend_causally(torch, q, k, v):
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def _rounded_product(torch, a, b):
+    torch.set_float32_matmul_precision("high")
+    try:
+        return a @ b
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 def _classes(torch, logits, target):
     return torch.nn.functional.cross_entropy(logits, target)
 
@@ -154,6 +162,7 @@ def cases():
         ("product 4096³, float32", 0, product, _of(lambda torch, a, b: a @ b, (SIDE, SIDE), (SIDE, SIDE))),
         ("product 4096³, float32, first transposed", 0, product, _of(lambda torch, a, b: a.t() @ b, (SIDE, SIDE), (SIDE, SIDE))),
         ("product 4096³, float32, second transposed", 0, product, _of(lambda torch, a, b: a @ b.t(), (SIDE, SIDE), (SIDE, SIDE))),
+        ("product 4096³, float32 rounded to tf32", 0, product, _of(_rounded_product, (SIDE, SIDE), (SIDE, SIDE))),
         ("product 1024³, float32", 0, 2 << 30, _of(lambda torch, a, b: a @ b, (1024, 1024), (1024, 1024))),
         ("product 4096³, float64", 0, product, _of(lambda torch, a, b: a @ b, (SIDE, SIDE), (SIDE, SIDE), dtype="float64")),
         ("product 4096³, bfloat16", 0, product, _of(lambda torch, a, b: a @ b, (SIDE, SIDE), (SIDE, SIDE), dtype="bfloat16")),
