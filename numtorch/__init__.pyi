@@ -47,6 +47,8 @@ from numtorch import transforms as transforms
 from numtorch import types as types
 from numtorch import utils as utils
 from numtorch import version as version
+from numtorch.amp.autocast_mode import autocast as autocast
+from numtorch.amp.grad_scaler import GradScaler as GradScaler
 from numtorch.attached import AminMax as _AminMax
 from numtorch.attached import Eigen as _Eigen
 from numtorch.attached import Frexp as _Frexp
@@ -67,6 +69,8 @@ from numtorch.autograd.modes import set_grad_enabled as set_grad_enabled
 from numtorch.devices import OutOfMemoryError as OutOfMemoryError
 from numtorch.devices import device as _device
 from numtorch.devices import device as device
+from numtorch.drawing import Drawing as Drawing
+from numtorch.drawing import Drawing as _Drawing
 from numtorch.dtypes import dtype as dtype
 from numtorch.dtypes import finfo as finfo
 from numtorch.dtypes import iinfo as iinfo
@@ -262,6 +266,10 @@ def atleast_3d(tensor: Tensor, /) -> Tensor:
     """Tensors with at least three dimensions; vectors become (1, n, 1), matrices (n, m, 1)."""
 @_overload
 def atleast_3d(*tensors: _TensorOrTensors) -> tuple[Tensor, ...]: ...
+def autocast_decrement_nesting() -> _int:
+    """Leave a region. Returns how deep this thread is then."""
+def autocast_increment_nesting() -> _int:
+    """Enter a region deeper. Returns how deep this thread is then."""
 def avg_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
     """The mean of each window."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *deprecated: _Any, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
@@ -363,6 +371,8 @@ def clamp_min(input: Tensor, min: _Operand, *, out: Tensor | None = None) -> Ten
     """Elements, but at least `min`; NaN stays."""
 def clamp_min_(input: Tensor, low: _Operand) -> Tensor:
     """In-place form of `clamp_low`: writes the result into this tensor and returns it."""
+def clear_autocast_cache() -> None:
+    """Forget the casts of parameters, as a program must that changes parameters inside of a region."""
 def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
     """Elements held between `min` and `max`; NaN stays. Where `min` exceeds `max`, `max` comes out."""
 def clip_(self: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
@@ -409,7 +419,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """The transpose of `conv2d`, which its gradient is: each element adds a kernel times itself to the result."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:
     """The transpose of `conv3d`, which its gradient is: each element adds a kernel times itself to the result."""
-def convolution(input: Tensor, weight: Tensor, bias: Tensor, stride: _Dims, padding: _Dims | _str, dilation: _Dims, transposed: _bool, output_padding: _Dims, groups: _int) -> Tensor:
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: _Dims, padding: _Dims | _str, dilation: _Dims, transposed: _bool, output_padding: _Dims, groups: _int) -> Tensor:
     """`conv1d` to `conv3d` by the number of dimensions, or their transposes."""
 def copysign(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """|input| with the sign of other, elementwise, of zeros and NaN too."""
@@ -485,6 +495,8 @@ def divide(input: Tensor, other: _Operand, *, rounding_mode: _str | None = None,
 def dot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """The sum of the products of two vectors."""
 double: _dtype
+def draw(*results: _Any, names: _Any = None) -> _Drawing:
+    """The graph behind tensors: a box for every recorded call, with its attributes and what it saved, an oval for every leaf."""
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Each element set to 0 with probability p, the others divided by 1 - p (Srivastava et al. 2014)."""
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
@@ -597,7 +609,7 @@ def fmin(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor
     """The smaller of input and other, elementwise; the number where the other is NaN."""
 def fmod(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input - other * trunc(input / other), elementwise: the remainder with the sign of the dividend, as C's fmod."""
-def fork(func: _Any, *args: _Any, **kwargs: _Any) -> _Future:
+def fork(func: _Any, *args: _Any, **kwargs: _Any) -> _Future[_Any]:
     """A future of `func(*args, **kwargs)`, which is called at once, as PyTorch does outside of scripts."""
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input - trunc(input): the fraction, with the sign of input, elementwise."""
@@ -635,6 +647,12 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of every element of one vector with every element of another, as a matrix."""
 def gesv(B: Tensor, A: Tensor) -> _Solution:
     """`torch.linalg.solve(A, B)` under LAPACK's name, with the LU factors of A."""
+def get_autocast_cpu_dtype() -> _dtype:
+    """`get_autocast_dtype("cpu")`."""
+def get_autocast_dtype(device_type: _str) -> _dtype:
+    """The dtype of regions for a kind of device."""
+def get_autocast_gpu_dtype() -> _dtype:
+    """`get_autocast_dtype("cuda")`."""
 def get_default_device() -> _device:
     """Where new tensors are made when no device is named."""
 def get_default_dtype() -> _dtype:
@@ -752,6 +770,12 @@ def is_anomaly_check_nan_enabled() -> _bool:
     """Whether this thread is in anomaly mode and looks for NaN in gradients."""
 def is_anomaly_enabled() -> _bool:
     """Whether this thread is in anomaly mode."""
+def is_autocast_cache_enabled() -> _bool:
+    """Whether casts of parameters are kept until the outermost region ends."""
+def is_autocast_cpu_enabled() -> _bool:
+    """`is_autocast_enabled("cpu")`."""
+def is_autocast_enabled(device_type: _str = 'cuda') -> _bool:
+    """Whether this thread is in a region for a kind of device."""
 def is_complex(input: Tensor) -> _bool:
     """Whether a tensor's dtype is complex."""
 def is_conj(input: Tensor) -> _bool:
@@ -781,7 +805,7 @@ def is_storage(obj: _Any) -> _bool:
 def is_tensor(obj: _Any) -> _bool:
     """Whether an object is a Tensor."""
 def is_warn_always_enabled() -> _bool:
-    """What `set_warn_always` was given."""
+    """What `set_warn_always` was given; False before."""
 def isclose(input: Tensor, other: _Operand, rtol: _Scalar = 1e-05, atol: _Scalar = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves."""
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1231,6 +1255,18 @@ def selu_(input: Tensor) -> Tensor:
     """In-place form of `selu`: writes the result into `input` and returns it."""
 def set_anomaly_enabled(mode: _bool, check_nan: _bool = True) -> None:
     """Switch anomaly mode on or off."""
+def set_autocast_cache_enabled(enabled: _bool) -> None:
+    """Keep casts of parameters until the outermost region ends, or do not."""
+def set_autocast_cpu_dtype(dtype: _dtype) -> None:
+    """`set_autocast_dtype("cpu", dtype)`."""
+def set_autocast_cpu_enabled(enabled: _bool) -> None:
+    """`set_autocast_enabled("cpu", enabled)`."""
+def set_autocast_dtype(device_type: _str, dtype: _dtype) -> None:
+    """Set the dtype of regions for a kind of device that name none."""
+def set_autocast_enabled(device_type: _str, enabled: _bool) -> None:
+    """Switch autocast on or off for a kind of device. `autocast` does it and switches back."""
+def set_autocast_gpu_dtype(dtype: _dtype) -> None:
+    """`set_autocast_dtype("cuda", dtype)`."""
 def set_default_device(device: _Any) -> None:
     """Make new tensors on a device where no other is named."""
 def set_default_dtype(d: _Any) -> None:

@@ -273,7 +273,13 @@ def set_warn_always(b: bool) -> None:
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was given."""
+    """What `set_warn_always` was given; False before.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_warn_always_enabled()
+        False
+    """
     return _program.warn_always
 
 
@@ -315,7 +321,13 @@ def set_num_interop_threads(num: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """What `set_num_interop_threads` was given; 1 before."""
+    """What `set_num_interop_threads` was given; 1 before.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.get_num_interop_threads()
+        1
+    """
     return _program.interop_threads
 
 

@@ -15,6 +15,12 @@ class Drawing:
 
     Attributes:
         source: the text, in the DOT language.
+
+    Example:
+        >>> import numtorch as torch
+        >>> drawing = torch.draw(torch.ones(2, requires_grad=True).sum())
+        >>> isinstance(drawing, torch.Drawing), drawing.source.startswith("digraph {")
+        (True, True)
     """
 
     def __init__(self, source: str):

@@ -17,7 +17,7 @@ class Future(Generic[_T]):
 
     Example:
         >>> import numtorch as torch
-        >>> future = torch.futures.Future()
+        >>> future: torch.futures.Future[int] = torch.futures.Future()
         >>> doubled = future.then(lambda f: f.value() * 2)
         >>> future.set_result(21)
         >>> doubled.wait()

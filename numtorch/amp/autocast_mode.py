@@ -71,6 +71,14 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     Args:
         device_type: such as `"cpu"`.
         enabled: whether listed ops cast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_autocast_enabled("cpu", True)
+        >>> torch.ones(2, 2) @ torch.ones(2, 1)
+        tensor([[2.],
+                [2.]], dtype=torch.bfloat16)
+        >>> torch.set_autocast_enabled("cpu", False)
     """
     state.enabled[_known(device_type, "set_autocast_enabled")] = bool(enabled)
     state.on = any(state.enabled.values())
@@ -98,63 +106,153 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
     Args:
         device_type: such as `"cpu"`.
         dtype: bfloat16 or float16.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_autocast_dtype("cpu", torch.float16)
+        >>> torch.get_autocast_dtype("cpu")
+        torch.float16
+        >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
     """
     state.dtypes[_known(device_type, "set_autocast_dtype")] = dtype
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """`is_autocast_enabled("cpu")`."""
+    """`is_autocast_enabled("cpu")`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.autocast("cpu"):
+        ...     torch.is_autocast_cpu_enabled()
+        True
+    """
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """`set_autocast_enabled("cpu", enabled)`."""
+    """`set_autocast_enabled("cpu", enabled)`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_autocast_cpu_enabled(True)
+        >>> torch.is_autocast_cpu_enabled()
+        True
+        >>> torch.set_autocast_cpu_enabled(False)
+    """
     set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype() -> dtype:
-    """`get_autocast_dtype("cpu")`."""
+    """`get_autocast_dtype("cpu")`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.get_autocast_cpu_dtype()
+        torch.bfloat16
+    """
     return get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype: dtype) -> None:
-    """`set_autocast_dtype("cpu", dtype)`."""
+    """`set_autocast_dtype("cpu", dtype)`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_autocast_cpu_dtype(torch.float16)
+        >>> torch.get_autocast_cpu_dtype()
+        torch.float16
+        >>> torch.set_autocast_cpu_dtype(torch.bfloat16)
+    """
     set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype() -> dtype:
-    """`get_autocast_dtype("cuda")`."""
+    """`get_autocast_dtype("cuda")`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.get_autocast_gpu_dtype()
+        torch.float16
+    """
     return get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype: dtype) -> None:
-    """`set_autocast_dtype("cuda", dtype)`."""
+    """`set_autocast_dtype("cuda", dtype)`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_autocast_gpu_dtype(torch.bfloat16)
+        >>> torch.get_autocast_gpu_dtype()
+        torch.bfloat16
+        >>> torch.set_autocast_gpu_dtype(torch.float16)
+    """
     set_autocast_dtype("cuda", dtype)
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether casts of parameters are kept until the outermost region ends."""
+    """Whether casts of parameters are kept until the outermost region ends.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_autocast_cache_enabled()
+        True
+    """
     return state.caching
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Keep casts of parameters, or do not."""
+    """Keep casts of parameters until the outermost region ends, or do not.
+
+    Args:
+        enabled: whether they are kept.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_autocast_cache_enabled(False)
+        >>> torch.is_autocast_cache_enabled()
+        False
+        >>> torch.set_autocast_cache_enabled(True)
+    """
     state.caching = bool(enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts of parameters, as a program must that changes parameters inside of a region."""
+    """Forget the casts of parameters, as a program must that changes parameters inside of a region.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer, x = torch.nn.Linear(2, 1, bias=False), torch.ones(1, 2)
+        >>> with torch.no_grad(), torch.autocast("cpu"):
+        ...     _ = layer(x)
+        ...     _ = layer.weight.fill_(3.)
+        ...     torch.clear_autocast_cache()
+        ...     layer(x)
+        tensor([[6.]], dtype=torch.bfloat16)
+    """
     state.cache.clear()
 
 
 def autocast_increment_nesting() -> int:
-    """Enter a region deeper. Returns how deep this thread is then."""
+    """Enter a region deeper. Returns how deep this thread is then.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+        (1, 0)
+    """
     state.nesting += 1
     return state.nesting
 
 
 def autocast_decrement_nesting() -> int:
-    """Leave a region. Returns how deep this thread is then."""
+    """Leave a region. Returns how deep this thread is then.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+        (1, 0)
+    """
     state.nesting -= 1
     return state.nesting
 
@@ -182,8 +280,7 @@ class autocast:
         ...     loss = torch.nn.functional.mse_loss(y, torch.zeros(3, 2))
         >>> y.dtype, loss.dtype
         (torch.bfloat16, torch.float32)
-        >>> loss.backward()
-        >>> model.weight.grad.dtype
+        >>> torch.autograd.grad(loss, model.weight)[0].dtype
         torch.float32
     """
 

@@ -12,7 +12,8 @@ _REDUCTIONS = ("none", "mean", "sum")                    # by ATen's numbers
 
 
 # ---------------------------------------------------------------- convolution and pooling
-def convolution(input, weight, bias, stride, padding, dilation, transposed: bool, output_padding, groups: int) -> Tensor:
+def convolution(input, weight, bias: Tensor | None, stride, padding, dilation, transposed: bool, output_padding,
+                groups: int) -> Tensor:
     """`conv1d` to `conv3d` by the number of dimensions, or their transposes.
 
     Args:

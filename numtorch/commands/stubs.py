@@ -203,7 +203,7 @@ def _names(module) -> list:
     """What a namespace offers."""
     names = set(getattr(module, "__all__", None) or [n for n in vars(module) if n[0] != "_"])
     if module is numtorch:
-        names |= module._METHODS | {name for name, place in module._LATE.items() if not place.startswith(("amp", "drawing"))}
+        names |= module._METHODS | module._LATE.keys()
         names |= {"__version__", "autograd", *module._SUBMODULES}
         names = {n for n in names if not inspect.ismodule(getattr(module, n)) or n in ("autograd", *module._SUBMODULES)}
     return sorted(names)

@@ -186,6 +186,12 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None) -
         max_version: who asks with (1, 0) or more gets a capsule that says whether it may be written.
         dl_device: where the memory is to be, which must be the CPU's.
         copy: whether the memory is a copy.
+
+    Example:
+        >>> import numpy, numtorch as torch
+        >>> x = torch.zeros(2)
+        >>> numpy.from_dlpack(x.fill_(3.)), type(x.__dlpack__()).__name__
+        (array([3., 3.], dtype=float32), 'PyCapsule')
     """
     if self.node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")

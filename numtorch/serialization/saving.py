@@ -143,6 +143,7 @@ def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int 
         f: a path, whose file is replaced when all is written, or a file open for writing bytes.
         pickle_module: taken for PyTorch's sake: None or `pickle`.
         pickle_protocol: of the part that is pickled.
+        _use_new_zipfile_serialization: taken for PyTorch's sake: True.
 
     Raises:
         TypeError: `f` is no path and cannot be written to.

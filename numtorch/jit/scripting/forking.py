@@ -8,7 +8,7 @@ from ...futures import Future
 __all__ = ["fork", "wait"]
 
 
-def fork(func, *args, **kwargs) -> Future:
+def fork(func, *args, **kwargs) -> Future[Any]:
     """A future of `func(*args, **kwargs)`, which is called at once, as PyTorch does outside of scripts.
 
     In a script, too, the call is made at once, by the thread that forks: kernels share the machine's threads among them. What it
@@ -32,7 +32,7 @@ def fork(func, *args, **kwargs) -> Future:
     return future
 
 
-def forked(function, /, *args, **kwargs) -> Future:
+def forked(function, /, *args, **kwargs) -> Future[Any]:
     """`fork` as scripts have it: what the function raises is the future's.
 
     Args:
