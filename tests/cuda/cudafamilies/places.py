@@ -237,8 +237,9 @@ def distinct(torch, device, x):
     ties = x.detach().round().contiguous()
     if x.is_floating_point() and x.numel() > 1:
         ties[0, 1:3] = float("nan")
+    rows = (torch.arange(41, device=device)[:, None] * torch.arange(5, device=device) % 3).to(x.dtype)         # more than at once
     return (ties.unique(), *ties.unique(return_inverse=True, return_counts=True), *ties.unique_consecutive(True, True),
-            *ties.unique_consecutive(False, True), *ties.unique(dim=1, return_inverse=True), *ties.mode(1), *ties.mode(0))
+            *ties.unique_consecutive(False, True), *ties.unique(dim=1, return_inverse=True), *ties.mode(1), *ties.mode(0), *rows.mode(1))
 
 
 @rows_of(((9,),), ((70,),), dtypes=("float32", "float64", "bfloat16"), orders=PLAIN)
