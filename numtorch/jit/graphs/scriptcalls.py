@@ -8,6 +8,7 @@ script might write to. A call may draw, print or raise, so that none is left out
 """
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -84,25 +85,26 @@ def run_script_op(op: str, program: Any, inputs: list, attributes: tuple, writes
     return made
 
 
-def call_script(program: Any, inputs: list, attributes: tuple, writes: tuple) -> tuple[Any, list[Tensor]]:
+def call_script(program: Any, inputs: list, attributes: tuple, writes: tuple, call: Any = None,
+                copy: Any = clone) -> tuple[Any, list[Tensor]]:
     """What a script returns, and its tensors, then what it wrote: those it was given where it did not.
 
     Args:
         program: a function, or a module.
         inputs, attributes, writes: of the node.
+        call: makes a call of a function with arguments by place and by name; by default Python does.
+        copy: copies a tensor.
     """
     _, method, structure, held = attributes
-    given: list = [clone(t) if i in writes else t for i, t in enumerate(inputs)]
+    given: list = [copy(t) if i in writes else t for i, t in enumerate(inputs)]
     versions = [given[i].memory.version for i in writes]
     tensors = iter(given)
     args, options = filled(structure, HOLE, tensors)
     own = dict(zip(held, tensors))
-    if held:
-        with replaced(program, own, tie_weights=False):
-            result = getattr(program, method)(*args, **options)
-    else:
-        result = getattr(program, method)(*args, **options)
-    results = [clone(t) if any(t.memory is each.memory for each in given) else t for t in tensors_in(result)]
+    with replaced(program, own, tie_weights=False) if held else contextlib.nullcontext():
+        function = program if method == "__call__" else getattr(program, method)
+        result = function(*args, **options) if call is None else call(function, args, options)
+    results = [copy(t) if any(t.memory is each.memory for each in given) else t for t in tensors_in(result)]
     first, written = len(given) - len(held), []
     for i, version in zip(writes, versions):
         now = own[held[i - first]] if i >= first else given[i]

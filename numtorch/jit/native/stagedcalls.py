@@ -3,6 +3,7 @@ gives or takes a number that depends on elements has a meaning of its own here."
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import types
 from typing import TYPE_CHECKING, Any
@@ -10,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ...devices import cpu
 from ...dtypes import dtype, float64, get_default_dtype, int64
 from ...exchange.scalars import number as as_tensor
-from ...func.modules import replaced
 from ...layout import Layout
 from ...nn.modules.module import Module
 from ...ops.memory.copies import clone
 from ...tensor import Tensor
-from ...tree import filled, tensors_in
 from ..graphs.graph import Value
-from ..graphs.scriptcalls import GRADIENT, SCRIPT, calls_scripts
+from ..graphs.scriptcalls import GRADIENT, SCRIPT, call_script, calls_scripts
 from ..graphs.scriptmodules import ScriptFunction
-from ..graphs.structures import HOLE
 from ..scripting import vocabulary
 from ..scripting.classes import ScriptClass
 from ..scripting.forking import forked, wait
@@ -180,27 +178,19 @@ class Calls:
             inputs = [env[each] if isinstance(each, Value) else each for each in node.inputs]
             if node.op == GRADIENT:
                 self.refuse("gradients are not computed in a library")
-            results = self._script_of_graph(interpreter.constants, node, inputs) if node.op == SCRIPT else \
-                self.apply(interpreter.call, node, inputs)
+            results = self.apply(interpreter.call, node, inputs) if node.op != SCRIPT else call_script(
+                interpreter.constants[node.attributes[0]], inputs, node.attributes, node.writes, self._scripted,
+                functools.partial(self.apply, clone))[1]
             env.update(zip(node.outputs, results))
         if graph.gradients or any(env[value] is not env[target] for target, value in graph.writes):
             self.refuse("this writes to what is kept from call to call, and a library keeps nothing")
         return graph.result(env.__getitem__)
 
-    def _script_of_graph(self, constants, node, inputs):
-        """What a call of a script gives, and what it was given in the place of what it might write to."""
-        name, method, structure, held = node.attributes
-        program = constants[name]
-        given = [self.apply(clone, each) if i in node.writes else each for i, each in enumerate(inputs)]
-        before = [each.memory.version for each in given]
-        tensors = iter(given)
-        args, options = filled(structure, HOLE, tensors)
-        if held:
-            with replaced(program, dict(zip(held, tensors)), tie_weights=False):
-                result = self.call(program if method == "forward" else getattr(program, method), list(args), options)
-        else:
-            result = self.call(program, list(args), options)
-        return [*tensors_in(result), *[inputs[i] if given[i].memory.version == before[i] else given[i] for i in node.writes]]
+    def _scripted(self, function, args, kwargs):
+        """What a script that a graph calls gives: a function, or a method of a module."""
+        if isinstance(function, types.MethodType) and isinstance(function.__func__, Script):
+            return self.call_script(function.__func__, (function.__self__, *args), kwargs)
+        return self.call(function, list(args), kwargs)
 
     def _op(self, path, function, args, kwargs):
         """A function of `torch`."""

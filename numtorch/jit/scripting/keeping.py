@@ -4,15 +4,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...devices import device
-from ...dtypes import dtype
 from ...nn.modules.module import Module
 from ...tensor import Tensor
 from ...tree import tensors_in
 from ..tracing.cells import Traced
 from ..tracing.scriptcalls import Called
+from .vocabulary import is_plain
 
-_LEAVES = (Tensor, bool, int, float, complex, str, dtype, device, type(None))
 _STRUCTURES = {"List", "Tuple", "Dict", "Optional", "NamedTuple"}
 
 
@@ -32,7 +30,7 @@ def kept_call(trace: Any, script: Any, args: tuple, kwargs: dict, function: Any)
     given = (args if module is None else args[1:], kwargs)
     scripts = [*_all_scripts(script, module)]
     held = {} if module is None else _tensors_of(module)
-    if held is None or not any(each.looks for each in scripts) or not (_is_plain(given) and _gives_plain(script.result)):
+    if held is None or not any(each.looks for each in scripts) or not (is_plain(given) and _gives_plain(script.result)):
         return None
     if not any(isinstance(tensor.layout, Traced) for tensor in (*tensors_in(given), *held.values())):
         return None
@@ -83,12 +81,6 @@ def _tensors_of(module):
 def _writes(module):
     """Whether one of this package's modules might write to its parameters or to what it is given."""
     return bool(getattr(module, "inplace", False)) or getattr(module, "max_norm", None) is not None
-
-
-def _is_plain(given):
-    if type(given) in (tuple, list):
-        return all(map(_is_plain, given))
-    return all(map(_is_plain, given.values())) if type(given) is dict else isinstance(given, _LEAVES)
 
 
 def _gives_plain(kind):

@@ -11,7 +11,7 @@ from ...func.randomness import taken_by
 from ...ops.core.generator import default_generator
 from ...ops.memory.detach import detach
 from ...tensor import Tensor
-from ...tree import map_tensors, tensors_in
+from ...tree import flatten, map_tensors, tensors_in
 from ..graphs.graph import Node
 from ..graphs.scriptcalls import GRADIENT, SCRIPT, call_script, run_script_op
 from ..graphs.structures import structure_of
@@ -141,7 +141,7 @@ def call_of_script(trace: Any, called: Called) -> Any:
         if now.memory is not inner[i].memory:
             inner[i].copy_(now)
         trace.store(inner[i], value)
-    if any(isinstance(each, (int, float)) for each in _leaves(running.result)):
+    if any(isinstance(each, (int, float)) for each in flatten(running.result)[0]):
         trace.freezing(None, trace)
     return map_tensors(lambda tensor: next(outer), running.result)
 
@@ -155,9 +155,3 @@ def _held_as(trace, called):
             name += "_"
     constants[name] = called.program
     return name
-
-
-def _leaves(structure):
-    if isinstance(structure, (tuple, list)):
-        return [leaf for each in structure for leaf in _leaves(each)]
-    return [leaf for each in structure.values() for leaf in _leaves(each)] if isinstance(structure, dict) else [structure]
