@@ -38,6 +38,16 @@ def pytest_unconfigure(config):
         shutil.rmtree(_cold, ignore_errors=True)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """All that tests are made of stays: the collector would look at each of them again and again, a third of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_report_header(config):
     where = os.environ.get("NUMTORCH_CACHE_DIR") or "the user's cache directory"
     return f"kernel store: {where}{' (cold)' if _cold else ''}"
