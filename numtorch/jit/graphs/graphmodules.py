@@ -65,8 +65,8 @@ class ScriptCall(Call):
         super().__init__(op)
         self.program, self.results = program, results
 
-    def __call__(self, *inputs: Any, attributes: tuple = (), writes: tuple = (), **options: Any) -> Any:
-        results = run_script_op(self.op, self.program, list(inputs), attributes, writes, self.results)
+    def __call__(self, *inputs: Any, attributes: tuple = (), writes: tuple = (), keeps: tuple = (), wanted: tuple = ()) -> Any:
+        results = run_script_op(self.op, self.program, list(inputs), attributes, writes, self.results, keeps)
         return results[0] if len(results) == 1 else tuple(results)
 
     def __reduce__(self):

@@ -78,5 +78,5 @@ class Interpreter:
             return [self.constants[node.attributes[0]]]
         if node.op in SCRIPTS:
             program = self.constants[node.attributes[0]]
-            return run_script_op(node.op, program, inputs, node.attributes, node.writes, len(node.outputs))
+            return run_script_op(node.op, program, inputs, node.attributes, node.writes, len(node.outputs), node.keeps)
         return run_node(node, inputs)

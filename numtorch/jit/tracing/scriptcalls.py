@@ -8,15 +8,17 @@ from ...autograd.function import Function
 from ...autograd.graph import saved_tensors_hooks
 from ...autograd.modes import enable_grad, modes
 from ...func.randomness import taken_by
-from ...ops.core.generator import default_generator
+from ...ops.core.generator import get_rng_state
+from ...ops.core.late import provide
+from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...tensor import Tensor
 from ...tree import flatten, map_tensors, tensors_in
-from ..graphs.graph import Node
-from ..graphs.scriptcalls import GRADIENT, SCRIPT, call_script, run_script_op
+from ..graphs.graph import Node, Value
+from ..graphs.scriptcalls import GRADIENT, SCRIPT, call_script, run_gradient_op
 from ..graphs.structures import structure_of
 from .cells import Traced, counts_of
-from .freezing import tracing
+from .freezing import keeping, tracing
 
 
 class Called(NamedTuple):
@@ -39,9 +41,6 @@ class Called(NamedTuple):
     writes: tuple[int, ...]
 
 
-_FIRST = 5                                                # of the arguments of a _Script that is a tensor
-
-
 def _as_it_is(tensor):
     return tensor
 
@@ -57,59 +56,106 @@ def _unseen():
         modes.by_ops = by_ops
 
 
+class _Call:
+    """A call that is made and written down.
+
+    Attributes:
+        trace, program, attributes, writes: of it.
+        values: what the graph has for its tensors.
+        result: what the script returns.
+        stream: where the default stream of random numbers was before the script ran.
+        node: of the graph.
+    """
+
+    result: Any
+    stream: Tensor
+    node: Node
+
+    def __init__(self, trace: Any, program: Any, values: list, attributes: tuple, writes: tuple = ()) -> None:
+        self.trace, self.program, self.values, self.attributes, self.writes = trace, program, values, attributes, writes
+
+    def kept_stream(self) -> Value:
+        """The graph's value of where the stream was, which the script's node keeps from the first time on that somebody asks."""
+        node = self.node
+        if not node.keeps:
+            node.outputs.append(Value(self.trace.graph.name(), self.stream.layout, node))
+            node.keeps = (0,)
+        return node.outputs[-1]
+
+
 class _Script(Function):
     """A script's call as one node of the tape, whose backward is one call of the graph."""
 
     @staticmethod
-    def forward(ctx, trace, running, attributes, writes, values, *inner):
-        ctx.trace, ctx.program, ctx.attributes, ctx.writes = trace, running.program, attributes, writes
-        ctx.values, ctx.inner = values, inner
-        offset = default_generator._offset
-        own = [detach(t).requires_grad_(wanted) for t, wanted in zip(inner, ctx.needs_input_grad[_FIRST:])]
+    def forward(ctx, call, *inner):
+        ctx.call, ctx.inner, call.stream = call, inner, get_rng_state()
+        own = [detach(t).requires_grad_(wanted) for t, wanted in zip(inner, ctx.needs_input_grad[1:])]
         with _unseen(), enable_grad():
-            running.result, made = call_script(running.program, own, attributes, writes)
-        results = [inner[writes[i]] if i >= 0 and each is own[writes[i]] else detach(each)
-                   for i, each in enumerate(made, len(writes) - len(made))]
-        ctx.draws = default_generator._offset != offset
+            call.result, made = call_script(call.program, own, call.attributes, call.writes)
+        results = [inner[call.writes[i]] if i >= 0 and each is own[call.writes[i]] else detach(each)
+                   for i, each in enumerate(made, len(call.writes) - len(made))]
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*[result for result, each in zip(results, made) if each.node is None])
         return tuple(results)
 
     @staticmethod
     def backward(ctx, *grads):
-        if ctx.draws:
-            raise NotImplementedError("trace: the gradient of a script that draws is asked for inside of the traced function: do "
-                                      "that outside of it")
-        trace = ctx.trace
-        places = tuple([i for i, each in enumerate(grads) if each is not None])
-        wanted = tuple([i for i in range(len(ctx.inner)) if ctx.needs_input_grad[_FIRST + i]])
-        given = [grads[i] for i in places]
-        attributes = (*ctx.attributes, ctx.writes, places, wanted)
-        made = _Gradient.apply(ctx.program, attributes, *ctx.inner, *map(trace.inside, given))
-        values = trace.emit(GRADIENT, [*ctx.values, *map(trace.value_of, given)], attributes, [t.layout for t in made], draws=True)
-        results = iter(map(trace.result, made, values))
-        return (None,) * _FIRST + tuple([next(results) if i in wanted else None for i in range(len(ctx.inner))])
+        call = ctx.call
+        return _backward(ctx, grads, (*call.attributes, call.writes), [call.stream], [call.kept_stream()])
 
 
 class _Gradient(Function):
-    """The gradients of a call."""
+    """The gradients of a call, which are a call themselves."""
 
     @staticmethod
-    def forward(ctx, program, attributes, *inner):
+    def forward(ctx, call, *inner):
+        ctx.call, ctx.inner = call, inner
+        ctx.set_materialize_grads(False)
         with _unseen():
-            return tuple(run_script_op(GRADIENT, program, [*map(detach, inner)], attributes, ()))
+            return tuple(run_gradient_op(call.program, [*map(detach, inner)], call.attributes))
 
     @staticmethod
     def backward(ctx, *grads):
-        raise NotImplementedError("trace: the gradient of a script that looks at elements is differentiated inside of the traced "
-                                  "function: do that outside of it")
+        return _backward(ctx, grads, ctx.call.attributes)
 
 
-class _Running:
-    """A call that runs: what it returns is put here."""
+def _backward(ctx, grads, attributes, more=(), values=()):
+    """Gradients for the arguments of a call, by one with further inputs and attributes."""
+    trace, program = ctx.call.trace, ctx.call.program
+    places = tuple([i for i, each in enumerate(grads) if each is not None])
+    wanted = tuple([i for i, each in enumerate(ctx.needs_input_grad[1:]) if each])
+    given = [grads[i] for i in places]
+    call = _Call(trace, program, [*ctx.call.values, *values, *map(trace.value_of, given)], (*attributes, places, wanted))
+    results = dict(zip(wanted, _gradient(call, [*ctx.inner, *more, *map(trace.inside, given)])))
+    return (None, *[results.get(i) for i in range(len(ctx.inner))])
 
-    def __init__(self, program: Any) -> None:
-        self.program, self.result = program, None
+
+def _gradient(call, inner):
+    """What a gradient's call gives, traced."""
+    made = _Gradient.apply(call, *inner)
+    values = call.trace.emit(GRADIENT, call.values, call.attributes, [t.layout for t in made], draws=True)
+    return list(map(call.trace.result, made, values))
+
+
+def _script(call, tensors):
+    """The tensors that a script's call returns, traced. Those that it writes to are written to."""
+    trace, writes = call.trace, call.writes
+    inner = [trace.inside(t) for t in tensors]
+    made = list(_Script.apply(call, *inner))
+    results, written = made[:len(made) - len(writes)], dict(zip(writes, made[len(made) - len(writes):]))
+    for i in writes:
+        if not isinstance(tensors[i].layout, Traced):
+            trace.adopt(tensors[i])
+            inner[i] = trace.inside(tensors[i])
+    call.node = Node(SCRIPT, call.values, call.attributes, writes, draws=True)
+    values = trace.add(call.node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
+    counts = counts_of(*[t.layout for t in tensors])
+    outer = [trace.result(t, value, counts) for t, value in zip(results, values)]
+    for (i, now), value in zip(written.items(), values[len(results):]):
+        if now.memory is not inner[i].memory:
+            inner[i].copy_(now)
+        trace.store(inner[i], value)
+    return outer
 
 
 def call_of_script(trace: Any, called: Called) -> Any:
@@ -123,35 +169,39 @@ def call_of_script(trace: Any, called: Called) -> Any:
         What the script returns, traced. Numbers among it stay what they are now, of which the trace warns.
     """
     tensors = [*tensors_in(called.args), *called.held.values()]
-    writes = called.writes
-    inner, values = [trace.inside(t) for t in tensors], [trace.value_of(t) for t in tensors]
-    attributes = (_held_as(trace, called), called.method, structure_of(called.args), tuple(called.held))
-    running = _Running(called.program)
-    made = list(_Script.apply(trace, running, attributes, writes, values, *inner))
-    results, written = made[:len(made) - len(writes)], dict(zip(writes, made[len(made) - len(writes):]))
-    for i in writes:
-        if not isinstance(tensors[i].layout, Traced):
-            trace.adopt(tensors[i])
-            inner[i] = trace.inside(tensors[i])
-    node = Node(SCRIPT, values, attributes, writes, draws=True)
-    values = trace.add(node, [*[t.layout for t in results], *[inner[i].layout for i in writes]])
-    counts = counts_of(*[t.layout for t in tensors])
-    outer = iter([trace.result(t, value, counts) for t, value in zip(results, values)])
-    for (i, now), value in zip(written.items(), values[len(results):]):
-        if now.memory is not inner[i].memory:
-            inner[i].copy_(now)
-        trace.store(inner[i], value)
-    if any(isinstance(each, (int, float)) for each in flatten(running.result)[0]):
+    attributes = _held_as(trace, called.program, called.name), called.method, structure_of(called.args), tuple(called.held)
+    call = _Call(trace, called.program, [trace.value_of(t) for t in tensors], attributes, called.writes)
+    outer = iter(_script(call, tensors))
+    if any(isinstance(each, (int, float)) for each in flatten(call.result)[0]):
         trace.freezing(None, trace)
-    return map_tensors(lambda tensor: next(outer), running.result)
+    return map_tensors(lambda tensor: next(outer), call.result)
 
 
-def _held_as(trace, called):
+@provide
+def traced_script_op(op: str, program: Any, inputs: list, attributes: tuple, writes: tuple, keeps: tuple) -> list[Tensor] | None:
+    """What a call of a graph gives that runs while another trace is made, which has it as its own. None while there is none.
+
+    Args:
+        op, program, inputs, attributes, writes, keeps: of the call.
+    """
+    trace = keeping()
+    if trace is None or not any(isinstance(t.layout, Traced) for t in inputs):
+        return None
+    given = [clone(t) if i in writes else t for i, t in enumerate(inputs)]
+    attributes = (_held_as(trace, program, attributes[0]), *attributes[1:])
+    call = _Call(trace, program, [trace.value_of(t) for t in given], attributes, writes)
+    if op == GRADIENT:
+        return _gradient(call, [trace.inside(t) for t in given])
+    results = [*_script(call, given), *[given[i] for i in writes]]
+    return [*results, trace.result(call.stream, call.kept_stream())] if keeps else results
+
+
+def _held_as(trace, program, called):
     """The name under which a graph holds what is called: its path, or one that neither tensors nor modules have."""
-    constants, name = trace.graph.constants, trace.paths.get(id(called.program))
+    constants, name = trace.graph.constants, trace.paths.get(id(program))
     if name is None:
-        taken, name = {*trace.names.values(), *trace.paths.values()}, called.name
-        while name in taken or constants.get(name, called.program) is not called.program:
+        taken, name = {*trace.names.values(), *trace.paths.values()}, called
+        while name in taken or constants.get(name, program) is not program:
             name += "_"
-    constants[name] = called.program
+    constants[name] = program
     return name

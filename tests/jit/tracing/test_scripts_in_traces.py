@@ -235,20 +235,56 @@ def test_forces_are_traced_with_the_energy():
         torch.testing.assert_close(traced(positions), force(positions))
 
 
-def test_what_a_trace_cannot_have_says_so():
-    def twice(x):
+@torch.jit.script
+def maybe_dropped(x, scale):
+    return torch.dropout(x * scale, 0.5, True) * x if bool(x.sum() < 0) else x * scale * x
+
+
+class Penalty(nn.Module):
+    """Gradients of first and second order of scripts inside of what is traced, with parameters, draws and state."""
+
+    def __init__(self):
+        super().__init__()
+        self.block, self.scale = torch.jit.script(Block()), nn.Parameter(torch.tensor(1.5))
+
+    def forward(self, x):
         x = x.detach().requires_grad_()
-        first = torch.autograd.grad(halved_(x, 2).pow(3).sum(), x, create_graph=True)[0]
-        return torch.autograd.grad(first.sum(), x)[0]
-    with pytest.raises(NotImplementedError, match="differentiated inside of the traced function"):
-        torch.jit.trace(twice, EXAMPLES[0])
+        y = maybe_dropped(self.block(x), self.scale).sin()
+        first = torch.autograd.grad(y.sum(), x, create_graph=True)[0]
+        second, = torch.autograd.grad(first.pow(2).sum(), x, create_graph=True)
+        return y.sum() + first.norm() + (second * torch.rand(3)).sum()
 
-    @torch.jit.script
-    def drops(x):
-        return torch.dropout(x, 0.5, True) if bool(x.sum() > 0) else x
-    with pytest.raises(NotImplementedError, match="gradient of a script that draws"):
-        torch.jit.trace(lambda x: torch.autograd.grad(drops(y := x.detach().requires_grad_()).sum(), y)[0], EXAMPLES[0])
 
+def of_a_trace(module):
+    return torch.jit.trace(nn.Sequential(module, nn.Identity()), EXAMPLES[0], check_trace=False)
+
+
+@pytest.mark.parametrize("change", [lambda m: m, reloaded, copy.deepcopy, of_a_trace, torch.jit.to_fx, torch.compile],
+                         ids=["trace", "file", "copy", "trace of a trace", "fx", "compiled"])
+def test_gradients_of_scripts_inside_of_the_traced_function(change):
+    """Each way of the scripts, with the numbers that they drew: the example draws none. Values, gradients, state and the stream."""
+    torch.manual_seed(2)
+    python = Penalty()
+    traced = torch.jit.trace(copy.deepcopy(python), EXAMPLES[0], check_trace=False)
+    program = change(traced)
+    held = program if change in (reloaded, copy.deepcopy) else traced
+    held.load_state_dict(python.state_dict())
+    assert sum(node.op == "script_gradient" for node in traced.graph.nodes) >= 4
+    dropped = 0
+    for x in (*EXAMPLES, -EXAMPLES[2]):
+        found = []
+        for module, tensors in ((python, python), (program, held)):
+            torch.manual_seed(7)
+            tensors.zero_grad()
+            loss = module(x)
+            loss.backward()
+            found.append([loss, torch.rand(2), *[p.grad for p in tensors.parameters()], *tensors.buffers()])
+        dropped += bool(maybe_dropped(x, x).eq(0).any())
+        torch.testing.assert_close(*found)
+    assert dropped
+
+
+def test_what_a_trace_cannot_have_says_so():
     @torch.jit.script
     def varying(x):
         return [x, x] if bool(x.sum() > 0) else [x]
