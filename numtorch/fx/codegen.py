@@ -8,6 +8,8 @@ import operator
 import re
 from typing import TYPE_CHECKING
 
+from ..dtypes import dtype
+from ..layout import memory_format
 from .node import Node, path_of, type_name
 
 if TYPE_CHECKING:
@@ -49,15 +51,15 @@ class _Names:
             return "{" + ", ".join(f"{shown(k)}: {shown(v)}" for k, v in value.items()) + "}"
         if isinstance(value, slice):
             return f"slice({shown(value.start)}, {shown(value.stop)}, {shown(value.step)})"
+        if isinstance(value, (dtype, memory_format)):
+            self.known["torch"] = _torch()
+            return repr(value)
         if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
             return repr(value)
         if isinstance(value, float):
             self.known.update({} if math.isfinite(value) else {"inf": math.inf, "nan": math.nan})
             return repr(value)
         if isinstance(value, complex) and value - value == 0:
-            return repr(value)
-        if type(value).__module__ == "numtorch.dtypes":
-            self.known["torch"] = _torch()
             return repr(value)
         return self.named(value, f"_{type(value).__name__}")
 

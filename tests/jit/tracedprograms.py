@@ -41,6 +41,15 @@ def integers(x):
     return n, n.bool(), {"parts": [n[0], (n[1],)]}
 
 
+def numbers_written(x):
+    y = x * 2
+    y[1].zero_()
+    y[0, 1:].fill_(3)
+    y.t()[1].copy_(torch.tensor(4))
+    y[:, 2] = -1
+    return y, y.masked_fill(y > 2, 0.5), y.index_fill(0, torch.tensor([1]), 7)
+
+
 def detached(x):
     y = x * 3
     z = y.detach()
@@ -114,7 +123,7 @@ def by_users_op(x):
     return wobble(x, x.flip(0)), wobble(x, 0.5, rate=3.0).sum(1)
 
 
-PROGRAMS = [writes, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
+PROGRAMS = [writes, numbers_written, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
             by_functions_and_views, leaves_made_inside, writes_regions_that_backward_reads, by_users_op]
 
 

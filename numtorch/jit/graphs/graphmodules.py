@@ -182,7 +182,7 @@ def _call(made, node, held, inputs, name, free):
 
 def _target(node, held, inputs):
     name = node.op.removeprefix("view.")
-    if name != node.op and name in _METHODS:
+    if name != node.op and name in _METHODS and (name != "every" or len(node.outputs) > 1):
         return "call_method", _METHODS[name], (inputs[0], *node.attributes), {}
     function = None if node.writes or node.keeps or node.draws else _public(node)
     if function is not None:

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...autograd.graph import saved_tensors_hooks
 from ...autograd.modes import enable_grad
+from ...devices import cpu
 from ...exchange.scalars import number
 from ...func.tangents import VIEWS
 from ...layout import Layout
 from ...ops.core.primitive import miss, registry
-from ...ops.memory.copies import clone
+from ...ops.memory.copies import clone, to_device
 from ...ops.memory.detach import detach
 from ...ops.pointwise.pointwise import PointwiseOp
 from ...ops.reduce.query import CHECK_PROBABILITIES
@@ -145,10 +146,19 @@ def run_in_place(op: str, inputs: list, attributes: tuple, writes: tuple) -> lis
         if isinstance(primitive, PointwiseOp):
             result = (primitive.inplace if writes else primitive.function)(*inputs)
         else:
-            inputs = [v if v is None or isinstance(v, Tensor) else number(v) for v in inputs]
+            inputs = _together(inputs, primitive.mixes_devices)
             result = miss(primitive, tuple(inputs), attributes)
     written = [inputs[i] for i in writes]
     return [*[leaf for leaf in tensors_of(result) if not any(leaf is w for w in written)], *written]
+
+
+def _together(inputs, mixes_devices):
+    """Inputs with tensors in the place of numbers: on the others' device, unless the primitive looks after that."""
+    if all(v is None or isinstance(v, Tensor) for v in inputs):
+        return inputs
+    where = next((v.layout.device for v in inputs if isinstance(v, Tensor)), cpu)
+    made = [v if v is None or isinstance(v, Tensor) else number(v) for v in inputs]
+    return made if where is cpu or mixes_devices else [v if v is None else to_device(v, where) for v in made]
 
 
 def run_node(node: Node, inputs: list) -> list[Tensor]:

@@ -135,14 +135,17 @@ class Program:
         return (*args, *[by_name[name] for name in more])
 
     def _for_rows(self, tensors, structure):
-        """The graph for as many rows as arguments have, and those of its constants that are others."""
-        fits = self.rows is not None and structure == self.structure and len(tensors) == len(self.graph.inputs)
+        """The graph for arguments in other orders, or for as many rows as they have, and those of its constants that are others."""
+        fits, dense = structure == self.structure, [tensor.layout.dense() for tensor in tensors]
+        if fits and dense == [value.layout.dense() for value in self.graph.inputs]:
+            return self.graph, {}
+        fits = fits and self.rows is not None and len(tensors) == len(self.graph.inputs)
         count = self.rows.count_in(tensors, self.graph.inputs) if fits else None
         if count is not None:
             held = self.graph.constants if self.constants is None else self.constants
             before = {name: held[name] for name in self.graph.constants}
             graph = self.rows.graph(count, before)
-            if [tensor.layout.dense() for tensor in tensors] == [value.layout.dense() for value in graph.inputs]:
+            if dense == [value.layout.dense() for value in graph.inputs]:
                 check_calls(graph, graph.constants)
                 return graph, {name: tensor for name, tensor in graph.constants.items() if tensor is not before[name]}
         expected = ", ".join(shown(value.layout) for value in self.graph.inputs)

@@ -42,6 +42,8 @@ FUNCTIONS = {name: (lambda row=row: (row[0], [torch.randn(*shape) for shape in r
 FUNCTIONS.update({
     "a network": lambda: (library(torch)["net"], [torch.randn(3, 4)]), "state": lambda: (Stateful(), [torch.randn(2, 3, 5, 5)]),
     "both written": lambda: (swapped, [torch.randn(3), torch.randn(3)]),
+    "an order": lambda: (lambda x: x.t().clone(memory_format=torch.contiguous_format) + 1, [torch.randn(3, 2)]),
+    "one part": lambda: (lambda x: (x.unbind(0)[0] + 1, x.split(2)[0], x.chunk(1)[0] * 2), [torch.randn(1, 2)]),
     "one tensor twice": lambda: (lambda x, y: (x.contiguous() + y, [y, y], x.view(3, 1)), [torch.randn(3), torch.randn(3)]),
     "names of its own": lambda: (lambda relu, add: torch.relu(add) + relu.add(1).relu(), [torch.randn(3), torch.randn(3)])})
 NETWORKS = {"mixer": lambda: (networks.mlp_mixer(torch, 16, 2), [torch.randn(2, 3, 32, 32)]),

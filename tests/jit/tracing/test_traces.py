@@ -252,6 +252,16 @@ def test_a_program_from_a_file_takes_another_order_in_memory_within_a_trace_and_
         torch.testing.assert_close(list(call()), list(regions(x.contiguous())), rtol=0, atol=0, msg=name)
 
 
+def test_a_program_from_a_file_takes_any_order_beside_the_ones_it_was_traced_for():
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.trace(lambda x, y: x.t().reshape(-1)[1:5] * y, (torch.randn(4, 3).t(), torch.ones(4))), file)
+    file.seek(0)
+    program = torch.jit.load(file)
+    for x in (torch.randn(3, 4), torch.randn(4, 3).t(), torch.randn(3, 8)[:, ::2]):
+        for y in (torch.randn(4), torch.randn(8)[::2]):
+            assert torch.equal(program(x, y), x.t().reshape(-1)[1:5] * y)
+
+
 class Counting(torch.nn.Module):
     """Numbers that depend on the shape become constants; statistics and draws are those of the calls."""
 

@@ -10,6 +10,7 @@ from tracedprograms import PROGRAMS
 
 import numtorch as torch
 from numtorch.jit import Interpreter, parse
+from numtorch.jit.graphs.checking import check_calls
 from numtorch.jit.tracing.traces import trace_graph
 from numtorch.tree import flatten
 
@@ -37,6 +38,7 @@ def test_every_op_is_traced_with_its_gradient(name):
     graph = trace_graph(program, tuple(points))
     text = str(graph)
     assert str(parse(text)) == text
+    check_calls(graph, graph.constants)                  # as a file's are
     torch.manual_seed(0)
     found = tensors(run(parse(text, graph.constants), *points))
     assert len(found) == len(expected)
@@ -48,6 +50,7 @@ def test_every_op_is_traced_with_its_gradient(name):
 def test_programs_are_traced(program):
     graph = trace_graph(program, (torch.randn(3, 4),))
     assert str(parse(str(graph))) == str(graph)
+    check_calls(graph, graph.constants)
     for seed in range(3):
         torch.manual_seed(seed)
         x = torch.randn(3, 4)
