@@ -1463,7 +1463,7 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def trunc_(input: Tensor) -> Tensor:
     """In-place form of `trunc`: writes the result into this tensor and returns it."""
 def typename(obj: _Any) -> _str:
-    """A tensor's type as its name, or the name of another object's class with its module."""
+    """A tensor's type as its name; the name of a function or class, or of another object's class, with its module."""
 uint16: _dtype
 uint32: _dtype
 uint64: _dtype

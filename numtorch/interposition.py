@@ -28,6 +28,9 @@ IGNORED = frozenset("""
     __class_getitem__
 """.split())
 
+# What is called by PyTorch's names with an underscore, and seen nevertheless.
+SEEN = frozenset(("_assert", "_assert_async"))
+
 _interposed: dict = {}                                   # what stands before each function
 
 
@@ -170,7 +173,7 @@ def operations() -> dict:
     """The public functions that compute something, each with the name that it is called by: `matmul` for `__matmul__`."""
     names: dict = {}
     for _, name, function in list(public_functions()):
-        private = name.startswith("_") and not name.endswith("__")
+        private = name.startswith("_") and not name.endswith("__") and name not in SEEN
         if isinstance(function, pytypes.FunctionType) and name not in IGNORED and not private:
             if function not in names or name == function.__name__:
                 names[function] = name[2:-2] if name.startswith("__") else name

@@ -167,7 +167,7 @@ ABSENT = {
         multiprocessing.queue.ConnectionWrapper profiler.profiler.ExecutionTraceObserver
         utils.dlpack.DLDeviceType utils.hooks.unserializable_hook utils.hooks.warn_if_has_hooks utils.hooks.BackwardHook
         utils.tensorboard.summary fx.graph_module.reduce_graph_module fx.graph_module.reduce_package_graph_module
-        fx.proxy.MetaProxy fx.proxy.ParameterProxy fx.proxy.Scope fx.proxy.ScopeContextManager"""),
+        fx.proxy.MetaProxy fx.proxy.Scope fx.proxy.ScopeContextManager"""),
     **_rows("gradcheck computes and compares both", "autograd.gradcheck.", """
         get_numerical_jacobian get_analytical_jacobian get_numerical_jacobian_wrt_specific_input"""),
     **_rows("work on the CPU has ended when a call returns", "cpu.", """

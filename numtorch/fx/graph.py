@@ -5,11 +5,15 @@ import builtins
 import contextlib
 import keyword
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .codegen import NAMES
 from .codegen import CodeGen as CodeGen
 from .node import Argument, Node, Target, map_arg, path_of
+
+_TAKEN = frozenset(("self", "torch", "device", "fx_pytree", "pytree", *NAMES))          # what no node is called
 
 
 class Graph:
@@ -65,7 +69,7 @@ class Graph:
         base = match[1] if match and match[1] else wanted
         number = int(match[2]) if match and match[1] else None
         result = wanted
-        if number is None and (hasattr(builtins, base) or keyword.iskeyword(base) or base in ("self", "torch")):
+        if number is None and (hasattr(builtins, base) or keyword.iskeyword(base) or base in _TAKEN):
             result, number = f"{base}_1", 1
         used = self._names
         while result in used:
@@ -145,6 +149,9 @@ class Graph:
             qualified_name: its path.
             type_expr: its type.
         """
+        if self.owning_module is not None and not leads_somewhere(self.owning_module, qualified_name):
+            warnings.warn(f"Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! "
+                          f"{qualified_name} is no submodule, parameter or buffer of it", stacklevel=2)
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_function(self, the_function: Callable, args: tuple | None = None, kwargs: dict | None = None,
@@ -176,6 +183,9 @@ class Graph:
             args, kwargs: of the call.
             type_expr: of the node.
         """
+        if self.owning_module is not None and not leads_somewhere(self.owning_module, module_name):
+            warnings.warn(f"Attempted to insert a call_module Node with no underlying reference in the owning GraphModule! Call "
+                          f"GraphModule.add_submodule to add the necessary submodule {module_name}", stacklevel=2)
         return self.create_node("call_module", module_name, args, kwargs, None, type_expr)
 
     def output(self, result: Argument, type_expr: Any = None) -> Node:
@@ -271,12 +281,8 @@ class Graph:
             names.add(node.name)
             seen.add(node)
             if node.op in ("get_attr", "call_module") and self.owning_module is not None:
-                owner = self.owning_module
-                for part in str(node.target).split("."):
-                    if not hasattr(owner, part):
-                        raise RuntimeError(f"Node {node} target {node.target} references nonexistent attribute {part} of "
-                                           f"{node.target}")
-                    owner = getattr(owner, part)
+                if not leads_somewhere(self.owning_module, str(node.target)):
+                    raise RuntimeError(f"Node {node} target {node.target} references nonexistent attribute of the module")
 
     # ------------------------------------------------------------ text
     def python_code(self, root_module: str = "self", **options: Any) -> PythonCode:
@@ -295,6 +301,22 @@ class Graph:
             codegen: it.
         """
         self._codegen = codegen
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The graph's arguments, of those that its code takes.
+
+        Args:
+            args: of a call.
+        """
+        return self._codegen.process_inputs(*args)
+
+    def process_outputs(self, out: Any) -> Any:
+        """What its code returns, of what the graph does.
+
+        Args:
+            out: of the graph.
+        """
+        return self._codegen.process_outputs(out)
 
     def print_tabular(self) -> None:
         """Print the nodes as a table."""
@@ -357,6 +379,15 @@ class _Nodes:
                 place = nodes.index(node) + 1 if node in nodes else place
             else:
                 place += 1
+
+
+def leads_somewhere(module: Any, path: str) -> bool:
+    """Whether a module has something at a path."""
+    for part in path.split("."):
+        if not hasattr(module, part):
+            return False
+        module = getattr(module, part)
+    return True
 
 
 def _snake(name: str) -> str:

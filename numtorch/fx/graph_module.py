@@ -36,6 +36,7 @@ class GraphModule(Module):
 
     Attributes:
         graph, code: the graph and its text.
+        meta: a place for notes.
 
     Raises:
         RuntimeError: a path that leads nowhere.
@@ -54,6 +55,7 @@ class GraphModule(Module):
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         type(self).__name__ = class_name
+        self.meta: dict = {}
         if isinstance(root, Module):
             self.training = root.training
             for node in graph.nodes:
@@ -94,7 +96,7 @@ class GraphModule(Module):
         file = f"<numtorch fx {next(_numbers)}>"
         linecache.cache[file] = len(code.src), None, code.src.splitlines(keepends=True), file
         scope = dict(code.globals)
-        exec(compile(code.src, file, "exec"), scope)
+        exec(compile(code.src, file, "exec", dont_inherit=True), scope)        # annotations are types, as in PyTorch's
         self.__dict__["_code"] = code.src
         type(self).forward = scope["forward"]
         return code
@@ -152,20 +154,27 @@ class GraphModule(Module):
             if name and not any(path == name or path.startswith(f"{name}.") or name.startswith(f"{path}.") for path in used):
                 self.delete_submodule(name)
 
+    def __str__(self):
+        return "\n".join([super().__str__(), self.code, "# To see more debug info, please use `graph_module.print_readable()`"])
+
     def _state(self):
-        return {key: value for key, value in self.__dict__.items() if key not in ("_graph", "_code")}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_graph", "_code", "meta")}
 
     def __deepcopy__(self, memo):
         root = Module()
         root.__dict__.update(copy.deepcopy(self._state(), memo))
-        return GraphModule(root, copy.deepcopy(self.graph), type(self).__name__)
+        made = memo[id(self)] = GraphModule(root, copy.deepcopy(self.graph), type(self).__name__)
+        made.meta = copy.deepcopy(self.meta, memo)
+        return made
 
     def __copy__(self):
-        return GraphModule(self, copy.deepcopy(self.graph), type(self).__name__)
+        made = GraphModule(self, copy.deepcopy(self.graph), type(self).__name__)
+        made.meta = dict(self.meta)
+        return made
 
     def __reduce__(self):
-        nodes = [(n.name, n.op, n.target, _marked(n.args), _marked(n.kwargs)) for n in self.graph.nodes]
-        return _rebuilt, (self._state(), nodes, type(self).__name__)
+        nodes = [(n.name, n.op, n.target, _marked(n.args), _marked(n.kwargs), n.type) for n in self.graph.nodes]
+        return _rebuilt, (self._state(), nodes, type(self).__name__, self.graph._codegen, self.meta)
 
 
 class _Mark:
@@ -179,13 +188,16 @@ def _marked(argument):
     return map_arg(argument, lambda node: _Mark(node.name))
 
 
-def _rebuilt(state, nodes, name):
+def _rebuilt(state, nodes, name, codegen, meta):
     root, graph, known = Module(), Graph(), {}
     root.__dict__.update(state)
-    for own, op, target, args, kwargs in nodes:
+    for own, op, target, args, kwargs, kind in nodes:
         args, kwargs = map_aggregate((args, kwargs), lambda value: known[value.name] if isinstance(value, _Mark) else value)
-        known[own] = graph.create_node(op, target, args, kwargs, own)
-    return GraphModule(root, graph, name)
+        known[own] = graph.create_node(op, target, args, kwargs, own, kind)
+    graph.set_codegen(codegen)
+    made = GraphModule(root, graph, name)
+    made.meta = meta
+    return made
 
 
 def _copy_attr(source, target, path):

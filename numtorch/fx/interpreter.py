@@ -56,10 +56,11 @@ class Interpreter:
         Args:
             args: its arguments.
             initial_env: values of nodes that are known.
-            enable_io_processing: taken for PyTorch's sake.
+            enable_io_processing: whether arguments and result are those of the graph's code (`CodeGen.process_inputs`), and not
+                those of the graph.
         """
         self.env = dict(initial_env or {})
-        self.args_iter = iter(args)
+        self.args_iter = iter(self.graph.process_inputs(*args) if enable_io_processing else args)
         for node in self.graph.nodes:
             if node in self.env:
                 continue
@@ -68,7 +69,7 @@ class Interpreter:
                 for done in self.user_to_last_uses.get(node, ()):
                     del self.env[done]
             if node.op == "output":
-                return self.env[node]
+                return self.graph.process_outputs(self.env[node]) if enable_io_processing else self.env[node]
         return None
 
     def boxed_run(self, args_list: list) -> Any:
@@ -204,15 +205,19 @@ class Transformer(Interpreter):
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module, garbage_collect_values=False)
         self.new_graph = Graph()
+        self.new_graph.set_codegen(self.graph._codegen)
         self.tracer = _TransformerTracer(self.new_graph)
         self.tracer.root = module
 
+    def run_node(self, n: Node) -> Any:
+        self.tracer.origin = n
+        return super().run_node(n)
+
     def placeholder(self, target: Target, args: tuple, kwargs: dict) -> Proxy:
-        default = args[0] if args else ...
-        return Proxy(self.new_graph.placeholder(str(target), default_value=default), self.tracer)
+        return self.tracer.create_proxy("placeholder", target, args[:1], {}, type_expr=self.tracer.origin.type)
 
     def get_attr(self, target: Target, args: tuple, kwargs: dict) -> Proxy:
-        return Proxy(self.new_graph.get_attr(str(target)), self.tracer)
+        return self.tracer.create_proxy("get_attr", target, (), {})
 
     def call_module(self, target: Target, args: tuple, kwargs: dict) -> Any:
         return self.tracer.create_proxy("call_module", target, args, kwargs)
@@ -222,13 +227,20 @@ class Transformer(Interpreter):
 
     def transform(self) -> GraphModule:
         """The module of the graph made anew."""
-        result = self.run()
-        self.new_graph.output(map_proxies(result))
+        result = self.run(enable_io_processing=False)
+        end = self.new_graph.output(map_proxies(result), self.tracer.origin.type)
+        end.meta = dict(self.tracer.origin.meta)
         return GraphModule(self.module, self.new_graph)
 
 
 class _TransformerTracer(GraphAppendingTracer):
     root: Module
+    origin: Node                                         # of which nodes are made now: its notes are theirs
+
+    def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
+        node = super().create_node(kind, target, args, kwargs, name, type_expr)
+        node.meta.update(self.origin.meta)
+        return node
 
     def is_leaf_module(self, _, __):
         return True

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import builtins
+import operator
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..interposition import public_functions
+from ..ops.reduce.query import _assert, _assert_async
 from ..tensor import Tensor
 
 if TYPE_CHECKING:
@@ -14,7 +17,8 @@ if TYPE_CHECKING:
 Target = Callable[..., Any] | str
 Argument = Any
 KINDS = ("placeholder", "get_attr", "call_function", "call_module", "call_method", "output")
-_effects: set = set()
+_effects: set = {operator.setitem, _assert, _assert_async}
+_RANGES = ("_record_function_enter", "_record_function_exit")           # functions of the profiler, which stands above
 
 
 def has_side_effect(fn: Callable) -> Callable:
@@ -88,14 +92,15 @@ def path_of(function: Callable) -> str:
 
 
 def type_name(kind: Any) -> str:
-    """A type as code writes it, where all know it by a name: `bool`, `torch.Tensor`. Else nothing.
+    """A type as graphs show it: `bool`, `torch.Tensor`, `typing.List[int]`.
 
     Args:
         kind: an annotation.
     """
-    if kind is Tensor:
-        return "torch.Tensor"
-    return kind.__name__ if isinstance(kind, type) and vars(builtins).get(kind.__name__) is kind else ""
+    if isinstance(kind, type) and not isinstance(kind, types.GenericAlias):
+        module = kind.__module__
+        return "torch.Tensor" if kind is Tensor else kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+    return repr(kind).replace(f"{Tensor.__module__}.Tensor", "torch.Tensor")
 
 
 _known: dict = {}
@@ -122,7 +127,8 @@ class Node:
         target: what is called or looked up: a function, a method's name, or the path of a module or attribute.
         args, kwargs: of the call; other nodes stand in them.
         users: the nodes that use this one.
-        meta: a place for notes.
+        meta: a place for notes. A tracer's nodes have `nn_module_stack` there: (path, class) of the modules around the call.
+        stack_trace: where the call was made, which tracers note whose `record_stack_traces` is set; else None.
         prev, next: its neighbours.
     """
 
@@ -254,30 +260,37 @@ class Node:
         self.graph._move(x, self, 1)
 
     # ------------------------------------------------------------ what it is
+    @property
+    def stack_trace(self) -> str | None:
+        return self.meta.get("stack_trace")
+
+    @stack_trace.setter
+    def stack_trace(self, trace: str | None) -> None:
+        self.meta["stack_trace"] = trace
+
     def is_impure(self) -> bool:
         """Whether it must stay although nobody uses it."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
             name = getattr(self.target, "__name__", "")
-            return self.target in _effects or (name.endswith("_") and not name.endswith("__"))
+            return self.target in _effects or name in _RANGES or (name.endswith("_") and not name.endswith("__"))
         if self.op == "call_method":
             return str(self.target).endswith("_") and not str(self.target).endswith("__")
         return self.op == "call_module"                  # it may have buffers that move on
 
     def format_node(self) -> str:
         """The node as a line of the graph's text."""
-        where = f"target={self._shown_target()}"
+        where, said = f"target={self._shown_target()}", "" if self.type is None else f"{type_name(self.type)} "
         if self.op == "placeholder":
             default = f"(default={self.args[0]})" if self.args else ""
-            said = f"{type_name(self.type)} " if type_name(self.type) else ""
             return f"%{self.name} : {said}[num_users={len(self.users)}] = placeholder[target={self.target}]{default}"
         if self.op == "get_attr":
-            return f"%{self.name} : [num_users={len(self.users)}] = get_attr[{where}]"
+            return f"%{self.name} : {said}[num_users={len(self.users)}] = get_attr[{where}]"
         if self.op == "output":
             return f"return {self.args[0]}"
         call = f"(args = {_shown(self.args)}, kwargs = {_shown(self.kwargs)})"
-        return f"%{self.name} : [num_users={len(self.users)}] = {self.op}[{where}]{call}"
+        return f"%{self.name} : {said}[num_users={len(self.users)}] = {self.op}[{where}]{call}"
 
     def _shown_target(self):
         path = self.target if isinstance(self.target, str) else path_of(self.target)

@@ -1,15 +1,18 @@
 """What stands for a value while a function is traced: what is done with it becomes a node."""
 from __future__ import annotations
 
+import dataclasses
 import dis
 import functools
 import inspect
 import operator
 import sys
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
 from ..nn import functional
+from ..ops.core.primitive import is_ours
 from ..tensor import Tensor
 from ..torchfunction import _state, install
 from .graph import Graph
@@ -31,6 +34,8 @@ class TracerBase:
 
     graph: Graph
     traced_func_name = "forward"
+    record_stack_traces = False                          # whether nodes know where their calls were made
+    module_stack: dict = {}                              # (path, class) of the modules around what is called now, by path
 
     def create_node(self, kind: str, target: Target, args: tuple, kwargs: dict, name: str | None = None,
                     type_expr: Any = None) -> Node:
@@ -39,7 +44,13 @@ class TracerBase:
         Args:
             kind, target, args, kwargs, name, type_expr: of the node.
         """
-        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        if self.module_stack:
+            node.meta["nn_module_stack"] = dict(self.module_stack)
+        if self.record_stack_traces:
+            frames = [frame for frame in traceback.walk_stack(None) if not is_ours(frame[0].f_globals.get("__name__", ""))]
+            node.stack_trace = "".join(traceback.StackSummary.extract(reversed(frames)).format())
+        return node
 
     def proxy(self, node: Node) -> Proxy:
         """What stands for a node's value.
@@ -75,6 +86,9 @@ class TracerBase:
                 return value.node
             if hasattr(value, "__fx_create_arg__"):
                 return value.__fx_create_arg__(self)
+            if dataclasses.is_dataclass(value) and not isinstance(value, type):
+                fields = {field.name: self.create_arg(getattr(value, field.name)) for field in dataclasses.fields(value)}
+                return self.create_node("call_function", type(value), (), fields)
             return self.create_value(value)
         return map_aggregate(a, convert)
 
@@ -203,6 +217,34 @@ class Attribute(Proxy):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+class ParameterProxy(Proxy):
+    """Stands for a parameter whose sizes are what they are.
+
+    Args:
+        tracer, node: of it.
+        name: its path.
+        param: it.
+    """
+
+    def __init__(self, tracer: TracerBase, node: Node, name: str, param: Tensor) -> None:
+        super().__init__(node, tracer)
+        self.name, self.param = name, param
+
+    shape = property(lambda self: self.param.shape)
+    ndim = property(lambda self: self.param.ndim)
+
+    def size(self, dim: int | None = None) -> Any:
+        return self.param.shape if dim is None else self.param.shape[dim]
+
+    def dim(self) -> int:
+        return self.param.ndim
+
+    def numel(self) -> int:
+        return self.param.numel()
+
+    nelement = numel
 
 
 # Functions of `torch.nn.functional` that PyTorch compiles, as are those that write in place: their nodes have arguments as they

@@ -1,12 +1,13 @@
 """`replace_pattern`: wherever a graph computes one thing, have it compute another."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+import copy
+from typing import Any, NamedTuple
 
 from ..nn.modules.module import Module
-from .graph import Graph
-from .graph_module import GraphModule
-from .node import Node, map_aggregate
+from .graph import Graph, leads_somewhere
+from .graph_module import GraphModule, _copy_attr
+from .node import Node, map_aggregate, map_arg
 from .tracer import symbolic_trace
 
 
@@ -41,48 +42,95 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
         tensor([6.])
     """
     searched, new = _graph_of(pattern), _graph_of(replacement)
-    graph = gm.graph
-    end = searched.output_node()
-    last = end.args[0] if isinstance(end.args[0], Node) else None
-    outputs = end.all_input_nodes
-    anchor = last if last is not None else outputs[-1]
-    given = [node for node in searched.nodes if node.op == "placeholder"]
+    found = _found(gm.graph, searched)
+    replaced: dict[Node, Node] = {}
+    for match, before in found:
+        _replace(match, before, searched, new, replaced)
+    _bring_along(gm, replacement)
+    gm.recompile()
+    return [match for match, _ in found]
+
+
+def _found(graph, searched) -> list[tuple[Match, Node]]:
+    """Where a pattern is, with the node before which the replacement comes: the first that uses a result."""
+    returned = _flat(searched.output_node().args[0])
+    order = {node: place for place, node in enumerate(graph.nodes)}
     taken: set[Node] = set()
-    matches: list[Match] = []
-    for node in list(graph.nodes):
-        places: dict[Node, Any] = {}
-        if not _matches(anchor, node, places):
-            continue
-        if any(output not in places for output in outputs):
-            continue
+    result = []
+    for places in _occurrences(graph, searched, returned):
         inside = {place for part, place in places.items() if part.op != "placeholder" and isinstance(place, Node)}
-        ends = {places[output] for output in outputs}
+        given = [place for part, place in places.items() if part.op == "placeholder" and isinstance(place, Node)]
+        ends = {places[output] for output in returned}
         if inside & taken or any(user not in inside for place in inside - ends for user in place.users):
             continue
-        taken |= inside
-        matches.append(Match(node, places))
-    replaced: dict[Node, Node] = {}
-    for match in matches:
-        arguments = map_aggregate([match.nodes_map.get(node) for node in given],
-                                  lambda value: _latest(value, replaced) if isinstance(value, Node) else value)
-        values: dict[Node, Any] = dict(zip([n for n in new.nodes if n.op == "placeholder"], arguments))
-        with graph.inserting_before(match.anchor):
-            result = graph.graph_copy(new, values)
-        results = [result] if isinstance(result, Node) else list(result) if isinstance(result, (tuple, list)) else [result]
-        ends_in_order = [match.nodes_map[output] for output in outputs]
-        for old, made in zip(ends_in_order, results):
-            old.replace_all_uses_with(made)
+        anchor = max(ends, key=order.__getitem__)
+        before = min([user for end in ends for user in end.users if user not in inside], key=order.__getitem__, default=anchor)
+        if all(order[place] < order[before] for place in given):      # else a result is used before all arguments are there
+            taken |= inside
+            result.append((Match(anchor, places), before))
+    return result
+
+
+def _replace(match, before, searched, new, replaced) -> None:
+    """Put a replacement in a place of the pattern.
+
+    Args:
+        match, before: the place.
+        searched, new: the graphs of pattern and replacement.
+        replaced: results so far by those that they stand for, as what is found here may use them.
+    """
+    graph, places = before.graph, match.nodes_map
+    arguments = map_aggregate([places.get(node) for node in searched.nodes if node.op == "placeholder"],
+                              lambda value: _latest(value, replaced) if isinstance(value, Node) else value)
+    values: dict[Node, Any] = dict(zip([n for n in new.nodes if n.op == "placeholder"], arguments))
+    with graph.inserting_before(before):
+        results = _flat(graph.graph_copy(new, values))
+    own = {node for part, node in values.items() if part.op != "placeholder"} | {places.get(part) for part in searched.nodes}
+    returned = _flat(searched.output_node().args[0])
+    if len(results) != len(returned):
+        raise ValueError(f"replace_pattern: the pattern returns {len(returned)} values, and the replacement {len(results)}")
+    for output, made in zip(returned, results):
+        old = places[output]
+        if old is not made and old not in replaced:
+            old.replace_all_uses_with(made, lambda user: user not in own)
             replaced[old] = made
-        for part in reversed(list(searched.nodes)):
-            place = match.nodes_map.get(part)
-            if part.op not in ("placeholder", "output") and isinstance(place, Node) and not place.users:
-                graph.erase_node(place)
+    for part in reversed(list(searched.nodes)):
+        place = places.get(part)
+        if part.op not in ("placeholder", "output") and isinstance(place, Node) and not place.users:
+            graph.erase_node(place)
+
+
+def _flat(result) -> list[Node]:
+    """The nodes that a graph returns, each as often as it does."""
+    nodes: list[Node] = []
+    map_arg(result, nodes.append)
+    return nodes
+
+
+def _occurrences(graph, searched, returned):
+    """The places of a pattern's nodes in a graph, wherever it is there: those that nothing else of the pattern uses are looked for
+    one after another, and what they are computed from is found from them."""
+    anchors = list(dict.fromkeys(node for node in returned if len(node.users) == 1)) or returned[-1:]
+
+    def search(number, places):
+        if number == len(anchors):
+            if all(output in places for output in returned):
+                yield places
+            return
+        for node in [node for node in graph.nodes if node not in places.values()]:
+            further = dict(places)
+            if _matches(anchors[number], node, further):
+                yield from search(number + 1, further)
+    yield from search(0, {})
+
+
+def _bring_along(gm, replacement) -> None:
+    """Have a module what a replacement's paths lead to, where it has nothing there, and nothing that its graph does not use."""
+    gm.delete_all_unused_submodules()
     if isinstance(replacement, Module):
-        for node in new.nodes:
-            if node.op in ("call_module", "get_attr"):
-                gm.add_submodule(str(node.target), cast(Module, replacement.get_submodule(str(node.target))))
-    gm.recompile()
-    return matches
+        for node in gm.graph.nodes:
+            if node.op in ("call_module", "get_attr") and not leads_somewhere(gm, str(node.target)):
+                _copy_attr(copy.deepcopy(replacement), gm, str(node.target))
 
 
 def _latest(node, replaced):

@@ -3,9 +3,13 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import copy
+import enum
 import functools
 import inspect
+import math
 import sys
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -16,12 +20,13 @@ from ..jit.graphs.scriptmodules import ScriptModule
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ..ops.core.primitive import is_ours
 from ..ops.reduce.query import _assert
 from ..tensor import Tensor
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import map_aggregate
-from .proxy import BASE_TYPES, Proxy, TracerBase
+from .proxy import BASE_TYPES, ParameterProxy, Proxy, TraceError, TracerBase
 
 _wrapped: dict[tuple[int, str], dict] = {}               # the globals in which functions are patched while something is traced
 
@@ -64,19 +69,28 @@ class Tracer(TracerBase):
     """Makes a graph of a module or function. Subclasses say which modules are leaves, and what is done with calls.
 
     Args:
-        autowrap_modules: Python modules whose functions are nodes where they get a proxy.
+        autowrap_modules: Python modules whose functions are nodes where they get a proxy: `math.sqrt(x.size(-1))` is one.
         autowrap_functions: further such functions.
-        param_shapes_constant: taken for PyTorch's sake.
+        param_shapes_constant: have sizes of parameters be numbers, by which a function may decide.
 
     Attributes:
         root: the module that is traced.
     """
 
-    def __init__(self, autowrap_modules: tuple = (), autowrap_functions: tuple = (), param_shapes_constant: bool = False) -> None:
+    def __init__(self, autowrap_modules: tuple = (math,), autowrap_functions: tuple = (),
+                 param_shapes_constant: bool = False) -> None:
         self.autowrap_modules, self.autowrap_functions = autowrap_modules, autowrap_functions
+        self.param_shapes_constant = param_shapes_constant
         self.root: Any = None
         self.tensor_attrs: dict[int, str] = {}
         self.submodule_paths: dict[Module, str] = {}
+        self._calls: dict[str, int] = {}                 # of modules, by path
+
+    def __deepcopy__(self, memo):
+        made = memo[id(self)] = type(self).__new__(type(self))
+        for key, value in vars(self).items():            # modules of Python are not copied
+            vars(made)[key] = value if key == "autowrap_modules" else copy.deepcopy(value, memo)
+        return made
 
     # ------------------------------------------------------------ what subclasses may say
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
@@ -99,6 +113,10 @@ class Tracer(TracerBase):
         """
         if mod in self.submodule_paths:
             return self.submodule_paths[mod]
+        if not self.submodule_paths:                     # before anything is traced
+            for path, module in self.root.named_modules():
+                if module is mod:
+                    return path
         raise NameError("module is not installed as a submodule")
 
     def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
@@ -110,9 +128,15 @@ class Tracer(TracerBase):
             args, kwargs: of the call.
         """
         path = self.path_of_module(m)
-        if self.is_leaf_module(m, path):
-            return self.create_proxy("call_module", path, args, kwargs)
-        return forward(*args, **kwargs)
+        before, calls = self.module_stack, self._calls.get(path, 0)
+        self._calls[path] = calls + 1
+        self.module_stack = {**before, f"{path}@{calls}" if calls else path: (path, type(m))}
+        try:
+            if self.is_leaf_module(m, path):
+                return self.create_proxy("call_module", path, args, kwargs)
+            return forward(*args, **kwargs)
+        finally:
+            self.module_stack = before
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict) -> Any:
         """What an attribute of a module is while it is traced: a node for a parameter.
@@ -126,7 +150,9 @@ class Tracer(TracerBase):
             for name, parameter in self.root.named_parameters():
                 if parameter is attr_val:
                     if name not in parameter_proxy_cache:
-                        parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
+                        make = functools.partial(ParameterProxy, self, name=name, param=attr_val)
+                        parameter_proxy_cache[name] = self.create_proxy(
+                            "get_attr", name, (), {}, proxy_factory_fn=make if self.param_shapes_constant else None)
                     return parameter_proxy_cache[name]
         return attr_val
 
@@ -156,7 +182,7 @@ class Tracer(TracerBase):
                 name = self.tensor_attrs[id(value)] = f"_tensor_constant{number}"
                 setattr(self.root, name, value)
             return self.create_node("get_attr", name, (), {})
-        if isinstance(value, (*BASE_TYPES, dtype, device)) or callable(value):
+        if isinstance(value, (*BASE_TYPES, dtype, device, enum.Enum)) or callable(value):
             return value
         if type(value).__module__.startswith("numtorch."):
             return value                                 # memory formats and the like
@@ -170,11 +196,10 @@ class Tracer(TracerBase):
             is_module: whether its first argument is the module.
             concrete_args: arguments that are no proxies, by name.
         """
-        root_fn = inspect.unwrap(root_fn)
-        parameters = list(inspect.signature(root_fn).parameters.values())
+        parameters = list(inspect.signature(root_fn).parameters.values())      # of what a decorated one is around
         args: list[Any] = [self.root] if is_module else []
         if is_module:
-            if not parameters:
+            if not parameters or parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
                 raise RuntimeError("``self`` argument cannot be part of *args expansion!")
             parameters = parameters[1:]
         extra, by_name = [], {}
@@ -196,6 +221,9 @@ class Tracer(TracerBase):
                 by_name[p.name] = given
             else:
                 args.append(given)
+        if extra and hasattr(root_fn, "__wrapped__"):
+            raise TraceError(f"{root_fn.__name__} is decorated, and takes {extra[0].node.target}: name its arguments, or trace the "
+                             f"function in the decorator")
         if extra:                                        # the code's own: `*args` and `**kwargs` as two plain arguments
             code = root_fn.__code__
             plain = code.replace(co_flags=code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS),
@@ -241,7 +269,7 @@ class Tracer(TracerBase):
         if is_module and not inspect.isfunction(function):
             function = type(root).forward
         self.submodule_paths = {module: name for name, module in self.root.named_modules()}
-        self.tensor_attrs = {}
+        self.tensor_attrs, self.module_stack, self._calls = {}, {}, {}
         for name, module in self.root.named_modules():
             for key, value in vars(module).items():
                 if isinstance(value, Tensor):
@@ -259,20 +287,33 @@ class Tracer(TracerBase):
         with contextlib.ExitStack() as stack:
             stack.enter_context(_patched(Module.__dict__, "__call__", call_module, lambda k, v: setattr(Module, k, v)))
             stack.enter_context(_patched(Module.__dict__, "__getattr__", get_attribute, lambda k, v: setattr(Module, k, v)))
-            for (_, name), scope in [*_wrapped.items(), *self._of_modules(function)]:
-                original = scope.get(name) or getattr(builtins, name, None)
-                if original is None:                     # its module is gone, or was emptied
-                    continue
-                stack.enter_context(_patched_global(scope, name, self._wrapper(original)))
+            for scope, name, value in self._wrapped_names(function):
+                stack.enter_context(_patched_global(scope, name, value))
             result = function(*args)
-        self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=None)
+        self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=_returned(root, is_module))
         return self.graph
 
-    def _of_modules(self, function):
-        scope = getattr(inspect.unwrap(function.func if isinstance(function, functools.partial) else function), "__globals__", {})
-        functions = {id(f) for f in self.autowrap_functions}
-        functions.update(id(f) for module in self.autowrap_modules for f in vars(module).values() if callable(f))
-        return [((id(scope), name), scope) for name, value in list(scope.items()) if id(value) in functions]
+    def _wrapped_names(self, function):
+        """(globals, name, value) of the names that stand for functions whose calls are nodes."""
+        wrapped = {}                                     # by their identities, as not all have a hash
+        for (_, name), scope in _wrapped.items():
+            original = scope.get(name) or getattr(builtins, name, None)
+            if original is not None:                     # else its module is gone, or was emptied
+                wrapped[id(original)] = original
+                yield scope, name, self._wrapper(original)
+        known = {id(f): f for f in self.autowrap_functions}
+        stands_for = {}
+        for module in self.autowrap_modules:
+            functions = {name: f for name, f in vars(module).items() if callable(f) and not name.startswith("_")}
+            known.update((id(f), f) for f in functions.values())
+            stands_for[id(module)] = types.SimpleNamespace(**vars(module))
+            vars(stands_for[id(module)]).update((name, self._wrapper(f)) for name, f in functions.items())
+        for scope, generated in _scopes(function, self.root):
+            for name, value in list(scope.items()):
+                if id(value) in stands_for:
+                    yield scope, name, stands_for[id(value)]
+                elif id(value) in known or (generated and id(value) in wrapped):
+                    yield scope, name, self._wrapper(value)
 
     def _wrapper(self, original):
         @functools.wraps(original)
@@ -283,6 +324,30 @@ class Tracer(TracerBase):
                         return each.tracer.create_proxy("call_function", original, args, kwargs)
             return original(*args, **kwargs)
         return wrapped
+
+
+def _scopes(function, root):
+    """The globals of a function, of the modules below the root, and of the user's functions that these name; and whether they are
+    those of a graph's code."""
+    function = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
+    generated = {id(scope): scope for module in root.modules() if isinstance(module, GraphModule)
+                 for scope in [getattr(type(module).forward, "__globals__", {})]}
+    waiting = [getattr(function, "__globals__", {}), *generated.values()]
+    waiting += [getattr(inspect.unwrap(type(module).forward), "__globals__", {}) for module in root.modules()]
+    seen = set()
+    while waiting:
+        scope = waiting.pop()
+        if id(scope) in seen or is_ours(scope.get("__name__", "")):
+            continue
+        seen.add(id(scope))
+        yield scope, id(scope) in generated
+        waiting += [value.__globals__ for value in list(scope.values()) if isinstance(value, types.FunctionType)]
+
+
+def _returned(root, is_module):
+    """The type that a function says it returns, or the `forward` of a module."""
+    function = inspect.unwrap(type(root).forward if is_module else root)
+    return getattr(function, "__annotations__", {}).get("return")
 
 
 @contextlib.contextmanager

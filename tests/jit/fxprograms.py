@@ -4,6 +4,15 @@ import numtorch as torch
 F = torch.nn.functional
 
 
+def lines_of(code):
+    """Lines of code, in which names are let go of in any order."""
+    found = []
+    for line in filter(None, map(str.strip, code.splitlines())):
+        call, _, ends = line.partition(";  ")
+        found.append((call, sorted(ends.split(" = "))))
+    return found
+
+
 def library(torch):
     """Functions and modules of one library."""
     F = torch.nn.functional

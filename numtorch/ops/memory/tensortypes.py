@@ -102,19 +102,19 @@ def set_default_tensor_type(t) -> None:
 
 
 def typename(obj) -> str:
-    """A tensor's type as its name, or the name of another object's class with its module.
+    """A tensor's type as its name; the name of a function or class, or of another object's class, with its module.
 
     Args:
         obj: anything.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.typename(torch.zeros(1)), torch.typename(1)
-        ('torch.FloatTensor', 'int')
+        >>> torch.typename(torch.zeros(1)), torch.typename(1), torch.typename(torch.nn.ReLU)
+        ('torch.FloatTensor', 'int', 'numtorch.nn.modules.activation.ReLU')
     """
     if isinstance(obj, Tensor):
         return obj.type()
-    kind = obj if isinstance(obj, type) else type(obj)
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(kind, "__module__", None)
     return kind.__qualname__ if module in (None, "builtins", "__builtin__") else f"{module}.{kind.__qualname__}"
 

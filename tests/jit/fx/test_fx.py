@@ -4,7 +4,7 @@ import operator
 import pickle
 
 import pytest
-from fxprograms import library
+from fxprograms import library, lines_of
 
 import numtorch as torch
 from numtorch import fx
@@ -26,16 +26,7 @@ def test_nodes_and_code_are_those_of_pytorch(name):
     assert [n.target for n in ours.graph.nodes if isinstance(n.target, str)] == [n.target for n in theirs.graph.nodes if isinstance(n.target, str)]
     if name != "calls":                                  # whose functions' arguments PyTorch completes
         assert str(ours.graph) == str(theirs.graph).replace("torch._C._nn.gelu", "torch.nn.functional.gelu").replace("_operator", "operator")
-    assert _lines(ours.code) == _lines(theirs.code.replace("torch._C._nn.gelu", "torch.nn.functional.gelu").replace("_operator", "operator"))
-
-
-def _lines(code):
-    """Lines of code, in which names are let go of in any order."""
-    found = []
-    for line in filter(None, map(str.strip, code.splitlines())):
-        call, _, ends = line.partition(";  ")
-        found.append((call, sorted(ends.split(" = "))))
-    return found
+    assert lines_of(ours.code) == lines_of(theirs.code.replace("torch._C._nn.gelu", "torch.nn.functional.gelu").replace("_operator", "operator"))
 
 
 def test_a_traced_module_computes_the_same_and_trains():
@@ -77,7 +68,7 @@ def specialised(x, flag, n: int = 3, *, scale=1.5, other=None):
 def test_a_graph_is_called_with_what_it_was_specialised_for(concrete):
     """`concrete_args` are asserted, by nodes as PyTorch has them."""
     ours, theirs = (fx_of.symbolic_trace(specialised, concrete_args=concrete) for fx_of in (fx, reference_fx))
-    assert _lines(ours.code) == _lines(theirs.code)
+    assert lines_of(ours.code) == lines_of(theirs.code)
     assert [(n.op, n.name, str(n.args)) for n in ours.graph.nodes] == [(n.op, n.name, str(n.args)) for n in theirs.graph.nodes]
     for args in [(True, 5), (False, 3, 2.5), (False, 4), (True, 3), (False, 5), (1, 5), (0, 4)]:
         found = []
@@ -173,6 +164,13 @@ PATTERNS = {
     "numbers": (lambda x, w: x.clamp(0, 6) / 6 + w, lambda a: a.clamp(0, 6) / 6, lambda a: torch.nn.functional.hardsigmoid(a - 3)),
     "used elsewhere": (lambda x, w: (torch.neg(x) + w, torch.neg(x)), lambda a, b: torch.neg(a) + b, lambda a, b: b - a),
     "none": (lambda x, w: x * w, lambda a: torch.exp(a), lambda a: a),
+    "several results": (lambda x, w: torch.sigmoid(x) + torch.relu(x), lambda a: (torch.sigmoid(a), torch.relu(a)),
+                        lambda a: (torch.exp(a), torch.abs(a))),
+    "results twice": (lambda x, w: (lambda d: torch.sigmoid(d) + torch.relu(d))(x - w),
+                      lambda a, b: (lambda d: (torch.sigmoid(d), torch.relu(d), d))(a - b), lambda a, b: (lambda y: (y, y, a.exp()))(b.abs())),
+    "an argument too": (lambda x, w: torch.relu(x) + x, lambda a: (torch.relu(a), a), lambda a: (torch.sigmoid(a), torch.neg(a))),
+    "used too early": (lambda x, w: (lambda a: (a + torch.sigmoid(a + w), a + w))(torch.relu(x)),
+                       lambda a, b: (torch.relu(a), torch.sigmoid(b)), lambda a, b: (torch.neg(a), torch.exp(b))),
 }
 
 
@@ -184,10 +182,38 @@ def test_patterns_are_replaced(name):
     traced.graph.lint()
     x, w = torch.randn(5), torch.randn(5)
     wanted = {"one": lambda: torch.sigmoid(x + w) * (x + w), "twice": lambda: x - w - w, "numbers": lambda: x.clamp(0, 6) / 6 + w,
-              "used elsewhere": lambda: w - x, "none": lambda: x * w}[name]()
+              "used elsewhere": lambda: w - x, "none": lambda: x * w, "several results": lambda: x.exp() + x.abs(), "results twice": lambda: w.abs() * 2,
+              "an argument too": lambda: torch.sigmoid(x) - x, "used too early": lambda: x.relu() + torch.sigmoid(x.relu() + w)}[name]()
     found = traced(x, w)
     torch.testing.assert_close(found[0] if isinstance(found, tuple) else found, wanted)
-    assert len(matches) == {"twice": 2, "none": 0}.get(name, 1)
+    assert len(matches) == {"twice": 2, "none": 0, "used too early": 0}.get(name, 1)
+
+
+def test_a_replacement_leaves_the_modules_that_are_there():
+    """Of its own it brings what the module has under no such path, tensors too."""
+    class Net(torch.nn.Module):
+        def __init__(self, after):
+            super().__init__()
+            self.linear, self.after = torch.nn.Linear(2, 2), after
+
+        def forward(self, x):
+            return self.after(self.linear(x))
+
+    class Other(Net):
+        def __init__(self):
+            super().__init__(torch.nn.Tanh())
+            self.tanh, self.shift = self.after, torch.tensor([3.0])
+            del self.after
+
+        def forward(self, x):
+            return self.tanh(self.linear(x)) + self.shift
+    net, other = Net(torch.nn.ReLU()), Other()
+    traced, x = fx.symbolic_trace(net), torch.randn(3, 2)
+    assert len(fx.replace_pattern(traced, Net(torch.nn.ReLU()), other)) == 1
+    assert torch.equal(traced(x), torch.tanh(net.linear(x)) + 3) and traced.linear is net.linear and traced.tanh is not other.tanh
+    assert [name for name, _ in traced.named_modules()] == ["", "linear", "tanh"]
+    with pytest.raises(ValueError, match="returns 1 values, and the replacement 2"):
+        fx.replace_pattern(fx.symbolic_trace(torch.neg), torch.neg, lambda a: (a, a + 1))
 
 
 def test_interpreters_and_transformers():
