@@ -1,6 +1,7 @@
 """Elementary functions: accuracy in ulps, special values, and that loops over them vectorise in their own precision."""
 import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from numtorch.kernels import vectormath
 from numtorch.kernels.binding import DISABLE_JIT
 from numtorch.kernels.compiler import compile_kernel, inspect_ir
+from numtorch.kernels.intrinsics import fma
 
 needs_compiler = pytest.mark.skipif(DISABLE_JIT, reason="looks at compiled code")
 COUNT = 60 if DISABLE_JIT else 20_000
@@ -353,6 +355,16 @@ def test_branch_cuts_and_infinities_of_complex_functions(name):
 
 def test_calls_on_python_numbers():
     assert vectormath.exp(0.0) == 1 and vectormath.pow(2.0, 3.0) == 8 and vectormath.erf(0.0) == 0
+
+
+def test_a_product_and_a_sum_are_rounded_once():
+    """What `fma` is as Python: of what a product's rounding leaves nothing would be there of two roundings."""
+    for x, y in np.random.default_rng(7).uniform(-2, 2, (200, 2)):
+        assert fma(x, y, -x * y) == float(Fraction(x) * Fraction(y) - Fraction(x * y)) and type(fma(x, y, x)) is np.float64
+    huge, inf = np.float64(1e200), np.float64(math.inf)
+    assert fma(huge, huge, -inf) == -inf and fma(huge, huge, -huge) == inf and fma(-huge, huge, huge) == -inf
+    assert math.isnan(fma(inf, huge, -inf)) and math.copysign(1, fma(-0.0, 1.0, -0.0)) == -1
+    assert fma(np.float32(1 + 2 ** -23), np.float32(1 - 2 ** -23), np.float32(-1)) == np.float32(-2 ** -46)
 
 
 # ---------------------------------------------------------------- forms for AVX-512, and those for other processors
