@@ -138,13 +138,16 @@ def fork():
 
 
 _witness = None                                          # what the collector finds while nobody else has frozen all there is
+_looked = -1                                             # how often it had looked at thousands of new objects when all was frozen
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def only_tensors_of_others_are_looked_at():
     """The collector looks at what is new, and captures, which look for memory and views of it among all objects, at tensors and
-    storages besides: all else that was there before this module is tens of thousands of tests, and what compiling kernels left."""
-    global _witness
+    storages besides: all else is tens of thousands of tests, of plans, and what compiling kernels left."""
+    global _witness, _looked
+    if _looked == gc.get_stats()[1]["collections"]:
+        return
     if _witness is not None and not gc.get_referrers(_witness[0]):
         gc.unfreeze()
     gc.collect()
@@ -155,6 +158,7 @@ def only_tensors_of_others_are_looked_at():
         _untrack(each)
         _track(each)                                     # among the youngest
     _witness = [object()]
+    _looked = gc.get_stats()[1]["collections"]
 
 
 _untrack, _track = ctypes.pythonapi.PyObject_GC_UnTrack, ctypes.pythonapi.PyObject_GC_Track
