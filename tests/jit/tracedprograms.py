@@ -50,6 +50,15 @@ def numbers_written(x):
     return y, y.masked_fill(y > 2, 0.5), y.index_fill(0, torch.tensor([1]), 7)
 
 
+def views_of_all(x):
+    x = x.detach().requires_grad_()
+    y, row = x[...] * 2, x[1].clone()
+    row[...].mul_(3)
+    row.t()[..., :].add_(1)
+    z = row.detach().requires_grad_()
+    return torch.autograd.grad((y * row).sum(), x)[0], torch.autograd.grad((z.t() * z[...]).sum(), z)[0]
+
+
 def detached(x):
     y = x * 3
     z = y.detach()
@@ -123,7 +132,7 @@ def by_users_op(x):
     return wobble(x, x.flip(0)), wobble(x, 0.5, rate=3.0).sum(1)
 
 
-PROGRAMS = [writes, numbers_written, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
+PROGRAMS = [writes, numbers_written, views_of_all, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
             by_functions_and_views, leaves_made_inside, writes_regions_that_backward_reads, by_users_op]
 
 

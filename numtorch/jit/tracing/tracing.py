@@ -29,6 +29,7 @@ from ...ops.memory.assign import lasting_copy
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...ops.memory.writing import overlap_partly
+from ...ops.shape.views import view_as
 from ...tensor import Tensor, wrap
 from ..graphs.gradients import PREFIX, differentiated, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
@@ -402,6 +403,9 @@ class Trace(Level):
         return result if isinstance(made, (tuple, list)) else result[0]
 
     def viewed(self, x, layout):
+        if layout is x.layout:                           # a view of all
+            made = view_as(self.inside(x), layout.value)
+            return self.traced(made, layout.cell, self.value_of(x), layout.cell.version, counts_of(layout))
         out = tensor_of(layout)
         if isinstance(layout, Traced):
             layout.tensor = ref(out)
