@@ -68,6 +68,9 @@ class Level:
             base._views = [*[v for v in base._views or () if v() is not None], ref(out)]
         return out
 
+    def asked_size(self, x):
+        """Somebody draws as many numbers as x has elements."""
+
     def each_like(self, x, made):
         """A new tensor that was made like x, with elements of its own for each sample that x has elements for."""
         for level in reversed(levels_of([x])):

@@ -8,7 +8,7 @@ from ...ops.memory.detach import detach
 from ...tensor import Tensor
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.interpreter import Interpreter
-from ..graphs.operations import run_op, write_all
+from ..graphs.operations import part, run_op, write_all
 from ..graphs.updates import UPDATE
 from ..passes.inplace import writes_in_place
 from ..passes.steps import optimizer_of, steps_of
@@ -59,8 +59,7 @@ class Executor(Interpreter):
         if node.writes:
             return run_op(node.op, inputs, node.attributes, node.writes, places)
         x, source = inputs                               # put_part
-        shape, strides, offset = node.attributes
-        x.as_strided(shape, strides, x.storage_offset() + offset).copy_(source)
+        part(x, *node.attributes).copy_(source)
         return [x]
 
     def _step(self, node, inputs):

@@ -40,8 +40,10 @@ def part(x: Tensor, shape: tuple, strides: tuple, offset: int) -> Tensor:
 
     Args:
         x: the tensor.
-        shape, strides, offset: of the region, from the tensor's first element on.
+        shape, strides, offset: of the region, from the tensor's first element on. -1 is as many as the tensor has at that stride.
     """
+    if -1 in shape:
+        shape = tuple([x.shape[x.stride().index(step)] if n == -1 else n for n, step in zip(shape, strides)])
     return x.as_strided(shape, strides, x.storage_offset() + offset)
 
 
@@ -50,10 +52,10 @@ def put_part(x: Tensor, source: Tensor, shape: tuple, strides: tuple, offset: in
 
     Args:
         x, source: the tensors.
-        shape, strides, offset: of the region, from the first element on.
+        shape, strides, offset: of the region, as `part` has them.
     """
     out = clone(x)
-    out.as_strided(shape, strides, offset).copy_(source)
+    part(out, shape, strides, offset).copy_(source)
     return out
 
 

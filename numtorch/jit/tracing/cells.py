@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...func.levels import Wrapping
 from ...layout import Layout
@@ -21,12 +21,13 @@ class Cell:
         version: how often it was written.
         tensors: the traced tensors over it.
         parts: the values of views as of this version, by layout and address.
+        counts: the extents of its base that depend on values.
     """
 
-    __slots__ = ("base", "value", "first", "version", "tensors", "parts")
+    __slots__ = ("base", "value", "first", "version", "tensors", "parts", "counts")
 
     def __init__(self, base: Tensor, value: Value) -> None:
-        self.base, self.value, self.version, self.parts = base, value, 0, {}
+        self.base, self.value, self.version, self.parts, self.counts = base, value, 0, {}, frozenset[int]()
         self.first = value if value.node is None or value.node.op == CONSTANT else None
         self.tensors: weakref.WeakSet = weakref.WeakSet()
 
@@ -88,6 +89,30 @@ def counts_of(*layouts: Layout) -> frozenset[int]:
         layouts: of traced tensors, or others.
     """
     return frozenset().union(*[layout.counts for layout in layouts if isinstance(layout, Counted)])
+
+
+def region(trace: Any, cell: Cell, tensor: Tensor) -> tuple:
+    """Where a view lies in a cell's base, as the graph says it: shape, strides and offset. In the shape, -1 stands for all rows of
+    a base whose number depends on values; any other part of such rows is frozen.
+
+    Args:
+        trace: the trace, which says so.
+        cell: the cell.
+        tensor: the view, inside.
+    """
+    layout, base, frozen = tensor.layout, cell.base.layout, False
+    shape, strides, offset = layout.shape, layout.strides, (tensor.address - cell.base.address) // base.dtype.itemsize
+    if cell.counts:
+        step, rows = max(zip(base.strides, base.shape))
+        if rows not in cell.counts or cell.counts.intersection(n for n, s in zip(base.shape, base.strides) if s != step):
+            frozen = True                                # strides depend on values too, or may
+        else:
+            along = [n for n, s in zip(shape, strides) if s >= step]
+            shape = tuple([-1 if s == step and n == rows else n for n, s in zip(shape, strides)])
+            frozen = bool(along) and (along != [rows] or -1 not in shape or offset >= step)
+    if frozen:
+        trace.freezing(tensor, trace)
+    return shape, strides, offset
 
 
 def freezes(name: str, layout: Layout, args: tuple) -> bool:

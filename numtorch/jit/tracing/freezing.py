@@ -47,19 +47,22 @@ def keeping() -> Any:
 
 
 _ASKED = {"item": "a Python number", "tolist": "a Python list", "numpy": "a NumPy array", "_as_bool": "a Python boolean",
-          "_as_int": "a Python integer", "_as_float": "a Python float", "a_size": "a size, which depends on values,",
-          "_asking": "random numbers that are drawn once"}
+          "_as_int": "a Python integer", "_as_float": "a Python float", "_asking": "random numbers that are drawn once",
+          "region": "a part of rows whose number depends on values",
+          "backward": "the size of a gradient, which depends on values,",
+          **dict.fromkeys(("a_size", "asked_size"), "a size, which depends on values,")}
 
 
 def warn_frozen(x, trace) -> None:
     """Warn that a value of a traced tensor came to Python.
 
     Args:
-        x: the tensor; None where random numbers were drawn.
+        x: the tensor; None where there is none, as where random numbers were drawn.
         trace: the trace.
     """
     frame, depth, asked = sys._getframe(1), 1, None
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("numtorch."):
+    while frame is not None and (frame.f_globals.get("__name__", "").startswith("numtorch.") or
+                                 frame.f_code.co_filename.startswith("<numtorch ")):            # a generated function
         asked = _ASKED.get(frame.f_code.co_name, asked)
         frame, depth = frame.f_back, depth + 1
     warnings.warn(f"Converting a tensor to {asked or 'Python values'} might cause the trace to be incorrect. We can't record the "

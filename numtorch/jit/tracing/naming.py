@@ -12,7 +12,7 @@ from ...ops.memory.detach import detach
 from ...tensor import wrap
 from ..graphs.graph import Node as GraphNode
 from ..graphs.graphmodules import Call, call_of, set_grad, write
-from ..graphs.operations import CONSTANT, run_in_place
+from ..graphs.operations import CONSTANT, part, run_in_place
 from .cells import Cell, Traced
 
 
@@ -101,7 +101,7 @@ def _fresh(trace, x):
 def _put(trace, x, source, shape, strides, offset):
     """Have a region of a fresh tensor hold another's values."""
     value = trace.value_of(source)
-    region = trace.inside(x).as_strided(shape, strides, offset)
+    region = part(trace.inside(x), shape, strides, offset)
     region.copy_(trace.inside(source))
     trace.store(region, value)
 

@@ -35,7 +35,7 @@ from ..graphs.gradients import PREFIX, differentiated, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import OTHERS, tensors_of
 from ..graphs.updates import TracedBatch
-from .cells import Cell, Counted, Saved, Traced, counts_of, freezes, unfrozen
+from .cells import Cell, Counted, Saved, Traced, counts_of, freezes, region, unfrozen
 from .freezing import warn_frozen
 from .results import mapped, structured
 
@@ -64,6 +64,7 @@ class Trace(Level):
         self.freezing, self.final, self.exact = freezing or warn_frozen, final, exact
         self.adopted: list[tuple[Tensor, Tensor]] = []   # tensors of others whose layout is traced meanwhile
         self.packed: list[Saved] = []
+        self.counted: set = set()                        # the tape's nodes of tensors whose sizes depend on values
         self.coefficients: dict = {}                     # of optimisers' steps: (tensor, optimiser) by their values
         self.hooks = saved_tensors_hooks(self.pack, self.unpack)
 
@@ -99,6 +100,7 @@ class Trace(Level):
         layout = object.__new__(Counted if counts else Traced)
         if counts:
             layout.counts = counts
+            self.counted.add(inside.node)
         lie_like(layout, inside.layout)
         layout.weak = inside.layout.weak
         layout.handler, layout.value, layout.cell = self, inside, cell
@@ -200,8 +202,7 @@ class Trace(Level):
             return part
         if tensor.layout.dtype is not base.layout.dtype or not base.layout.non_overlapping_and_dense():
             raise NotImplementedError("trace: a view of memory that is read as another dtype, or overlaps itself, is written to")
-        offset = (tensor.address - base.address) // base.layout.dtype.itemsize
-        part, = self.emit("part", [cell.value], (tensor.layout.shape, tensor.layout.strides, offset), [tensor.layout])
+        part, = self.emit("part", [cell.value], region(self, cell, tensor), [tensor.layout])
         cell.parts[tensor.layout, tensor.address] = part
         return part
 
@@ -242,6 +243,7 @@ class Trace(Level):
         cell = self.cells.get(id(inside.memory))
         if cell is None:
             cell, _, _ = self._cell_of(inside, value)
+            cell.counts = counts.intersection(inside.layout.shape)
         return self.traced(inside, cell, value, cell.version, counts)
 
     # ------------------------------------------------------------ calls
@@ -367,9 +369,7 @@ class Trace(Level):
         cell = self.cells[id(inside.memory)]
         base = cell.base
         if inside.layout is not base.layout or inside.address != base.address:
-            offset = (inside.address - base.address) // base.layout.dtype.itemsize
-            shape, strides = inside.layout.shape, inside.layout.strides
-            value, = self.emit("put_part", [cell.value, value], (shape, strides, offset), [base.layout])
+            value, = self.emit("put_part", [cell.value, value], region(self, cell, inside), [base.layout])
         cell.value, cell.version, cell.parts = value, cell.version + 1, {}
         for tensor in cell.tensors:
             layout = tensor.layout
@@ -428,9 +428,12 @@ class Trace(Level):
         if not self.over:
             x.layout.current, = self.emit("detach", [self.value_of(x)], (), [inside.layout])
 
-    def each_like(self, x, made):
+    def asked_size(self, x):
         if isinstance(x.layout, Counted) and not self.over:
             self.freezing(x, self)
+
+    def each_like(self, x, made):
+        self.asked_size(x)
         return super().each_like(x, made)
 
     # ------------------------------------------------------------ values
@@ -445,6 +448,8 @@ class Trace(Level):
     # ------------------------------------------------------------ backward
     def backward(self, node, grad):
         """The gradients for a node's edges."""
+        if node in self.counted:
+            self.freezing(None, self)                    # its derivative asks how many elements there were
         if not self.final or (primitive := differentiated(node, self.exact)) is None:
             return node.differentiable_backward(grad)
         tensors, attributes = given_to(node, grad)

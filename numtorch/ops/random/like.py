@@ -10,6 +10,15 @@ from ..memory.copies import clone
 from .draws import rand, randint, randn
 
 
+def _asked(name, input):
+    """The layout of the other tensor, whose handler is told that so many numbers will be drawn."""
+    own = layout_of(name, input)
+    asked = getattr(own.handler, "asked_size", None)
+    if asked is not None:
+        asked(input)
+    return own
+
+
 def _ordered(made, input, memory_format, requires_grad) -> Tensor:
     """A draw of another tensor's shape, with its strides."""
     if memory_format is not None or not input.layout.contiguous:
@@ -37,7 +46,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     """
     if layout is not None:
         check_strided("rand_like", layout)
-    own = layout_of("rand_like", input)
+    own = _asked("rand_like", input)
     made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     return _ordered(made, input, memory_format, requires_grad)
 
@@ -56,7 +65,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     """
     if layout is not None:
         check_strided("randn_like", layout)
-    own = layout_of("randn_like", input)
+    own = _asked("randn_like", input)
     made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     return _ordered(made, input, memory_format, requires_grad)
 
@@ -81,6 +90,6 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
         check_strided("randint_like", layout)
     low, high = (0, low) if high is None else (low or 0, high)
     low, high = integer("randint_like", "low", low), integer("randint_like", "high", high)
-    own = layout_of("randint_like", input)
+    own = _asked("randint_like", input)
     made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     return _ordered(made, input, memory_format, requires_grad)

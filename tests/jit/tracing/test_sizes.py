@@ -26,8 +26,21 @@ def assigned(m, k):
     return m
 
 
+def columns_written(m, k):
+    rows = m[k]
+    last = rows[:, 2]
+    rows[:, 0].clamp_(1, 4)
+    rows[:, 1:] *= 2
+    rows.t()[0].add_(last)
+    whole = m.nonzero()
+    first = whole[:, 0]
+    whole.mul_(3)
+    return rows, last, rows[:, ::2] + 1, first
+
+
 FOLLOWED = {
     "rows of a mask": (lambda m, k: m[k], (M, K), (M, L)), "where": (lambda x: x[torch.where(x > 0)], (X,), (Y,)), "assigned": (assigned, (M, K), (M, L)),
+    "columns written": (columns_written, (M, K & ~L), (M - 2, K)),
     "index_put": (lambda x, v: x.index_put((x > 0,), v), (X, torch.tensor(5.0)), (Y, torch.tensor(6.0))),
     "nonzero": (lambda x: (x.nonzero(), *x.nonzero(as_tuple=True)), (X,), (Y.clamp(min=0),)), "argwhere": (lambda x: torch.argwhere(x > 0), (X,), (Y,)),
     "unique": (lambda m: m.unique(return_inverse=True, return_counts=True), (M,), (N,)), "unique rows": (lambda m: m.unique(dim=0), (M,), (N,)),
@@ -62,7 +75,9 @@ def test_sizes_are_those_of_each_call(name):
 
 
 @pytest.mark.parametrize("function", [lambda x: x * x[x > 0].numel(), lambda x: x.nonzero().shape[0] * x, lambda x: x * len(x[x > 0]), lambda x: x * (x[x > 0] * 2).size(0),
-                                      lambda x: torch.zeros_like(x[x > 0]), lambda x: sum(x[x > 0]), lambda x: x[x > 0].diff(), lambda x: x[x > 0].split(1)])
+                                      lambda x: torch.zeros_like(x[x > 0]), lambda x: sum(x[x > 0]), lambda x: x[x > 0].diff(), lambda x: x[x > 0].split(1),
+                                      lambda x: torch.rand_like(x[x > 0]), lambda x: (x[x > 0] * 2)[1:].zero_(), lambda x: torch.outer(x[x > 0], x[x > 0])[0].zero_(),
+                                      lambda x: torch.autograd.grad((y := x.detach().requires_grad_())[x > 0].mean(), y)])
 def test_a_size_that_comes_to_python_is_frozen_with_a_warning(function):
     with pytest.warns(torch.jit.TracerWarning) as seen:
         torch.jit.trace(function, X, check_trace=False)
