@@ -87,6 +87,12 @@ def mixed_devices(torch):
     raises(RuntimeError, text, lambda: x + y)
     raises(RuntimeError, text, lambda: y.mul_(x))
     raises(RuntimeError, text, lambda: torch.where(x > 0, y, x))
+    raises(RuntimeError, text, lambda: torch.tensor(1.0).add_(torch.tensor(2.0, device="cuda")))
+    for function in (torch.exp, lambda x, out: torch.cumsum(x, 0, out=out), lambda x, out: torch.dot(x, x, out=out)):
+        raises(RuntimeError, "Expected out tensor to have device cuda:0, but got cpu instead", lambda f=function: f(x, out=y))
+        raises(RuntimeError, "Expected out tensor to have device cpu, but got cuda:0 instead", lambda f=function: f(y, out=x))
+    raises(RuntimeError, "device cpu does not match device of out parameter (cuda:0)", lambda: torch.zeros(3, out=x, device="cpu"))
+    assert torch.randperm(3, out=torch.empty(0, dtype=torch.int64, device="cuda")).is_cuda
     raises(RuntimeError, "on the same device as the indexed tensor (cpu), got one on cuda:0", lambda: y[x.long()])
     raises(RuntimeError, "on the same device as the indexed tensor (cpu), got one on cuda:0", lambda: y[x > 0])
     assert x[y > 0].tolist() == x[y.long() - 1].tolist() == [1, 1, 1]

@@ -238,7 +238,7 @@ class Primitive(Recorded):
             plan = exact = None
         if plan is None:
             if not self.mixes_devices:
-                _check_one_device(self.name, layouts)
+                check_one_device(self.name, layouts)
             plan = self.plan(*everything)                # which says what is wrong with what cannot be hashed
             if exact is None:
                 return plan
@@ -361,7 +361,7 @@ def _caller(primitive):
     return frame.f_globals["__name__"]
 
 
-def _check_one_device(name, layouts):
+def check_one_device(name, layouts):
     """Raise RuntimeError for layouts of two devices: kernels of one would be given addresses of the other."""
     devices = list(dict.fromkeys([each.device for each in layouts if each is not None]))
     if len(devices) > 1:

@@ -49,6 +49,19 @@ def check_strided(name, layout) -> None:
         raise RuntimeError(f"{name}: expected layout torch.strided, got {sparse}; call to_sparse(layout={sparse}) of the result")
 
 
+def device_for(device, out):
+    """The device that a creation function works on: what is asked for, or that of `out`; None for the default.
+
+    Raises:
+        RuntimeError: `out` is on another one than what is asked for.
+    """
+    if not isinstance(out, Tensor):
+        return device
+    if device is not None and placed(device) is not out.layout.device:
+        raise RuntimeError(f"device {placed(device)} does not match device of out parameter ({out.layout.device})")
+    return out.layout.device
+
+
 # No plans, but emptied with them, since the default dtype and device are in these: the layouts that arguments ask for.
 _layouts = new_plan_table()
 

@@ -14,7 +14,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import new_plan_table
 from ..memory.assign import ONE, ZERO, filled, filled_from
 from ..memory.copies import copy_elements, to_device
-from .asked import check_strided, finish_made, layout_for, sparse_layout
+from .asked import check_strided, device_for, finish_made, layout_for, sparse_layout
 
 _likes = new_plan_table()                                # no plans, but emptied with them: layouts like others
 
@@ -41,6 +41,8 @@ def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
     """
     if layout is not None and (sparse := sparse_layout("empty", layout)) is not None:
         return zeros(*shape, size=size, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
+    if out is not None:
+        device = device_for(device, out)
     layout = layout_for("empty", shape if size is None else (size,), dtype, device)
     made = fresh(layout if memory_format is None else formatted(layout, memory_format))
     return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
@@ -137,6 +139,8 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_gra
         if kind is None:
             raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
         dtype = {0: bool_, 1: int64, 2: get_default_dtype(), 3: get_default_dtype().to_complex()}[kind.layout.dtype.category]
+    if out is not None:
+        device = device_for(device, out)
     made = filled(layout_for("full", size if type(size) is tuple else (size,), dtype, device), fill_value)
     return finish_made(made, requires_grad, out, wanted) if requires_grad or out is not None else made
 
@@ -163,6 +167,8 @@ def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad
     """
     if layout is not None and (sparse := sparse_layout("zeros", layout)) is not None:
         return zeros(*shape, size=size, dtype=dtype, device=device).to_sparse(layout=sparse).requires_grad_(requires_grad)
+    if out is not None:
+        device = device_for(device, out)
     made = filled_from(layout_for("zeros", shape if size is None else (size,), dtype, device), ZERO)
     return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
 
@@ -187,6 +193,8 @@ def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad:
     """
     if layout is not None:
         check_strided("ones", layout)
+    if out is not None:
+        device = device_for(device, out)
     made = filled_from(layout_for("ones", shape if size is None else (size,), dtype, device), ONE)
     return finish_made(made, requires_grad, out, dtype) if requires_grad or out is not None else made
 
@@ -340,6 +348,8 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
             raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not {type(size).__name__}")
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")
+    if out is not None:
+        device = device_for(device, out)
     made = zeros(n, m, dtype=dtype, device=device)
     layout, _ = diagonal(made.layout, 0, 0, 1)
     if layout.numel:

@@ -17,7 +17,7 @@ from ..core.primitive import Primitive
 from ..memory.copies import to_device, to_dtype
 from ..pointwise.complexparts import complex as join_parts
 from ..pointwise.power import pow
-from .asked import check_strided, dtype_for, finish_made, layout_for
+from .asked import check_strided, device_for, dtype_for, finish_made, layout_for
 
 _COUNT = Primitive("count", "Numbers evenly apart, of which so many are counted from the start and the others back from the end.",
                    samples="float64(1.0), float64(3.0), float64(0.5); Layout.of(T.dtype, (5,), None, device), 3")
@@ -127,7 +127,8 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
         whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    dtype = dtype_for(dtype, out)
+    if out is not None:
+        dtype, device = dtype_for(dtype, out), device_for(device, out)
     if not whole and not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
@@ -177,6 +178,8 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
         start, end, step = int(start), int(end), int(step)
         if step == 0:
             raise RuntimeError("step must be nonzero")
+    if out is not None:
+        device = device_for(device, out)
     count = math.floor((end - start) / step) + 1
     made = _count(layout_for("range", (count,), dtype, device), float(start), end, step, count)
     return _finish(made, requires_grad, out, dtype)
@@ -217,7 +220,8 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
         check_strided("linspace", layout)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = dtype_for(dtype, out)
+    if out is not None:
+        dtype, device = dtype_for(dtype, out), device_for(device, out)
     start, end, kind = _bounds("linspace", start, end, dtype)
     if kind.category == 1:                               # which PyTorch takes the bounds for, too
         start = _wrapped(start, kind)
@@ -259,7 +263,8 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         check_strided("logspace", layout)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = dtype_for(dtype, out)
+    if out is not None:
+        dtype, device = dtype_for(dtype, out), device_for(device, out)
     start, end, kind = _bounds("logspace", start, end, dtype)
     if kind.category == 0:
         raise NotImplementedError(f'"logspace_cpu" not implemented for \'{kind.title}\'')

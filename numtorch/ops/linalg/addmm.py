@@ -14,7 +14,7 @@ from ...layout import Layout, broadcast_shapes
 from ...storage import take
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.operands import as_operand, layout_of, method, result_dtype
+from ..core.operands import as_operand, common_device, layout_of, method, result_dtype
 from ..core.overloads import numbers_first
 from ..core.primitive import Primitive, derivative_of
 from ..memory.assign import copy_
@@ -281,7 +281,9 @@ def addr(input, vec1, vec2, *deprecated, beta=1, alpha=1, out=None) -> Tensor:
     for layout in (layout_of("addr", vec1, "vec1", 2), layout_of("addr", vec2, "vec2", 3)):
         if layout.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.layout.ndim}-D and {vec2.layout.ndim}-D")
-    kind = result_dtype((layout_of("addr", input), vec1.layout, vec2.layout))
+    layouts = layout_of("addr", input), vec1.layout, vec2.layout
+    common_device("addr", layouts)                       # where beta is 0, nothing else sees the input beside the vectors
+    kind = result_dtype(layouts)
     for title, value in (("beta", beta), ("alpha", alpha)):
         if isinstance(value, bool) and kind is not bool_:
             raise RuntimeError(f"Boolean {title} only supported for Boolean results.")

@@ -10,7 +10,7 @@ from ...tensor import Tensor, fresh, lasting, view_of
 from ...viewalgebra import expand, select
 from ..core.late import later
 from ..core.operands import as_operand, method
-from ..core.primitive import Primitive, miss
+from ..core.primitive import Primitive, check_one_device, miss
 from .copies import clone, plan_copy, to_device, to_dtype
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
@@ -59,8 +59,14 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
 
 
 def written_back(x, function, *args, **kwargs):
-    """The result of a function of `x`, written into it: of a copy where the tape may save what is overwritten."""
-    return copy_(x, function(clone(x) if recording(x) else x, *args, **kwargs))
+    """The result of a function of `x`, written into it: of a copy where the tape may save what is overwritten.
+
+    Raises:
+        RuntimeError: other arguments took it to their device.
+    """
+    result = function(clone(x) if recording(x) else x, *args, **kwargs)
+    check_one_device(function.__name__ + "_", (result.layout, x.layout))
+    return copy_(x, result)
 
 
 def _write(self, source, wait=True):

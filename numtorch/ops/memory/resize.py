@@ -183,6 +183,12 @@ def _taking(x, storage, address, layout):
 
 
 # ---------------------------------------------------------------- results
+def check_out_device(out, device) -> None:
+    """Raise RuntimeError where `out` is on another device than the result, which only `copy_` takes across."""
+    if out.layout.device is not device:
+        raise RuntimeError(f"Expected out tensor to have device {device}, but got {out.layout.device} instead")
+
+
 def fit_out(out, shape) -> None:
     """Give `out` the shape of a result, as PyTorch does: silently where it has no elements, with a warning else."""
     if out.layout.shape == shape:
@@ -200,12 +206,13 @@ def into(out, result):
 
     Raises:
         TypeError: `out` is not a Tensor.
-        RuntimeError: a dtype that cannot hold the result.
+        RuntimeError: another device, or a dtype that cannot hold the result.
     """
     if out is None:
         return result
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    check_out_device(out, result.layout.device)
     if not can_cast(result.layout.dtype, out.layout.dtype):
         raise RuntimeError(f"result type {result.layout.dtype.title} can't be cast to the desired output type "
                            f"{out.layout.dtype.title}")

@@ -18,10 +18,10 @@ from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import apply_formula, as_operand, common_device, is_formula
 from ..core.overloads import value_first
-from ..core.primitive import Plan, Primitive, class_of, handler_of, not_a_tensor
+from ..core.primitive import Plan, Primitive, check_one_device, class_of, handler_of, not_a_tensor
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, numbers_there, to_device
-from ..memory.resize import fit_out
+from ..memory.resize import check_out_device, fit_out
 from ..memory.writing import check_inplace_allowed, check_out_dtype, check_writable, overlap_partly, rebase_history, share_memory
 from .divisor import check_numbers
 from .tape import recipe_for, record, record_call
@@ -136,7 +136,7 @@ def as_operator(function, **others):
         function: an elementwise op's function, or its in-place form.
         others: what further names of it stand for.
     """
-    scope = {**function.__globals__, "first_call": first_operation, "operands": _operands_or_not,
+    scope = {**function.__globals__, "first_call": first_operation, "operands": _inplace_operands_or_not,
              "run_inplace": _run_inplace_or_not, **others}
     made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
     made.__dict__.update(vars(function))
@@ -163,8 +163,17 @@ def first_operation(op, args, out):
     return _first_call(op, args, out) if _are_operands(args) else NotImplemented
 
 
-def _operands_or_not(op, args):
-    return _operands(op, args) if _are_operands(args) else NotImplemented
+def _inplace_operands(op, args):
+    """The operands of an in-place call. Raises RuntimeError where others would take the tensor that is written to their device."""
+    tensors = _operands(op, args)
+    target = args[0]
+    if isinstance(target, Tensor):
+        check_one_device(op.title + "_", (tensors[0].layout, target.layout))
+    return tensors
+
+
+def _inplace_operands_or_not(op, args):
+    return _inplace_operands(op, args) if _are_operands(args) else NotImplemented
 
 
 def _run_inplace_or_not(op, tensors):
@@ -197,7 +206,7 @@ def call_into(op, args, out):
 
     Raises:
         TypeError: `out` is not a Tensor.
-        RuntimeError: a dtype that cannot hold the result, overlapping memory, or a tensor that requires grad.
+        RuntimeError: another device, a dtype that cannot hold the result, overlapping memory, or a tensor that requires grad.
     """
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.title}(): argument 'out' must be Tensor, not {class_of(out)}")
@@ -206,6 +215,7 @@ def call_into(op, args, out):
         raise RuntimeError(f"{op.title}(): functions with out=... arguments don't support automatic differentiation, but one of "
                            f"the arguments requires grad.")
     plan = op.planned_for([t.layout for t in tensors], ())
+    check_out_device(out, plan.out.device)
     if out.layout.shape != plan.out.shape:
         fit_out(out, plan.out.shape)
     check_out_dtype(op.title, out.layout, plan.out.dtype, tensors[0].layout)
@@ -250,7 +260,7 @@ def op_call({', '.join(listed)}):
         return run_inplace(op, ({', '.join(names)},))
     return run_inplace(op, operands(op, ({', '.join(names)},)))
 """
-    scope = dict(plans=op.inplace_plans, op=op, run_inplace=run or run_inplace, operands=_operands, modes=modes,
+    scope = dict(plans=op.inplace_plans, op=op, run_inplace=run or run_inplace, operands=_inplace_operands, modes=modes,
                  mark_written=mark_written, share_memory=share_memory, Tensor=Tensor, NUMBERS=NUMBERS, number=number,
                  title=op.title + "_")
     inplace = _made(source, scope, op.name + "_", op)

@@ -22,6 +22,8 @@ def _copied_back(function, name, given, arguments, expected, dtype=""):
                                f"{x.layout.dtype.title} ({name}_)")
         return result
 
+    fitting.__name__ = name                              # for messages
+
     def changed(self, *args, **kwargs) -> Tensor:
         return written_back(self, fitting, *args, **kwargs)
     changed.__name__ = changed.__qualname__ = name + "_"

@@ -21,7 +21,7 @@ from ..core.generator import claim, default_generator
 from ..core.operands import layout_of, method
 from ..core.primitive import Draw, miss
 from ..core.status import has_values
-from ..creation.asked import check_strided, dtype_for, finish_made, layout_for
+from ..creation.asked import check_strided, device_for, dtype_for, finish_made, layout_for
 from ..memory.copies import contiguous, copy_elements, plan_copy, to_device, to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import view_as_complex
@@ -170,7 +170,8 @@ def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None
     if layout is not None:
         check_strided("rand", layout)
     size = shape if size is None else (size,)
-    dtype = dtype_for(dtype, out)
+    if out is not None:
+        dtype, device = dtype_for(dtype, out), device_for(device, out)
     if dtype is not None and as_dtype(dtype).is_complex:
         return _parts(rand, size, as_dtype(dtype), None, generator, device, requires_grad, out)
     _float_only(dtype, "rand")
@@ -198,7 +199,8 @@ def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=Non
     if layout is not None:
         check_strided("randn", layout)
     size = shape if size is None else (size,)
-    dtype = dtype_for(dtype, out)
+    if out is not None:
+        dtype, device = dtype_for(dtype, out), device_for(device, out)
     if dtype is not None and as_dtype(dtype).is_complex:
         return _parts(randn, size, as_dtype(dtype), math.sqrt(0.5), generator, device, requires_grad, out)
     _float_only(dtype, "randn")
@@ -238,7 +240,8 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
             raise TypeError("randint() missing the argument 'high'")
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    dtype = dtype_for(dtype, out)
+    if out is not None:
+        dtype, device = dtype_for(dtype, out), device_for(device, out)
     kind = as_dtype(dtype) if dtype else int64
     if kind.category == 0:
         check_range(low, high, kind)
@@ -290,10 +293,10 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         raise NotImplementedError(f'"randperm" not implemented for \'{kind.title}\'')
     if n > 1 + (integer_limits(kind)[1] if kind.category == 1 else round(2 / finfo(kind).eps)):
         raise RuntimeError(f"randperm: {kind.name} does not hold all of {n} numbers")
+    if out is not None:
+        device = device_for(device, out)
     made = drawn((n,), "randperm", (), int64, cpu, generator, False, "randperm")
-    if dtype is not None or device is not None:
-        made = to_device(to_dtype(made, kind), placed(device))
-    return finish_made(made, requires_grad, out, dtype)
+    return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out, dtype)
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -323,6 +326,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None,
         if size is None:
             raise TypeError("normal() missing the argument 'size'")
         check_std(std)
+        if out is not None:
+            device = device_for(device, out)
         return drawn((size,), "normal", (float(mean), float(std)), dtype, device, generator, requires_grad, "normal", out)
     if not isinstance(std, Tensor):
         check_std(std)
