@@ -110,7 +110,14 @@ def _given(plain, args, kwargs, device_type):
     return plain(*args, **kwargs)
 
 
-KINDS = {"given": _given, "lower": _lower, "float32": _float32, "sums": _sums, "widest": _widest}
+def _banned(plain, args, kwargs, device_type):
+    raise RuntimeError("torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\nMany models use a "
+                       "sigmoid layer right before the binary cross entropy layer.\nIn this case, combine the two layers using "
+                       "torch.nn.functional.binary_cross_entropy_with_logits\nor torch.nn.BCEWithLogitsLoss.  "
+                       "binary_cross_entropy_with_logits and BCEWithLogits are\nsafe to autocast.")
+
+
+KINDS = {"banned": _banned, "given": _given, "lower": _lower, "float32": _float32, "sums": _sums, "widest": _widest}
 
 
 def _padded(kind):

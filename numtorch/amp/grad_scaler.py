@@ -14,7 +14,7 @@ from typing import Any
 from ..autograd.modes import no_grad
 from ..dtypes import float16, float32, int32
 from ..ops.creation.fill import full
-from ..ops.pointwise.comparison import isfinite
+from ..ops.pointwise.comparison import isfinite, logical_and
 from ..ops.reduce.reductions import all as all_of
 from ..tensor import Tensor
 
@@ -31,7 +31,12 @@ class OptState(enum.Enum):
 
 
 def _fresh_state():
-    return {"stage": OptState.READY, "found_inf": None}
+    return {"stage": OptState.READY, "finite": {}}       # by device, whether all gradients there are finite
+
+
+def _all_hold(truths):
+    """Whether the tensors of a dictionary hold, each of which is waited for."""
+    return all(truth.item() for truth in truths.values())
 
 
 class GradScaler:
@@ -104,7 +109,7 @@ class GradScaler:
                 device = outputs.device
                 self._scale = full((), self._init_scale, dtype=float32, device=device)
                 self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=device)
-            return outputs * self._scale
+            return outputs * self._scale.to(outputs.device, non_blocking=True)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
@@ -128,8 +133,9 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        inverse, overflow = 1.0 / self._scale.item(), None
+        finite, inverses = state["finite"], {}           # by device, for none of which it is waited
         with no_grad():
+            inverse = self._scale.reciprocal()
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     grad = parameter.grad
@@ -137,9 +143,13 @@ class GradScaler:
                         continue
                     if grad.dtype is float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
-                    overflow = bool(overflow) or not all_of(isfinite(grad)).item()
-                    grad.mul_(inverse)
-        state["found_inf"], state["stage"] = overflow, OptState.UNSCALED
+                    values = grad._values() if grad.is_sparse else grad
+                    fine, device = all_of(isfinite(values)), values.device
+                    finite[device] = logical_and(finite[device], fine) if device in finite else fine
+                    if device not in inverses:
+                        inverses[device] = inverse.to(device, non_blocking=True)
+                    values.mul_(inverses[device])
+        state["stage"] = OptState.UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step()` on unscaled gradients, unless one of them is not finite.
@@ -165,9 +175,9 @@ class GradScaler:
             raise RuntimeError("step() has already been called since the last update().")
         if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
-        if state["found_inf"] is None:
+        if not state["finite"]:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        result = None if state["found_inf"] else optimizer.step(*args, **kwargs)
+        result = optimizer.step(*args, **kwargs) if _all_hold(state["finite"]) else None
         state["stage"] = OptState.STEPPED
         return result
 
@@ -189,10 +199,10 @@ class GradScaler:
                                      "requires_grad=False.")
             self._scale.fill_(new_scale.item() if isinstance(new_scale, Tensor) else new_scale)
         else:
-            overflows = [state["found_inf"] for state in self._states.values() if state["found_inf"] is not None]
-            if not overflows:
+            found = [state["finite"] for state in self._states.values() if state["finite"]]
+            if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            self._adapt(any(overflows))
+            self._adapt(not all(map(_all_hold, found)))
         self._states = defaultdict(_fresh_state)
 
     def _adapt(self, overflowed):

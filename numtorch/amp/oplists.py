@@ -5,6 +5,7 @@ float32    in float32
 sums       with a float32 result, unless the call says which dtype
 widest     in float32 where one of the tensors is of it, else in the region's dtype
 given      as it comes, and so does what it is made of
+banned     an error: what is given would be cut off before its logarithm is taken
 
 What no list names runs in the dtypes it is given, and what it calls as the lists say. `COMPOSED` are functions that are not
 composed here of what they are in PyTorch: they are treated as what they are composed of there.
@@ -47,7 +48,8 @@ LISTS: dict[str, dict[str, str]] = {
             _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d _upsample_bilinear2d_aa upsample_trilinear3d
             upsample_bicubic2d _upsample_bicubic2d_aa""",
         sums="prod softmax log_softmax cumprod cumsum linalg_vector_norm linalg_matrix_norm sum norm",
-        widest="addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add"),
+        widest="addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add",
+        banned="binary_cross_entropy"),
 }
 
 COMPOSED: dict[str, dict[str, str]] = {

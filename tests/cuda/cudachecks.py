@@ -237,6 +237,19 @@ def amp(torch):
         scaler.update()
         assert (not torch.equal(layer.weight.detach().cpu(), before)) == moves
     assert scaler.get_scale() == 2.0
+    raises(RuntimeError, "unsafe to autocast", lambda: torch.autocast("cuda")(torch.nn.functional.binary_cross_entropy)(x.sigmoid(), x.sigmoid()))
+    if torch.cuda.device_count() > 1:                     # a factor for each device, and an overflow on one of them is one
+        for overflows in (0, 1):
+            here, there = [torch.nn.Parameter(torch.ones(2, device=f"cuda:{i}")) for i in range(2)]
+            optimizer, scaler = torch.optim.SGD([here, there], lr=1.0), torch.amp.GradScaler(init_scale=4.0)
+            one, other = scaler.scale((here.sum(), (there * (float("inf") if overflows else 0.5)).sum()))
+            assert other.get_device() == 1 and one.item() == 8.0
+            one.backward()
+            other.backward()
+            scaler.step(optimizer)
+            scaler.update()
+            assert (here.tolist(), there.tolist()) == (([1, 1], [1, 1]) if overflows else ([0, 0], [0.5, 0.5]))
+            assert scaler.get_scale() == (2.0 if overflows else 4.0)
 
 
 @check

@@ -1,5 +1,5 @@
 """CUDA: PyTorch's own table of operations in the simulator, beside PyTorch on the CPU: of each entry a sample in each dtype, results
-and gradients of first and second order; all samples with NUMTORCH_TEST_ALL=1."""
+and gradients of first and second order; all samples with NUMTORCH_TEST_ALL=1. Its lists of what autocast does, too."""
 from __future__ import annotations
 
 import os
@@ -15,10 +15,19 @@ if not torch.__version__.startswith("2.13."):
 pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
 
 
+def run(*arguments, timeout):
+    done = subprocess.run([sys.executable, "-m", *arguments], env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+                          cwd=Path(__file__).resolve().parents[2], capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def test_autocast():
+    """Each op of PyTorch's lists gives the dtype that they say."""
+    assert int(run("tests.autocastlists", "cuda", timeout=300).split()[-2]) > 300
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "int64", "bool", "bfloat16"])
 def test_entries(dtype):
     samples = [] if os.environ.get("NUMTORCH_TEST_ALL") == "1" else ["--samples", "1"]
-    command = [sys.executable, "-m", "tests.opdb", "--device", "cuda", "--aspects", "values", "--dtypes", dtype, *samples]
-    done = subprocess.run(command, env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, cwd=Path(__file__).resolve().parents[2],
-                          capture_output=True, text=True, timeout=None if not samples else 1200)
-    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+    run("tests.opdb", "--device", "cuda", "--aspects", "values", "--dtypes", dtype, *samples, timeout=1200 if samples else None)
