@@ -70,6 +70,9 @@ def load_library(path):
     raise OSError(f"torch.ops.load_library: {path} was made for PyTorch's C++, which is not underneath")
 
 
+Error = Exception                                        # of torch.jit: scripts raise what Python would
+
+
 def _log_api_usage_once(name: str) -> None:
     """Nothing is logged."""
 

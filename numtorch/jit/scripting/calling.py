@@ -32,10 +32,11 @@ from .kinds import (
     tuple_of,
     unnamed,
 )
-from .objects import Objects
+from .objects import Objects, has, held
 
 _PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\d*(?::[^{}]*)?\})*")
 _WHOLE = ("floor", "ceil", "trunc", "gcd", "lcm", "comb", "perm", "factorial", "isqrt")
+_PAIRS = {"modf": tuple_of(FLOAT, FLOAT), "frexp": tuple_of(FLOAT, INT)}
 _ASKED = ("isnan", "isinf", "isfinite", "isclose")
 _INDEX_KINDS = {
     "abs": None,
@@ -48,6 +49,8 @@ _INDEX_KINDS = {
     "str": STR,
     "len": INT,
     "ord": INT,
+    "hash": INT,
+    **dict.fromkeys(("bin", "hex", "oct"), STR),
     "chr": STR,
     "any": BOOL,
     "all": BOOL,
@@ -126,9 +129,9 @@ class Calling(Objects, Effects):
         declared = vars(module).get("_declared", {}).get(name)
         if declared is not None:
             return declared
-        for held in (module._parameters, module._buffers, module._modules):
-            if name in held:
-                return kind_of(held[name])
+        for table in (module._parameters, module._buffers, module._modules):
+            if name in table:
+                return kind_of(table[name])
         if name == "training":
             return BOOL
         scripts = vars(module).get("_scripts")
@@ -146,16 +149,19 @@ class Calling(Objects, Effects):
             "lists, tuples and dicts of them, modules, and methods that are scripts",
         )
 
-    def has_member(self, node) -> bool:
-        """Whether the modules or the object of `hasattr(module, "name")` have such an attribute."""
+    def has_member(self, node) -> bool | None:
+        """Whether the modules or the object of `hasattr(module, "name")` have such an attribute; None where some of them do."""
         kind = self.expression(node.args[0])[1]
         if kind.name == "Object" and isinstance(node.args[1], ast.Constant):
             return self.has_attribute(kind, str(node.args[1].value))
         if kind.name != "Module" or not isinstance(node.args[1], ast.Constant):
             return self.refuse(node, "hasattr in a script is asked of modules and objects of classes, with a name")
-        name = str(node.args[1].value)
-        return all(name in module._parameters or name in module._buffers or name in module._modules or
-                   name in vars(module) or self.unit.method(module, name) is not None for module in kind.of)
+        answers = {self.module_has(module, str(node.args[1].value)) for module in kind.of}
+        return None if len(answers) > 1 else True not in answers if not answers else answers.pop()
+
+    def module_has(self, module, name) -> bool:
+        """Whether a module has an attribute of a name."""
+        return held(module, name) or self.unit.method(module, name) is not None
 
     def store_member(self, node, owner, kind, value: Kind):
         """The made target of `self.name = ...`."""
@@ -187,14 +193,27 @@ class Calling(Objects, Effects):
             elif isinstance(module, ModuleDict) and not isinstance(node, ast.Subscript):
                 children.append(STR)
             else:
-                index = getattr(getattr(node, "slice", None), "value", None) if isinstance(node, ast.Subscript) else None
-                if index is not None and (str(index) in module._modules or (isinstance(index, int) and -len(module) <= index < 0)):
-                    children.append(kind_of(module[index]))
-                else:
+                index = self._literal_index(node)
+                if index is None:
                     children += map(kind_of, module._modules.values())
+                elif isinstance(index, int) and not isinstance(module, ModuleDict) and -len(module) <= index < len(module):
+                    children.append(kind_of(module[index]))
+                elif index in module._modules:
+                    children.append(kind_of(module._modules[index]))
+                else:
+                    self.refuse(node, f"{index!r} is no index of {_said(module)}, which has {len(module)} modules")
         if whole:
             return kind
-        return common(children) if children else ANY
+        return common(children) if children else Kind("Module")         # of which there is none
+
+    @staticmethod
+    def _literal_index(node):
+        """What `modules[...]` is indexed by, where it stands there; None else."""
+        try:
+            index = ast.literal_eval(node.slice) if isinstance(node, ast.Subscript) else None
+        except (ValueError, TypeError, SyntaxError):
+            return None
+        return index if type(index) in (int, str) else None
 
     # ------------------------------------------------------------ calls
     def call(self, node):
@@ -221,7 +240,8 @@ class Calling(Objects, Effects):
         for module in kind.of:
             script = self.unit.method(module, "forward")
             if script is not None:
-                self._check_arguments(node, script, kinds)
+                if script.arguments is not None:
+                    self._check_arguments(node, script, kinds)
                 results.append(script.result)
             elif vars(module).get("_scripts") is not None:
                 self.refuse(node, f"{_said(module)} has no forward")
@@ -275,7 +295,7 @@ class Calling(Objects, Effects):
             self.note_builtin("float", kinds)
             if not callable(vocabulary.MATH.get(name)):
                 self.refuse(node, f"{path} is not known in scripts")
-            return ast.Call(self.bind(vocabulary.MATH[name]), given, keywords), \
+            return ast.Call(self.bind(vocabulary.MATH[name]), given, keywords), _PAIRS[name] if name in _PAIRS else \
                 INT if name in _WHOLE else BOOL if name in _ASKED else FLOAT
         if name not in vocabulary.functions():
             self.refuse(node, f"{path} is not known in scripts")
@@ -284,7 +304,12 @@ class Calling(Objects, Effects):
                 if (kind == STR and not vocabulary.takes_text(name, place)) or kind.name == "Module":
                     self.refuse(each, f"{path}() got a {kind} where a Tensor or a number is expected")
         self.note_function(name.rpartition(".")[2], keywords)
-        return ast.Call(self.bind(vocabulary.functions()[name]), given, keywords), vocabulary.result_kind(name)
+        made = ast.Call(self.bind(vocabulary.functions()[name]), given, keywords)
+        if name == "_assert":
+            self.note_test(kinds[0][0] if kinds and kinds[0] else ANY)
+        if name == "jit._unwrap_optional" and kinds and kinds[0]:
+            return made, kinds[0][0].of[0] if kinds[0][0].name == "Optional" else kinds[0][0]
+        return made, vocabulary.result_kind(name)
 
     def _call_later(self, node, forks):
         """`torch.jit.fork(function(...))`, as a text has it, and `torch.jit.wait(future)`."""
@@ -311,8 +336,18 @@ class Calling(Objects, Effects):
             return ast.Call(self.bind(is_of), [made, self.bind(self.kinds_of(node.args[1]))], []), BOOL
         if name == "getattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
             return self.expression(ast.copy_location(ast.Attribute(node.args[0], str(node.args[1].value), ast.Load()), node))
+        if name == "getattr" and len(node.args) == 3:
+            there = self.has_member(node)
+            if there is None:
+                self.refuse(node, f"some of these modules have {node.args[1].value}, and some have not: ask each by hasattr")
+            attribute = ast.Call(node.func, node.args[:2], [])
+            return self.expression(ast.copy_location(attribute, node) if there else node.args[2])
         if name == "hasattr" and len(node.args) == 2:
-            return ast.Constant(self.has_member(node)), BOOL
+            there = self.has_member(node)
+            asked = ast.Call(self.bind(has), [self.expression(node.args[0])[0], node.args[1]], [])
+            return asked if there is None else ast.Constant(there), BOOL
+        if name == "warn":
+            return self._call_warn(node)
         if name not in vocabulary.BUILTINS:
             self.refuse(node, f"undefined value {name}" if name not in vocabulary.EXCEPTIONS else
                         f"{name} is for `raise` in a script")
@@ -325,9 +360,22 @@ class Calling(Objects, Effects):
         first = (kinds[0][0] if kinds and kinds[0] else ANY)
         if name == "len" and first.name == "Object":
             return self.special(node, "__len__", first, given, kinds)
+        if name == "len" and first.name == "Module" and any(self.unit.method(module, "__len__") for module in first.of):
+            return self.call(ast.copy_location(ast.Call(ast.Attribute(node.args[0], "__len__", ast.Load()), [], []), node))
         if name == "len" and unnamed(first).name not in ("Tensor", "List", "Dict", "Tuple", "str", "Any", "Module", "Iterator"):
             self.refuse(node, f"a {first} has no len()")
         return ast.Call(self.bind(vocabulary.BUILTINS[name]), given, keywords), self._builtin_kind(node, name, kinds, first)
+
+    def _call_warn(self, node):
+        """`warnings.warn(message, category, stacklevel)`: the line that is shown is the script's."""
+        places = dict(zip(("message", "category", "stacklevel"), node.args)) | {each.arg: each.value for each in node.keywords}
+        category = places.get("category", ast.Name("UserWarning"))
+        if not {"message"} <= places.keys() <= {"message", "category", "stacklevel"} or not isinstance(category, ast.Name) or \
+                category.id not in vocabulary.WARNINGS:
+            self.refuse(node, f"warn() takes a message and one of {', '.join(vocabulary.WARNINGS)} in a script")
+        self.note_builtin("print", None)                 # which is what it does
+        message = self.expression(places["message"])[0]
+        return ast.Call(self.bind(vocabulary.BUILTINS["warn"]), [message, self.bind(vocabulary.WARNINGS[category.id])], []), NONE
 
     def _builtin_kind(self, node, name, kinds, first):
         if name in ("range",):
@@ -423,7 +471,7 @@ class Calling(Objects, Effects):
             elif vars(module).get("_scripts") is None and name == "forward":
                 results.append(vocabulary.said_result(type(module).forward))
             elif isinstance(module, ModuleDict) and name in ("keys", "values", "items"):
-                each = common([kind_of(child) for child in module.values()]) if len(module) else ANY
+                each = common([kind_of(child) for child in module.values()]) if len(module) else Kind("Module")
                 results.append(Kind("Iterator", ({"keys": STR, "values": each, "items": tuple_of(STR, each)}[name],)))
             else:
                 self.refuse(node, f"Module '{_said(module)}' has no method '{name}' that is a script")

@@ -293,8 +293,13 @@ class Checker(Expressions):
     def _do_Delete(self, node):
         made = []
         for target in node.targets:
+            if isinstance(target, ast.Name) and target.id in self.env and target.id != "self":
+                del self.env[target.id]
+                self.missing[target.id] = f"{target.id} is deleted before"
+                made.append(ast.copy_location(ast.Name(target.id, ast.Del()), target))
+                continue
             if not isinstance(target, ast.Subscript):
-                self.refuse(node, "`del` is for elements of lists and dicts in a script")
+                self.refuse(node, "`del` is for variables, and for elements of lists and dicts in a script")
             owner, kind = self.expression(target.value)
             if kind.name not in ("List", "Dict", "Any"):
                 self.refuse(node, f"elements of a {kind} cannot be deleted")
@@ -306,7 +311,7 @@ class Checker(Expressions):
         self.note_test(kind)
         message = None if node.msg is None else self.expression(node.msg)[0]
         self.env.update(self.learnt(node.test)[0])
-        return [ast.Assert(test, message)], True
+        return [ast.Assert(test, message)], self.known(node.test) is not False
 
     def _do_Raise(self, node):
         call = node.exc
@@ -358,7 +363,7 @@ class Checker(Expressions):
         if not states:
             return
         first, *rest = states
-        result = {}
+        result, differs = {}, {}
         for name, kind in first.items():
             for state in rest:
                 other = state.get(name)
@@ -370,14 +375,13 @@ class Checker(Expressions):
                         joined = self.declared[name]
                     elif "." in name:
                         break
+                    elif branches:                       # which matters where it is read
+                        differs[name] = f"Type mismatch: {name} is set to type {kind} in the true branch and type {other} in the " \
+                                        f"false branch"
+                        break
                     else:
-                        self.refuse(
-                            node,
-                            f"Type mismatch: {name} is set to type {kind} in the true branch and type {other} in the false branch"
-                            if branches
-                            else f"Variable '{name}' previously had type {kind} but is now being "
-                            f"assigned to a value of type {other}",
-                        )
+                        self.refuse(node, f"Variable '{name}' previously had type {kind} but is now being assigned to a value of "
+                                          f"type {other}")
                 kind = joined
             else:
                 result[name] = kind
@@ -385,8 +389,8 @@ class Checker(Expressions):
             for name in state:
                 if name not in result and "." not in name:
                     where = branches[1 - i] if branches and name not in states[1 - i] else None
-                    self.missing[name] = f"{name} is not defined in the {where} branch" if where else \
-                        f"{name} is defined only in a loop, which may not run: give it a value before"
+                    self.missing[name] = differs[name] if name in differs else f"{name} is not defined in the {where} branch" if \
+                        where else f"{name} is defined only in a loop, which may not run: give it a value before"
         self.env = result
 
     def _do_While(self, node):

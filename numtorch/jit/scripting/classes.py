@@ -62,6 +62,7 @@ class ScriptClass:
         self.methods: dict[str, Any] = {}
         self.shared: dict[str, str] = {}
         self.made: Any = type(name, (), {}) if python is None else python
+        self.names = {} if python is None else {python.__name__: python}       # what its methods may call it
         if python is not None:
             self.constants = {key: value for key, value in vars(python).items()
                               if not key.startswith("__") and is_plain(value) and not isinstance(value, (list, dict))
@@ -83,7 +84,7 @@ class ScriptClass:
             return self.methods.get(name)
         value = vars(self.python).get(name)
         if isinstance(value, staticmethod):
-            self.shared[name] = self.unit.add(value.__func__)
+            self.shared[name] = self.unit.add(value.__func__, self.names)
             return None
         function = value.fget if isinstance(value, property) else value
         if not isinstance(function, types.FunctionType):

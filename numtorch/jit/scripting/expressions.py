@@ -105,6 +105,11 @@ class Expressions(Calling):
             if name is not None and kind.name != "Module" and len(wanted) == 1:
                 rest = {name: NONE} if kind.name == "Optional" and kind.of[0] == wanted[0] else {}
                 return {name: wanted[0]}, rest
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hasattr" and len(node.args) == 2:
+            name, kind = self.place(node.args[0])
+            if name is not None and kind.name == "Module":
+                with_it = [module for module in kind.of if self.module_has(module, node.args[1].value)]
+                return {name: Kind("Module", tuple(with_it))}, {name: Kind("Module", tuple(m for m in kind.of if m not in with_it))}
         return {}, {}
 
     def place(self, node):
@@ -297,6 +302,8 @@ class Expressions(Calling):
         if one.name in _NUMBERS and two.name in _NUMBERS:
             if NUMBER in (one, two) or Kind("complex") in (one, two) or isinstance(op, ast.Pow):
                 return FLOAT if FLOAT in (one, two) and Kind("complex") not in (one, two) else NUMBER
+            if one == two == BOOL and isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+                return BOOL
             return FLOAT if FLOAT in (one, two) or isinstance(op, ast.Div) else INT
         if isinstance(op, ast.Add) and one.name == two.name and one.name in ("List", "Tuple"):
             return join(one, two) or list_of(ANY) if one.name == "List" else Kind("Tuple", (*one.of, *two.of))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import types
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -32,8 +33,8 @@ class Kind(typing.NamedTuple):
             return "None"
         if self.name in ("NamedTuple", "Object"):
             return f"{UNIT}.{self.of[0].name}"
-        if not self.of or self.name == "Module":
-            return self.name
+        if not self.of or self.name == "Module":         # `list` is any, where `List` is one of tensors
+            return self.name.lower() if self.name in ("List", "Dict") else self.name
         return f"{self.name}[{', '.join(map(str, self.of))}]"
 
 
@@ -114,6 +115,8 @@ def parse_kind(node: ast.expr, named: Callable[[ast.expr], Kind | None] = lambda
         node = ast.Name(node.attr)
     if isinstance(node, ast.Name):
         name = _SPELLINGS.get(node.id, node.id)
+        if name == "Parameter":
+            return TENSOR
         if name in ("Any", "number") or (name in PLAIN and name != "Module"):
             return Kind(name)
         if name in SHAPES:
@@ -126,22 +129,27 @@ def parse_kind(node: ast.expr, named: Callable[[ast.expr], Kind | None] = lambda
         outer = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
         name = _SPELLINGS.get(outer, outer)
         inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if name == "Union":
-            kinds = [parse_kind(each, named) for each in inner]
-            rest = [kind for kind in kinds if kind != NONE]
-            inside = rest[0] if len(rest) == 1 else ANY
-            return optional(inside) if len(rest) < len(kinds) else inside
-        if name == "Final":
+        if name == "Annotated":
             return parse_kind(inner[0], named)
-        if name in SHAPES:
+        if name in SHAPES or name in ("Union", "Final"):
             if name == "Tuple" and (len(inner) == 2 and isinstance(inner[1], ast.Constant) and inner[1].value is Ellipsis):
                 raise ValueError("tuples have a fixed length: Tuple[int, int], or a List[int]")
-            if SHAPES[name] not in (None, len(inner)):
-                raise ValueError(f"{name} takes {SHAPES[name]} types, got {len(inner)}")
-            kinds_of = tuple([parse_kind(each, named) for each in inner]) if not (
-                name == "Tuple" and len(inner) == 1 and isinstance(inner[0], ast.Tuple)) else ()
-            return optional(kinds_of[0]) if name == "Optional" else Kind(name, kinds_of)
+            empty = name == "Tuple" and len(inner) == 1 and isinstance(inner[0], ast.Tuple)
+            return _made_of(name, [] if empty else [parse_kind(each, named) for each in inner])
     raise ValueError(f"{ast.unparse(node)} is no type of a script")
+
+
+def _made_of(name: str, kinds: list[Kind]) -> Kind:
+    """The type `name[...]` of types."""
+    if name == "Union":
+        rest = [kind for kind in kinds if kind != NONE]
+        inside = rest[0] if len(rest) == 1 else ANY
+        return optional(inside) if len(rest) < len(kinds) else inside
+    if name == "Final":
+        return kinds[0]
+    if SHAPES[name] not in (None, len(kinds)):
+        raise ValueError(f"{name} takes {SHAPES[name]} types, got {len(kinds)}")
+    return optional(kinds[0]) if name == "Optional" else Kind(name, tuple(kinds))
 
 
 def parse_text(text: str, named: Callable[[ast.expr], Kind | None] = lambda node: None) -> Kind:
@@ -160,13 +168,32 @@ def parse_text(text: str, named: Callable[[ast.expr], Kind | None] = lambda node
         raise ValueError(f"{text!r} is no type of a script") from None
 
 
-def said_kind(annotation: Any) -> Kind | None:
-    """The type of an annotation as Python has it, or None where it is none of a script."""
+_ORIGINS: dict[Any, str] = {list: "List", dict: "Dict", tuple: "Tuple", typing.Union: "Union", types.UnionType: "Union",
+                            typing.Final: "Final", Future: "Future"}
+
+
+def said_kind(annotation: Any, known: Callable[[Any], Kind | None] = lambda value: None) -> Kind | None:
+    """The type of an annotation as Python has it, or None where it is none of a script.
+
+    Args:
+        annotation: it.
+        known: the type of a class of the user's, or None.
+    """
     annotation = getattr(annotation, "__forward_arg__", annotation)
-    text = annotation if isinstance(annotation, str) else annotation.__name__ if isinstance(annotation, type) and not hasattr(
-        annotation, "__origin__") else str(annotation)
+    result = None if isinstance(annotation, str) else known(annotation)
+    if result is not None:
+        return result
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return said_kind(parts[0], known)
     try:
-        return parse_text(text)
+        if origin in _ORIGINS and parts and Ellipsis not in parts:
+            kinds = [said_kind(part, known) for part in parts]
+            return None if None in kinds else _made_of(_ORIGINS[origin], kinds)         # type: ignore[arg-type]
+        if isinstance(annotation, type) and issubclass(annotation, Tensor):
+            return TENSOR
+        return parse_text(annotation if isinstance(annotation, str) else annotation.__name__ if isinstance(
+            annotation, type) and origin is None else str(annotation))
     except ValueError:
         return None
 
@@ -218,7 +245,7 @@ def join(one: Kind, other: Kind) -> Kind | None:
 
 def common(kinds: list[Kind]) -> Kind:
     """The type of what is of any of some types; `Any` where they have nothing in common."""
-    result = kinds[0]
+    result = kinds[0] if kinds else ANY
     for kind in kinds[1:]:
         joined = join(result, kind)
         if joined is None:
@@ -278,6 +305,8 @@ def accepts(kind: Kind, value: Any) -> bool:
         return isinstance(value, Future)
     if name == "float":
         return isinstance(value, (float, int)) and not isinstance(value, bool)
+    if name == "complex":
+        return isinstance(value, (complex, float, int)) and not isinstance(value, bool)
     if name == "int":
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, PLAIN[name])

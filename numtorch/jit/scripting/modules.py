@@ -10,11 +10,13 @@ from ...nn.modules.module import Module
 from ...ops.core.primitive import is_ours
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import vocabulary
-from .kinds import is_named_tuple, said_kind
+from .kinds import said_kind
 from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
 from .vocabulary import OWN, is_plain
 from .writing import Writer
+
+_ASKED_BY_PYTHON = frozenset(("__len__", "__contains__"))      # of an object's class
 
 
 class Attribute(NamedTuple):
@@ -50,7 +52,7 @@ class ScriptedFunction(ScriptFunction):
     """
 
     def __init__(self, script: Script) -> None:
-        self._script, self.__name__ = script, script.name
+        self._script, self.__name__, self.__doc__ = script, script.name, getattr(script.python, "__doc__", None)
 
     @property
     def graph(self) -> Any:
@@ -85,13 +87,13 @@ class ScriptedModule(ScriptModule):
         super().__init__()
         own = self.__dict__
         own["_scripts"], own["_plain"], own["_functions"], own["_declared"], own["_unit"] = {}, set(), {}, {}, None
-        own["_final"] = set()
+        own["_final"], own["_ignored"] = set(), {}
 
     def _in_front(self) -> None:
         """Have scripts come before what a module has under their names anyway: a property called `half`, a method called `type`."""
         container = vocabulary.container_of(type(self))
-        names = frozenset(name for name in self._scripts
-                          if name != "forward" and name[:1] != "_" and hasattr(container or Module, name))
+        names = frozenset(name for name in self._scripts if name in _ASKED_BY_PYTHON or (
+            name != "forward" and name[:1] != "_" and hasattr(container or Module, name)))
         if names:
             self.__class__ = class_of(container, names)
 
@@ -123,6 +125,8 @@ class ScriptedModule(ScriptModule):
             if script.is_property:
                 return script.run((self,), {}) if isinstance(script, Script) else script.function(self)
             return self._bound(name)
+        if name in self.__dict__.get("_ignored", ()):
+            return types.MethodType(self._ignored[name], self)
         return super().__getattr__(name)
 
 
@@ -249,7 +253,7 @@ def _properties(kind):
     """The names of a class's properties, but of those that it says no script uses."""
     left = getattr(kind, "__jit_unused_properties__", ())
     return [name for base in kind.__mro__ if not base.__module__.startswith("numtorch.") for name, value in vars(base).items()
-            if isinstance(value, property) and name not in left]
+            if isinstance(value, property) and name not in left and getattr(value.fget, MODIFIER, None) not in ("ignore", "unused")]
 
 
 def _shell(module, unit, made):
@@ -260,6 +264,9 @@ def _shell(module, unit, made):
         return module
     if id(module) in made:
         return made[id(module)]
+    if hasattr(module, "__prepare_scriptable__"):        # what a module wants to be instead
+        prepared = made[id(module)] = _shell(module.__prepare_scriptable__(), unit, made)
+        return prepared
     if module._hooks is not None:
         raise NotSupportedError(f"jit.script: {type(module).__name__} has hooks, which are Python: remove them before")
     if vocabulary.is_library(type(module)):
@@ -290,10 +297,13 @@ def _take_attributes(module, new, unit):
         for name, said in vars(base).get("__annotations__", {}).items():
             if "Final" in str(said).partition("[")[0]:
                 own["_final"].add(name)
-            kind = unit.fields(said).result if is_named_tuple(said) else said_kind(said)
+            kind = said_kind(said, unit.known_class)
             if kind is not None:
                 own["_declared"][name] = kind
+        own["_final"].update(vars(base).get("__constants__", ()))
         for name, value in vars(base).items():
+            if getattr(value, MODIFIER, None) in ("ignore", "unused") and isinstance(value, types.FunctionType):
+                own["_ignored"][name] = value
             if not name.startswith("__") and is_plain(value):
                 own[name] = value
                 own["_plain"].add(name)
@@ -301,7 +311,7 @@ def _take_attributes(module, new, unit):
         if name in OWN or name in ("_program", "_methods", "_original_name"):             # of a subclass of ScriptModule
             continue
         if isinstance(value, Attribute):
-            kind = said_kind(value.type)
+            kind = said_kind(value.type, unit.known_class)
             if kind is not None:
                 own["_declared"][name] = kind
             value = value.value

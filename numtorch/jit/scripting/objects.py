@@ -10,6 +10,21 @@ from .grammar import dotted
 from .kinds import UNIT, Kind, fits, kind_of
 
 
+def held(module: Any, name: str) -> bool:
+    """Whether a module holds something under a name that is no method."""
+    return name in module._parameters or name in module._buffers or name in module._modules or name in vars(module)
+
+
+def has(module: Any, name: str) -> bool:
+    """Whether a module has an attribute, where a script asks as it runs: whether it does hangs on the module.
+
+    Args:
+        module: one of several that the script goes through.
+        name: of the attribute.
+    """
+    return held(module, name) or name in vars(module).get("_scripts", ())
+
+
 class Objects:
     """What a checker knows of objects."""
 

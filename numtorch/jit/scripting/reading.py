@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import inspect
 import keyword
 import math
 import os
-import textwrap
 import types
 from typing import Any
 
@@ -26,7 +26,7 @@ from .classes import is_script_class
 from .forking import fork, wait
 from .formulas import ops_of
 from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node
-from .kinds import UNIT, Kind, is_named_tuple, parse_kind
+from .kinds import UNIT, Kind, is_named_tuple, is_of, parse_kind, said_kind
 from .problems import NotSupportedError, Source, refuse
 
 _NO_SOURCE = "the source of {} is not there, from which a script is read"
@@ -49,7 +49,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 
 def script_isinstance(obj: Any, target_type: Any) -> bool:
-    """`isinstance` for a script, in which it is one; elsewhere of the outer type alone.
+    """`isinstance` of what lists, tuples and dicts hold, too, in a script and elsewhere.
 
     Args:
         obj: the value.
@@ -57,11 +57,14 @@ def script_isinstance(obj: Any, target_type: Any) -> bool:
 
     Example:
         >>> import numtorch as torch
-        >>> torch.jit.isinstance([1], list)
-        True
+        >>> torch.jit.isinstance([1], list[int]), torch.jit.isinstance([1], list[str])
+        (True, False)
     """
-    kinds = target_type if isinstance(target_type, tuple) else (target_type,)
-    return isinstance(obj, tuple([getattr(kind, "__origin__", None) or kind for kind in kinds]))
+    for each in target_type if isinstance(target_type, tuple) else (target_type,):
+        kind = said_kind(each)
+        if isinstance(obj, each) if kind is None else is_of(obj, (kind,)):
+            return True
+    return False
 
 
 def source_of(function: Any, name: str) -> tuple[Source, ast.FunctionDef]:
@@ -78,14 +81,14 @@ def source_of(function: Any, name: str) -> tuple[Source, ast.FunctionDef]:
         lines, first = inspect.getsourcelines(function)
     except OSError:
         raise OSError(f"jit.script: {_NO_SOURCE.format(name)}") from None
-    text = textwrap.dedent("".join(lines))
-    source = Source(inspect.getsourcefile(function) or "?", name, text.split("\n"), max(first, 1))
+    text, first = "".join(lines), max(first, 1)
+    source = Source(inspect.getsourcefile(function) or "?", name, text.split("\n"), first)
+    nested = text[:1].isspace()                          # in a block, in which comments and long strings may begin further left
     try:
-        tree: Any = ast.parse(text, type_comments=True).body[0]
+        tree: Any = ast.parse(f"if True:\n{text}" if nested else text, type_comments=True).body[0]
+        tree = ast.increment_lineno(tree.body[0], first - 2) if nested else ast.increment_lineno(tree, first - 1)
     except SyntaxError:
         tree = None
-    if tree is not None:
-        ast.increment_lineno(tree, max(first, 1) - 1)
     if not isinstance(tree, ast.FunctionDef):
         refuse(source, tree, ADVICE[ast.AsyncFunctionDef if isinstance(tree, ast.AsyncFunctionDef) else ast.Lambda],
                NotSupportedError)
@@ -100,10 +103,12 @@ class Reader:
         unit: is given each Python function that it calls and each class of named tuples.
         method: whether its first argument is a module, or an object.
         names: what further names stand for, as that of a class that is being made.
+        constants: attributes of its first argument that never change, by which conditions are decided.
     """
 
-    def __init__(self, function, unit, method=False, names=None) -> None:
+    def __init__(self, function, unit, method=False, names=None, constants=None) -> None:
         self.function, self.unit, self.method, self.names = function, unit, method, names or {}
+        self.constants: dict[str, Any] = constants or {}
         self.source, self.tree = source_of(function, function.__name__)
         code = function.__code__
         self.outer = dict(zip(code.co_freevars, function.__closure__ or ()))
@@ -122,14 +127,13 @@ class Reader:
         self.locals = {each.arg for each in names} | {
             node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         self.itself = names[0].arg if self.method and names else None
-        kinds, result = self._comment(len(names) - self.method)
+        commented, _ = self._comment(len(names) - self.method)
         arguments = ast.arguments([], [], None, [], [], None, [])
         for number, each in enumerate(names):
             if each.arg == self.itself and number == 0:
                 arguments.args.append(ast.copy_location(ast.arg("self", None), each))
                 continue
-            said = each.annotation
-            kind = kinds[number - self.method] if kinds else None if said is None else self.kind(said)
+            kind = self.kind(commented[number - self.method]) if commented else self._said(each)
             target = arguments.kwonlyargs if each in given.kwonlyargs else arguments.args
             target.append(ast.copy_location(ast.arg(each.arg, None if kind is None else _written(kind)), each))
         for value in self.function.__defaults__ or ():
@@ -137,8 +141,7 @@ class Reader:
         for each in given.kwonlyargs:
             defaults = self.function.__kwdefaults__ or {}
             arguments.kw_defaults.append(self._literal(defaults[each.arg], each) if each.arg in defaults else None)
-        if result is None and tree.returns is not None:
-            result = self.kind(tree.returns)
+        result = self.result()
         body = tree.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
             body = body[1:]                              # its docstring
@@ -146,25 +149,56 @@ class Reader:
             self.function.__name__, arguments, self._block(body), None if result is None else _written(result)), tree)
 
     def _comment(self, count):
-        """The types of a comment `# type: (Tensor, int) -> Tensor`."""
-        if not self.tree.type_comment:
+        """What a comment `# type: (Tensor, int) -> Tensor` says of arguments and result: `(...)` where each argument has a comment
+        of its own, and nothing of a result without `->`."""
+        text = self.tree.type_comment
+        if not text:
             return None, None
-        said: Any = ast.parse(self.tree.type_comment, mode="func_type")
+        try:
+            said: Any = ast.parse(text if "->" in text else f"{text} -> None", mode="func_type")
+        except SyntaxError:
+            refuse(self.source, self.tree, f"the comment `# type: {text}` says no types: write `# type: (Tensor, int) -> Tensor`")
+        result = said.returns if "->" in text else None
+        if len(said.argtypes) == 1 and isinstance(said.argtypes[0], ast.Constant) and said.argtypes[0].value is Ellipsis:
+            return None, result
         if len(said.argtypes) != count:
             refuse(self.source, self.tree, f"the comment says the types of {len(said.argtypes)} arguments, and there are {count}")
-        return [self.kind(each) for each in said.argtypes], self.kind(said.returns)
+        return said.argtypes, result
 
-    def kind(self, node) -> Kind:
+    def result(self) -> Kind | None:
+        """The type that the function says it returns; None where it says none."""
+        given = self.tree.args
+        _, commented = self._comment(len([*given.posonlyargs, *given.args, *given.kwonlyargs]) - self.method)
+        if commented is not None:
+            return self.kind(commented)
+        return None if self.tree.returns is None else self.kind(self.tree.returns, self.function.__annotations__.get("return"))
+
+    def _said(self, argument) -> Kind | None:
+        """The type of an argument, by its annotation or by a comment in its line."""
+        if argument.annotation is not None:
+            return self.kind(argument.annotation, self.function.__annotations__.get(argument.arg))
         try:
-            return parse_kind(node, self._named)
+            return None if not argument.type_comment else self.kind(ast.parse(argument.type_comment, mode="eval").body)
+        except SyntaxError:
+            return refuse(self.source, argument, f"the comment `# type: {argument.type_comment}` says no type")
+
+    def kind(self, node, value=None) -> Kind:
+        """The type that an annotation says.
+
+        Args:
+            node: it.
+            value: what Python made of it, where names are not there any more.
+        """
+        try:
+            return parse_kind(_Canonical(self._named_object).visit(copy.deepcopy(node)), self._named)
         except (ValueError, SyntaxError) as error:
-            return refuse(self.source, node if hasattr(node, "lineno") else self.tree, str(error))
+            known = None if value is None else said_kind(value, self.unit.known_class)
+            return known or refuse(self.source, node if hasattr(node, "lineno") else self.tree, str(error))
 
     def _named(self, node):
-        """The type of a named tuple or of objects of the user's, or None."""
+        """The type of a named tuple, of objects of the user's, or of another name for a type; None for nothing."""
         value = self._named_object(node)
-        return self.unit.fields(value).result if is_named_tuple(value) else \
-            self.unit.script_class(value).result if is_script_class(value) else None
+        return None if value is None else said_kind(value, self.unit.known_class)
 
     # ------------------------------------------------------------ statements
     def _block(self, statements):
@@ -197,16 +231,19 @@ class Reader:
                 made = type(statement)(**{name: self._part(value) for name, value in ast.iter_fields(statement)
                                           if name != "type_comment"})
             result.append(ast.copy_location(made, statement))
+            if isinstance(made, ast.Assert) and self._known(made.test) is False:
+                break                                    # what follows is not for scripts either
         return result
 
-    @staticmethod
-    def _known(test):
+    def _known(self, test):
         """What a condition is that was decided when the script was made."""
         if isinstance(test, ast.Constant) and isinstance(test.value, bool):
             return test.value
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Constant) and \
-                isinstance(test.operand.value, bool):
-            return not test.operand.value
+        if isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self":
+            return self.constants.get(test.attr) if self.itself is not None else None
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            known = self._known(test.operand)
+            return None if known is None else not known
         return None
 
     # ------------------------------------------------------------ expressions
@@ -228,6 +265,8 @@ class Reader:
             return self._embed(self._object(node), node)
         if isinstance(node, ast.Call):
             return ast.copy_location(self._call(node), node)
+        if isinstance(node, ast.IfExp) and (known := self._known(self._expression(node.test))) is not None:
+            return self._expression(node.body if known else node.orelse)
         made = type(node)(**{name: self._part(value) for name, value in ast.iter_fields(node)})
         return ast.copy_location(made, node)
 
@@ -240,19 +279,20 @@ class Reader:
                 ast.Name("annotate", ast.Load()), [_written(self.kind(node.args[0])), self._expression(node.args[1])], []
             )
         if (target is isinstance or target is script_isinstance) and len(node.args) == 2:
-            kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+            kinds = _flat(node.args[1])
             return ast.Call(
                 ast.Name("isinstance", ast.Load()),
                 [self._expression(node.args[0]), ast.Tuple([_written(self.kind(each)) for each in kinds], ast.Load())],
                 [],
             )
-        if target in (hasattr, getattr) and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant):
+        if target in (hasattr, getattr) and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant) and not node.keywords:
             name, owner = str(node.args[1].value), self._expression(node.args[0])
             if target is hasattr:
                 return ast.Call(ast.Name("hasattr", ast.Load()), [owner, ast.Constant(name)], [])
             if len(node.args) == 2:
                 return ast.Attribute(owner, name, ast.Load()) if name.isidentifier() and not keyword.iskeyword(name) else \
                     ast.Call(ast.Name("getattr", ast.Load()), [owner, ast.Constant(name)], [])
+            return ast.Call(ast.Name("getattr", ast.Load()), [owner, ast.Constant(name), self._expression(node.args[2])], [])
         if target is fork:
             if not node.args or isinstance(node.args[0], ast.Starred):
                 refuse(self.source, node, "fork() takes the function that is called, and what it is called with")
@@ -321,8 +361,9 @@ class Reader:
                     value.__code__.co_filename.startswith((_PACKAGE, "<numtorch ")):
                 refuse(self.source, node, f"{ast.unparse(node)} is not for scripts: call it outside, or in a function under "
                        "@torch.jit.ignore", NotSupportedError)
+            owner = self._object(node.value) if isinstance(node, ast.Attribute) else None
             try:
-                path = f"{UNIT}.{self.unit.add(value)}"
+                path = f"{UNIT}.{self.unit.add(value, {owner.__name__: owner} if is_script_class(owner) else None)}"
             except OSError:
                 refuse(self.source, node, _NO_SOURCE.format(value.__name__), NotSupportedError)
             return ast.copy_location(dotted(path), node)
@@ -345,12 +386,14 @@ class Reader:
             return None
         name = getattr(value, "__name__", None)
         if isinstance(value, (type, types.BuiltinFunctionType)) and name is not None:
-            if vocabulary.BUILTINS.get(name) is value or vocabulary.EXCEPTIONS.get(name) is value:
+            if any(known.get(name) is value for known in (vocabulary.BUILTINS, vocabulary.EXCEPTIONS, vocabulary.WARNINGS)):
                 return name
             if vocabulary.MATH.get(name) is value:
                 return f"math.{name}"
         if value is device:
             return "torch.device"
+        if isinstance(value, type) and issubclass(value, Exception):           # of the user's: raised as what it is derived from
+            return next((base.__name__ for base in value.__mro__ if vocabulary.EXCEPTIONS.get(base.__name__) is base), None)
         for name, known in vocabulary.constants().items():
             if known is value and not isinstance(value, float):
                 return f"torch.{name}"
@@ -358,7 +401,7 @@ class Reader:
 
     def _literal(self, value, node):
         """A plain value as text that gives it; None where it is not plain and there is no node to complain about."""
-        if value is None or (isinstance(value, (bool, int, str)) and type(value) in (bool, int, str)):
+        if value is None or value is Ellipsis or type(value) in (bool, int, str):
             return ast.Constant(value)
         if type(value) is float:
             if math.isfinite(value):
@@ -395,6 +438,28 @@ class Reader:
                 "@torch.jit.ignore"
             )
         refuse(self.source, node, advice, NotSupportedError)
+
+
+def _flat(node) -> list:
+    """The types in a tuple of types, in which may be tuples of them."""
+    return [each for part in node.elts for each in _flat(part)] if isinstance(node, ast.Tuple) else [node]
+
+
+class _Canonical(ast.NodeTransformer):
+    """Annotations in which the names of `typing` are its own, whatever a program calls them.
+
+    Args:
+        named: what a name stands for.
+    """
+
+    def __init__(self, named):
+        self.named = named
+
+    def visit_Name(self, node):
+        value = self.named(node)
+        name = getattr(value, "_name", None)
+        return ast.copy_location(ast.Name(name, ast.Load()), node) if isinstance(name, str) and not getattr(
+            value, "__args__", ()) and getattr(value, "__module__", "") == "typing" else node
 
 
 def _written(kind):

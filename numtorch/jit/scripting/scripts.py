@@ -89,7 +89,9 @@ def _class(kind, unit):
 
 
 def _marked(function, what):
-    setattr(function.__func__ if isinstance(function, (staticmethod, classmethod)) else function, MODIFIER, what)
+    marked = function.fget if isinstance(function, property) else \
+        function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
+    setattr(marked, MODIFIER, what)
     return function
 
 

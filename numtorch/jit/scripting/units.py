@@ -191,11 +191,12 @@ class Unit:
         self.origins: dict[int, Module] = {}             # modules of the user's by those that were made of them
 
     # ------------------------------------------------------------ functions
-    def add(self, function: Any) -> str:
+    def add(self, function: Any, names: dict[str, Any] | None = None) -> str:
         """The name under which a function is called as `__torch__.name`.
 
         Args:
             function: a Python function, or what `script` or `trace` returned.
+            names: what further names stand for in it.
         """
         script = getattr(function, "_script", None)
         if script is not None and script.python is not None:
@@ -208,7 +209,7 @@ class Unit:
             self.functions[name] = TracedFunction(name, function, script.result if script is not None else Kind("Any"))
             return name
         self.functions[name] = formula(name, function) if ops_of(function) else \
-            self._marked(function, name) or self._read(function, name)
+            self._marked(function, name) or self._read(function, name, names=names)
         return name
 
     def fields(self, kind: Any) -> Fields:
@@ -225,8 +226,7 @@ class Unit:
         said = getattr(kind, "__annotations__", {})
         arguments = []
         for name in kind._fields:
-            field_kind = TENSOR if name not in said else self.fields(said[name]).result if is_named_tuple(said[name]) else \
-                said_kind(said[name])
+            field_kind = TENSOR if name not in said else said_kind(said[name], self.known_class)
             if field_kind is None:
                 raise NotSupportedError(f"jit.script: {kind.__name__}.{name} is annotated with {said[name]!r}, which is no type of "
                                         f"a script")
@@ -254,13 +254,21 @@ class Unit:
             if isinstance(said, str):                    # as names mean where its methods are
                 kind_of_attribute: Any = Reader(vars(kind)["__init__"], self, True, {kind.__name__: kind}).kind(ast.Constant(said))
             else:
-                kind_of_attribute = self.fields(said).result if is_named_tuple(said) else \
-                    self.script_class(said).result if is_script_class(said) else said_kind(said)
+                kind_of_attribute = said_kind(said, self.known_class)
             if kind_of_attribute is None:
                 raise NotSupportedError(f"jit.script: {kind.__name__}.{attribute} is annotated with {said!r}, which is no type of "
                                         f"a script")
             made.declared[attribute] = kind_of_attribute
         return made
+
+    def known_class(self, value: Any) -> Kind | None:
+        """The type that a class of the user's is, or None.
+
+        Args:
+            value: the class, or anything.
+        """
+        return self.fields(value).result if is_named_tuple(value) else \
+            self.script_class(value).result if is_script_class(value) else None
 
     def named(self, node: ast.expr) -> Kind | None:
         """The type that `__torch__.name` is, or None.
@@ -277,12 +285,14 @@ class Unit:
             if isinstance(each, ScriptClass):
                 each.check()
 
-    @staticmethod
-    def _marked(function, name):
+    def _marked(self, function, name, owner=None):
         mark = getattr(function, MODIFIER, None)
         if mark not in ("ignore", "unused"):
             return None
-        result = said_kind(function.__annotations__.get("return", "Tensor")) or TENSOR
+        try:
+            result = Reader(function, self, owner is not None).result() or TENSOR
+        except (OSError, RuntimeError):                  # no source is needed, nor types of a script
+            result = said_kind(function.__annotations__.get("return", "Tensor"), self.known_class) or TENSOR
         return Python(name, function, result) if mark == "ignore" else Unused(name, result)
 
     def read_method(self, function: Any, name: str, owner: Any) -> Any:
@@ -293,11 +303,12 @@ class Unit:
             name: its own.
             owner: the module or class that it is a method of.
         """
-        return self._marked(function, name) or self._read(function, name, owner)
+        return self._marked(function, name, owner) or self._read(function, name, owner)
 
-    def _read(self, function, name, owner=None):
-        itself = owner.python if isinstance(owner, ScriptClass) else None
-        reader = Reader(function, self, owner is not None, {} if itself is None else {itself.__name__: itself})
+    def _read(self, function, name, owner=None, names=None):
+        final = vars(owner).get("_final", ()) if isinstance(owner, Module) else ()
+        constants = {each: value for each in final if isinstance(value := vars(owner).get(each), bool)}
+        reader = Reader(function, self, owner is not None, owner.names if isinstance(owner, ScriptClass) else names, constants)
         self.functions.setdefault(name, None) if owner is None else None
         tree = reader.read()
         tree.name = name
@@ -334,6 +345,8 @@ class Unit:
         if script is None:
             origin = self.origins.get(id(module))
             function = getattr(type(origin), name, None) if origin is not None else None
+            if isinstance(bound := vars(origin).get(name) if origin is not None else None, types.MethodType):
+                function = bound.__func__                # put in its place
             is_property = isinstance(function, property)
             function = function.fget if isinstance(function, property) else function
             if not isinstance(function, types.FunctionType) or (

@@ -7,19 +7,23 @@ import functools
 import importlib
 import inspect
 import math
+import warnings
 from typing import Any
 
 from ... import nn
 from ...devices import device
 from ...dtypes import dtype
 from ...interposition import contents
+from ...nn.modules import tuples
 from ...nn.modules.attention import NonDynamicallyQuantizableLinear
 from ...tensor import Tensor
-from .kinds import ANY, BOOL, DEVICE, DTYPE, FLOAT, INT, STR, TENSOR, Kind, list_of, parse_kind
+from .kinds import ANY, BOOL, DEVICE, DTYPE, FLOAT, INT, STR, TENSOR, Kind, list_of, optional, parse_kind
 
 BUILTINS = {name: getattr(builtins, name) for name in (
-    "abs", "all", "any", "bool", "chr", "complex", "divmod", "enumerate", "float", "int", "len", "list", "max", "min", "ord", "pow",
-    "print", "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip", "dict")}
+    "abs", "all", "any", "bin", "bool", "chr", "complex", "dict", "divmod", "enumerate", "float", "hash", "hex", "int", "len",
+    "list", "max", "min", "oct", "ord", "pow", "print", "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip")}
+BUILTINS["warn"] = warnings.warn
+WARNINGS = {name: getattr(builtins, name) for name in ("UserWarning", "DeprecationWarning", "FutureWarning", "RuntimeWarning")}
 EXCEPTIONS = {
     name: getattr(builtins, name)
     for name in (
@@ -85,7 +89,7 @@ ATTRIBUTES = {
     "nbytes": INT,
     "itemsize": INT,
     "layout": ANY,
-    **{f"is_{name}": BOOL for name in ("cpu", "cuda", "meta", "sparse", "quantized")},
+    **{f"is_{name}": BOOL for name in ("cpu", "cuda", "meta", "sparse", "sparse_csr", "mkldnn", "quantized")},
 }
 _METHOD_KINDS = {
     "size": ANY,
@@ -152,6 +156,20 @@ FIELDS = frozenset(("values", "indices", "U", "S", "Vh", "V", "Q", "R", "L", "LU
 MATH = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
 
 
+def unwrapped(value: Any) -> Any:
+    """A value that is not None (`torch.jit._unwrap_optional`).
+
+    Args:
+        value: it.
+
+    Raises:
+        AssertionError: it is None.
+    """
+    if value is None:
+        raise AssertionError("Unwrapping null optional")
+    return value
+
+
 @functools.cache
 def _root() -> Any:
     return importlib.import_module("numtorch")
@@ -182,6 +200,10 @@ def functions() -> dict[str, Any]:
             functions_by_name[name] = getattr(_root(), name)
     functions_by_name["device"] = device
     functions_by_name["autograd.grad"] = _root().autograd.grad
+    functions_by_name["_assert"] = _root()._assert
+    functions_by_name["jit._unwrap_optional"] = unwrapped
+    for name in ("_single", "_pair", "_triple", "_quadruple"):
+        functions_by_name[f"nn.modules.utils.{name}"] = getattr(tuples, name)
     for mode in MODES:
         functions_by_name[mode] = getattr(_root(), mode)
     return functions_by_name
@@ -197,7 +219,7 @@ def takes_text(path: str, place: int) -> bool:
     """
     parameters = [*inspect.signature(functions()[path]).parameters.values()][place:]
     return bool(parameters) and (parameters[0].annotation == "str" or parameters[0].default is not inspect.Parameter.empty
-                                 or parameters[0].name in ("reduce", "type"))
+                                 or parameters[0].name in ("reduce", "type", "message"))
 
 
 @functools.cache
@@ -271,6 +293,7 @@ _FUNCTION_KINDS = {
     "is_grad_enabled": BOOL,
     "numel": INT,
     "device": DEVICE,
+    "autograd.grad": list_of(optional(TENSOR)),
     "get_default_dtype": DTYPE,
     "is_floating_point": BOOL,
     "is_complex": BOOL,

@@ -1,6 +1,7 @@
 """Programs in the subset of Python that scripts are written in. test_script.py runs each as Python, as a script, as a script from a
 file, and as PyTorch's script: the name `torch` is what the reader of this file says."""
 
+import math
 from collections import namedtuple
 from typing import NamedTuple
 
@@ -364,3 +365,85 @@ def containers():
         return torch.nn.Linear(4, 4), torch.nn.Tanh()
     return torch.nn.ModuleList([Chain(*layers()), Pooled(*layers()), Summed(layers()),
                                 Heads({"first": layers()[0], "last": layers()[1]}), Chain(Pooled(*layers()), torch.nn.ReLU())])
+
+
+def bare_comment(x, scale):
+    # type: (Tensor, float)
+    return x * scale
+
+
+def commented_arguments(x,                               # type: Tensor
+                        sizes,                           # type: List[int]
+                        ):
+    # type: (...) -> Tuple[Tensor, int]
+    return x * sizes[0], len(sizes)
+
+
+def flags(x, a: bool, b: bool) -> tuple[bool, bool, bool]:
+    c = a & b
+    c |= a ^ b
+    return c, a | b, isinstance(x, Tensor) & a
+
+
+def otherwise_unused(x, count: int):
+    if count > 2:
+        note = "many"
+    else:
+        note = count                                     # noqa: F841
+    y = x * 2
+    del x
+    return y
+
+
+def kinds_of_lists(sizes: list[int]) -> tuple[bool, bool, bool]:
+    return isinstance(sizes, list), isinstance(sizes, (tuple, (str, list))), torch.jit.isinstance(sizes, list[int])
+
+
+def ellipses(x):
+    return x[Ellipsis, 0] + x[..., 1]
+
+
+class Holder:
+    def written_in_a_class(x, n: int):
+# a comment that begins further left
+        text = """
+of two lines"""
+        return x * len(text), [bin(n) == "0b1011", hex(n) == "0xb", oct(n) == "0o13", hash(n) == hash(n + 0)]
+
+
+written_in_a_class = Holder.written_in_a_class
+
+
+def fractions(a: float) -> tuple[float, float, int]:
+    whole = math.modf(a)
+    return whole[1], whole[0] * 2, math.frexp(a)[1]
+
+
+class Refused(ValueError):
+    """Of the user's."""
+
+
+def refusing(x, n: int):
+    torch._assert(n < 5, "five or more")
+    if n > 2:
+        raise Refused(f"not {n}")
+    return x + n
+
+
+def unwrapping(x, other: Tensor | None = None):
+    if torch.jit._unwrap_optional(other).sum() > 0:
+        x = x + torch.jit._unwrap_optional(other)
+    return x
+
+
+def gradients(x):
+    y = x.detach().requires_grad_()
+    found = torch.autograd.grad([(y * y).sum()], [y])
+    first = found[0]
+    assert first is not None
+    return first * x
+
+
+def stopping(x):
+    assert not torch.jit.is_scripting(), "not in scripts"
+    return nothing_of_this_name(x)                       # noqa: F821

@@ -22,10 +22,17 @@ ROWS = [                                                 # the program, its argu
     ("booleans", lambda t: (t(2), True, 3)), ("booleans", lambda t: (t(2), False, 3)), ("indexing", lambda t: (t(3, 2),)),
     ("zipped", lambda t: ([t(2), t(2)], [0.5, 2.0])), ("nested", lambda t: (t(4), 4)), ("no_grads", lambda t: (t(3),)),
     ("functional", lambda t: (t(2, 3), t(4, 3), t(4))), ("isinstances", lambda t: (t(2), 3)), ("isinstances", lambda t: (t(2),)),
-    ("dtypes", lambda t: (t(3),)), ("newton", lambda t: (t(3),)), ("points", lambda t: (t(3),)), ("later", lambda t: (t(3), 3)), ("fails_later", lambda t: (t(3), True))]
+    ("dtypes", lambda t: (t(3),)), ("newton", lambda t: (t(3),)), ("points", lambda t: (t(3),)), ("later", lambda t: (t(3), 3)), ("fails_later", lambda t: (t(3), True)),
+    ("bare_comment", lambda t: (t(3), 2.5)), ("commented_arguments", lambda t: (t(3), [4, 5])), ("flags", lambda t: (t(3), True, False)),
+    ("otherwise_unused", lambda t: (t(3), 1)), ("otherwise_unused", lambda t: (t(3), 3)), ("kinds_of_lists", lambda t: ([1, 2],)),
+    ("ellipses", lambda t: (t(3, 2),)), ("fractions", lambda t: (-6.75,)), ("refusing", lambda t: (t(2), 1)),
+    ("unwrapping", lambda t: (t(2), t(2))), ("gradients", lambda t: (t(3),)),
+    ("written_in_a_class", lambda t: (t(3), 11))]
 RAISES = [("strings", lambda t: (t(3), "max"), "unknown mode max"), ("strings", lambda t: (t(3, 1),), "expected one dimension, got 2"),
           ("collatz", lambda t: (t(1),), "Expected a value of type 'int' for argument 'n' but instead found type 'Tensor'"),
-          ("fails_later", lambda t: (-t(3), True), "negative"),
+          ("fails_later", lambda t: (-t(3), True), "negative"), ("refusing", lambda t: (t(2), 4), "not 4"),
+          ("refusing", lambda t: (t(2), 5), "five or more"), ("unwrapping", lambda t: (t(2),), "Unwrapping null optional"),
+          ("stopping", lambda t: (t(2),), "not in scripts"),
           ("early", lambda t: (t(3),), "missing value for argument 'n'"), ("collatz", lambda t: (1, 2), "at most 1 argument")]
 
 

@@ -1,0 +1,312 @@
+"""Modules as programs write them for scripts of PyTorch: each as Python, as a script, from a file, and as PyTorch's script."""
+import copy
+import io
+import types
+import typing
+import warnings
+from typing import Final
+
+import pytest
+from scriptruns import through_file
+
+import numtorch
+
+try:
+    import torch as reference
+except ImportError:
+    reference = None
+
+
+def modules(torch):
+    """(module, arguments) by name, of one library."""
+    nn = torch.nn
+
+    class WithA(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = 2
+
+        def forward(self, x):
+            return x * self.a
+
+    class WithB(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.b = 3.0
+
+        def forward(self, x):
+            return x + self.b
+
+        def both(self, x):
+            return x - self.b
+
+    class Mixed(nn.Module):
+        """Layers of which only some have an attribute."""
+
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([WithA(), WithB(), WithA()])
+
+        def forward(self, x):
+            found: list[int] = []
+            for layer in self.layers:
+                found.append(int(hasattr(layer, "a")) + 2 * int(hasattr(layer, "both")))
+                if hasattr(layer, "a"):
+                    x = x + layer.a
+                else:
+                    x = layer.both(x)
+                if not hasattr(layer, "b"):
+                    x = layer(x)
+            return x, found
+
+    class Empty(nn.Module):
+        """Lists without modules."""
+
+        def __init__(self):
+            super().__init__()
+            self.layers, self.more = nn.ModuleList([]), nn.ModuleDict({})
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x) + layer(x)
+            for name, layer in self.more.items():
+                x = layer(x)
+            return x, [layer(x) for layer in self.layers], len(self.layers)
+
+    class Decided(nn.Module):
+        """What never changes decides what is compiled: only one way has all that it names."""
+        wide: Final[bool]
+        __constants__ = ["deep"]
+
+        def __init__(self, wide, deep):
+            super().__init__()
+            self.wide, self.deep = wide, deep
+            if wide:
+                self.linear = nn.Identity()
+
+        def forward(self, x):
+            if self.wide:
+                x = self.linear(x) * 2
+            if not self.deep:
+                return x
+            return [x, x] if self.deep else self.nothing(x)
+
+    class Replaced(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.forward = types.MethodType(Replaced.another, self)
+
+        def forward(self, x):
+            return x
+
+        def another(self, x):
+            return x + 10
+
+    class Counted(nn.ModuleList):
+        def __len__(self):
+            return 7
+
+    class Defaults(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.layers = 3.0, Counted([nn.ReLU()])
+
+        def forward(self, x):
+            return x * getattr(self, "scale", 1.0) + getattr(self, "shift", 0.5), len(self.layers)
+
+    class Helped(nn.Module):
+        """With methods that stay Python."""
+
+        @torch.jit.unused
+        @property
+        def shape(self) -> int:
+            return {1: 2}.popitem()[1]
+
+        @torch.jit.ignore
+        def helper(self, x):
+            # type: (Tensor) -> Tuple[Tensor, Tensor]
+            return x, x
+
+        @torch.jit.unused
+        def other(self, x) -> tuple[torch.Tensor, int]:
+            return x, 1
+
+        def forward(self, x):
+            if x.numel() > 100:
+                return self.other(x)
+            return x + 1, 2
+
+    class Other(nn.Module):
+        def __prepare_scriptable__(self):
+            return nn.ReLU()
+
+        def forward(self, x):
+            return {x}
+
+    class Inside(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = Other()
+
+        def forward(self, x):
+            return self.layer(x)
+
+    x = torch.tensor([-1.0, 2.0])
+    return {"mixed": (Mixed(), (x,)), "empty": (Empty(), (x,)), "wide": (Decided(True, False), (x,)), "narrow": (Decided(False, False), (x,)),
+            "deep": (Decided(False, True), (x,)), "replaced": (Replaced(), (x,)), "defaults": (Defaults(), (x,)), "helped": (Helped(), (x,)),
+            "prepared": (Inside(), (x,))}
+
+
+ROWS = ["mixed", "empty", "wide", "narrow", "deep", "replaced", "defaults", "helped", "prepared"]
+
+
+def plain(value):
+    return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value.tolist() if hasattr(value, "tolist") else value
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_module_computes_what_it_does_as_a_script(name):
+    module, args = modules(numtorch)[name]
+    script = numtorch.jit.script(module)
+    expected = plain(module(*args)) if name != "prepared" else [0.0, 2.0]
+    for each in (script, copy.deepcopy(script), through_file(script), numtorch.jit.freeze(script.eval())):
+        assert plain(each(*args)) == expected
+
+
+@pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize("name", ROWS)
+def test_scripts_of_pytorch_do_too(name):
+    if name == "empty":
+        pytest.skip("PyTorch takes no comprehension over no modules that are called")
+    ours, theirs = ([plain(library.jit.script(module)(*args))] for library in (numtorch, reference) for module, args in [modules(library)[name]])
+    assert ours == theirs
+
+
+def test_methods_that_stay_python_are_there():
+    """They get the script as `self`, and a file has none of them."""
+    script = numtorch.jit.script(modules(numtorch)["helped"][0])
+    x = numtorch.ones(2)
+    assert script.helper(x)[1] is x and script.helper.__self__ is script
+    assert not hasattr(through_file(script), "helper")
+    with pytest.raises(RuntimeError, match="marked as unused"):
+        script(numtorch.ones(101))
+
+
+def warning(x, n: int):
+    if n > 1:
+        warnings.warn(f"{n} is many", DeprecationWarning, stacklevel=2)
+    warnings.warn("always", stacklevel=1)
+    return x
+
+
+def test_scripts_warn():
+    script = numtorch.jit.script(warning)
+    for each in (script, through_file(script)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            each(numtorch.ones(1), 2)
+        assert [(str(w.message), w.category) for w in caught] == [("2 is many", DeprecationWarning), ("always", UserWarning)]
+        assert each is not script or {w.filename for w in caught} == {__file__}
+
+
+def test_annotations_are_read_as_python_has_them():
+    """Under other names, and of classes that no name leads to any more."""
+    class Pair(typing.NamedTuple):
+        first: numtorch.Tensor
+        second: int
+
+    class Box:
+        def __init__(self, x: numtorch.Tensor, pair: Pair):
+            self.x, self.pair = x, pair
+
+        @staticmethod
+        def joined(boxes: typing.List["Box"]) -> "Box":  # noqa: UP006
+            return boxes[0]
+
+    tensor, T, sizes = numtorch.Tensor, typing, typing.Optional[typing.List[int]]          # noqa: UP006, UP045
+
+    def opened(x: tensor, pair: Pair, more: T.Dict[str, Pair], n: sizes = None, scale: typing.Annotated[float, "any"] = 2.0,
+               weight: numtorch.nn.Parameter | None = None) -> Pair:
+        box = Box.joined([Box(x, pair), Box(x * 2, more["a"])])
+        if n is not None:
+            return Pair(box.x * n[0], len(n))
+        return Pair(box.x * scale, box.pair.second)
+    script, x = numtorch.jit.script(opened), numtorch.ones(1)
+    for each in (opened, script, through_file(script)):
+        pair = Pair(x, 3)
+        assert tuple(each(x, pair, {"a": pair})) == (2, 3) and tuple(each(x, pair, {"a": pair}, [4, 5])) == (4, 2)
+    assert "n: Optional[List[int]]" in script.code and script.__doc__ is None and numtorch.jit.script(documented).__doc__ == "Said."
+
+
+def documented(x):
+    """Said."""
+    return x
+
+
+def indexed(index):
+    class Indexed(numtorch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = numtorch.nn.ModuleList([numtorch.nn.ReLU()])
+            self.named = numtorch.nn.ModuleDict({"a": numtorch.nn.ReLU()})
+
+        def at_one(self, x):
+            return self.layers[1](x)
+
+        def at_minus_two(self, x):
+            return self.layers[-2](x)
+
+        def at_b(self, x):
+            return self.named["b"](x)
+    Indexed.forward = getattr(Indexed, index)
+    return Indexed()
+
+
+@pytest.mark.parametrize("index", ["at_one", "at_minus_two", "at_b"])
+def test_an_index_of_no_module_is_refused_at_its_line(index):
+    with pytest.raises(RuntimeError, match=r"is no index of Module(List|Dict), which has 1 modules(.|\n)*HERE"):
+        numtorch.jit.script(indexed(index))
+
+
+ASKED = [([1, 2], list[int], True), ([1, "a"], list[int], False), ([], list[str], True), ({"a": 1}, dict[str, int], True),
+         ({"a": "b"}, dict[str, int], False), ((1, "a"), tuple[int, str], True), ((1, 2), tuple[int, str], False),
+         (None, typing.Optional[int], True), ("a", typing.Optional[int], False), (1.5, (int, float), True), ([[1]], list[list[int]], True),     # noqa: UP045
+         ([["a"]], list[list[int]], False), (1, int | str, True), ([1], (list[str], list[int]), True), (object(), object, True)]
+
+
+@pytest.mark.parametrize(("value", "kind", "answer"), ASKED)
+def test_isinstance_asks_what_containers_hold(value, kind, answer):
+    assert numtorch.jit.isinstance(value, kind) is answer
+
+
+COMMENTS = [("# type: (Tensor) -> ", "says no types"), ("# type: (Tensor, int)", "says the types of 2 arguments, and there are 1"),
+            ("# type: Tensor", "says no types")]
+
+
+@pytest.mark.parametrize(("comment", "message"), COMMENTS)
+def test_comments_that_say_no_types_are_refused_at_their_function(comment, message, tmp_path):
+    path = tmp_path / "commented.py"
+    path.write_text(f"def f(x):\n    {comment}\n    return x\n")
+    scope = {"__name__": "commented"}
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    with pytest.raises(RuntimeError, match=rf"{message}(.|\n)*commented.py(.|\n)*HERE"):
+        numtorch.jit.script(scope["f"])
+
+
+def test_errors_of_scripts_are_those_of_python():
+    script = numtorch.jit.load(io.BytesIO(saved(numtorch.jit.script(raising))))
+    for each in (raising, script):
+        with pytest.raises(numtorch.jit.Error, match="odd"):
+            each(3)
+
+
+def raising(n: int) -> int:
+    if n % 2 == 1:
+        raise ValueError("odd")
+    return n
+
+
+def saved(script):
+    file = io.BytesIO()
+    numtorch.jit.save(script, file)
+    return file.getvalue()
