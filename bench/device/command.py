@@ -13,19 +13,23 @@ def main(words) -> int:
     parser.add_argument("--rows", default="", help="only rows whose name has this in it")
     parser.add_argument("--peers", default="torch", help="whom to measure beside numtorch ('' for none)")
     options = parser.parse_args(words)
-    return estimate() if options.model else measure(options.peers, options.rows)
+    return estimate(options.rows) if options.model else measure(options.peers, options.rows)
 
 
-def estimate() -> int:
+def estimate(chosen) -> int:
     try:
         for name in ("numba_cuda", "cuda.core"):
             importlib.import_module(name)
     except ImportError as error:
         print(f"{error}: kernels are compiled with what numtorch[cuda] installs", file=sys.stderr)
         return 2
-    from .model import estimates, table
+    from . import model, steps
+    from .recorder import installed
+    recorder = installed()
     print("Estimates, not measurements: a model of each kernel's code and of the GPU's published figures.\n")
-    print(*table(estimates()), sep="\n")
+    for table, found in ((model.table, model.estimates(recorder, chosen)), (steps.table, steps.steps(recorder, chosen))):
+        if found:
+            print(*table(found), "", sep="\n")
     return 0
 
 

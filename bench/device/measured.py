@@ -38,7 +38,7 @@ def _backward(function, *shapes, dtype="float32"):
     return make
 
 
-def _step(model, optimizer, inputs, loss, compiled=False):
+def training_step(model, optimizer, inputs, loss, compiled=False):
     """A training step; PyTorch's is never compiled."""
     def make(torch):
         torch.manual_seed(0)
@@ -184,7 +184,8 @@ def cases():
         ("launch: (a * b).sum().backward()", 0, 0, _of(lambda torch, a, b: (a * b).sum().backward(), (16,), (16,), grad=True)),
     ]
     for name, *parts in NETWORKS:
-        rows += [(f"step, {name}", 0, 0, _step(*parts)), (f"step, {name}, compiled", 0, 0, _step(*parts, compiled=True))]
+        rows += [(f"step, {name}", 0, 0, training_step(*parts)),
+                 (f"step, {name}, compiled", 0, 0, training_step(*parts, compiled=True))]
     return rows
 
 

@@ -34,18 +34,27 @@ MACHINES = (Machine("A100", (8, 0), 108, 1.41, 1555.0, 600.0, 65536, 164 << 10, 
             Machine("H100", (9, 0), 132, 1.755, 3350.0, 650.0, 65536, 228 << 10, 2048, 128, 4096, 0.62))
 
 
-def occupancy(code: Code, threads: int, machine: Machine) -> float:
-    """The share of a multiprocessor's threads that are resident, by registers, shared memory and threads."""
+def resident(code: Code, threads: int, machine: Machine) -> int:
+    """The blocks that a multiprocessor has room for, by registers, shared memory and threads."""
     of_warp = -(-max(code.registers, 16) * 32 // 256) * 256          # registers are given to warps in units of 256
-    blocks = min(machine.threads // threads, machine.registers // (of_warp * -(-threads // 32)), 32,
-                 machine.shared // (code.shared + 1024))
-    return blocks * threads / machine.threads
+    return min(machine.threads // threads, machine.registers // (of_warp * -(-threads // 32)), 32,
+               machine.shared // (code.shared + 1024))
+
+
+def occupancy(code: Code, threads: int, machine: Machine) -> float:
+    """The share of a multiprocessor's threads that are resident."""
+    return resident(code, threads, machine) * threads / machine.threads
+
+
+def under_way_needed(machine: Machine) -> float:
+    """The bytes of a multiprocessor that must be under way for the bandwidth to be busy."""
+    return machine.bandwidth / machine.processors * machine.latency
 
 
 def memory_share(code: Code, threads: int, machine: Machine) -> float:
     """The share of the bandwidth that the bytes under way keep busy."""
     under_way = occupancy(code, threads, machine) * machine.threads * max(code.loaded, 4)
-    return min(1.0, under_way / (machine.bandwidth / machine.processors * machine.latency))
+    return min(1.0, under_way / under_way_needed(machine))
 
 
 def arithmetic_share(code: Code, threads: int, machine: Machine) -> float:
@@ -89,27 +98,6 @@ def estimate(name, wanted, bound, nbytes, operations, kernel, threads, machine) 
 
 
 # ---------------------------------------------------------------- what is estimated
-class Recorder:
-    """Stands where a GPU would while kernels are planned: they are kept and not run."""
-
-    count = 1
-
-    def __init__(self):
-        self.kernels = []
-
-    def allocate(self, nbytes, index):
-        return self, 4096
-
-    def copy(self, target, source, nbytes, index, wait=True):
-        pass
-
-    def describe(self, index):
-        return "any", (8, 0)                             # what every machine of the table runs
-
-    def launcher(self, kernel, index, grid):
-        self.kernels.append(kernel)
-
-
 N, LINES, LINE, SIDE, BATCH, HEADS, LENGTH, WIDTH = 1 << 26, 1 << 14, 1 << 12, 4096, 4, 16, 2048, 64
 
 
@@ -138,15 +126,14 @@ def rows():
     ]
 
 
-def estimates():
+def estimates(recorder, chosen=""):
     """A Row for each of `rows` and each machine."""
     from numtorch.devices import device
-    from numtorch.kernels.cuda import compiler, runtime
     from numtorch.ops.core.backends import kernels
-    recorder = Recorder()
-    runtime.runtime = compiler.runtime = lambda: recorder
     found = []
     for name, wanted, bound, nbytes, operations, family, planner, arguments, options in rows():
+        if chosen not in name:
+            continue
         recorder.kernels.clear()
         getattr(kernels(device("cuda:0"), family), planner)(*arguments, **options)
         kernel = recorder.kernels[-1 if bound == "arithmetic" else 0]            # the first of two goes over the data

@@ -7,13 +7,15 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench.device import code, measured, model  # noqa: E402
+from bench.device import code, measured, model, steps  # noqa: E402
 
 PTX = """
 .entry k(.param .u64 a)
@@ -102,11 +104,65 @@ def test_the_page_has_the_models_rows():
             assert f"| {name} | {machine.name} |" in text, name
 
 
+    for name, *_ in measured.NETWORKS:
+        for machine in model.MACHINES:
+            assert f"| step, {name} | {machine.name} |" in text, name
+
+
 @pytest.mark.skipif(find_spec("numba_cuda") is None, reason="needs numtorch[cuda]")
-def test_the_model_runs():
-    done = command("--model", NUMBA_ENABLE_CUDASIM="0")
+@pytest.mark.parametrize("rows, count", [("2²⁶", 2), ("LeNet", 1)])
+def test_the_model_runs(rows, count):
+    done = command("--model", "--rows", rows, NUMBA_ENABLE_CUDASIM="0")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Estimates, not measurements") and done.stdout.count("| H100 |") == len(model.rows())
+    assert done.stdout.startswith("Estimates, not measurements") and done.stdout.count("| H100 |") == count
+
+
+# ---------------------------------------------------------------- steps
+def kernel(name="kernel", kinds=("f4", "f4", "i8"), threads=256):
+    return SimpleNamespace(name=name, kinds=[np.dtype(k) for k in kinds], threads=threads, names={"depth_of": None})
+
+
+def memory(*arrays):
+    """What says where an address lies among arrays."""
+    spans = [(a.ctypes.data, a.ctypes.data + a.nbytes) for a in arrays]
+    return lambda address: next(((start, end) for start, end in spans if start <= address < end), None)
+
+
+def test_a_launch_has_to_do_with_the_memory_of_its_addresses():
+    x, y, z = np.zeros(1 << 15, np.float32), np.zeros(1 << 15, np.float32), np.zeros(1 << 15, np.float32)
+    table = np.array([5, z.ctypes.data, y.ctypes.data], np.int64)
+    addresses = x.ctypes.data, y.ctypes.data + 1024, table.ctypes.data
+    found = steps.launched(kernel(), 7, addresses, memory(x, y, table))
+    assert found.nbytes == x.nbytes + y.nbytes - 1024 + table.nbytes + y.nbytes    # the table names y's first element as well
+    assert steps.launched(kernel(), 7, addresses, memory(x, y, z, table)).nbytes == found.nbytes + z.nbytes
+
+
+def test_a_product_reads_its_matrices():
+    from numtorch.kernels.cuda.gemm import tiles
+    a, words = np.zeros(1 << 20, np.float32), np.zeros(40, np.int64)
+    words[[tiles.SIZE_M, tiles.SIZE_N, tiles.SIZE_K, tiles.TILES, tiles.ALL_TILES]] = 8, 16, 32, 1, 2
+    made = kernel("product_tiles", ("f4", "f4", "f4", "f4", "i8"))
+    found = steps.launched(made, 2, (*[a.ctypes.data + 65536 * i for i in range(3)], 0, words.ctypes.data), memory(a, words))
+    assert found.operations == 2 * 2 * 8 * 16 * 32
+    assert found.nbytes == 2 * 4 * (8 * 32 + 32 * 16 + 8 * 16) + words.nbytes
+
+
+def test_a_launch_waits_for_memory_and_then_moves_or_computes():
+    h100, read = model.MACHINES[1], code.read(PTX, CUBIN)._replace(registers=32, shared=0)
+    took = lambda blocks, nbytes, operations=0: steps.microseconds(steps.Launch(kernel(), blocks, nbytes, operations), read, h100)
+    assert took(1, 0) == pytest.approx(h100.latency / 1e3)
+    assert took(1 << 20, 10 ** 9) == pytest.approx((650 + 10 ** 9 / 3350) / 1e3)
+    assert took(1, 10 ** 6) == pytest.approx((650 + 10 ** 6 * 650 / (256 * 16)) / 1e3)         # the loads of one block are under way
+    alone, all_of_them = (took(blocks, 0, 10 ** 9) - 0.65 for blocks in (1, 132))
+    assert alone == pytest.approx(132 * all_of_them)
+
+
+def test_a_step_is_bound_by_the_host_or_the_device():
+    class Small:
+        threads, shared, ptx, cubin = 256, 0, staticmethod(lambda capability: PTX), staticmethod(lambda capability: CUBIN)
+    launches = [steps.Launch(Small, 1, 0, 0)] * 10
+    found = steps.estimate("a", launches, model.MACHINES[1])
+    assert found.launches == 10 and found.eager == 10 * steps.HOST and found.graph == pytest.approx(10 * (0.65 + steps.IN_GRAPH))
 
 
 def test_rows_are_timed_by_events():

@@ -75,7 +75,7 @@ class Kernel:
     """A kernel for every compute capability, compiled for each when it is first asked for.
 
     Attributes:
-        name, signature: as for a CPU kernel.
+        name, signature: as for a CPU kernel. names: what its function's names are bound to.
         symbol: what it is called in PTX and cubins.
         kinds: what its addresses point to, as NumPy dtypes.
         python: its form in the simulator.
@@ -85,13 +85,13 @@ class Kernel:
         resident: how many blocks a multiprocessor is to have room for, which bounds registers; None leaves them to the assembler.
     """
 
-    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "shared", "variant", "resident", "_function",
-                 "_names", "_compute", "_key")
+    __slots__ = ("name", "signature", "symbol", "python", "kinds", "threads", "shared", "variant", "resident", "names", "_function",
+                 "_compute", "_key")
 
     def __init__(self, function, signature, names, compute, key, threads, shared, variant, resident):
         self.threads, self.shared, self.variant, self.resident = threads, shared, variant, resident
         self.name, self.signature, self.symbol = function.__name__, signature, "k" + key[:40]
-        self._function, self._names, self._compute, self._key = function, names, compute, key
+        self.names, self._function, self._compute, self._key = names, function, compute, key
         self.kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
         self.python = self._simulate() if SIMULATED else None
 
@@ -99,7 +99,7 @@ class Kernel:
         return f"<CUDA kernel {self.name}({', '.join(self.signature)})>"
 
     def _simulate(self):
-        body = bind(self._function, self._names, self._compute, target=_simulated)
+        body = bind(self._function, self.names, self._compute, target=_simulated)
         scope = body.__globals__                         # the simulator puts its grid into them
         scope.update(_body=body, _errstate=np.errstate)
         text = "def kernel(*arguments):\n    with _errstate(all='ignore'):\n        _body(*arguments)\n"
@@ -149,7 +149,7 @@ def _ptx(kernel, capability):
     from . import frontend
     with _lock, frontend.compiling_for(capability):
         target = _targets.setdefault(capability, _Compiled())
-        body = bind(kernel._function, kernel._names, kernel._compute, target=target)
+        body = bind(kernel._function, kernel.names, kernel._compute, target=target)
         from numba.cuda import types
         text, _ = cuda.compile_ptx(body, types.void(*map(_type, kernel.signature)), cc=capability)
     entry = re.search(r"\.entry\s+(\w+)", text).group(1)
