@@ -261,11 +261,16 @@ def kind_of(op):
             return kind
 
 
-def samples_of(op, kind, most, recorded):
-    """Of an entry's samples, `most` at most, evenly among all."""
+def elements(sample):
+    return sum(t.numel() for t in parts((sample.input, sample.args, sample.kwargs)) if isinstance(t, torch.Tensor))
+
+
+def samples_of(op, kind, most, recorded, largest=None):
+    """Of an entry's samples, `most` at most, evenly among all, of no more elements than `largest` where there are such."""
     torch.manual_seed(0)
     np.random.seed(0)
     samples = list(op.sample_inputs("cpu", kind, requires_grad=recorded))
+    samples = [s for s in samples if largest is None or elements(s) <= largest] or samples
     step = max(1, len(samples) / most)
     return [samples[int(i * step)] for i in range(min(most, len(samples)))]
 
@@ -484,7 +489,7 @@ ASPECTS = {"values": check_values, "noncontiguous": check_noncontiguous, "method
            "out": check_out}
 
 
-def failures(name, kind, aspects, most) -> Iterator[tuple[str, Exception]]:
+def failures(name, kind, aspects, most, largest) -> Iterator[tuple[str, Exception]]:
     """What an entry fails in a dtype: the aspect and the first exception of each."""
     op = ENTRIES[name]
     function = operation(op)
@@ -504,7 +509,7 @@ def failures(name, kind, aspects, most) -> Iterator[tuple[str, Exception]]:
         for aspect in aspects:
             if aspect == "errors":
                 continue
-            for sample in samples_of(op, kind, most, recorded):
+            for sample in samples_of(op, kind, most, recorded, largest):
                 try:
                     ASPECTS[aspect](op, function, sample, f"{name}({call(sample)})")
                 except Exception as error:
@@ -518,6 +523,7 @@ def main() -> int:
     parser.add_argument("--dtypes", default=",".join(DTYPES))
     parser.add_argument("--aspects", default=",".join([*ASPECTS, "errors"]))
     parser.add_argument("--samples", type=int, default=1 << 20, help="of an entry at most")
+    parser.add_argument("--elements", type=int, help="of a sample at most, where an entry has such")
     parser.add_argument("--device", default="cpu", help="where ours is run: PyTorch's is always run on the CPU")
     options = parser.parse_args()
     ours_runs.on = options.device
@@ -528,7 +534,7 @@ def main() -> int:
     for name in names:
         for kind, count in counts.items():
             passes = True
-            for aspect, error in failures(name, DTYPES[kind], options.aspects.split(","), options.samples):
+            for aspect, error in failures(name, DTYPES[kind], options.aspects.split(","), options.samples, options.elements):
                 passes = False
                 failed.add(name)
                 print(f"{name} [{kind}, {aspect}] {type(error).__name__}: {' '.join(str(error).split())[:400]}", flush=True)
