@@ -343,7 +343,10 @@ class Stager(Loops, Evaluating, Merging):
 
     def _do_Delete(self, node):
         for target in node.targets:
-            self.apply(operator.delitem, self.evaluate(target.value), self.evaluate(target.slice))
+            if isinstance(target, ast.Name):             # nothing reads it any more
+                self.frames[-1].env.pop(target.id, None)
+            else:
+                self.apply(operator.delitem, self.evaluate(target.value), self.evaluate(target.slice))
         return True
 
     def _do_With(self, node):
@@ -353,7 +356,7 @@ class Stager(Loops, Evaluating, Merging):
 
     def turns_on(self, call):
         """Whether a `with` turns gradients on."""
-        return self.frames[-1].names[call.func.id].__name__ != "no_grad"
+        return self.frames[-1].names[call.func.id].__name__ not in ("no_grad", "record_function")
 
     def _do_Assert(self, node):
         test = self.condition(node.test)

@@ -23,6 +23,7 @@ from .kinds import (
     STR,
     TENSOR,
     Kind,
+    as_list,
     common,
     fits,
     is_of,
@@ -276,7 +277,7 @@ class Calling(Objects, Effects):
             if name not in given:
                 if name not in script.with_default:
                     self.refuse(node, f"{script.name}() is missing value for argument '{name}'")
-            elif not fits(kind, given[name]):
+            elif not fits(kind, given[name]) and not fits(kind, as_list(given[name])):
                 self.refuse(node, f"{script.name}() Expected a value of type '{kind}' for argument '{name}' but instead found type "
                             f"'{given[name]}'")
 

@@ -334,7 +334,8 @@ class Checker(Expressions):
             call = item.context_expr
             path = self.path(call.func) if isinstance(call, ast.Call) else None
             if item.optional_vars is not None or path not in [f"torch.{mode}" for mode in vocabulary.MODES]:
-                self.refuse(node, "`with` in a script is for torch.no_grad() and torch.enable_grad()")
+                self.refuse(node, "`with` in a script is for torch.no_grad(), torch.enable_grad() and "
+                                  "torch.profiler.record_function()")
             items.append(ast.withitem(self.expression(call)[0]))
         body, goes_on = self.block(node.body)
         return [ast.With(items, body)], goes_on

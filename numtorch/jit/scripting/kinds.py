@@ -72,7 +72,8 @@ COMPLEX, DEVICE, DTYPE, NUMBER = map(Kind, ("complex", "device", "dtype", "numbe
 PLAIN = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "str": str, "complex": complex, "NoneType": type(None),
          "device": device, "dtype": dtype, "Module": Module}
 SHAPES = {"List": 1, "Optional": 1, "Future": 1, "Dict": 2, "Tuple": None}
-_SPELLINGS = {"list": "List", "dict": "Dict", "tuple": "Tuple", "None": "NoneType"}
+_SPELLINGS = {"list": "List", "dict": "Dict", "tuple": "Tuple", "None": "NoneType", "Device": "device", "Parameter": "Tensor",
+              **{f"{dtype}Tensor": "Tensor" for dtype in "Float Double Half BFloat16 Long Int Short Char Byte Bool".split()}}
 _NUMBERS = ("bool", "int", "float", "complex", "number")
 
 
@@ -115,8 +116,6 @@ def parse_kind(node: ast.expr, named: Callable[[ast.expr], Kind | None] = lambda
         node = ast.Name(node.attr)
     if isinstance(node, ast.Name):
         name = _SPELLINGS.get(node.id, node.id)
-        if name == "Parameter":
-            return TENSOR
         if name in ("Any", "number") or (name in PLAIN and name != "Module"):
             return Kind(name)
         if name in SHAPES:
@@ -252,6 +251,11 @@ def common(kinds: list[Kind]) -> Kind:
             return ANY
         result = joined
     return result
+
+
+def as_list(kind: Kind) -> Kind:
+    """The type of a tuple's elements as that of a list, for which arguments may be tuples; another as it is."""
+    return list_of(common(list(kind.of))) if kind.name == "Tuple" and kind.of else kind
 
 
 def fits(wanted: Kind, given: Kind) -> bool:

@@ -308,6 +308,8 @@ def _take_attributes(module, new, unit):
                 own[name] = value
                 own["_plain"].add(name)
     for name, value in vars(module).items():
+        if name in own["_ignored"] and isinstance(value, types.MethodType):    # put in its place
+            own["_ignored"][name] = value.__func__
         if name in OWN or name in ("_program", "_methods", "_original_name"):             # of a subclass of ScriptModule
             continue
         if isinstance(value, Attribute):
@@ -320,5 +322,5 @@ def _take_attributes(module, new, unit):
             own["_plain"].add(name)
         elif id(value) in vocabulary.paths():
             own["_functions"][name] = f"torch.{vocabulary.paths()[id(value)]}"
-        elif isinstance(value, (types.FunctionType, ScriptFunction)) and value.__name__ != "<lambda>":
+        elif isinstance(value, ScriptFunction) or (isinstance(value, types.FunctionType) and value.__name__ != "<lambda>"):
             own["_functions"][name] = f"__torch__.{unit.add(value)}"

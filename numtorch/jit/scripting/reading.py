@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import copy
 import inspect
 import keyword
 import math
 import os
 import types
+import typing
 from typing import Any
 
 from ...devices import device
@@ -61,6 +63,10 @@ def script_isinstance(obj: Any, target_type: Any) -> bool:
         (True, False)
     """
     for each in target_type if isinstance(target_type, tuple) else (target_type,):
+        if typing.get_origin(each) in (typing.Union, types.UnionType):
+            if script_isinstance(obj, typing.get_args(each)):
+                return True
+            continue
         kind = said_kind(each)
         if isinstance(obj, each) if kind is None else is_of(obj, (kind,)):
             return True
@@ -84,11 +90,12 @@ def source_of(function: Any, name: str) -> tuple[Source, ast.FunctionDef]:
     text, first = "".join(lines), max(first, 1)
     source = Source(inspect.getsourcefile(function) or "?", name, text.split("\n"), first)
     nested = text[:1].isspace()                          # in a block, in which comments and long strings may begin further left
-    try:
-        tree: Any = ast.parse(f"if True:\n{text}" if nested else text, type_comments=True).body[0]
-        tree = ast.increment_lineno(tree.body[0], first - 2) if nested else ast.increment_lineno(tree, first - 1)
-    except SyntaxError:
-        tree = None
+    tree: Any = None
+    for comments in (True, False):                       # which need not be those of types, or stand where those do
+        with contextlib.suppress(SyntaxError):
+            tree = ast.parse(f"if True:\n{text}" if nested else text, type_comments=comments).body[0]
+            tree = ast.increment_lineno(tree.body[0], first - 2) if nested else ast.increment_lineno(tree, first - 1)
+            break
     if not isinstance(tree, ast.FunctionDef):
         refuse(source, tree, ADVICE[ast.AsyncFunctionDef if isinstance(tree, ast.AsyncFunctionDef) else ast.Lambda],
                NotSupportedError)
@@ -392,6 +399,8 @@ class Reader:
                 return f"math.{name}"
         if value is device:
             return "torch.device"
+        if name == "record_function" and value.__module__ == "numtorch.profiler.recording":
+            return "torch.profiler.record_function"
         if isinstance(value, type) and issubclass(value, Exception):           # of the user's: raised as what it is derived from
             return next((base.__name__ for base in value.__mro__ if vocabulary.EXCEPTIONS.get(base.__name__) is base), None)
         for name, known in vocabulary.constants().items():
@@ -441,7 +450,12 @@ class Reader:
 
 
 def _flat(node) -> list:
-    """The types in a tuple of types, in which may be tuples of them."""
+    """The types in a tuple or a union of types, in which may be others."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [*_flat(node.left), *_flat(node.right)]
+    outer = getattr(node.value, "attr", getattr(node.value, "id", "")) if isinstance(node, ast.Subscript) else ""
+    if outer in ("Union", "Optional"):
+        return [*_flat(node.slice), *([ast.Constant(None)] if outer == "Optional" else [])]
     return [each for part in node.elts for each in _flat(part)] if isinstance(node, ast.Tuple) else [node]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...nn.modules.module import Module
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
+from . import vocabulary
 from .classes import is_script_class
 from .kinds import is_named_tuple
 from .modules import ScriptedFunction, convert
@@ -63,6 +64,9 @@ def _scripted(obj):
         return _class(obj, unit)
     if not isinstance(obj, types.FunctionType):
         raise TypeError(f"jit.script: expected a function or a module, got {type(obj).__name__}")
+    if id(obj) in vocabulary.paths():
+        raise NotSupportedError(f"jit.script: torch.{vocabulary.paths()[id(obj)]} is a function of this package, which scripts "
+                                f"call as it is: write a function that calls it")
     scripted = unit.functions[unit.add(obj)]
     if not isinstance(scripted, Script):
         raise NotSupportedError(f"jit.script: {obj.__name__} is " + (

@@ -203,7 +203,7 @@ class Unit:
             function = script.python
         if id(function) in self.known:
             return self.known[id(function)][1]
-        name = free_name(function.__name__, self.functions)
+        name = free_name(function.__name__ if function.__name__.isidentifier() else "traced", self.functions)
         self.known[id(function)] = function, name
         if isinstance(function, ScriptFunction):
             self.functions[name] = TracedFunction(name, function, script.result if script is not None else Kind("Any"))
@@ -313,7 +313,7 @@ class Unit:
         tree = reader.read()
         tree.name = name
         result = Script(self, name, reader.source, tree, owner)
-        result.python = function
+        result.python, result.__doc__ = function, function.__doc__
         return result
 
     def function(self, caller, node, name: str) -> Any:

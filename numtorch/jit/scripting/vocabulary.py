@@ -45,7 +45,7 @@ _NAMESPACES = ("", "nn.functional", "linalg", "fft", "special", "nn.init")
 _NEVER = frozenset(
     ("from_file", "pointwise", "lobpcg", "save", "load", "compile", "manual_seed", "seed", "set_rng_state", "get_rng_state")
 )
-MODES = ("no_grad", "enable_grad")
+MODES = ("no_grad", "enable_grad", "profiler.record_function")         # what `with` is for
 
 # a tensor's attributes that call Python, or show memory
 _HIDDEN = frozenset(
@@ -205,7 +205,7 @@ def functions() -> dict[str, Any]:
     for name in ("_single", "_pair", "_triple", "_quadruple"):
         functions_by_name[f"nn.modules.utils.{name}"] = getattr(tuples, name)
     for mode in MODES:
-        functions_by_name[mode] = getattr(_root(), mode)
+        functions_by_name[mode] = functools.reduce(getattr, mode.split("."), _root())
     return functions_by_name
 
 
@@ -219,7 +219,7 @@ def takes_text(path: str, place: int) -> bool:
     """
     parameters = [*inspect.signature(functions()[path]).parameters.values()][place:]
     return bool(parameters) and (parameters[0].annotation == "str" or parameters[0].default is not inspect.Parameter.empty
-                                 or parameters[0].name in ("reduce", "type", "message"))
+                                 or parameters[0].name in ("reduce", "type", "message", "name"))
 
 
 @functools.cache
@@ -280,9 +280,10 @@ def said_result(function: Any) -> Kind:
         return TENSOR
     if isinstance(said, str):
         try:
-            return parse_kind(ast.parse(said, mode="eval").body)
+            kind = parse_kind(ast.parse(said, mode="eval").body)
         except (ValueError, SyntaxError):
             return ANY
+        return ANY if kind == Kind("Tuple") else kind    # which says nothing of what is in it
     return {int: INT, bool: BOOL, float: FLOAT, str: STR}.get(said, ANY) if isinstance(said, type) else ANY
 
 

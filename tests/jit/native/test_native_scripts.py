@@ -3,6 +3,7 @@ import math
 import shutil
 import subprocess
 import typing
+import warnings
 
 import numpy as np
 import pytest
@@ -380,6 +381,18 @@ def vectors(count, *factors):
     return [(torch.rand(count) * a + b,) for a, b in factors]
 
 
+def deleting(x):
+    y = x + 1
+    if x.sum() > 0:
+        warnings.warn("which a library has nobody to tell", stacklevel=1)
+        z = y * 2
+        del y
+    else:
+        with torch.profiler.record_function("part"):
+            z = y - 1
+    return z
+
+
 FLOATS = (0.5, 2.0, 0.0, -1.0, -0.0, 2.5, -3.5, 1e17, math.inf, -math.inf, math.nan)
 INTS = (0, 1, -1, 7, -7, 2, 1 << 53, (1 << 53) + 1, -(1 << 40) - 3)
 ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (nested, vectors(20, (1, 0), (1, -0.05), (1, -0.3), (1, -1))),
@@ -391,7 +404,7 @@ ROWS = [(branches, vectors(5, (1, 0), (1, -3), (3, -1), (1, -0.5), (6, -3))), (n
         (real, [(a, b) for a in FLOATS for b in FLOATS]), (functions, [(a, b) for a in FLOATS for b in (*FLOATS, 800.0, -800.0)]),
         (logic, [(a, b) for a in (*FLOATS, 4.0) for b in (*FLOATS, 4.0, 5.0)]),
         (exchanged, [(x, y) for (x,), (y,) in zip(vectors(4, (1, 0), (1, 0.1), (1, 0.2)), vectors(4, (2, 0), (1, 3), (1, 0)))]),
-        (starred, vectors(4, (1, 0), (1, -3))),
+        (starred, vectors(4, (1, 0), (1, -3))), (deleting, vectors(4, (1, 0), (1, -3))),
         (structures, vectors(4, (1, 0), (1, 0.1), (1, 9))), (unrolled, [(x, n) for (x,) in vectors(16, (1, 0)) for n in (0.0, 1.0, 3.0, 9.0)]),
         (elements, [(torch.rand(3, 5), i, j) for i in (-3, 0, 2, 3, -4) for j in (0, 3, 4)]),
         (made, [(torch.rand(4), n, f) for n, f in ((0, 0.1), (5, -1.0), (1 << 40, math.nan), (3, 0.0))]),

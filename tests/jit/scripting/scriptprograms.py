@@ -3,7 +3,7 @@ file, and as PyTorch's script: the name `torch` is what the reader of this file 
 
 import math
 from collections import namedtuple
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 import numtorch as torch
 from numtorch import Tensor
@@ -442,6 +442,36 @@ def gradients(x):
     first = found[0]
     assert first is not None
     return first * x
+
+
+def ranges(x):
+    with torch.autograd.profiler.record_function("part"), torch.profiler.record_function("other"):
+        y = x * 2
+    return y
+
+
+def of_several_kinds(n: int) -> tuple[bool, bool, bool]:
+    return (torch.jit.isinstance(n, Union[str, int]), torch.jit.isinstance(n, Union[str, float]),         # noqa: UP007
+            isinstance(n, (float, str)))
+
+
+def sizes_of(x, sizes: list[int] | None = None) -> int:
+    return 0 if sizes is None else len(sizes) + x.dim()
+
+
+def tuples_for_lists(x) -> tuple[int, int]:
+    return sizes_of(x, (1, 2)), sizes_of(x)
+
+
+def older_types(x: torch.FloatTensor, on):
+    # type: (torch.FloatTensor, Device) -> Tensor
+    return x.to(on)
+
+
+def misplaced(x, n: int):
+    y = (x +                                             # type: of nothing
+         n)
+    return y
 
 
 def stopping(x):

@@ -27,7 +27,8 @@ ROWS = [                                                 # the program, its argu
     ("otherwise_unused", lambda t: (t(3), 1)), ("otherwise_unused", lambda t: (t(3), 3)), ("kinds_of_lists", lambda t: ([1, 2],)),
     ("ellipses", lambda t: (t(3, 2),)), ("fractions", lambda t: (-6.75,)), ("refusing", lambda t: (t(2), 1)),
     ("unwrapping", lambda t: (t(2), t(2))), ("gradients", lambda t: (t(3),)),
-    ("written_in_a_class", lambda t: (t(3), 11))]
+    ("written_in_a_class", lambda t: (t(3), 11)), ("ranges", lambda t: (t(3),)), ("of_several_kinds", lambda t: (3,)),
+    ("tuples_for_lists", lambda t: (t(3),))]
 RAISES = [("strings", lambda t: (t(3), "max"), "unknown mode max"), ("strings", lambda t: (t(3, 1),), "expected one dimension, got 2"),
           ("collatz", lambda t: (t(1),), "Expected a value of type 'int' for argument 'n' but instead found type 'Tensor'"),
           ("fails_later", lambda t: (-t(3), True), "negative"), ("refusing", lambda t: (t(2), 4), "not 4"),

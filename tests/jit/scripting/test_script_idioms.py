@@ -7,6 +7,7 @@ import warnings
 from typing import Final
 
 import pytest
+import scriptprograms as programs
 from scriptruns import through_file
 
 import numtorch
@@ -95,6 +96,15 @@ def modules(torch):
         def __init__(self):
             super().__init__()
             self.forward = types.MethodType(Replaced.another, self)
+            self.helper = types.MethodType(Replaced.of_another, self)
+
+        @torch.jit.ignore
+        def helper(self, x):
+            return x
+
+        @torch.jit.ignore
+        def of_another(self, x):
+            return [x]
 
         def forward(self, x):
             return x
@@ -187,6 +197,7 @@ def test_methods_that_stay_python_are_there():
     script = numtorch.jit.script(modules(numtorch)["helped"][0])
     x = numtorch.ones(2)
     assert script.helper(x)[1] is x and script.helper.__self__ is script
+    assert numtorch.jit.script(modules(numtorch)["replaced"][0]).helper(x) == [x]
     assert not hasattr(through_file(script), "helper")
     with pytest.raises(RuntimeError, match="marked as unused"):
         script(numtorch.ones(101))
@@ -271,7 +282,8 @@ def test_an_index_of_no_module_is_refused_at_its_line(index):
 ASKED = [([1, 2], list[int], True), ([1, "a"], list[int], False), ([], list[str], True), ({"a": 1}, dict[str, int], True),
          ({"a": "b"}, dict[str, int], False), ((1, "a"), tuple[int, str], True), ((1, 2), tuple[int, str], False),
          (None, typing.Optional[int], True), ("a", typing.Optional[int], False), (1.5, (int, float), True), ([[1]], list[list[int]], True),     # noqa: UP045
-         ([["a"]], list[list[int]], False), (1, int | str, True), ([1], (list[str], list[int]), True), (object(), object, True)]
+         ([["a"]], list[list[int]], False), (1, int | str, True), ([1], (list[str], list[int]), True), (object(), object, True), (1.5, int | str, False),
+         (1.5, typing.Union[str, list[int]], False), ([1], (typing.Union[str, list[int]], float), True)]                    # noqa: UP007
 
 
 @pytest.mark.parametrize(("value", "kind", "answer"), ASKED)
@@ -291,6 +303,34 @@ def test_comments_that_say_no_types_are_refused_at_their_function(comment, messa
     exec(compile(path.read_text(), str(path), "exec"), scope)
     with pytest.raises(RuntimeError, match=rf"{message}(.|\n)*commented.py(.|\n)*HERE"):
         numtorch.jit.script(scope["f"])
+
+
+class Around(numtorch.jit.ScriptModule):
+    """With a trace of a function that has no name."""
+
+    def __init__(self):
+        super().__init__()
+        self.doubled = numtorch.jit.trace(lambda x: x * 2, numtorch.ones(2))
+
+    @numtorch.jit.script_method
+    def forward(self, x):
+        """Twice that."""
+        return self.doubled(x) + 1
+
+
+def test_traces_without_a_name_are_called():
+    module, x = Around(), numtorch.ones(2)
+    assert through_file(module)(x).tolist() == module(x).tolist() == [3, 3] and module.forward.__doc__ == "Twice that."
+
+
+def test_older_types_are_read():
+    assert numtorch.jit.script(programs.older_types)(numtorch.ones(1), numtorch.device("cpu")).tolist() == [1]
+    assert numtorch.jit.script(programs.misplaced)(numtorch.ones(1), 2).tolist() == [3]
+
+
+def test_functions_of_the_package_are_no_scripts():
+    with pytest.raises(RuntimeError, match=r"torch\.hinge_embedding_loss is a function of this package"):
+        numtorch.jit.script(numtorch.nn.functional.hinge_embedding_loss)
 
 
 def test_errors_of_scripts_are_those_of_python():
