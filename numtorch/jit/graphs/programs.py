@@ -16,7 +16,7 @@ from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...ops.reduce.query import equal
 from ...tensor import Tensor, empty
-from ...tree import filled, map_tensors, tensors_in
+from ...tree import filled, flatten, map_tensors, tensors_in
 from .checking import check_calls
 from .decompose import decomposed
 from .graph import CONSTANT, Graph, shown
@@ -118,21 +118,27 @@ class Program:
         return interpreter, given
 
     def placed(self, args: tuple, by_name: dict) -> tuple:
-        """All arguments by place. They are called as the graph's inputs are, where each is a tensor.
+        """All arguments by place. Tensors are called as the graph's inputs are; what is none is as it was traced with.
 
         Args:
             args, by_name: of a call.
 
         Raises:
-            RuntimeError: a name that no further argument has, or one that is missing.
+            RuntimeError: a name that no further argument has, or one that is missing, or structures of tensors without a place.
         """
-        if not all(isinstance(each, str) for each in self.structure):
-            raise RuntimeError("jit: a program with arguments that are no tensors takes all of them by place")
-        more = [value.name for value in self.graph.inputs][len(args):]
+        inputs = iter(self.graph.inputs)
+        names: list[str | None] = []                     # of each argument; None for what is no tensor
+        for place, each in enumerate(self.structure):
+            tensors = [next(inputs).name for leaf in flatten(each)[0] if leaf == HOLE]
+            if each != HOLE and tensors and place >= len(args):
+                raise RuntimeError("jit: a program with structures of tensors among its arguments takes these by place")
+            names.append(tensors[0] if each == HOLE else None)
+        left = list(zip(names, self.structure))[len(args):]
+        more = [name for name, _ in left if name is not None]
         if set(more) != set(by_name):
             raise RuntimeError(f"jit: expected {'the arguments ' if more[1:] else 'the argument ' if more else 'no arguments'}"
                                f"{', '.join(more)} by name, got {', '.join(by_name)}")
-        return (*args, *[by_name[name] for name in more])
+        return (*args, *[each if name is None else by_name[name] for name, each in left])
 
     def _for_rows(self, tensors, structure):
         """The graph for arguments in other orders, or for as many rows as they have, and those of its constants that are others."""

@@ -357,6 +357,30 @@ def test_arguments_are_given_by_name(made):
             each(x, input1=y)
 
 
+class Model(torch.nn.Module):
+    """With many arguments, of which few are given."""
+
+    def forward(self, ids=None, mask=None, labels=None, scale=None, doubled=True):
+        return ids * 2 + scale if doubled else mask
+
+
+def test_arguments_that_are_no_tensors_stay_what_they_were():
+    x, y = torch.rand(3), torch.rand(3)
+    traced = torch.jit.trace(Model(), example_kwarg_inputs={"scale": x, "ids": y})
+    file = io.BytesIO()
+    torch.jit.save(traced, file)
+    file.seek(0)
+    for each in (traced, torch.jit.load(file)):
+        for found in (each(ids=x, scale=y), each(x, scale=y), each(x, None, scale=y), each(scale=y, ids=x)):
+            assert torch.equal(found, x * 2 + y)
+        with pytest.raises(RuntimeError, match="expected the arguments ids, scale by name, got ids, mask"):
+            each(ids=x, mask=y)
+    pair = torch.jit.trace(lambda pair, x: pair[0] + pair[1] * x, ((x, y), x))
+    assert torch.equal(pair((x, y), x=y), x + y * y)
+    with pytest.raises(RuntimeError, match="takes these by place"):
+        pair(pair=(x, y), x=y)
+
+
 def test_dicts_are_taken_in_any_order():
     """Also by a program from a file, which knows no source, for the rows that were traced and for others."""
     def function(pair, scale):
