@@ -11,7 +11,7 @@ def main(words) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench cuda", description="Kernels on a GPU.")
     parser.add_argument("--model", action="store_true", help="estimate, from the compiled code and published figures")
     parser.add_argument("--rows", default="", help="only rows whose name has this in it")
-    parser.add_argument("--peers", default="torch", help="whom to measure beside numtorch ('' for none)")
+    parser.add_argument("--peers", default="torch,cupy", help="whom to measure beside numtorch, of torch, cupy ('' for none)")
     options = parser.parse_args(words)
     return estimate(options.rows) if options.model else measure(options.peers, options.rows)
 
@@ -40,16 +40,13 @@ def measure(peers, chosen) -> int:
         why = "the simulator measures nothing" if SIMULATED else "there is none here, or numtorch[cuda] is not installed"
         print(f"bench cuda measures on a GPU, and {why}. Estimates without one: python -m bench cuda --model", file=sys.stderr)
         return 2
-    other = None
-    if peers == "torch":
-        try:
-            other = importlib.import_module("torch")
-        except ImportError:
-            pass
-        other = other if other is not None and other.cuda.is_available() else None
     from .measured import measure as rows
+    from .peers import installed
+    beside, absent = installed([name for name in peers.split(",") if name])
+    for title in absent:
+        print(f"bench: {title} is not installed, or sees no GPU: nothing is compared with it", file=sys.stderr)
     print(f"{numtorch.cuda.get_device_name()}\n")
-    for row in rows(numtorch, other, chosen):
-        beside = "" if row.theirs is None else f"{row.theirs:10.1f} µs {row.ours / row.theirs:6.2f}"
-        print(f"{row.name:50}{row.ours:10.1f} µs {row.rate:>14}{beside}")
+    for row in rows(numtorch, beside, chosen):
+        others = "".join(f"   {title}{taken:10.1f} µs {row.ours / taken:6.2f}" for title, taken in row.theirs.items())
+        print(f"{row.name:50}{row.ours:10.1f} µs {row.rate:>14}{others}")
     return 0

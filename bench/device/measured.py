@@ -1,4 +1,4 @@
-"""Rows measured on a GPU, by events around many calls, beside PyTorch where it has that GPU too."""
+"""Rows measured on a GPU, by events around many calls, beside PyTorch and CuPy where they have that GPU too (peers.py)."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -8,10 +8,10 @@ from ..runner.networks import language_model, lenet
 
 
 class Row(NamedTuple):
-    """A measured row: microseconds of a call here and of PyTorch's (None without), and what the bytes or operations come to."""
+    """A measured row: microseconds of a call here and of each peer's, by its title, and what the bytes or operations come to."""
     name: str
     ours: float
-    theirs: float | None
+    theirs: dict
     rate: str
 
 
@@ -156,6 +156,8 @@ def cases():
          _chosen(lambda torch, table, rows: table.index_add(0, rows, table[:1].expand(1 << 16, 64)), 50000, 64, high=50000)),
         ("sort of 2²⁰ float32", 0, 0, _of(lambda torch, a: a.sort(), (1 << 20,))),
         ("largest 10 of 4096, 2¹⁰ lines", 0, 0, _of(lambda torch, a: a.topk(10), (1 << 10, 4096))),
+        ("Fourier transform of 2⁸ lines of 2¹⁶, complex64", 16 << 24, 0,
+         _of(lambda torch, a: torch.fft.fft(a), (1 << 8, 1 << 16), dtype="complex64")),
         ("dropout of 2²⁶ float32", 8 * N, 0, _of(lambda torch, a: torch.nn.functional.dropout(a, 0.1), (N,))),
         ("normal numbers, 2²⁶ float32", 4 * N, 0, lambda torch: lambda: torch.randn(N, device="cuda")),
         ("AdamW on 50 matrices of 256 x 256", 28 * 50 * 256 * 256, 0, _optimizer),
@@ -189,15 +191,15 @@ def cases():
     return rows
 
 
-def microseconds(torch, function, seconds=0.1) -> float:
-    """What a call takes on the device, or on the host where that takes longer."""
+def microseconds(cuda, function, seconds=0.1) -> float:
+    """What a call takes on the device, or on the host where that takes longer. `cuda`: a library's `torch.cuda`."""
     for _ in range(25):                                  # what is compiled is compiled by then
         function()
-        torch.cuda.synchronize()
+        cuda.synchronize()
     count, taken = 4, 0.0
     while taken < seconds * 1e3:
         count *= 2
-        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
         first.record()
         for _ in range(count):
             function()
@@ -207,15 +209,24 @@ def microseconds(torch, function, seconds=0.1) -> float:
     return taken / count * 1e3
 
 
-def measure(ours, theirs=None, chosen=""):
-    """A Row for each case whose name has `chosen` in it. What raises says so in the place of its rate."""
+def measure(ours, peers=(), chosen=""):
+    """A Row for each case whose name has `chosen` in it. What raises says so in the place of its rate; of a peer it is a NaN."""
     for name, nbytes, operations, make in cases():
         if chosen not in name:
             continue
         taken, rate = float("nan"), ""
         try:
-            taken = microseconds(ours, make(ours))
+            taken = microseconds(ours.cuda, make(ours))
             rate = f"{nbytes / taken / 1e3:.0f} GB/s" if nbytes else f"{operations / taken / 1e6:.1f} TFLOP/s" if operations else ""
         except Exception as error:
             rate = f"{type(error).__name__}: {error}"[:120]
-        yield Row(name, taken, microseconds(theirs, make(theirs)) if theirs else None, rate)
+        yield Row(name, taken, {peer.title: found for peer in peers if (found := _beside(peer, name, make)) is not None}, rate)
+
+
+def _beside(peer, name, make):
+    """What a peer's call takes; None where it has none."""
+    try:
+        call = peer.call(name, make)
+        return None if call is None else microseconds(peer.cuda, call)
+    except Exception:
+        return float("nan")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench.device import code, measured, model, steps  # noqa: E402
+from bench.device import code, measured, model, peers, steps  # noqa: E402
 
 PTX = """
 .entry k(.param .u64 a)
@@ -181,11 +181,79 @@ def test_rows_are_timed_by_events():
         def elapsed_time(self, other):
             return other.at - self.at
 
-    class Torch:
-        class cuda:
-            synchronize = staticmethod(lambda: None)
-    Torch.cuda.Event = Event
-
     def function():
         Event.clock += 0.5
-    assert measured.microseconds(Torch, function) == 500.0
+    assert measured.microseconds(SimpleNamespace(synchronize=lambda: None, Event=Event), function) == 500.0
+
+
+# ---------------------------------------------------------------- beside CuPy
+class Cupy(ModuleType):
+    """Stands in for CuPy: NumPy on arrays of few elements, and a clock that each call moves on by a millisecond."""
+
+    def __init__(self, there=True):
+        super().__init__("cupy")
+        self.now, rng = 0.0, np.random.default_rng(0)
+        few = lambda shape: tuple(min(n, 4) for n in (shape if isinstance(shape, tuple) else (shape,)))
+        normal = lambda shape, dtype: rng.standard_normal(few(shape), dtype=dtype)
+        self.random = SimpleNamespace(default_rng=lambda seed=None: SimpleNamespace(standard_normal=normal),
+                                      randint=lambda low, high, count: rng.integers(low, min(high, 4), few(count)))
+        self.fft = np.fft
+        self.cuda = SimpleNamespace(is_available=lambda: there, Device=lambda: SimpleNamespace(synchronize=lambda: None),
+                                    Event=self.event, get_elapsed_time=lambda one, other: other.at - one.at)
+
+    def event(self, disable_timing):
+        assert not disable_timing
+        made = SimpleNamespace(synchronize=lambda: None)
+        made.record = lambda: setattr(made, "at", self.now)
+        return made
+
+    def __getattr__(self, name):
+        def function(*args, **kwargs):
+            self.now += 1.0
+            return getattr(np, name)(*args, **kwargs)
+        return function
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    made, more, special = Cupy(), ModuleType("cupyx"), ModuleType("cupyx.scipy.special")
+    more.scatter_add = np.add.at
+    special.softmax = lambda a, axis: np.exp(a) / np.exp(a).sum(axis, keepdims=True)
+    for module in (made, more, ModuleType("cupyx.scipy"), special):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return made
+
+
+def test_rows_of_cupy_are_rows_and_run(cupy):
+    assert set(peers.ROWS) <= {name for name, *_ in measured.cases()}
+    for name in peers.ROWS:
+        found = peers.in_cupy(cupy, name)()
+        assert found is None or np.isfinite(np.abs(found)).all(), name
+    table = np.ones((4, 2), np.float32)
+    assert peers._add_rows(cupy, table, np.array([1, 1, 3])).tolist() == [[1, 1], [3, 3], [1, 1], [2, 2]] and table.sum() == 8
+
+
+def test_cupy_is_timed_by_its_events(cupy):
+    (found,), absent = peers.installed(["cupy"])
+    assert found.title == "CuPy" and not absent and found.call("gelu, 2²⁶ float32", None) is None
+    assert measured.microseconds(found.cuda, found.call("rows of an embedding, 2¹⁶ of 50000 x 512", None)) == 1000.0
+
+
+def test_rows_stand_beside_those_that_have_them(cupy):
+    """Of numtorch a device that runs nothing: what is measured is who is asked for what."""
+    event = SimpleNamespace(record=lambda: None, synchronize=lambda: None, elapsed_time=lambda other: 1e3)
+    ones = SimpleNamespace(to=lambda kind: SimpleNamespace(requires_grad_=lambda grad: np.ones(2)))
+    ours = SimpleNamespace(randn=lambda *shape, device: ones, float32=None,
+                           cuda=SimpleNamespace(Event=lambda enable_timing: event, synchronize=lambda: None))
+    (found,), _ = peers.installed(["cupy"])
+    row, = measured.measure(ours, [found], "sort of")
+    assert list(row.theirs) == ["CuPy"] and row.ours > 0
+    row, = measured.measure(ours, [found._replace(call=lambda name, make: cupy.nothing)], "sort of")
+    assert np.isnan(row.theirs["CuPy"])
+
+
+def test_peers_that_are_absent_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert peers.installed(["cupy"]) == ([], ["CuPy"])
+    monkeypatch.setitem(sys.modules, "cupy", Cupy(there=False))
+    assert peers.installed(["cupy"]) == ([], ["CuPy"])
