@@ -337,7 +337,8 @@ def _scopes(function, root):
     seen = set()
     while waiting:
         scope = waiting.pop()
-        if id(scope) in seen or is_ours(scope.get("__name__", "")):
+        home = str(scope.get("__name__", ""))
+        if id(scope) in seen or is_ours(home) or home.partition(".")[0] in sys.stdlib_module_names:
             continue
         seen.add(id(scope))
         yield scope, id(scope) in generated

@@ -14,7 +14,8 @@ from .coo import coo
 @provide
 def sparse_rows(grad, indices, layout, padding_idx):
     """The gradient of a table's rows, each where it was named; those of the padding index are left out."""
-    places, rows = reshape(to_dtype(indices, int64), -1), reshape(grad, (-1, layout.shape[1]))
+    places = reshape(to_dtype(indices, int64), -1)
+    rows = reshape(grad, (places.shape[0], layout.shape[1]))            # which may be of no elements
     if padding_idx >= 0:
         kept = nonzero(comparison.ne(places, padding_idx))[:, 0]
         places, rows = index_values(places, (0,), (kept,)), index_values(rows, (0,), (kept,))

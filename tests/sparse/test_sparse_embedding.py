@@ -42,6 +42,13 @@ def test_gradients_are_pytorchs(name):
         assert repr(ours) == repr(theirs)
 
 
+@pytest.mark.parametrize(("rows", "indices"), [(0, []), (10, []), (10, [[0, 2]])])
+def test_rows_may_be_of_no_elements(rows, indices):
+    layer = torch.nn.Embedding(rows, 0, sparse=True)
+    layer(torch.tensor(indices, dtype=torch.int64)).sum().backward()
+    assert layer.weight.grad.is_sparse and layer.weight.grad.shape == (rows, 0)
+
+
 def test_what_has_no_sparse_gradient():
     with pytest.raises(RuntimeError, match="scale_grad_by_freq not supported with sparse gradients"):
         F.embedding(torch.tensor([1]), table(torch), scale_grad_by_freq=True, sparse=True).sum().backward()
