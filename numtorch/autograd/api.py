@@ -180,8 +180,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
                                    f"Set allow_unused=True if this is the desired behavior.")
         elif grad_outputs is None and node in nodes:
             value = arithmetic.clone(value)              # the ones that backward starts with are kept for the next one
-        elif by_ops and not create_graph:
-            value = arithmetic.without_graph(value)
+        elif not create_graph and (by_ops or modes.by_ops is not None):  # it was recorded, for a transform or for a trace
+            value = arithmetic.without_graph(value) if by_ops else value.detach()
         result.append(value)
     return tuple(arithmetic.with_tangents(result, outputs, inputs, starts, create_graph) if by_ops else result)
 

@@ -249,7 +249,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
             edges = node.edges
             if kind is Leaf:
                 if accumulating and grad is not None:
-                    accumulate(node, grad, create_graph)
+                    accumulate(node, grad if traced is None else grad.detach(), create_graph)
                 outgoing = ()
             elif grad is None or (ends is not None and node in ends):
                 outgoing = (None,) * len(edges)
@@ -276,6 +276,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 if type(edge) is direct and edge.extras is None and edge.post_hooks is None:
                     if out is None:
                         continue
+                    if traced is not None:               # recorded, and written down, by ops, as far as here
+                        out = out.detach()
                     if edge.grad is not None:
                         edge.grad = arithmetic.add(edge.grad, out) if create_graph else arithmetic.add_(edge.grad, out)
                     elif getrefcount(out) <= _GRADIENT and getrefcount(out.memory) <= _STORAGE + out.memory.pooled \

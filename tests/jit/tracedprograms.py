@@ -59,6 +59,14 @@ def views_of_all(x):
     return torch.autograd.grad((y * row).sum(), x)[0], torch.autograd.grad((z.t() * z[...]).sum(), z)[0]
 
 
+def gradients_that_are_constants(x):
+    """What `grad` and `backward` give without create_graph is a constant to what is computed of it."""
+    x = x.detach().requires_grad_()
+    first, = torch.autograd.grad((x**3).sum(), x)
+    (x.sin() * x).sum().backward()
+    return torch.autograd.grad((x * first + x * x.grad).sum(), x)[0], first.requires_grad, x.grad
+
+
 def detached(x):
     y = x * 3
     z = y.detach()
@@ -132,7 +140,7 @@ def by_users_op(x):
     return wobble(x, x.flip(0)), wobble(x, 0.5, rate=3.0).sum(1)
 
 
-PROGRAMS = [writes, numbers_written, views_of_all, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
+PROGRAMS = [writes, numbers_written, views_of_all, gradients_that_are_constants, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
             by_functions_and_views, leaves_made_inside, writes_regions_that_backward_reads, by_users_op]
 
 

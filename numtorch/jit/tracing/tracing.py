@@ -7,40 +7,39 @@ of values (`if tensor:`, `item`) is warned of, because the graph has the branch 
 The tape is that of the tensors inside. What a call saves for its derivative goes through a hook (`saved_tensors_hooks`), by which
 backward finds the traced value of it again; so derivatives are calls like any others, and land in the same graph.
 
-Memory: a *cell* stands for a storage, and knows which value the graph has for it. A write gives the cell another value, and a view
-that was taken before is made anew when it is next asked for.
+Memory (memory.py): a *cell* stands for a storage, and knows which value the graph has for it. A write gives the cell another value,
+and a view that was taken before is made anew when it is next asked for.
 """
 from __future__ import annotations
 
 import functools
-import gc
 from typing import Any
 from weakref import ref
 
 from ...autograd.graph import Leaf, saved_tensors_hooks
 from ...autograd.modes import modes
-from ...func.levels import Level, Wrapping, lie_like, tensor_of
+from ...func.levels import Wrapping, lie_like, tensor_of
 from ...func.randomness import taken_by
-from ...layout import Layout
 from ...ops.core.generator import Generator, default_generator
 from ...ops.core.operands import as_operand
 from ...ops.core.primitive import Primitive, miss
-from ...ops.memory.assign import lasting_copy
 from ...ops.memory.copies import clone
 from ...ops.memory.detach import detach
 from ...ops.memory.writing import overlap_partly
 from ...ops.shape.views import view_as
-from ...tensor import Tensor, wrap
+from ...tensor import Tensor
+from ...tree import tensors_in
 from ..graphs.gradients import PREFIX, differentiated, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import OTHERS, tensors_of
 from ..graphs.updates import TracedBatch
-from .cells import Cell, Counted, Saved, Traced, counts_of, freezes, region, unfrozen
+from .cells import Cell, Counted, Saved, Traced, counts_of, freezes, unfrozen
 from .freezing import warn_frozen
+from .memory import Memory
 from .results import mapped, structured
 
 
-class Trace(Level):
+class Trace(Memory):
     """One trace.
 
     Args:
@@ -73,6 +72,7 @@ class Trace(Level):
         self.draws = taken_by(self)
         self.draws.__enter__()
         self.by_ops, modes.by_ops = modes.by_ops, self.backward
+        self.follows_modes = modes.grad and not self.final             # a whole trace under no_grad can be trained
         return super().__enter__()
 
     def __exit__(self, *exception):
@@ -128,115 +128,6 @@ class Trace(Level):
         """
         copied = clone(detach(self._of_others(tensor)))
         return self.input(copied.requires_grad_() if tensor.node is not None else copied, name)
-
-    def _cell_of(self, tensor, value):
-        cell = self.cells[id(tensor.memory)] = Cell(wrap(tensor.memory, tensor.address, tensor.layout), value)
-        return cell, value, 0
-
-    def adopt(self, *tensors: Tensor) -> None:
-        """Have tensors of others be traced, and their views.
-
-        Args:
-            tensors: they.
-        """
-        waiting = {id(tensor.memory): tensor for tensor in tensors if not isinstance(tensor.layout, Wrapping)}
-        over: dict[int, list[Tensor]] = {key: [] for key in waiting}         # views of integers too, which only storages know
-        for each in gc.get_referrers(*[tensor.memory for tensor in waiting.values()]) if waiting else ():
-            if isinstance(each, Tensor):
-                over[id(each.memory)].append(each)
-        for tensor in tensors:
-            if not isinstance(tensor.layout, Wrapping):
-                self._adopt(tensor, over[id(tensor.memory)])
-
-    def _adopt(self, tensor, over):
-        cell = self.cells.get(id(tensor.memory))
-        base = None if cell is None else cell.base
-        cell = self._cell_to_write(tensor, self.names.get(id(tensor)))
-        for each in over:
-            if each is base or isinstance(each.layout, Wrapping):
-                continue
-            inside = wrap(each.memory, each.address, each.layout, each.node)
-            self.adopted.append((each, inside))
-            each.layout = self.traced(inside, cell, cell.value, -1).layout         # its value is found when it is asked for
-            each.layout.place, each.layout.tensor = each.node, ref(each)
-            cell.tensors.add(each)
-            del each.address
-
-    def _cell_to_write(self, tensor, name):
-        """The cell of memory of others: all of it, since what it is a view of may be asked for too."""
-        cell = self.cells.get(id(tensor.memory))
-        if name is not None:
-            self.constant(tensor, name)
-        elif cell is None or (not cell.version and cell.first is not None and not self._is_live(cell)):
-            storage, kind = tensor.memory, tensor.layout.dtype
-            whole = Layout.of(kind, (storage.nbytes // kind.itemsize,), None, tensor.layout.device)
-            flat = wrap(storage, storage.address, whole)
-            self._cell_of(flat, self.graph.constant("constant", lasting_copy(flat), whole))
-        return self.cells[id(tensor.memory)]
-
-    def constant(self, tensor: Tensor, name: str | None = None) -> Value:
-        """The graph's value of a tensor that was not computed by it."""
-        cell = self.cells.get(id(tensor.memory))
-        if cell is not None:
-            here = tensor.layout is cell.base.layout and tensor.address == cell.base.address
-            if here or cell.first is None or cell.version:
-                return self._value_in(cell, tensor)
-        held = tensor if name is not None else lasting_copy(tensor)          # what may be written before the graph runs
-        value = self.graph.constant(name or "constant", held, tensor.layout)
-        if cell is None:
-            self._cell_of(tensor, value)
-        return value
-
-    def _is_live(self, cell):
-        """Whether a cell is memory that was there before: an argument's, or of a tensor with a name."""
-        first = cell.first
-        return first is not None and (first.node is None or first.node.attributes[0] in self.names.values())
-
-    def _value_in(self, cell, tensor):
-        """The value of a tensor over a cell's memory."""
-        base = cell.base
-        if tensor.layout is base.layout and tensor.address == base.address:
-            return cell.value
-        part = cell.parts.get((tensor.layout, tensor.address))
-        if part is not None:
-            return part
-        if tensor.layout.dtype is not base.layout.dtype or not base.layout.non_overlapping_and_dense():
-            raise NotImplementedError("trace: a view of memory that is read as another dtype, or overlaps itself, is written to")
-        part, = self.emit("part", [cell.value], region(self, cell, tensor), [tensor.layout])
-        cell.parts[tensor.layout, tensor.address] = part
-        return part
-
-    def value_of(self, x: Any):
-        """What the graph has for an argument of a call: a value, or a number."""
-        if not isinstance(x, Tensor):
-            return x
-        x = self._of_others(x)
-        layout = x.layout
-        if isinstance(layout, Traced):
-            if layout.version != layout.cell.version:
-                layout.current, layout.version = self._value_in(layout.cell, layout.value), layout.cell.version
-            return layout.current
-        if layout.weak and layout.numel == 1:
-            return x.item()
-        return self.constant(x, self.names.get(id(x)))
-
-    def inside(self, x: Any):
-        """The tensor inside of a traced one, with its place on the tape."""
-        x = self._of_others(x) if isinstance(x, Tensor) else x
-        layout = getattr(x, "layout", None)
-        if not isinstance(layout, Traced):
-            return x
-        value = layout.value
-        if value.node is not x.node:                     # by requires_grad_, detach_ or a Function, which know this one alone
-            value = layout.value = wrap(value.memory, value.address, value.layout, x.node)
-            layout.place = x.node
-        return value
-
-    def _of_others(self, x):
-        """What a tensor is here: that of a trace around this one is what it stands for, a constant."""
-        while isinstance(x.layout, Traced) and x.layout.handler is not self:
-            x = x.layout.value
-        return x
 
     def result(self, inside: Tensor, value: Value, counts: frozenset = frozenset()) -> Tensor:
         """A call's result as a traced tensor."""
@@ -320,6 +211,14 @@ class Trace(Level):
         if node.keeps:
             node.wanted = tuple([i for i, t in enumerate(inner) if isinstance(t, Tensor) and t.node is not None])
 
+    def function(self, kind, args):
+        """What a user's Function gives. Whether that is recorded hangs on the tensors of each call, not on how forward runs."""
+        _, result = kind._call(args)
+        for each in tensors_in(result):
+            if isinstance(each.layout, Traced):
+                self.unrecorded.discard(each.layout.current.node)
+        return result
+
     def batch(self, optimizer, parameter, grad, group, rule) -> TracedBatch:
         """A parameter whose step is written down."""
         return TracedBatch(self, optimizer, parameter, grad, group, rule)
@@ -358,23 +257,6 @@ class Trace(Level):
         if value.layout is not layout:                   # of a region, say: a copy has no gaps
             value, = self.emit("clone", [value], (layout.dtype,), [layout])
         self._cell_of(tensor, value)
-
-    def store(self, inside: Tensor, value: Value) -> None:
-        """Note that the memory of a tensor holds another value.
-
-        Args:
-            inside: the tensor.
-            value: what it holds.
-        """
-        cell = self.cells[id(inside.memory)]
-        base = cell.base
-        if inside.layout is not base.layout or inside.address != base.address:
-            value, = self.emit("put_part", [cell.value, value], region(self, cell, inside), [base.layout])
-        cell.value, cell.version, cell.parts = value, cell.version + 1, {}
-        for tensor in cell.tensors:
-            layout = tensor.layout
-            if isinstance(layout, Traced) and tensor.node is layout.place:
-                tensor.node = layout.place = layout.value.node
 
     # ------------------------------------------------------------ views
     def view(self, function, layout, *args):

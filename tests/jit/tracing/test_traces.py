@@ -416,16 +416,44 @@ def _detached(x, y):
     return z + x, z.mul_(2)
 
 
-@pytest.mark.parametrize("program", [_swap(), _detached], ids=["a function that returns its arguments", "detach_"])
-def test_where_gradients_go_in_a_trace_of_an_example_without(program):
-    traced = torch.jit.trace(program, (torch.rand(3), torch.rand(3)))
+def _unrecorded(x, y):
+    with torch.no_grad():
+        z = x * 3
+        w = (y * z)[1:]
+    return x * z + y, w, w * x[1:] + z.sum()
+
+
+def _gradient(x, y):
+    slope, = torch.autograd.grad((x**3 * y).sum(), x) if x.requires_grad else (x * y,)
+    return x * slope, y * 2
+
+
+def _written_without_recording(x, y):
+    z, new = x * y, torch.zeros(2)
+    with torch.no_grad():
+        z[:1] = torch.zeros(1)
+        new[:1] = x[2]
+    return z[1:] * x[1:], z[1:], new * x[:2]
+
+
+@pytest.mark.parametrize("example", [False, True], ids=["without", "with"])
+@pytest.mark.parametrize("program", [_swap(), _detached, _unrecorded, _gradient, _written_without_recording], ids=[
+    "a function that returns its arguments", "detach_", "no_grad", "grad", "written"])
+def test_gradients_of_a_trace_go_where_the_functions_do(program, example):
+    """Whether the example requires grad or not; a trace under no_grad is one of a function that can be trained."""
+    arguments = torch.rand(3, requires_grad=example), torch.rand(3, requires_grad=example)
+    traced = [torch.jit.trace(program, arguments, check_trace=False)]
+    if program is _detached:
+        with torch.no_grad():
+            traced += [torch.jit.trace(program, arguments, check_trace=False)]
     found = []
-    for function in (program, traced):
+    for function in (program, *(traced if example or program is not _gradient else ())):
         x, y = torch.tensor([1.0, -2.0, 3.0], requires_grad=True), torch.tensor([2.0, 3.0, -1.0], requires_grad=True)
         results = function(x, y)
         sum((i + 2) * result.sum() for i, result in enumerate(results)).backward()
-        found.append([*results, x.grad, y.grad])
-    assert all(a is b is None or torch.equal(a, b) for a, b in zip(*found)) and len(found[0]) == len(found[1])
+        found.append([*results, *[each.requires_grad for each in results], x.grad, y.grad])
+    for each in found[1:]:
+        torch.testing.assert_close(each, found[0])
 
 
 def test_a_shallow_copy_has_the_same_tensors():
