@@ -2,26 +2,35 @@
 
     python -m tests.ongpu results --seconds 100          # there: what each row, try and case gives, into a folder
     python -m tests.ongpu results --compare              # there or anywhere else: beside what the CPU gives
+    python -m tests.ongpu checked --sanitizer --kinds families --seconds 300      # there: under compute-sanitizer
+    python -m tests.ongpu planned --plan --seconds 3000  # anywhere: everything is planned and compiled, nothing runs
 
 Kernels that are compiled meanwhile stay in the store. A process that a bad launch has made useless is followed by another.
 """
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE / "cuda")]
 os.environ["NUMTORCH_TEST_ALL"] = "1"
+
+from tests import sanitizer  # noqa: E402
+
 USELESS = 3                                              # how a process ends whose device takes no launches any more
 KINDS = "families", "rows", "cases"
 ENDED = "the process ended here"                         # by the time, or by what it ran
@@ -77,8 +86,9 @@ def work(kind, part, parts, path):
     """Run every parts-th function of a table, but those that are done, and write down what each gives."""
     import numtorch as torch
     functions, _ = table(kind)
-    done = read(path) if path.exists() else {}
-    with open(path, "ab") as file:
+    from numtorch.kernels.cuda import compiler
+    done, named = read(path) if path.exists() else {}, 0
+    with open(path, "ab") as file, open(f"{path}.symbols", "ab") as symbols:
         for name in list(functions)[part::parts]:
             if name in done:
                 continue
@@ -95,19 +105,55 @@ def work(kind, part, parts, path):
                 value, useless = traceback.format_exc(limit=-6), True
             pickle.dump((name, value), file)
             file.flush()
+            made = compiler.compiled()
+            for kernel in made[named:]:                  # by which reports of machine code are read
+                pickle.dump((kernel.symbol, kernel.name), symbols)
+            symbols.flush()
+            named = len(made)
             if useless:
                 os._exit(USELESS)
 
 
-def supervise(kind, part, parts, path, end):
-    """Have a part done by one process after another until the time is over."""
-    while time.time() < end:
-        process = subprocess.Popen([sys.executable, "-m", "tests.ongpu", str(path), "--part", f"{kind},{part},{parts}"])
+def supervise(kind, part, parts, path, end, tool=None):
+    """Have a part done by one process after another until the time is over, under a tool of compute-sanitizer if it is named."""
+    words = [sys.executable, "-m", "tests.ongpu", str(path), "--part", f"{kind},{part},{parts}"]
+    for number in itertools.count():
+        if time.time() >= end:
+            return
+        process = subprocess.Popen(words if tool is None else sanitizer.command(tool, f"{path}.{number}.{tool}", words),
+                                   start_new_session=True)
         try:
             if process.wait(max(end - time.time(), 1)) == 0:
                 return
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)       # the program, too, that a tool has started
+            process.wait()
+
+
+def sanitized(folder) -> int:
+    """Print what compute-sanitizer's reports in a folder say. Returns how many different things were found."""
+    count = 0
+    names = {symbol: name for path in folder.glob("*.symbols") for symbol, name in read(path).items()}
+    for tool in sanitizer.TOOLS:
+        texts = [path.read_text(errors="replace") for path in sorted(folder.glob(f"*.{tool}"))]
+        tries = [value for path in folder.glob(f"{tool}-*") if not path.suffix for value in read(path).values()]
+        found = sum((sanitizer.findings(text, names) for text in texts), Counter())
+        print(f"{tool}: {len(tries) - tries.count(ENDED)} tries, {len(texts)} reports, of which {sum(map(sanitizer.complete, texts))} came "
+              f"to their end, {len(found)} different findings")
+        for what, times in found.most_common():
+            print(f"  {times} times: {what}")
+        count += len(found)
+    return count
+
+
+def raised(folder) -> int:
+    """Print what raised, of what was only planned and compiled. Returns how many did."""
+    found = {name: value for path in folder.iterdir() if not path.suffix for name, value in read(path).items()}
+    wrong = {name: value for name, value in found.items() if isinstance(value, str) and value != ENDED}
+    print(f"{len(found)} were planned and compiled, {len(wrong)} raised")
+    for name, why in wrong.items():
+        print(f"  {name}: {why[-600:]}")
+    return len(wrong)
 
 
 def compare(folder):
@@ -115,7 +161,7 @@ def compare(folder):
     count = 0
     for kind in KINDS:
         functions, check = table(kind)
-        found = {name: value for path in folder.glob(f"{kind}-*") for name, value in read(path).items()}
+        found = {name: value for path in folder.glob(f"{kind}-*") if not path.suffix for name, value in read(path).items()}
         wrong, ended = [], [name for name, value in found.items() if value == ENDED]
         for name, value in found.items():
             if name in functions and value != ENDED:
@@ -131,6 +177,18 @@ def compare(folder):
     return count
 
 
+def run(kinds, options, seconds, tool=None, first=0, step=1):
+    """Have the tables run by all processes, for so long."""
+    end, each = time.time() + seconds, max(options.processes // len(kinds), 1)
+    name = "{}-{}" if tool is None else tool + "-{}-{}"
+    threads = [Thread(target=supervise, args=(kind, first + step * i, step * each, options.folder / name.format(kind, i), end, tool))
+               for kind in kinds for i in range(each)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.ongpu", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path, help="where results are")
@@ -138,6 +196,10 @@ def main():
     parser.add_argument("--processes", type=int, default=max((os.cpu_count() or 1) - 2, 1))
     parser.add_argument("--kinds", default=",".join(KINDS), help="which tables")
     parser.add_argument("--compare", action="store_true", help="compare what is in the folder")
+    parser.add_argument("--sanitizer", nargs="?", const=",".join(sanitizer.TOOLS), default="", metavar="TOOLS",
+                        help="run under compute-sanitizer, with these tools (memcheck,racecheck), one after another")
+    parser.add_argument("--plan", action="store_true", help="run nothing: plan and compile for sm_90, and name what raises")
+    parser.add_argument("--share", default="0/1", help="with --plan, every so manieth only, from the first number on")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -147,16 +209,24 @@ def main():
         kind, part, parts = options.part.split(",")
         work(kind, int(part), int(parts), options.folder)
         return 0
-    from threading import Thread
     options.folder.mkdir(parents=True, exist_ok=True)
-    kinds, end = options.kinds.split(","), time.time() + options.seconds
-    each = max(options.processes // len(kinds), 1)
-    threads = [Thread(target=supervise, args=(kind, i, each, options.folder / f"{kind}-{i}", end)) for kind in kinds for i in range(each)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return 0
+    kinds = options.kinds.split(",")
+    if options.plan:
+        os.environ.update(NUMTORCH_CUDA_ARCHITECTURE="sm_90", NUMBA_ENABLE_CUDASIM="0")
+        first, step = map(int, options.share.split("/"))
+        kinds = [kind for kind in kinds if kind != "cases"]              # which look at values, of which there are none
+        run(kinds, options, options.seconds, first=first, step=step)
+        return min(raised(options.folder), 1)
+    if not options.sanitizer:
+        run(kinds, options, options.seconds)
+        return 0
+    if why := sanitizer.absent():
+        print(why, file=sys.stderr)
+        return 2
+    tools = options.sanitizer.split(",")
+    for tool in tools:
+        run(kinds, options, options.seconds / len(tools), tool)
+    return min(sanitized(options.folder), 1)
 
 
 if __name__ == "__main__":

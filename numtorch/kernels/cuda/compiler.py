@@ -162,6 +162,11 @@ def _ptx(kernel, capability):
 _kernels: dict[str, Kernel] = {}
 
 
+def compiled() -> list[Kernel]:
+    """The kernels that this process has asked for."""
+    return list(_kernels.values())
+
+
 def compile_kernel(function, signature, names=None, compute=None, meant=(), threads=THREADS, shared=0, variant="",
                    resident=None) -> Kernel:
     """The kernel of a Python function over pointers for concrete types, given as for the CPU's `compile_kernel`.
