@@ -1,11 +1,13 @@
 """Every entry of PyTorch's own table of operations, on some of the samples that stand there: results, gradients of first and second
-order, refusals, and the other ways to call it; of half of them in another dtype too, so that each dtype and each way is met in a run.
+order, refusals, and the other ways to call it; of a part of them each day in another dtype too, so that each dtype and each way is
+met in a run.
 
 `KNOWN` of tests/opdb.py holds what does not pass, each with its reason; an entry of it that passes fails, so that it only shrinks.
 `python -m tests.opdb` tries all samples, in all dtypes, and the other ways to call each.
 """
 from __future__ import annotations
 
+import datetime
 import warnings
 import zlib
 
@@ -84,17 +86,22 @@ def check_twice(name):
             check_values(op, operation(op), sample, f"{name}({call(sample)})", 2)
 
 
-def other_kind(name):
-    """Another dtype that an entry takes, for half of the entries: which, its name decides. All of them would compile for ten minutes."""
+DAYS = 3                                                 # in which each of half of the entries is tried in another dtype
+
+
+def other_kind(name, day):
+    """Another dtype that an entry takes, for a part of the entries each day: which, its name decides. All of them would compile for ten
+    minutes."""
     op, number = ENTRIES[name], zlib.crc32(name.encode())
     kinds = [kind for kind in DTYPES.values() if op.supports_dtype(kind, "cpu") and kind is not kind_of(op)]
-    return kinds[number // 2 % len(kinds)] if kinds and number % 2 else None
+    return kinds[number // 2 % len(kinds)] if kinds and number % (2 * DAYS) == day % DAYS * 2 + 1 else None
 
 
-FORMS = [(name, kind) for name in sorted(ENTRIES) if name not in FAILING for kind in (kind_of(ENTRIES[name]), other_kind(name)) if kind is not None]
+def forms(day):
+    return [(name, kind) for name in sorted(ENTRIES) if name not in FAILING for kind in (kind_of(ENTRIES[name]), other_kind(name, day)) if kind is not None]
 
 
-@pytest.mark.parametrize("name, kind", FORMS)
+@pytest.mark.parametrize("name, kind", forms(datetime.date.today().toordinal()))
 def test_forms(name, kind):
     """Results of inputs whose elements lie apart, of the method, in place and into `out=`; in another dtype the plain results as well."""
     op = ENTRIES[name]
@@ -107,7 +114,8 @@ def test_forms(name, kind):
 
 
 def test_every_dtype_is_met():
-    assert {kind for _, kind in FORMS} >= set(DTYPES.values())
+    for day in range(DAYS):
+        assert {kind for _, kind in forms(day)} >= set(DTYPES.values())
 
 
 REFUSING = sorted(n for n, op in ENTRIES.items() if op.error_inputs_func is not None and operation(op) is not None)
