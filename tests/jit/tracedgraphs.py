@@ -9,7 +9,10 @@ def ops(graph):
 
 
 def traced(function, *args, **options):
-    return trace_graph(function, args, **options)
+    """A graph as users have it: passes, too, look at what each call of theirs gives."""
+    graph = trace_graph(function, args, **options)
+    graph.handed_out = True
+    return graph
 
 
 def tensors(result):

@@ -186,6 +186,31 @@ def test_norms_are_folded_and_a_frozen_module_is_saved(tmp_path):
     torch.testing.assert_close(frozen(x), expected, rtol=1e-4, atol=1e-5)
 
 
+class Attention(torch.nn.Module):
+    """What rows, epilogues and elementwise calls are fused in."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.into, self.back = torch.nn.LayerNorm(8), torch.nn.Linear(8, 24), torch.nn.Linear(8, 8)
+
+    def forward(self, x, mask):
+        q, k, v = self.into(self.norm(x)).chunk(3, -1)
+        weights = torch.softmax(q @ k.transpose(1, 2) * 0.35 + mask, -1) * 0.5
+        return torch.nn.functional.gelu(self.back(weights @ v)) + x
+
+
+def test_attention_is_prepared_for_inference_and_saved():
+    torch.manual_seed(0)
+    net, args = Attention().eval(), (torch.randn(2, 6, 8), torch.randn(6, 6))
+    fast = torch.jit.optimize_for_inference(torch.jit.trace(net, args))
+    assert {"rows", "epilogues"} <= fast.passes.keys()
+    file = io.BytesIO()
+    fast.save(file)
+    file.seek(0)
+    for program in (fast, torch.jit.load(file), torch.jit.optimize_for_inference(torch.jit.load(io.BytesIO(file.getvalue())))):
+        torch.testing.assert_close(program(*args), net(*args).detach(), rtol=1e-4, atol=1e-5)
+
+
 # ---------------------------------------------------------------- writes in place
 def add_rows(x):
     return x.index_add_(0, torch.tensor([1]), torch.ones(1, 3))
