@@ -299,8 +299,17 @@ def test_grid_sample_against_pytorch(mode, padding):
             got.square().sum().backward()
             np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-9, atol=1e-11)
             for a, b in zip(ours, theirs):
-                if a.grad is not None:                   # a nearest pixel does not change with the grid
-                    np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-8, atol=1e-10)
+                np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize(("image", "grid"), [((3, 0, 4, 4), (3, 2, 2, 2)), ((0, 2, 4, 4), (0, 2, 2, 2)), ((2, 2, 4, 4), (2, 0, 2, 2)),
+                                             ((3, 0, 4, 4, 4), (3, 2, 2, 2, 3)), ((2, 2, 4, 4, 4), (2, 2, 0, 2, 3))])
+def test_a_sample_may_be_of_no_elements(image, grid, mode):
+    x, points = torch.zeros(image, requires_grad=True), torch.zeros(grid, requires_grad=True)
+    sampled = F.grid_sample(x, points, mode, align_corners=False)
+    sampled.sum().backward()
+    assert sampled.shape == (*image[:2], *grid[1:-1]) and x.grad.shape == image and points.grad.shape == grid
 
 
 # ---------------------------------------------------------------- modules and errors

@@ -6,6 +6,7 @@ gathers and elementwise ops, which record themselves.
 from __future__ import annotations
 
 import itertools
+import math
 
 from ...autograd.api import grad as gradients
 from ...autograd.graph import GraphNode, recording
@@ -74,7 +75,7 @@ def _taps(x, extent, mode, padding_mode, align_corners):
                 for i, weight in enumerate(_cubic_weights(sub(x, low)))]
     x = _padded(x, extent, padding_mode, align_corners)
     if mode == "nearest":
-        return [(nearest_integer(x).detach(), None)]
+        return [(nearest_integer(x).detach(), where(x.lt(x), x, 1.0) if recording(x) else None)]      # whose gradient is zero
     low = floor(x).detach()
     return [(low, low + 1 - x), (low + 1, sub(x, low))]
 
@@ -208,9 +209,9 @@ def _formula(input, grid, mode, padding_mode, align_corners):
     """The same in ops: in any number of dimensions, differentiable any number of times."""
     points = grid.layout.shape
     batch, channels, *extents = input.layout.shape
-    dims = len(extents)
+    dims, count = len(extents), math.prod(points[1:-1])
     axes = [_taps(grid[..., dims - 1 - d], extents[d], mode, padding_mode, align_corners) for d in range(dims)]
-    image = reshape(input, batch, channels, -1)
+    image = reshape(input, batch, channels, math.prod(extents))
     total = None
     for corner in itertools.product(*axes):
         place, inside, weight = None, None, None
@@ -221,9 +222,9 @@ def _formula(input, grid, mode, padding_mode, align_corners):
             place = held if place is None else place * extent + held
             inside = within if inside is None else inside.logical_and(within)
             weight = factor if weight is None else mul(weight, factor)
-        value = image.gather(2, expand(reshape(place, batch, 1, -1), batch, channels, -1))
+        value = image.gather(2, expand(reshape(place, batch, 1, count), batch, channels, -1))
         factor = to_dtype(inside, input.layout.dtype) if weight is None else where(inside, weight, 0.0)
-        value = mul(value, reshape(factor, batch, 1, -1))
+        value = mul(value, reshape(factor, batch, 1, count))
         total = value if total is None else total + value
     return reshape(total, batch, channels, *points[1:-1])
 
