@@ -253,6 +253,22 @@ def amp(torch):
 
 
 @check
+def sums_of_short_floats_at_indices(torch):
+    """In float32, as PyTorch's are of embeddings and, on the CPU, of all of these: 300 ones in bfloat16 would end at 256. Those of
+    `x[index]` are rounded one by one, as PyTorch's are on a GPU."""
+    where = torch.zeros(300, dtype=torch.int64, device="cuda")
+    ones, table = [torch.ones(n, 1, dtype=torch.bfloat16, device="cuda") for n in (300, 2)]
+    table.requires_grad_()
+    at = where[:, None]
+    for found in (torch.autograd.grad(torch.nn.functional.embedding(where, table).sum(), table)[0],
+                  torch.autograd.grad(torch.nn.functional.embedding_bag(where[None], table, mode="sum").sum(), table)[0],
+                  torch.autograd.grad(table.index_select(0, where).sum(), table)[0],
+                  torch.zeros_like(table).index_add(0, where, ones), torch.zeros_like(table).scatter_add(0, at, ones)):
+        assert found.dtype is torch.bfloat16 and found.flatten().tolist() == [300, 0]
+    assert torch.autograd.grad(table[where].sum(), table)[0].flatten().tolist() == [256, 0]
+
+
+@check
 def products_of_float32_are_exact_by_default(torch):
     """Otherwise they are products of operands rounded to tf32 by tensor cores, where lines are of whole 16 bytes: also of a plan
     that was made before."""

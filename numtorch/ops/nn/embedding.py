@@ -14,6 +14,7 @@ from ..core.operands import layout_of
 from ..core.primitive import Primitive
 from ..core.status import has_values, run_marking
 from ..creation.ranges import arange
+from ..index import widened
 from ..index.index_op import RULES, run_indexed, run_through
 from ..index.index_select import index_add, index_values, plan_indices, put_values, spread
 from ..index.mask import nonzero
@@ -84,6 +85,13 @@ def _rows_of(plan, weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_f
     return out
 
 
+def _added_rows(grad, layout, indices):
+    """The rows of a gradient at their indices, added up, those of 16-bit floats in float32, as PyTorch's are on a GPU."""
+    if widened.is_needed(grad.layout, "add"):
+        return to_dtype(spread(to_dtype(grad, float32), layout, (0,), (indices,)), grad.layout.dtype)
+    return spread(grad, layout, (0,), (indices,))
+
+
 @EMBEDDING.derivative
 def _embedding_vjp(node, grad):
     layout, padding, by_frequency, sparse = node.attributes
@@ -97,7 +105,7 @@ def _embedding_vjp(node, grad):
         grad = grad / unsqueeze(index_values(counts, (0,), (indices,)), -1)
     if padding >= 0 and modes.recording:                 # the write below would not be differentiable
         grad = arithmetic.where(unsqueeze(comparison.eq(indices, padding), -1), 0, grad)
-    out = spread(grad, layout, (0,), (indices,))
+    out = _added_rows(grad, layout, indices)
     if padding >= 0 and not modes.recording:
         put_values(out, (0,), (filled(Layout.of(int64, (1,), None, layout.device), padding),),
                    filled(Layout.of(layout.dtype, (), None, layout.device), 0), False)
@@ -261,7 +269,7 @@ def _bag_sums_vjp(node, grad):
     bags = searchsorted(offsets, arange(input.layout.numel, device=layout.device), right=True) - 1
     if mean:
         grad = grad / unsqueeze(to_dtype(bounds.clamp_low(bincount(bags, minlength=offsets.layout.numel), 1), layout.dtype), 1)
-    return (spread(index_values(grad, (0,), (bags,)), layout, (0,), (input,)),)
+    return (_added_rows(index_values(grad, (0,), (bags,)), layout, input),)
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float = 2, scale_grad_by_freq: bool = False,
