@@ -11,6 +11,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any
 
+from ..devices import device
 from ..dtypes import dtype
 from ..layout import memory_format
 from ..tensor import Tensor
@@ -62,6 +63,9 @@ class _Names:
             return "{" + ", ".join(f"{shown(k)}: {shown(v)}" for k, v in value.items()) + "}"
         if isinstance(value, slice):
             return f"slice({shown(value.start)}, {shown(value.stop)}, {shown(value.step)})"
+        if isinstance(value, device):
+            self.known["device"] = device
+            return repr(value)
         if isinstance(value, (dtype, memory_format)):
             self.known["torch"] = _torch()
             return repr(value)

@@ -93,13 +93,16 @@ def programs(torch):
     def returned(x):
         return Answer(value=x + 1)
 
+    def placed(x, where=torch.device("cpu")):            # noqa: B008
+        return x.to(device=torch.device("cpu")).to(where)
+
     x = torch.ones(2, 2)
-    return {"math": (Root(), (x,)), "decorated": (Decorated(), (x, x)), "modules": (Outer(), (x,)),
+    return {"devices": (placed, (x,)), "math": (Root(), (x,)), "decorated": (Decorated(), (x, x)), "modules": (Outer(), (x,)),
             "types": (typed, (Pair(x, x), 2, ["a"], {"b": 1})), "dataclass": (returned, (x,)),
             "enumeration": (lambda x: with_mode(x, Mode.ADD), (x,))}
 
 
-ROWS = ["math", "decorated", "modules", "types", "dataclass", "enumeration"]
+ROWS = ["devices", "math", "decorated", "modules", "types", "dataclass", "enumeration"]
 
 
 def plain(value):
