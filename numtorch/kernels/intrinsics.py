@@ -7,6 +7,7 @@ below run. Both must mean the same.
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 import math
 import sys
@@ -38,9 +39,12 @@ def intrinsic(twin):
 
 
 # ---------------------------------------------------------------- numbers
-# C's: to be exact with Python's own numbers, which have none before 3.13, takes fractions, and fifty times as long
-_fma = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fma
-_fma.argtypes, _fma.restype = [ctypes.c_double] * 3, ctypes.c_double
+@functools.cache
+def _fma():
+    """C's: to be exact with Python's own numbers, which have none before 3.13, takes fractions, and fifty times as long."""
+    function = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).fma
+    function.argtypes, function.restype = [ctypes.c_double] * 3, ctypes.c_double
+    return function
 
 
 @intrinsic
@@ -48,7 +52,7 @@ def fma(x, y, z):
     """x * y + z, rounded once."""
     if isinstance(x, np.float32):
         return np.float32(np.float64(x) * np.float64(y) + np.float64(z))
-    return type(z)(_fma(x, y, z))
+    return type(z)(_fma()(x, y, z))
 
 
 @intrinsic
