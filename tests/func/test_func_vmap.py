@@ -75,6 +75,7 @@ REDUCTIONS = {
     "median": (lambda torch, x: x.median(), (3, 3)), "median along": (lambda torch, x: tuple(x.median(0)), (3, 2)),
     "argsort": (lambda torch, x: x.argsort(1), (2, 4)), "count_nonzero": (lambda torch, x: (x > 0).count_nonzero(), (2, 3)),
     "mse": (lambda torch, x, y: torch.nn.functional.mse_loss(x, y), (2, 3), (2, 3)),
+    "mse of itself": (lambda torch, x, y: torch.nn.functional.mse_loss(x, x) + y.sum(), (2, 3), (2, 3)),
 }
 VIEWS = {
     "permute": (lambda torch, x: x.permute(2, 0, 1), (2, 3, 4)), "transpose": (lambda torch, x: x.transpose(0, -1), (2, 3, 4)),

@@ -67,6 +67,11 @@ def gradients_that_are_constants(x):
     return torch.autograd.grad((x * first + x * x.grad).sum(), x)[0], first.requires_grad, x.grad
 
 
+def one_tensor_twice(x):
+    F, row = torch.nn.functional, x[0].sin()
+    return F.mse_loss(x, x), F.huber_loss(row, row, reduction="sum"), x @ x.t(), torch.where(x > 0, x, x), torch.dot(row, row)
+
+
 def detached(x):
     y = x * 3
     z = y.detach()
@@ -140,7 +145,7 @@ def by_users_op(x):
     return wobble(x, x.flip(0)), wobble(x, 0.5, rate=3.0).sum(1)
 
 
-PROGRAMS = [writes, numbers_written, views_of_all, gradients_that_are_constants, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
+PROGRAMS = [one_tensor_twice, writes, numbers_written, views_of_all, gradients_that_are_constants, writes_into_new, writes_into_new_integers, writes_argument, integers, detached, by_hand, by_function,
             by_functions_and_views, leaves_made_inside, writes_regions_that_backward_reads, by_users_op]
 
 

@@ -91,6 +91,23 @@ def counts_of(*layouts: Layout) -> frozenset[int]:
     return frozenset().union(*[layout.counts for layout in layouts if isinstance(layout, Counted)])
 
 
+def counts_after(op: str, attributes: tuple, layouts: list, result: Layout) -> frozenset[int]:
+    """Those extents of operands, and of what is joined of them, or cut off at their end, that depend on values.
+
+    Args:
+        op, attributes: the call.
+        layouts: of its operands.
+        result: of what it gives.
+    """
+    counts = counts_of(*layouts)
+    if counts and op in ("cat", "slice_dim"):
+        dim, *cut = attributes
+        open_ended = not cut or (cut[1] is None or cut[1] < 0 or (cut[0] or 0) < 0)
+        if open_ended and any(each.value.layout.shape[dim] in each.counts for each in layouts if isinstance(each, Counted)):
+            counts |= {result.shape[dim]}
+    return counts
+
+
 def region(trace: Any, cell: Cell, tensor: Tensor) -> tuple:
     """Where a view lies in a cell's base, as the graph says it: shape, strides and offset. In the shape, -1 stands for all rows of
     a base whose number depends on values; any other part of such rows is frozen.

@@ -33,7 +33,7 @@ from ..graphs.gradients import PREFIX, differentiated, given_to, run_gradient
 from ..graphs.graph import Graph, Node, Value
 from ..graphs.operations import OTHERS, tensors_of
 from ..graphs.updates import TracedBatch
-from .cells import Cell, Counted, Saved, Traced, counts_of, freezes, unfrozen
+from .cells import Cell, Counted, Saved, Traced, counts_after, counts_of, freezes, unfrozen
 from .freezing import warn_frozen
 from .memory import Memory
 from .results import mapped, structured
@@ -181,7 +181,8 @@ class Trace(Memory):
         if isinstance(result, (int, float)) or (isinstance(result, tuple) and result and not (results or writes)):
             self.freezing(next(t for t in tensors if isinstance(t, Tensor)), self)         # numbers of Python's
             return result
-        counts = counts_of(*[t.layout for t in tensors if isinstance(t, Tensor)])
+        counts = counts_after(primitive.name, attributes, [t.layout for t in tensors if isinstance(t, Tensor)],
+                              results[0].layout) if results else frozenset()
         if primitive.counts:
             counts |= {*results[0].layout.shape[:1]}
         written = [(inner[i], tensors[i]) for i in writes]
@@ -271,6 +272,8 @@ class Trace(Memory):
         made = OTHERS[f"view.{name}"](inside, *args)
         if made is None or self.over:
             return made if made is None else (made.layout, 0)
+        if name == "slice_dim":
+            counts = counts_after(name, args, [layout], made.layout)
         value = self.value_of(x)
         if name == "as_strided":                         # from the tensor's first element on, wherever that will be
             name = "part"

@@ -46,7 +46,7 @@ class _TotalPlan:
             op._dtypes(self.inputs)                      # of what the terms cannot be made of, they say so
             raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
                                f"dtype. Got: {x.dtype.title} ({op.name})")
-        fused = (x is y and x.contiguous and x.numel and x.dtype.name in ("float32", "float64")
+        fused = (x is y and x.handler is None and x.contiguous and x.numel and x.dtype.name in ("float32", "float64")
                  and has_kernels(x.device, "pointwise.total"))
         if not fused or (op.derivative_body is not None and "out" in op.derivative_names):
             return

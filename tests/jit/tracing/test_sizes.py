@@ -53,7 +53,8 @@ FOLLOWED = {
     "histogram": (lambda x: torch.histogram(x, 4), (X,), (Y,)), "histc": (lambda x: torch.histc(x, 4), (X,), (Y,)),
     "max_norm": (lambda i, w: F.embedding(i, w.clone(), max_norm=1.0), (I, TABLE), (J, TABLE)), "reshaped": (lambda m, k: m[k].reshape(-1, 1).flatten(), (M, K), (M, L)),
     "expanded": (lambda x: x[x > 0].unsqueeze(1).expand(-1, 2) * 2, (X,), (Y,)), "but the last": (lambda x: (x[x > 0][:-1], x[x > 0][1:]), (X,), (Y,)),
-    "product": (lambda m, k: (m[k] @ m.t()).softmax(1).sum(0), (M, K), (M, L)), "joined": (lambda m, k: torch.cat([m[k], m]), (M, K), (M, L))}
+    "product": (lambda m, k: (m[k] @ m.t()).softmax(1).sum(0), (M, K), (M, L)), "joined": (lambda m, k: torch.cat([m[k], m]), (M, K), (M, L)),
+    "joined and seen otherwise": (lambda m, k: torch.cat([m[k], m])[1:].reshape(-1, 1).flatten(), (M, K), (M, L))}
 
 
 def _loaded(traced):
@@ -76,6 +77,7 @@ def test_sizes_are_those_of_each_call(name):
 
 @pytest.mark.parametrize("function", [lambda x: x * x[x > 0].numel(), lambda x: x.nonzero().shape[0] * x, lambda x: x * len(x[x > 0]), lambda x: x * (x[x > 0] * 2).size(0),
                                       lambda x: torch.zeros_like(x[x > 0]), lambda x: sum(x[x > 0]), lambda x: x[x > 0].diff(), lambda x: x[x > 0].split(1),
+                                      lambda x: x * len(torch.cat([x[x > 0], x])), lambda x: x[x > 0][1:].chunk(2)[0], lambda x: x * x[x > 0][-3:].numel(),
                                       lambda x: torch.rand_like(x[x > 0]), lambda x: (x[x > 0] * 2)[1:].zero_(), lambda x: torch.outer(x[x > 0], x[x > 0])[0].zero_(),
                                       lambda x: torch.autograd.grad((y := x.detach().requires_grad_())[x > 0].mean(), y)])
 def test_a_size_that_comes_to_python_is_frozen_with_a_warning(function):
@@ -84,4 +86,4 @@ def test_a_size_that_comes_to_python_is_frozen_with_a_warning(function):
     assert seen[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        torch.jit.trace(lambda x: x * x.numel() + x[x > 0].sum().unsqueeze(0).shape[0], X)
+        torch.jit.trace(lambda x: x * x.numel() + x[x > 0].sum().unsqueeze(0).shape[0] + x[x > 0][:1].numel(), X)
