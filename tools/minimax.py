@@ -1,5 +1,4 @@
-"""Derive the polynomials of `numtorch/kernels/vectormath/coefficients.py` and the tables of `entries.py`, `pieces32.py` and
-`pieces64.py` beside it.
+"""Derive the polynomials of `numtorch/kernels/vectormath/coefficients.py` and the tables of `entries.py` and `piecewise.py` there.
 
 Each row of FITS names a function f, an interval, the number of coefficients for float32 and float64, and the weight
 that turns the error of the fit into the relative error of the final result. `remez` exchanges extrema in mpmath (Remez
@@ -12,6 +11,7 @@ up, and after each rounding the remaining ones are fitted again, so that they ma
 import os
 import re
 import sys
+import textwrap
 
 import mpmath as mp
 import numpy as np
@@ -490,53 +490,49 @@ def octaves(f, split, lowest, count, dtype):
 
 
 def polynomials_by_pieces():
-    """Name, values and type of the coefficients of each power."""
+    """Name, float32's coefficients and float64's: of each power, a row of them."""
     for name, arguments in GROWING.items():
         centres, *coefficients = growing_pieces(*arguments)
-        yield f"{name}_CENTRE_", centres, np.float64
-        for power, values in enumerate(coefficients):
-            yield f"{name}_{power}_", values, np.float64
+        yield name + "_CENTRE", None, centres
+        yield name, None, coefficients
     for rows_of, fits in ((octaves, OCTAVES), (pieces, PIECES)):
         for name, by_type in fits.items():
-            for dtype, arguments in by_type.items():
-                for power, values in enumerate(rows_of(*arguments, dtype)):
-                    yield f"{name}_{power}_", values, dtype
+            yield name, *[by_type.get(dtype) and rows_of(*by_type[dtype], dtype) for dtype in (np.float32, np.float64)]
 
 
 def tables():
-    """Name, values and type of each other table."""
+    """Name, float32's values and float64's of each other table."""
+    made = {}
     for dtype in (np.float32, np.float64):
-        yield "EXP_TABLE", exp_table(dtype), dtype
-        yield "EXP_TAIL", exp_tail(dtype), dtype
-        for part, values in zip(("SINE", "COSINE"), tan_tables(dtype)):
-            yield "TAN_" + part, values, dtype
-        for part, values in zip(("TANGENT", "ANGLE"), atan_tables(dtype)):
-            yield "ATAN_" + part, values, dtype
-        for name, values in zip(("ASIN_SINE", "ASIN_COSINE", "ASIN_ANGLE", "ACOS_ANGLE"), asin_tables(dtype)):
-            yield name, values, dtype
-        for part, values in zip(("INVERSE", "HIGH", "LOW"), pow_tables(dtype)):
-            yield "POW_" + part, values, dtype
-        for part, values in zip(("INVERSE", "HIGH", "LOW"), split_log_tables(dtype, 10)):
-            yield "LOG10_" + part, values, dtype
-        for name, base in (("LOG", mp.e), ("LOG2", 2)):
-            inverses, values = log_tables(dtype, base)
-            yield name + "_INVERSE", inverses, dtype
-            yield name + "_TABLE", values, dtype
+        groups = [(("EXP_TABLE",), [exp_table(dtype)]), (("EXP_TAIL",), [exp_tail(dtype)]),
+                  (("TAN_SINE", "TAN_COSINE"), tan_tables(dtype)), (("ATAN_TANGENT", "ATAN_ANGLE"), atan_tables(dtype)),
+                  (("ASIN_SINE", "ASIN_COSINE", "ASIN_ANGLE", "ACOS_ANGLE"), asin_tables(dtype)),
+                  (("POW_INVERSE", "POW_HIGH", "POW_LOW"), pow_tables(dtype)),
+                  (("LOG10_INVERSE", "LOG10_HIGH", "LOG10_LOW"), split_log_tables(dtype, 10)),
+                  (("LOG_INVERSE", "LOG_TABLE"), log_tables(dtype, mp.e)), (("LOG2_INVERSE", "LOG2_TABLE"), log_tables(dtype, 2))]
+        for names, values in groups:
+            for name, row in zip(names, values):
+                made.setdefault(name, []).append([dtype(float(v)) for v in row])
+    return [(name, *rows) for name, rows in made.items()]
 
 
-def row(name, coefficients, dtype):
-    text = [repr(float(dtype(float(c)))) for c in coefficients]
-    lines, line = [], "   "
-    for t in text:
-        if len(line) + len(t) + 2 > 118:
-            lines.append(line)
-            line = "   "
-        line += f" {t},"
-    return f"{name}{32 if dtype is np.float32 else 64} = (\n" + "\n".join([*lines, line]) + "\n)\n"
+def written(values, indent="    "):
+    """A row of numbers, or rows of them, as a tuple in Python."""
+    if values is None:
+        return "None"
+    if isinstance(values[0], (list, tuple)):
+        return "(" + f",\n{indent} ".join([written(row, indent + " ") for row in values]) + ")"
+    text = ", ".join([repr(float(v)) for v in values])
+    return "(" + f"\n{indent} ".join(textwrap.wrap(text, 128 - len(indent), break_on_hyphens=False)) + ")"
+
+
+def assignment(name, float32, float64):
+    """The definition of a pair, of what float32 takes and what float64 does."""
+    return f"{name} = (\n    {written(float32)},\n    {written(float64)},\n)\n"
 
 
 def write(name, title, rows):
-    head = [f'"""{title} tools/minimax.py makes them and says what each is for."""']
+    head = [f'"""{title}\n\nEach is a pair, of float32 and of float64. tools/minimax.py makes them and says what each is for.\n"""']
     if any(re.search(r"\binf\b", r) for r in rows):
         head.append("from math import inf")
     with open(os.path.join(OUTPUT, name), "w") as file:
@@ -545,21 +541,22 @@ def write(name, title, rows):
 
 def main(names):
     rows = []
-    for name, (f, weight, low, high, count32, count64) in FITS.items():
+    for name, (f, weight, low, high, *counts) in FITS.items():
         if names and name.lower() not in names:
             continue
-        for count, dtype in ((count32, np.float32), (count64, np.float64)):
+        pair = [None, None]
+        for i, (count, dtype) in enumerate(zip(counts, (np.float32, np.float64))):
             if count:
-                ends = [end[dtype is np.float64] if isinstance(end, tuple) else end for end in (low, high)]
-                coefficients, error = fit(f, weight, *ends, count, dtype)
+                ends = [end[i] if isinstance(end, tuple) else end for end in (low, high)]
+                pair[i], error = fit(f, weight, *ends, count, dtype)
+                pair[i] = [dtype(float(c)) for c in pair[i]]
                 print(f"{name:10} {dtype.__name__} {count:3} error {float(error):.3g}")
-                rows.append(row(name, coefficients, dtype))
+        rows.append(assignment(name, *pair))
     if not names:
         write("coefficients.py", "Polynomial coefficients, constant term first.", rows)
-        write("entries.py", "Tables looked up in registers, an entry an interval.", [row(*table) for table in tables()])
-        for bits, dtype in ((32, np.float32), (64, np.float64)):
-            write(f"pieces{bits}.py", f"Polynomials by pieces in float{bits}: for each power an entry an interval.",
-                  [row(*table) for table in polynomials_by_pieces() if table[2] is dtype])
+        write("entries.py", "Tables looked up in registers, an entry an interval.", [assignment(*table) for table in tables()])
+        write("piecewise.py", "Polynomials by pieces: for each power an entry an interval.",
+              [assignment(*table) for table in polynomials_by_pieces()])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ exponential, trigonometric, power    by theme; special, bessel, rounding, and qu
 complex, complexinverse              of complex numbers
 tabled, angles, roots                forms for AVX-512; instructions and avx512, what these take of it
 settled, lowering                    vector forms where they reach, and beyond; ranges says how far that is
-coefficients, entries                polynomials and tables, which tools/minimax.py writes; pieces32, pieces64, by pieces
+coefficients, entries, piecewise     polynomials, tables and polynomials by pieces, which tools/minimax.py writes
 """
 from . import complex as _complex
 from . import complexinverse as _complexinverse

@@ -44,9 +44,9 @@ PER_STEP = constant(16 / math.pi)
 STEP_1 = constant(0.19634953141212463, 0.19634954084936207)
 STEP_2 = constant(9.437236769826995e-09, 7.654042494670956e-18)
 STEP_3 = constant(6.737878162447206e-16, 1.3535708424023924e-33)
-tan_sine = tables("tan_sine", entries.TAN_SINE32, entries.TAN_SINE64)
-tan_cosine = tables("tan_cosine", entries.TAN_COSINE32, entries.TAN_COSINE64)
-tan_short = polynomial("tan_short", c.TAN_SHORT32, c.TAN_SHORT64)
+tan_sine = tables("tan_sine", entries.TAN_SINE)
+tan_cosine = tables("tan_cosine", entries.TAN_COSINE)
+tan_short = polynomial("tan_short", c.TAN_SHORT)
 
 
 def _tan(x):
@@ -64,9 +64,9 @@ def _tan(x):
 ATAN_SHIFT = ByPrecision(np.int32(22), np.int64(51))           # moves the exponent and one bit more to the lowest places
 ATAN_LEAST, ATAN_MOST = constant(0.0625), constant(15.0)       # within the first and the last of 16 intervals
 ATAN_FLAT = constant(2.0 ** 60)                                # beyond, atan rounds to pi / 2
-atan_tangent = tables("atan_tangent", entries.ATAN_TANGENT32, entries.ATAN_TANGENT64)
-atan_angle = tables("atan_angle", entries.ATAN_ANGLE32, entries.ATAN_ANGLE64)
-atan_short = polynomial("atan_short", c.ATAN_SHORT32, c.ATAN_SHORT64)
+atan_tangent = tables("atan_tangent", entries.ATAN_TANGENT)
+atan_angle = tables("atan_angle", entries.ATAN_ANGLE)
+atan_short = polynomial("atan_short", c.ATAN_SHORT)
 
 
 def _atan(x):
@@ -86,11 +86,11 @@ ASIN_SCALE = constant(15.5, 7.5)                               # steps of the ta
 ASIN_WHOLE = constant(2.0 ** 23 + 16, 2.0 ** 52 + 8)           # rounding down what this is added to gives the nearest step
 NEARLY_ZERO = constant(2.0 ** -60, 2.0 ** -300)
 PI = constant(math.pi)
-asin_sine = tables("asin_sine", entries.ASIN_SINE32, entries.ASIN_SINE64)
-asin_cosine = tables("asin_cosine", entries.ASIN_COSINE32, entries.ASIN_COSINE64)
-asin_angle = tables("asin_angle", entries.ASIN_ANGLE32, entries.ASIN_ANGLE64)
-acos_angle = tables("acos_angle", entries.ACOS_ANGLE32, entries.ACOS_ANGLE64)
-asin_short = polynomial("asin_short", c.ASIN_SHORT32, c.ASIN_SHORT64)
+asin_sine = tables("asin_sine", entries.ASIN_SINE)
+asin_cosine = tables("asin_cosine", entries.ASIN_COSINE)
+asin_angle = tables("asin_angle", entries.ASIN_ANGLE)
+acos_angle = tables("acos_angle", entries.ACOS_ANGLE)
+asin_short = polynomial("asin_short", c.ASIN_SHORT)
 
 
 def _place_and_cosine(x):

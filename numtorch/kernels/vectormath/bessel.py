@@ -14,8 +14,8 @@ from .elementary import Elementary, by_scipy, constant, polynomial
 from .exponential import exp
 from .rounding import rsqrt
 
-i0_near, i0_far = polynomial("i0_near", c.I032, c.I064), polynomial("i0_far", c.I0_FAR32, c.I0_FAR64)
-i1_near, i1_far = polynomial("i1_near", c.I132, c.I164), polynomial("i1_far", c.I1_FAR32, c.I1_FAR64)
+i0_near, i0_far = polynomial("i0_near", c.I0), polynomial("i0_far", c.I0_FAR)
+i1_near, i1_far = polynomial("i1_near", c.I1), polynomial("i1_far", c.I1_FAR)
 NEAR = constant(8.0)                                     # to 12 float64 has 4 terms less but 9 ulp: x**2's error counts x / 2 fold
 MOST = constant(100.0, 750.0)                            # beyond, both are infinite
 SHIFT = constant(8.0)                                    # taken off before exp and in the polynomials: exp(x) is infinite first

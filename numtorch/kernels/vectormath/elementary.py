@@ -176,16 +176,15 @@ def _split_polynomial_function(name, coefficients):
     return scope[name]
 
 
-def split_polynomial(name, coefficients32, coefficients64) -> ByPrecision:
-    """The polynomial with the given coefficients, as a function of its argument and the argument's square."""
-    return ByPrecision(body32(_split_polynomial_function(name + "32", coefficients32)),
-                       body64(_split_polynomial_function(name + "64", coefficients64)))
+def polynomial(name, coefficients, written=_polynomial_function) -> ByPrecision:
+    """The polynomial with the given coefficients, constant term first: float32's and float64's, or None where one has none."""
+    return ByPrecision(*[row and body(written(name + bits, row))
+                         for bits, body, row in zip(("32", "64"), (body32, body64), coefficients)])
 
 
-def polynomial(name, coefficients32, coefficients64) -> ByPrecision:
-    """The polynomial with the given coefficients, constant term first."""
-    return ByPrecision(body32(_polynomial_function(name + "32", coefficients32)),
-                       body64(_polynomial_function(name + "64", coefficients64)))
+def split_polynomial(name, coefficients) -> ByPrecision:
+    """The same as a function of its argument and the argument's square."""
+    return polynomial(name, coefficients, _split_polynomial_function)
 
 
 # ---------------------------------------------------------------- the format

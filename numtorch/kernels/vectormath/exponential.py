@@ -38,8 +38,8 @@ from .elementary import (
     scale,
 )
 
-expm1_polynomial = polynomial("expm1_polynomial", c.EXPM132, c.EXPM164)
-exp2m1_polynomial = polynomial("exp2m1_polynomial", c.EXP2M132, c.EXP2M164)
+expm1_polynomial = polynomial("expm1_polynomial", c.EXPM1)
+exp2m1_polynomial = polynomial("exp2m1_polynomial", c.EXP2M1)
 
 
 # ---------------------------------------------------------------- exponentials
@@ -115,8 +115,8 @@ def _expm1(x):
 SQRT_HALF_BITS = ByPrecision(np.int32(0x3F3504F3), np.int64(0x3FE6A09E667F3BCD))
 DENORMAL_SCALE = constant(2.0 ** 24, 2.0 ** 54)
 DENORMAL_EXPONENT = constant(24.0, 54.0)
-log_polynomial = body32(polynomial("log_polynomial", c.LOG32, c.LOG32).float32.function)
-atanh_polynomial = polynomial("atanh_polynomial", c.ATANH32, c.ATANH64)
+log_polynomial = polynomial("log_polynomial", c.LOG).float32
+atanh_polynomial = polynomial("atanh_polynomial", c.ATANH)
 
 
 def _log_split(x):
@@ -213,7 +213,7 @@ def _log10(x):
 
 # ---------------------------------------------------------------- hyperbolic functions
 TANH_ONE = constant(10.0, 22.0)                          # beyond, tanh rounds to 1
-tanh_polynomial = polynomial("tanh_polynomial", c.TANH32, c.TANH64)
+tanh_polynomial = polynomial("tanh_polynomial", c.TANH)
 
 
 def _tanh(x):

@@ -32,7 +32,7 @@ from .instructions import exponent_of, mantissa_of, scale_by_floor, within
 
 TWO_THIRDS = constant(np.float32(2 / 3), 2 / 3)
 TWO_THIRDS_LOW = constant(2 / 3 - float(np.float32(2 / 3)), 3.700743415417188e-17)
-atanh5_polynomial = polynomial("atanh5_polynomial", c.ATANH532, c.ATANH564)
+atanh5_polynomial = polynomial("atanh5_polynomial", c.ATANH5)
 
 
 def _log_two_floats(x):
@@ -80,10 +80,10 @@ log_two_floats, exp_two_floats = both(_log_two_floats), both(_exp_two_floats)
 
 # ---------------------------------------------------------------- for processors with AVX-512
 POW_SHIFT = ByPrecision(np.int32(18), np.int64(47))      # moves the mantissa's first five bits to the lowest places
-pow_inverse = tabled.tables("pow_inverse", entries.POW_INVERSE32, entries.POW_INVERSE64)
-pow_high = tabled.tables("pow_high", entries.POW_HIGH32, entries.POW_HIGH64)
-pow_low = tabled.tables("pow_low", entries.POW_LOW32, entries.POW_LOW64)
-log_third = polynomial("log_third", c.LOG_THIRD32, c.LOG_THIRD64)
+pow_inverse = tabled.tables("pow_inverse", entries.POW_INVERSE)
+pow_high = tabled.tables("pow_high", entries.POW_HIGH)
+pow_low = tabled.tables("pow_low", entries.POW_LOW)
+log_third = polynomial("log_third", c.LOG_THIRD)
 
 
 def _tabled_log_two_floats(x):

@@ -24,9 +24,9 @@ from .exponential import exp_parts, log
 from .power import exp_two_floats, tabled_exp_closely
 from .trigonometric import cos_of, quadrant, sin_of
 
-erf_polynomial = polynomial("erf_polynomial", c.ERF32, c.ERF64)
-erf_tail_polynomial = polynomial("erf_tail_polynomial", c.ERF_TAIL32, c.ERF_TAIL64)
-erfc_polynomial = polynomial("erfc_polynomial", c.ERFC32, c.ERFC64)
+erf_polynomial = polynomial("erf_polynomial", c.ERF)
+erf_tail_polynomial = polynomial("erf_tail_polynomial", c.ERF_TAIL)
+erfc_polynomial = polynomial("erfc_polynomial", c.ERFC)
 ERF_ONE = constant(4.0, 6.0)                             # beyond, erf rounds to 1
 
 
@@ -59,7 +59,7 @@ def _erfc(x):
 
 ROOT_OF_PI = constant(1 / math.sqrt(math.pi))
 ROOT_OF_PI_LOW = constant(-2.9317691711098796e-08, 7.66772980658294e-18)      # what its rounding lacks
-erfc_far_polynomial = polynomial("erfc_far_polynomial", c.ERFC_FAR32, c.ERFC_FAR64)
+erfc_far_polynomial = polynomial("erfc_far_polynomial", c.ERFC_FAR)
 
 
 def _erfc_far(x):
@@ -79,7 +79,7 @@ def _erfc_far(x):
     return select(x < 0.0, 2.0 - y, y)
 
 
-erfcx_polynomial = polynomial("erfcx_polynomial", c.ERFCX32, c.ERFCX64)
+erfcx_polynomial = polynomial("erfcx_polynomial", c.ERFCX)
 exp_of_square = ByMachine(exp_two_floats, tabled_exp_closely)
 
 
@@ -94,9 +94,9 @@ def _erfcx(x):
     return select(x < 0.0, fma(2.0, e, -y), y)
 
 
-erfinv_polynomial = polynomial("erfinv_polynomial", c.ERFINV32, c.ERFINV64)
-erfinv_middle = polynomial("erfinv_middle", c.ERFINV_MIDDLE32, c.ERFINV_MIDDLE64)
-erfinv_tail = body64(polynomial("erfinv_tail", c.ERFINV_TAIL64, c.ERFINV_TAIL64).float64.function)
+erfinv_polynomial = polynomial("erfinv_polynomial", c.ERFINV)
+erfinv_middle = polynomial("erfinv_middle", c.ERFINV_MIDDLE)
+erfinv_tail = polynomial("erfinv_tail", c.ERFINV_TAIL).float64
 
 
 def _erfinv_outer32(s):
@@ -119,14 +119,14 @@ def _erfinv(x):
 
 
 # ---------------------------------------------------------------- gamma function
-lgamma_one_rest = polynomial("lgamma_one_rest", c.LGAMMA_ONE32[1:], c.LGAMMA_ONE64[1:])
-lgamma_rest = polynomial("lgamma_rest", c.LGAMMA32[1:], c.LGAMMA64[1:])
-LGAMMA_ONE, LGAMMA = constant(c.LGAMMA_ONE32[0], c.LGAMMA_ONE64[0]), constant(c.LGAMMA32[0], c.LGAMMA64[0])
-lgamma_middle = polynomial("lgamma_middle", c.LGAMMA_MIDDLE32, c.LGAMMA_MIDDLE64)
+lgamma_one_rest = polynomial("lgamma_one_rest", [row[1:] for row in c.LGAMMA_ONE])
+lgamma_rest = polynomial("lgamma_rest", [row[1:] for row in c.LGAMMA])
+LGAMMA_ONE, LGAMMA = [constant(*[row[0] for row in rows]) for rows in (c.LGAMMA_ONE, c.LGAMMA)]
+lgamma_middle = polynomial("lgamma_middle", c.LGAMMA_MIDDLE)
 LGAMMA_MIDDLE = constant(-0.12078224122524261, -0.12078223763524522)      # lgamma(3/2)
 LGAMMA_MIDDLE_LOW = constant(3.5899973924005753e-09, -4.1797047492946264e-18)
-stirling_polynomial = polynomial("stirling_polynomial", c.STIRLING32, c.STIRLING64)
-digamma_polynomial = polynomial("digamma_polynomial", c.DIGAMMA32, c.DIGAMMA64)
+stirling_polynomial = polynomial("stirling_polynomial", c.STIRLING)
+digamma_polynomial = polynomial("digamma_polynomial", c.DIGAMMA)
 STIRLING_CONSTANT = constant((math.log(2 * math.pi) - 1) / 2)
 PI = constant(math.pi)
 
@@ -180,7 +180,7 @@ def _lgamma(x):
     return select(x < 0.0, select(a < 1e-30, y, reflected), select(x == x, y, x))
 
 
-digamma_near = polynomial("digamma_near", c.DIGAMMA_NEAR32, c.DIGAMMA_NEAR64)
+digamma_near = polynomial("digamma_near", c.DIGAMMA_NEAR)
 DIGAMMA_ZERO = constant(1.4616321325302124, 1.4616321449683622)       # and what its rounding lacks
 DIGAMMA_ZERO_LOW = constant(1.2438149938918909e-08, 9.549995429965697e-17)
 

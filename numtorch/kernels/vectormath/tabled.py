@@ -10,14 +10,13 @@ cover what arguments mostly are, and `beyond` takes vectors with any lane out of
 """
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select
 from ..sources import compile_source
 from . import coefficients as c
-from . import entries, pieces32, pieces64
+from . import entries
+from . import piecewise as piecewise_tables
 from .elementary import (
     EXPM1_TINY,
     FRACTION_BITS,
@@ -51,14 +50,14 @@ SIXTEENTHS_MAGIC = constant(786432.0, 422212465065984.0)     # 1.5 * 2**19, 1.5 
 WITHIN_ENTRY = constant(0.035)                               # above every |r| that a finite x leaves
 
 
-def tables(name, values32, values64) -> ByPrecision:
-    return ByPrecision(table(name + "32", values32, np.float32), table(name + "64", values64, np.float64))
+def tables(name, values) -> ByPrecision:
+    return ByPrecision(table(name + "32", values[0], np.float32), table(name + "64", values[1], np.float64))
 
 
 # ---------------------------------------------------------------- exponentials
-exp_entry = tables("exp_entry", entries.EXP_TABLE32, entries.EXP_TABLE64)
-exp_short = polynomial("exp_short", c.EXP_SHORT32, c.EXP_SHORT64)
-exp2_short = polynomial("exp2_short", c.EXP2_SHORT32, c.EXP2_SHORT64)
+exp_entry = tables("exp_entry", entries.EXP_TABLE)
+exp_short = polynomial("exp_short", c.EXP_SHORT)
+exp2_short = polynomial("exp2_short", c.EXP2_SHORT)
 
 
 def _exp(x):
@@ -87,9 +86,9 @@ def _exp2(x):
 
 LN2_REST = constant(-1.904654299957768e-09, 2.3190468138462996e-17)     # ln(2) less the nearest float
 EXPM1_LOW, EXPM1_HIGH = constant(-20.0, -40.0), constant(89.0, 710.0)      # beyond, exp(x) - 1 is -1, or infinite
-exp_half = tables("exp_half", [v / 2 for v in entries.EXP_TABLE32], [v / 2 for v in entries.EXP_TABLE64])
-exp_tail = tables("exp_tail", entries.EXP_TAIL32, entries.EXP_TAIL64)
-expm1_short = polynomial("expm1_short", c.EXPM1_SHORT32, c.EXPM1_SHORT64)
+exp_half = tables("exp_half", [[v / 2 for v in row] for row in entries.EXP_TABLE])
+exp_tail = tables("exp_tail", entries.EXP_TAIL)
+expm1_short = polynomial("expm1_short", c.EXPM1_SHORT)
 
 
 def _half_expm1(x):
@@ -150,14 +149,12 @@ STEPS = constant(31.0, 15.0)                                 # from the entry of
 LARGEST_SHIFT = constant(160.0, 1100.0)
 
 
-def _logarithm(name):
-    """(parts, log1p_short, log) to the base whose tables have the name: log(x) = s + r + r**2 P(r) with r = (m / c - 1) log(e).
+def _logarithm(name, inverses, logarithms, short):
+    """(parts, log1p_short, log) to the base that the tables are for: log(x) = s + r + r**2 P(r) with r = (m / c - 1) log(e).
     c is the nearest entry, not that of the mantissa's first bits: |r| is half as large, a term less in float64."""
-    inverses, logarithms, short = [[getattr(module, f"{name.upper()}_{part}{bits}") for bits in (32, 64)]
-                                   for module, part in ((entries, "INVERSE"), (entries, "TABLE"), (c, "SHORT"))]
     unit, two = constant(*[row[-1] for row in inverses]), constant(*[row[-2] for row in logarithms])     # log(e) and log(2)
-    inverse, entry = tables(name + "_inverse", *inverses), tables(name + "_entry", *logarithms)
-    short = split_polynomial(name + "_short", *short)
+    inverse, entry = tables(name + "_inverse", inverses), tables(name + "_entry", logarithms)
+    short = split_polynomial(name + "_short", short)
 
     def parts(x):
         """(s, r, unit / c)."""
@@ -180,15 +177,14 @@ def _logarithm(name):
     return parts, log1p_short, both(logarithm)
 
 
-log_parts, log1p_short, log = _logarithm("log")
-log2 = _logarithm("log2")[2]
-LOG10_2_HIGH, LOG10_2_LOW = (constant(*pair) for pair in zip(
-    (entries.LOG10_HIGH32[-2], entries.LOG10_LOW32[-2]), (entries.LOG10_HIGH64[-2], entries.LOG10_LOW64[-2])))
-LOG10_E = constant(entries.LOG10_INVERSE32[-1], entries.LOG10_INVERSE64[-1])
-log10_inverse = tables("log10_inverse", entries.LOG10_INVERSE32, entries.LOG10_INVERSE64)
-log10_high = tables("log10_high", entries.LOG10_HIGH32, entries.LOG10_HIGH64)
-log10_low = tables("log10_low", entries.LOG10_LOW32, entries.LOG10_LOW64)
-log10_short = split_polynomial("log10_short", c.LOG10_SHORT32, c.LOG10_SHORT64)
+log_parts, log1p_short, log = _logarithm("log", entries.LOG_INVERSE, entries.LOG_TABLE, c.LOG_SHORT)
+log2 = _logarithm("log2", entries.LOG2_INVERSE, entries.LOG2_TABLE, c.LOG2_SHORT)[2]
+LOG10_2_HIGH, LOG10_2_LOW = [constant(*[row[-2] for row in rows]) for rows in (entries.LOG10_HIGH, entries.LOG10_LOW)]
+LOG10_E = constant(*[row[-1] for row in entries.LOG10_INVERSE])
+log10_inverse = tables("log10_inverse", entries.LOG10_INVERSE)
+log10_high = tables("log10_high", entries.LOG10_HIGH)
+log10_low = tables("log10_low", entries.LOG10_LOW)
+log10_short = split_polynomial("log10_short", c.LOG10_SHORT)
 
 
 def _log10(x):
@@ -212,34 +208,31 @@ def _log1p(x):
 
 
 # ---------------------------------------------------------------- polynomials by pieces
-def pieces(name, slope=False) -> ByPrecision:
+def piecewise(name, tables, slope=False) -> ByPrecision:
     """A function of (bits, r): the polynomial in r whose coefficients are the entries at `bits` of a table for each power.
 
     Args:
-        name: of the tables in pieces32.py and pieces64.py, `<name>_<power>_<32 or 64>`.
+        name: what it is called.
+        tables: float32's of each power, and float64's; None where it is for the other alone.
         slope: the tables lack a term r.
     """
-    return ByPrecision(_pieces_of(name, slope, 32, body32, np.float32), _pieces_of(name, slope, 64, body64, np.float64))
+    return ByPrecision(*[rows and body(_polynomial_of_tables(name, bits, rows, dtype, slope)) for bits, dtype, body, rows in zip(
+        (32, 64), (np.float32, np.float64), (body32, body64), tables)])
 
 
-def _pieces_of(name, slope, bits, body, dtype):
-    tables_of = pieces32 if bits == 32 else pieces64
-    values = [v for n, v in vars(tables_of).items() if re.fullmatch(rf"{name}_[0-9]+_{bits}", n)]
-    if not values:
-        return None
-    scope = {f"c{power}": table(f"{name.lower()}_{power}_{bits}", row, dtype) for power, row in enumerate(values)}
-    expression = f"c{len(values) - 1}(bits)"
-    for power in range(len(values) - 2, 0 if slope else -1, -1):
+def _polynomial_of_tables(name, bits, rows, dtype, slope):
+    scope = {f"c{power}": table(f"{name}_{power}_{bits}", row, dtype) for power, row in enumerate(rows)}
+    expression = f"c{len(rows) - 1}(bits)"
+    for power in range(len(rows) - 2, 0 if slope else -1, -1):
         expression = f"fma({expression}, r, c{power}(bits))"
     if slope:
         expression = f"fma({expression}, r, r) + c0(bits)"
-    function = name.lower()
     scope.update(fma=fma, __name__=__name__)
-    compile_source(f"def {function}(bits, r):\n    return {expression}\n", "polynomial by pieces", scope)
-    return body(scope[function])
+    compile_source(f"def {name}(bits, r):\n    return {expression}\n", "polynomial by pieces", scope)
+    return scope[name]
 
 
-erf_pieces = pieces("ERF_PIECES", slope=True)
+erf_pieces = piecewise("erf_pieces", piecewise_tables.ERF_PIECES, slope=True)
 ERF_STEP = constant(1 / 8, 51 / 128)
 ERF_PER_STEP = constant(8.0, 128 / 51)
 ERF_ONE = constant(3.93, 6.1)                              # beyond, erf rounds to 1
@@ -255,8 +248,8 @@ def _erf(x):
 
 
 erf_far = both(_erf)
-erf_near = pieces("ERF_NEAR").float64
-erf_centre = table("erf_centre_64", pieces64.ERF_NEAR_CENTRE_64, np.float64)
+erf_near = piecewise("erf_near", piecewise_tables.ERF_NEAR).float64
+erf_centre = table("erf_centre_64", piecewise_tables.ERF_NEAR_CENTRE[1], np.float64)
 ERF_STEPS, ERF_FEWER, WHOLE = 1.92, -0.0475, 2.0 ** 52       # z (1.92 - 0.0475 z) is the interval's number
 ERF_FAR = 11.74                                              # where its intervals end: |x| = 3.42
 
@@ -269,7 +262,7 @@ def _erf64(x):
     return beyond(x, z, ERF_FAR, x * erf_near(place, fma(x, x, -erf_centre(place))), erf_far)
 
 
-gelu_pieces = pieces("GELU_PIECES").float32
+gelu_pieces = piecewise("gelu_pieces", piecewise_tables.GELU_PIECES).float32
 GELU_STEP, GELU_PER_STEP = 23 / 256, 256 / 23
 GELU_ONE = 2.8                                             # beyond, it rounds to x or 0
 
@@ -286,7 +279,7 @@ def _gelu32(x):
 
 
 gelu32 = body32(_gelu32)
-erfc_pieces = pieces("ERFC_PIECES")
+erfc_pieces = piecewise("erfc_pieces", piecewise_tables.ERFC_PIECES)
 ERFC_STEP = constant(1 / 8, 7 / 32)
 ERFC_PER_STEP = constant(8.0, 32 / 7)
 ERFC_FAR = constant(3.937, 3.39)                           # just before the pieces end: the end itself would round to the first
@@ -303,7 +296,7 @@ def erfc_by(far):
     return both(erfc)
 
 
-erfinv_octaves = pieces("ERFINV_OCTAVES")
+erfinv_octaves = piecewise("erfinv_octaves", piecewise_tables.ERFINV_OCTAVES)
 HALF_OCTAVE, ONE_BITS = np.int64(2 ** 51 - 1), np.int64(0x3FF0000000000000)
 ERFINV_FAR = -0.00586                                      # where the octaves end
 
@@ -328,7 +321,7 @@ erfinv32 = body32(_erfinv32)
 
 
 # ---------------------------------------------------------------- hyperbolic tangent
-tanh_pieces = pieces("TANH_PIECES").float32
+tanh_pieces = piecewise("tanh_pieces", piecewise_tables.TANH_PIECES).float32
 TANH_STEP, TANH_PER_STEP = 19 / 64, 64 / 19
 TANH_ONE = 9.3                                               # beyond, tanh rounds to 1
 

@@ -28,9 +28,9 @@ HALF_PI_1 = constant(np.float32(math.pi / 2), math.pi / 2)      # and pi/2
 HALF_PI_2 = constant(-4.371138828673793e-08, 6.123233995736766e-17)
 HALF_PI_3 = constant(-1.7151244994428829e-15, -1.4973849048591698e-33)
 SIGN_SHIFT = ByPrecision(np.int32(31), np.int64(63))     # moves the last bit to the sign
-sin_polynomial = polynomial("sin_polynomial", c.SIN32, c.SIN64)
-half_turn_polynomial = polynomial("half_turn_polynomial", c.SIN_HALF_TURN32, c.SIN_HALF_TURN64)
-cos_polynomial = polynomial("cos_polynomial", c.COS32, c.COS64)
+sin_polynomial = polynomial("sin_polynomial", c.SIN)
+half_turn_polynomial = polynomial("half_turn_polynomial", c.SIN_HALF_TURN)
+cos_polynomial = polynomial("cos_polynomial", c.COS)
 
 
 def _quadrant(a):
@@ -122,8 +122,8 @@ PI_LOW = constant(-8.742278e-08, 1.2246467991473532e-16)
 QUARTER_PI = constant(np.float32(math.pi / 4), math.pi / 4)
 TAN_PI_8 = constant(math.tan(math.pi / 8))
 TAN_3_PI_8 = constant(math.tan(3 * math.pi / 8))
-asin_polynomial = polynomial("asin_polynomial", c.ASIN32, c.ASIN64)
-atan_polynomial = polynomial("atan_polynomial", c.ATAN32, c.ATAN64)
+asin_polynomial = polynomial("asin_polynomial", c.ASIN)
+atan_polynomial = polynomial("atan_polynomial", c.ATAN)
 
 
 def _atan_positive(y, x):

@@ -29,7 +29,7 @@ FURTHEST = 2000                                          # terms; x = a = 10**4 
 
 
 # Temme's uniform expansion (1979; DLMF 8.12): the powers of eta that a**0, a**-1, a**-2 and a**-3 are multiplied by
-ratio_0, ratio_1, ratio_2, ratio_3 = [polynomial(f"gamma_ratio_{k}", row, row) for k, row in enumerate((
+ratio_0, ratio_1, ratio_2, ratio_3 = [polynomial(f"gamma_ratio_{k}", (row, row)) for k, row in enumerate((
     (-0.3333333333333333, 0.08333333333333333, -0.014814814814814815, 0.0011574074074074073, 0.0003527336860670194,
      -0.0001787551440329218, 3.919263178522438e-05, -2.185448510679992e-06, -1.85406221071516e-06, 8.296711340953087e-07,
      -1.7665952736826078e-07, 6.707853543401498e-09, 1.0261809784240309e-08, -4.382036018453353e-09),
