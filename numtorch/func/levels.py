@@ -139,9 +139,6 @@ class Wrapping(Layout):
     def __repr__(self):
         return f"{type(self).__name__}({self.dtype.name}, shape={self.shape}, level={self.handler.rank})"
 
-    def overlaps_itself(self):
-        return False                                     # the tensor inside is asked when it is written to
-
     @property
     def has_values(self):
         return self.value.layout.has_values

@@ -36,6 +36,19 @@ def _elsewhere(attribute):
     return _META if isinstance(attribute, device) else attribute
 
 
+def _operands(interpreter, node):
+    """What a call is given: new tensors, but for what views a view, perhaps beyond its elements."""
+    return [_viewed(interpreter, v) if node.op == "part" and isinstance(v, Value) else
+            _without_memory(v.layout) if isinstance(v, Value) else v for v in node.inputs]
+
+
+def _viewed(interpreter, value):
+    node = value.node
+    if node is None or (not node.op.startswith("view.") and node.op != "part"):
+        return _without_memory(value.layout)
+    return interpreter.call(_call_without_memory(node), [_viewed(interpreter, v) for v in node.inputs])[node.outputs.index(value)]
+
+
 def _call_without_memory(node):
     return Node(node.op, node.inputs, _elsewhere(node.attributes), node.writes, node.keeps, node.wanted, node.draws)
 
@@ -60,9 +73,8 @@ def check_calls(graph: Graph, constants: Any) -> None:
                 continue
             if node.op == CONSTANT and constants[node.attributes[0]] is None:
                 continue
-            given = [_without_memory(v.layout) if isinstance(v, Value) else v for v in node.inputs]
             try:
-                results = interpreter.call(_call_without_memory(node), given)
+                results = interpreter.call(_call_without_memory(node), _operands(interpreter, node))
             except NoValues:
                 continue
             except Exception as error:

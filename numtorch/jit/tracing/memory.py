@@ -131,6 +131,18 @@ class Memory(Level):
             return x.item()
         return self.constant(x, self.names.get(id(x)))
 
+    def value_to_write(self, x: Tensor) -> Value:
+        """The value of a traced tensor that is written to. By `as_strided` it may reach beyond the view that it was made of, as far
+        as which its own value has a gradient: the memory's has one everywhere.
+
+        Args:
+            x: the tensor.
+        """
+        cell, value = x.layout.cell, self.value_of(x)
+        if value.node is None or value.node.op != "part" or value.node.inputs[0] is cell.value:
+            return value
+        return self._value_in(cell, x.layout.value)
+
     def inside(self, x: Any):
         """The tensor inside of a traced one, with its place on the tape."""
         x = self._of_others(x) if isinstance(x, Tensor) else x

@@ -235,6 +235,8 @@ class Trace(Memory):
                 tensors = (*tensors[:i], clone(tensors[i]), *tensors[i + 1:])
                 inner[i] = self.inside(tensors[i])
         values = [self.value_of(t) for t in tensors]
+        if isinstance(target.layout, Traced):
+            values[0] = self.value_to_write(target)
         plain = op.planned_for(tuple([t.layout for t in inner]), ()).out is inner[0].layout
         if not isinstance(target.layout, Traced):
             self.adopt(target)
@@ -281,7 +283,8 @@ class Trace(Memory):
         name = name if name == "part" else f"view.{name}"
         parts = list(made) if isinstance(made, (tuple, list)) else [made]
         values = self.emit(name, [value], args, [part.layout for part in parts])
-        layout.cell.parts.update({(part.layout, part.address): v for part, v in zip(parts, values)})
+        if name != "part":
+            layout.cell.parts.update({(part.layout, part.address): v for part, v in zip(parts, values)})
         if args != given:
             counts |= {n for n, size in zip(given[0], args[0]) if n != size}
         result = tuple([(self.traced(p, layout.cell, v, layout.cell.version, counts).layout, 0) for p, v in zip(parts, values)])

@@ -6,8 +6,8 @@ from ...autograd.modes import modes, no_grad
 from ...autograd.writes import check_mode, mark_written
 from ...exchange.scalars import NUMBERS, check_fits, number
 from ...layout import Layout, formatted
-from ...tensor import Tensor, fresh, lasting, view_of
-from ...viewalgebra import expand, select
+from ...tensor import Tensor, fresh, lasting
+from ...viewalgebra import expand
 from ..core.late import later
 from ..core.operands import as_operand, method
 from ..core.primitive import Primitive, check_one_device, miss
@@ -134,14 +134,14 @@ def fill_(self, value) -> Tensor:
     source = as_operand("fill_", value)
     if source.layout.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.layout.ndim} dimensions.")
-    return copy_(self, source)
+    return _fill(self, source, "fill_")
 
 
 def _fill(self, source, name):
-    """`copy_` of a number under another name. Elements of this tensor may share memory: all take the same value."""
+    """`copy_` of a tensor without dimensions under another name. Elements of this tensor may share memory: all take the same value."""
     layout, storage = self.layout, self.memory
     prepared = _COPY.plans.get((layout, source.layout))
-    if prepared is not None and self.node is None and not storage.watched:
+    if prepared is not None and self.node is None and source.node is None and not storage.watched:
         mark_written(storage, name)
         prepared.call(source.address, self.address, prepared.descriptor)
         return self
@@ -150,14 +150,14 @@ def _fill(self, source, name):
         check_mode(storage, name)
         if recorded:
             check_inplace_allowed(self, name[:-1])
-    if layout.contiguous or recorded or layout.handler is not None or not layout.overlaps_itself():
+    if layout.contiguous or not layout.overlaps_itself():
         copy_(self, source)
         if layout.handler is None and not modes.anomaly:
             storage.writer = name
         return self
     dim = layout.strides.index(0) if 0 in layout.strides else 0
     for index in range(layout.shape[dim] if layout.strides[dim] else 1):
-        _fill(view_of(self, *select(layout, dim, index)), source, name)
+        _fill(self.select(dim, index), source, name)
     return self
 
 
