@@ -18,6 +18,13 @@ from pathlib import Path
 SECONDS = 300                                            # that a body may take
 
 
+def search_path(script: str) -> str:
+    """`PYTHONPATH` of a script among the tests: the folders that it is in, up to the package's, before this process's own."""
+    root = Path(__file__).resolve().parents[1]
+    folders = [str(folder) for folder in Path(script).resolve().parents if folder.is_relative_to(root)]
+    return os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])
+
+
 class _Server:
     """A script that has come to `served`.
 
@@ -27,10 +34,8 @@ class _Server:
     """
 
     def __init__(self, script: str, environment: tuple) -> None:
-        here = Path(__file__).resolve().parent
-        paths = [str(Path(script).parent), str(here), str(here.parent), os.environ.get("PYTHONPATH", "")]
         self.said = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([sys.executable, script], env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **dict(environment)},
+        self.process = subprocess.Popen([sys.executable, script], env={**os.environ, "PYTHONPATH": search_path(script), **dict(environment)},
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True)
 
     def ask(self, words: tuple) -> tuple[int, str]:

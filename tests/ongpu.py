@@ -26,7 +26,7 @@ from threading import Thread
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE / "cuda")]
+sys.path[:0] = [str(HERE.parent), str(HERE), str(HERE / "cuda"), str(HERE / "cuda" / "agreement")]
 os.environ["NUMTORCH_TEST_ALL"] = "1"
 
 from tests import sanitizer  # noqa: E402

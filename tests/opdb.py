@@ -1,4 +1,4 @@
-"""PyTorch's own table of operations, run on numtorch: what `tests/pytorch/test_op_db.py` tries a part of, and all of it by hand.
+"""PyTorch's own table of operations, run on numtorch: what `tests/pytorch/agreement/test_op_db.py` tries a part of, and all of it by hand.
 
     python -m tests.opdb                                 # every entry, every dtype, every aspect, all samples
     python -m tests.opdb --entries add,cumsum --dtypes float64,int64 --aspects values,out --samples 20

@@ -3,7 +3,7 @@
     python -m tests.outdtypes                                    # every entry of PyTorch's table of operations, inputs of every dtype
     python -m tests.outdtypes --entries sort,topk --inputs int64
 
-`tests/pytorch/test_out_dtypes.py` tries inputs of the first dtype that an entry takes.
+`tests/pytorch/calls/test_out_dtypes.py` tries inputs of the first dtype that an entry takes.
 """
 from __future__ import annotations
 

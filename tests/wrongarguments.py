@@ -5,7 +5,7 @@
 
 The numbers, truth values and texts among the arguments of a sample, and those that the function has a default for, are replaced in
 turn by what only looks like them. Each is tried where no plan is known and after the call that it resembles, which must not matter.
-`tests/pytorch/test_wrong_arguments.py` tries what is plainly of another type.
+`tests/pytorch/calls/test_wrong_arguments.py` tries what is plainly of another type.
 """
 from __future__ import annotations
 

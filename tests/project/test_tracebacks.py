@@ -52,7 +52,7 @@ def test_a_mistake_is_one_exception_from_the_users_line(name):
     assert [f.filename for f in frames_of_one_exception(caught.value)[:2]] == [__file__, __file__]
 
 
-with open(Path(__file__).parents[1] / "pytorch" / "mistakes.tsv", newline="") as _file:
+with open(Path(__file__).parents[1] / "pytorch" / "calls" / "mistakes.tsv", newline="") as _file:
     EXPRESSIONS = [row["expression"] for row in csv.DictReader(_file, delimiter="\t", quoting=csv.QUOTE_NONE)]
 
 
@@ -63,7 +63,7 @@ def typed(expression, path):
 
 
 def test_mistakes_of_the_table_are_one_exception(tmp_path):
-    """Those that tests/pytorch/test_mistakes.py compares with PyTorch."""
+    """Those that tests/pytorch/calls/test_mistakes.py compares with PyTorch."""
     wrong = {}
     for number, expression in enumerate(EXPRESSIONS):
         file = tmp_path / f"{number}.py"

@@ -1,7 +1,7 @@
 """What a call gives, or which class of error it raises: expressions beside their outcomes, which are PyTorch's.
 
 outcomes.tsv is the table; each row runs here, and in PyTorch where it is installed. `x` is a float32 matrix, `i` an int64 one, `b` a
-bool one, `c` a complex one, all (2, 3); `e` is empty, `s` a number. `python -m tests.pytorch.test_outcomes 'x + i'` writes rows."""
+bool one, `c` a complex one, all (2, 3); `e` is empty, `s` a number. `python -m tests.pytorch.calls.test_outcomes 'x + i'` writes rows."""
 from __future__ import annotations
 
 import csv

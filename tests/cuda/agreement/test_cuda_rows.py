@@ -14,6 +14,7 @@ import traceback
 import warnings
 from pathlib import Path
 
+import bodies
 import numpy as np
 import pytest
 
@@ -114,10 +115,8 @@ def run_all(device, names=None):
 @pytest.fixture(scope="module")
 def on_cuda(tmp_path_factory):
     path = tmp_path_factory.mktemp("cuda") / "rows"
-    here = Path(__file__)
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1",
-                   "PYTHONPATH": os.pathsep.join([*map(str, here.resolve().parents[:3]), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(here), str(path)], env=environment, capture_output=True, text=True, timeout=600)
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": bodies.search_path(__file__)}
+    done = subprocess.run([sys.executable, __file__, str(path)], env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return pickle.loads(path.read_bytes())
 

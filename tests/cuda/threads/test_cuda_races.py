@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 import warnings
-from pathlib import Path
+
+import bodies
 
 PARTS = 4
 # What is read and not used: elements behind the last one, for which lanes read the last; the step after a product's last slice. And
@@ -41,10 +42,8 @@ def meetings(tries):
 
 
 def in_the_simulator(*words):
-    here = Path(__file__)
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1",
-                   "PYTHONPATH": os.pathsep.join([*map(str, here.resolve().parents[:3]), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(here), *words], env=environment, capture_output=True, text=True, timeout=900)
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": bodies.search_path(__file__)}
+    done = subprocess.run([sys.executable, __file__, *words], env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.splitlines()
 

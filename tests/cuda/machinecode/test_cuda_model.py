@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
 from bench.device import code, measured, model, peers, steps  # noqa: E402

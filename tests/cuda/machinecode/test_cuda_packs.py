@@ -13,7 +13,7 @@ import pytest
 from numtorch.kernels import store
 from numtorch.kernels.targets import architectures
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CUDA = 190                                               # e_machine of ELF files for NVIDIA's GPUs
 
 PACKED = """

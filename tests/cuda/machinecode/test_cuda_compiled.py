@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cudacalls import calls
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from bench.device.code import busiest
 

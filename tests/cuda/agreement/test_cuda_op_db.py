@@ -17,7 +17,7 @@ pytest.importorskip("expecttest", reason="PyTorch's table of operations needs ex
 
 def run(*arguments, timeout):
     done = subprocess.run([sys.executable, "-m", *arguments], env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-                          cwd=Path(__file__).resolve().parents[2], capture_output=True, text=True, timeout=timeout)
+                          cwd=Path(__file__).resolve().parents[3], capture_output=True, text=True, timeout=timeout)
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
     return done.stdout
 

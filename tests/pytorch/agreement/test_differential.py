@@ -21,7 +21,7 @@ from differential.inputs import array
 from differential.program import Statement, script
 from differential.shrink import shrink
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

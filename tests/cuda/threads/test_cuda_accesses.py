@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+import bodies
 import pytest
 from cudaaccesses import bank_conflicts, sectors
 from numba import cuda
@@ -68,7 +68,7 @@ def badly(x, out, descriptor):
         out[32 * me] = cells[32 * me]
 
 
-def bodies(torch):
+def cases(torch):
     from numtorch.kernels.cuda.gemm import tiles
     functional = torch.nn.functional
     tiles.PROCESSORS = 1                                 # large tiles for one block
@@ -136,10 +136,8 @@ def bodies(torch):
 
 @pytest.fixture(scope="module")
 def counted():
-    here = Path(__file__).resolve()
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMTORCH_CUDASIM_BLOCKS": "whole",
-                   "PYTHONPATH": os.pathsep.join([*map(str, here.parents[:3]), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(here)], env=environment, capture_output=True, text=True, timeout=600)
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMTORCH_CUDASIM_BLOCKS": "whole", "PYTHONPATH": bodies.search_path(__file__)}
+    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 
@@ -172,7 +170,7 @@ if __name__ == "__main__":
     from cudaaccesses import Accesses
     accesses, found = Accesses(), {}
     import numtorch
-    for case, body in bodies(numtorch).items():
+    for case, body in cases(numtorch).items():
         accesses.counts()
         body()
         found[case] = accesses.counts()

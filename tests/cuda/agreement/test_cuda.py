@@ -10,8 +10,8 @@ import os
 import subprocess
 import sys
 import traceback
-from pathlib import Path
 
+import bodies
 import cudacomposed  # noqa: F401 - cases too
 import numpy as np
 import pytest
@@ -51,8 +51,7 @@ def run_all(device):
 
 # ---------------------------------------------------------------- the simulator
 def script(code, **environment):
-    environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join([*map(str, Path(__file__).resolve().parents[:3]),
-                                                                               os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, **environment, "PYTHONPATH": bodies.search_path(__file__)}
     done = subprocess.run([sys.executable, *code], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

@@ -13,6 +13,7 @@ import traceback
 import warnings
 from pathlib import Path
 
+import bodies
 import numpy as np
 import pytest
 from cudabarriers import Barriers
@@ -82,10 +83,8 @@ def on_cuda(tmp_path_factory):
 
 
 def _run_piece(piece, path):
-    here = Path(__file__)
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1",
-                   "PYTHONPATH": os.pathsep.join([*map(str, here.resolve().parents[:3]), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(here), str(piece), str(path)], env=environment, capture_output=True, text=True, timeout=900)
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": bodies.search_path(__file__)}
+    done = subprocess.run([sys.executable, __file__, str(piece), str(path)], env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
