@@ -160,6 +160,27 @@ def test_loops_take_as_many_vectors_side_by_side_as_they_are_told(name):
         assert max(len(re.findall(r"store <\d+ x double>", b)) for b in blocks) == count
 
 
+@jit_only
+def test_a_kernel_is_in_its_module_once():
+    """The entry for Python calls the one for other kernels: no copy of the kernel is optimised, and made machine code of, for it."""
+    text = inspect_ir(each, ("float32*", "float32*", "int64*"), {"fn": ScalarBody(FORMULAS["helper ops"], "float32")})
+    native, python = (re.search(rf"^define [^\n]*@{name}\(.*?^}}", text, re.M | re.S).group() for name in ("kernel", "kernel_py"))
+    assert "store <" in native and "store <" not in python and "call void @kernel(" in python
+
+
+def test_calls_leave_the_references_to_none_as_they_are():
+    def kernel(out, n):
+        out[0] = n
+
+    out = np.zeros(1, np.int64)
+    for nogil in (False, True):
+        call = compile_kernel(kernel, ("int64*", "int64"), nogil=nogil).call
+        before = sys.getrefcount(None)
+        for _ in range(1000):
+            assert call(out.ctypes.data, 5) is None
+        assert out[0] == 5 and abs(sys.getrefcount(None) - before) < 100
+
+
 def through_a_buffer(x, n):
     first, second = local_array(np.float64, 2000), local_like(x, 2000)
     for i in range(n):

@@ -2,10 +2,22 @@
 from __future__ import annotations
 
 import re
+import sys
+
+# Py_INCREF(Py_None) as C's macro does it, which costs less than the function. None is immortal from Python 3.12 on.
+_ANOTHER_NONE = "" if sys.version_info >= (3, 12) else f"""\
+  %count_at = getelementptr i8, ptr @_Py_NoneStruct, i64 {object.__basicsize__ - 16}
+  %references = load i64, ptr %count_at
+  %one_more = add i64 %references, 1
+  store i64 %one_more, ptr %count_at
+"""
 
 
 def entry_points(symbol, inner, signature, nogil):
-    """LLVM IR of the native entry `symbol` and the Python entry `symbol + "_py"` around Numba's function `inner`."""
+    """LLVM IR of the native entry `symbol` and the Python entry `symbol + "_py"` around Numba's function `inner`.
+
+    The Python entry calls the native one, even a short one: with a copy of the kernel in it, all would be compiled twice.
+    """
     n = len(signature)
     words = ", ".join(f"i64 %a{i}" for i in range(n))
     kinds = ["i64" if s == "int64" else "ptr" for s in signature]
@@ -21,10 +33,9 @@ declare i32 @"{inner}"(ptr, ptr{"".join(", " + k for k in kinds)})
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
-declare void @Py_IncRef(ptr)
 declare i32 @PyErr_BadArgument()
 @_Py_NoneStruct = external global i8
-define void @"{symbol}"({words}) {{
+define void @"{symbol}"({words}) noinline {{
   %result = alloca ptr
   %error = alloca ptr
 {casts}  %status = call i32 @"{inner}"(ptr %result, ptr %error{values})
@@ -35,8 +46,7 @@ define ptr @"{symbol}_py"(ptr %self, ptr %args, i64 %count) {{
   br i1 %right, label %go, label %refuse
 go:
 {unpack}{save}  call void @"{symbol}"({words})
-{restore}  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  ret ptr @_Py_NoneStruct
+{restore}{_ANOTHER_NONE}  ret ptr @_Py_NoneStruct
 refuse:
   %ignored = call i32 @PyErr_BadArgument()
   ret ptr null
