@@ -18,8 +18,8 @@ _PUBLIC = {
     "graphs.scriptmodules": "ScriptFunction ScriptModule", "graphs.parsing": "parse", "graphs.graph": "Graph",
     "graphs.interpreter": "Interpreter", "graphs.graphmodules": "to_fx",
     "compiling.inference": "freeze optimize_for_inference",
-    "scripting.scripts": "export ignore script unused", "scripting.modules": "Attribute",
-    "scripting.subclasses": "script_method", "scripting.reading": "annotate script_isinstance",
+    "scripting.scripts": "export ignore script script_method unused", "scripting.modules": "Attribute",
+    "scripting.reading": "annotate script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError",
     "native.exporting": "export_native", "files": "load save", "scripting.forking": "Future fork wait _fork _wait",
 }

@@ -110,7 +110,7 @@ class listed_method:
         return types.MethodType(self.function, module) if listed is None else listed
 
 
-finishing: list = []                                     # what is done with objects of users' subclasses (scripting/subclasses.py)
+finishing: list = []                                     # what is done with objects of users' subclasses (scripting/scripts.py)
 
 
 class ScriptModule(Module):

@@ -9,6 +9,7 @@ reading      a Python function as a tree of that grammar, in which no name of th
 checking     a tree, checked and made again of what was looked at
 expressions  of what type each expression is
 effects      what a script does besides computing tensors of tensors
+enumerations  users' enumerations as such types
 objects      attributes and methods of objects, as checking has them
 calling      calls and attributes, as checking has them
 keeping      calls that a trace keeps as calls
@@ -18,8 +19,7 @@ writing      what a file holds of scripts
 modules      modules with scripted methods
 formulas     users' elementwise ops, which scripts call
 forking      `jit.fork` and `jit.wait`: calls whose results are asked for later
-scripts      `jit.script` and its decorators
-subclasses   classes of modules that are scripts from the start
+scripts      `jit.script` and its decorators, and classes of modules that are scripts from the start
 loading      scripts from what a file holds
 
 A script is text in the end: `code` shows it, files hold it. Text from a file takes the same way as a user's function but for

@@ -22,6 +22,7 @@ from .kinds import (
     NONE,
     STR,
     TENSOR,
+    UNIT,
     Kind,
     as_list,
     common,
@@ -82,7 +83,7 @@ class Calling(Objects, Effects):
         while isinstance(node, ast.Attribute):
             names.append(node.attr)
             node = node.value
-        if isinstance(node, ast.Name) and node.id in ("torch", "math", "__torch__") and node.id not in self.locals and names:
+        if isinstance(node, ast.Name) and node.id in ("torch", "math", UNIT) and node.id not in self.locals and names:
             return ".".join([node.id, *reversed(names)])
         return None
 
@@ -92,6 +93,8 @@ class Calling(Objects, Effects):
         if space == "torch" and name in vocabulary.constants():
             value = vocabulary.constants()[name]
             return self.bind(value), kind_of(value)
+        if space == UNIT and (known := self.unit.member(name)) is not None:
+            return self.bind(known[0]), known[1]
         if space == "math" and isinstance(vocabulary.MATH.get(name), float):
             return self.bind(vocabulary.MATH[name]), FLOAT
         if space == "torch" and name in vocabulary.functions():
@@ -112,6 +115,8 @@ class Calling(Objects, Effects):
             return made, fields[name]
         if kind.name == "Object":
             return self.object_attribute(node, owner, kind)
+        if kind.name == "Enum" and name in kind.of[0].attributes:
+            return made, kind.of[0].attributes[name]
         if kind.name == "Module":
             return made, common([self.member(node, module, name) for module in kind.of])
         if kind.name in ("Any", "Tuple") and name in vocabulary.any_names() and not name.startswith("_"):
@@ -283,7 +288,7 @@ class Calling(Objects, Effects):
 
     def _call_path(self, node, path):
         space, name = path.split(".", 1)
-        if space == "__torch__":
+        if space == UNIT:
             script = self.unit.function(self, node, name)
             given, keywords, kinds = self._arguments(node)
             if script.arguments is not None:

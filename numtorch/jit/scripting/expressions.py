@@ -43,7 +43,7 @@ class Expressions(Calling):
     def condition(self, node):
         made, kind = self.expression(node)
         self.note_test(kind)
-        if kind.name in ("Module", "Iterator", "NoneType", "Object"):
+        if kind.name in ("Module", "Iterator", "NoneType", "Object", "Enum"):
             self.refuse(node, f"Could not cast value of type {kind} to bool")
         return made, kind
 
@@ -326,8 +326,8 @@ class Expressions(Calling):
                 self.note_test(two)
             if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
                 for kind in (one, two):
-                    if kind.name in ("Optional", "NoneType", "Module"):
-                        self.refuse(node, f"a {kind} has no order: test `is not None` first")
+                    if kind.name in ("Optional", "NoneType", "Module", "Enum"):
+                        self.refuse(node, f"a {kind} has no order" + ("" if kind.name == "Enum" else ": test `is not None` first"))
                 if "Tensor" in (one.name, two.name) and not {one.name, two.name} <= {"Tensor", "Any", *_NUMBERS}:
                     self.refuse(node, f"Arguments for call are not valid: {one} is compared with {two}")
         if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn)):

@@ -86,4 +86,4 @@ def _writes(module):
 def _gives_plain(kind):
     if kind.name == "NamedTuple":
         return all(_gives_plain(each) for _, each in kind.of[0].arguments)
-    return all(map(_gives_plain, kind.of)) if kind.name in _STRUCTURES else kind.name not in ("Object", "Future", "Module")
+    return all(map(_gives_plain, kind.of)) if kind.name in _STRUCTURES else kind.name not in ("Object", "Enum", "Future", "Module")

@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import inspect
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -14,6 +17,7 @@ from ...nn.modules.module import Module
 from ...tensor import Tensor
 
 UNIT = "__torch__"                                       # where a script's own functions and types stand
+OF_USERS = ("NamedTuple", "Object", "Enum")              # types that are classes of users
 
 
 class Kind(typing.NamedTuple):
@@ -22,7 +26,7 @@ class Kind(typing.NamedTuple):
     Attributes:
         name: `Tensor`, `int`, `List` and so on; `Any` where nothing is known.
         of: the types of elements; for `Module`, the modules that it may be; for `NamedTuple`, its `Fields`; for `Object`, its
-            `ScriptClass`.
+            `ScriptClass`; for `Enum`, its `Enumeration`.
     """
 
     name: str
@@ -31,7 +35,7 @@ class Kind(typing.NamedTuple):
     def __str__(self) -> str:
         if self.name == "NoneType":
             return "None"
-        if self.name in ("NamedTuple", "Object"):
+        if self.name in OF_USERS:
             return f"{UNIT}.{self.of[0].name}"
         if not self.of or self.name == "Module":         # `list` is any, where `List` is one of tensors
             return self.name.lower() if self.name in ("List", "Dict") else self.name
@@ -197,6 +201,23 @@ def said_kind(annotation: Any, known: Callable[[Any], Kind | None] = lambda valu
         return None
 
 
+def annotations_of(kind: type) -> dict[str, Any]:
+    """What a class's own body says of attributes; of texts, what they are in its module.
+
+    Args:
+        kind: the class.
+    """
+    space = vars(sys.modules.get(kind.__module__, typing))
+    result = {}
+    for name, said in inspect.get_annotations(kind).items():
+        text = getattr(said, "__forward_arg__", said)
+        result[name] = said
+        if isinstance(text, str):
+            with contextlib.suppress(Exception):         # what is defined nowhere there, or later
+                result[name] = eval(text, space, dict(vars(kind)))
+    return result
+
+
 def kind_of(value: Any) -> Kind:
     """The type of a value."""
     if isinstance(value, Tensor):
@@ -230,7 +251,7 @@ def join(one: Kind, other: Kind) -> Kind | None:
         return None if inner is None else optional(inner)
     if one.name == other.name == "Module":
         return Kind("Module", (*one.of, *[each for each in other.of if all(each is not known for known in one.of)]))
-    if one.name == other.name and one.name in ("NamedTuple", "Object"):
+    if one.name == other.name and one.name in OF_USERS:
         return None
     if one.name == other.name and one.of and len(one.of) == len(other.of):
         parts = [join(a, b) for a, b in zip(one.of, other.of)]
@@ -276,7 +297,7 @@ def fits(wanted: Kind, given: Kind) -> bool:
         return given.name == "Module"
     if wanted.name == "Tuple":
         given = unnamed(given)
-    if wanted.name != given.name or wanted.name in ("NamedTuple", "Object"):
+    if wanted.name != given.name or wanted.name in OF_USERS:
         return False
     if not wanted.of or not given.of:
         return wanted.name != "Tuple"
@@ -303,7 +324,7 @@ def accepts(kind: Kind, value: Any) -> bool:
         fields = kind.of[0]
         return isinstance(value, tuple) and getattr(value, "_fields", None) == tuple(fields.places) and \
             all(accepts(each, part) for (_, each), part in zip(fields.arguments, value))
-    if name == "Object":
+    if name in ("Object", "Enum"):
         return kind.of[0].accepts(value)
     if name == "Future":
         return isinstance(value, Future)

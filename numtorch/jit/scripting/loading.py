@@ -9,7 +9,7 @@ from ...nn.parameter import Parameter
 from ...tensor import Tensor
 from ..graphs import scriptmodules
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
-from . import formulas, vocabulary
+from . import enumerations, formulas, vocabulary
 from .classes import SPECIAL, ScriptClass
 from .kinds import Fields, parse_text
 from .modules import LibraryModule, ScriptedFunction, ScriptedModule, class_of
@@ -100,6 +100,8 @@ def _entry(unit, name, entry, owner=None):
         return result
     if "fields" in entry:
         return _fields(unit, name, entry)
+    if "members" in entry:
+        return enumerations.from_content(name, entry)
     if "formulas" in entry:
         return formulas.from_content(name, entry)
     if "unused" in entry:
@@ -141,8 +143,10 @@ def _module(entry, units, tensors):
             own[_name(name)] = vocabulary.functions()[path.removeprefix("torch.")]
         return made
     own["_original_name"], own["_unit"] = str(entry["name"]), units[entry["unit"]]
+    for name, (kind, member) in entry.get("members", {}).items():
+        own[_name(name)] = units[entry["unit"]].functions[kind].members[member]
     own["_plain"], own["_functions"] = (
-        set(entry["attributes"]),
+        {*entry["attributes"], *entry.get("members", ())},
         {_name(name): str(path) for name, path in entry["functions"].items()},
     )
     own["_declared"] = {_name(name): parse_text(text, units[entry["unit"]].named) for name, text in entry["declared"].items()}

@@ -10,7 +10,8 @@ from ...nn.modules.module import Module
 from ...ops.core.primitive import is_ours
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import vocabulary
-from .kinds import said_kind
+from .enumerations import is_enumeration
+from .kinds import annotations_of, said_kind
 from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
 from .vocabulary import OWN, is_plain
@@ -294,7 +295,7 @@ def _take_attributes(module, new, unit):
     for base in reversed(type(module).__mro__):
         if base.__module__.startswith("numtorch."):
             continue
-        for name, said in vars(base).get("__annotations__", {}).items():
+        for name, said in annotations_of(base).items():
             if "Final" in str(said).partition("[")[0]:
                 own["_final"].add(name)
             kind = said_kind(said, unit.known_class)
@@ -304,9 +305,8 @@ def _take_attributes(module, new, unit):
         for name, value in vars(base).items():
             if getattr(value, MODIFIER, None) in ("ignore", "unused") and isinstance(value, types.FunctionType):
                 own["_ignored"][name] = value
-            if not name.startswith("__") and is_plain(value):
-                own[name] = value
-                own["_plain"].add(name)
+            if not name.startswith("__") and (is_plain(value) or is_enumeration(type(value))):
+                _take(own, unit, name, value)
     for name, value in vars(module).items():
         if name in own["_ignored"] and isinstance(value, types.MethodType):    # put in its place
             own["_ignored"][name] = value.__func__
@@ -317,10 +317,17 @@ def _take_attributes(module, new, unit):
             if kind is not None:
                 own["_declared"][name] = kind
             value = value.value
-        if is_plain(value):
-            own[name] = value.copy() if isinstance(value, (list, dict)) else value
-            own["_plain"].add(name)
+        if is_plain(value) or is_enumeration(type(value)):
+            _take(own, unit, name, value.copy() if isinstance(value, (list, dict)) else value)
         elif id(value) in vocabulary.paths():
             own["_functions"][name] = f"torch.{vocabulary.paths()[id(value)]}"
         elif isinstance(value, ScriptFunction) or (isinstance(value, types.FunctionType) and value.__name__ != "<lambda>"):
             own["_functions"][name] = f"__torch__.{unit.add(value)}"
+
+
+def _take(own, unit, name, value):
+    """Have a module hold a value, which scripts can use."""
+    own[name] = value
+    own["_plain"].add(name)
+    if is_enumeration(type(value)):
+        own["_declared"].setdefault(name, unit.enumeration(type(value)).result)

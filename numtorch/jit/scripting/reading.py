@@ -25,6 +25,7 @@ from ..graphs.scriptmodules import ScriptFunction
 from ..tracing.freezing import is_tracing
 from . import vocabulary
 from .classes import is_script_class
+from .enumerations import is_enumeration
 from .forking import fork, wait
 from .formulas import ops_of
 from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node
@@ -376,6 +377,8 @@ class Reader:
             return ast.copy_location(dotted(path), node)
         if is_named_tuple(value):
             return ast.copy_location(dotted(str(self.unit.fields(value).result)), node)
+        if is_enumeration(value):
+            return ast.copy_location(dotted(str(self.unit.enumeration(value).result)), node)
         if is_script_class(value):
             return ast.copy_location(dotted(str(self.unit.script_class(value).result)), node)
         literal = self._literal(value, None)
@@ -423,6 +426,8 @@ class Reader:
         if type(value) is dict:
             keys, values = [self._literal(each, node) for each in value], [self._literal(each, node) for each in value.values()]
             return None if None in (*keys, *values) else ast.Dict(keys, values)
+        if is_enumeration(type(value)):
+            return dotted(f"{self.unit.enumeration(type(value)).result}.{value.name}")
         if isinstance(value, dtype):
             return dotted(self._path(value))
         if isinstance(value, device):

@@ -1,15 +1,17 @@
-"""`jit.script`, and the decorators that say what of a class or file it takes."""
+"""`jit.script`; the decorators that say what of a class or file it takes; and, as PyTorch had them first, classes of modules that
+are scripts from the start: of `ScriptModule`, with methods under `@script_method`."""
 from __future__ import annotations
 
 import types
 from typing import Any
 
 from ...nn.modules.module import Module
-from ..graphs.scriptmodules import ScriptFunction, ScriptModule
+from ..graphs.scriptmodules import ScriptFunction, ScriptModule, finishing, listed_method
 from . import vocabulary
 from .classes import is_script_class
+from .enumerations import is_enumeration
 from .kinds import is_named_tuple
-from .modules import ScriptedFunction, convert
+from .modules import ScriptedFunction, ScriptedModule, convert
 from .problems import NotSupportedError, not_too_deep
 from .units import MODIFIER, Script, Unit
 
@@ -81,8 +83,8 @@ def _class(kind, unit):
     if issubclass(kind, Module):
         raise RuntimeError(f"Type '{kind}' cannot be compiled since it inherits from nn.Module, consider passing an instance "
                            f"instead")
-    if is_named_tuple(kind):
-        unit.fields(kind)
+    if is_named_tuple(kind) or is_enumeration(kind):
+        unit.known_class(kind)
     elif is_script_class(kind):
         unit.script_class(kind)
         unit.check_classes()
@@ -162,3 +164,46 @@ def export(fn: Any) -> Any:
         tensor([0.5000])
     """
     return _marked(fn, "export")
+
+
+# ---------------------------------------------------------------- classes that are scripts from the start
+def script_method(fn: Any) -> Any:
+    """A method that is a script as soon as an object of its class is made.
+
+    Args:
+        fn: the method, of a subclass of `torch.jit.ScriptModule`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Positive(torch.jit.ScriptModule):
+        ...     @torch.jit.script_method
+        ...     def forward(self, x):
+        ...         if bool(x.sum() > 0):
+        ...             return x
+        ...         return -x
+        >>> Positive()(torch.tensor([-1., -2.]))
+        tensor([1., 2.])
+    """
+    return export(fn)
+
+
+def _finish(module):
+    """Have an object be a script, of whose methods those that are none stay Python."""
+    kind = type(module)
+    origin: Any = kind.__new__(kind)
+    vars(origin).update(vars(module))
+    made = vars(convert(origin, Unit()))
+    methods = {name: _runner(name) for name, script in made["_scripts"].items() if not script.is_property}
+    vars(module).clear()
+    vars(module).update(made)
+    module.__class__ = type(kind.__name__, (ScriptedModule, kind), {**methods, "__module__": __name__})
+
+
+def _runner(name):
+    def run(self, *args, **kwargs):
+        raise NotImplementedError
+    run.__name__ = name
+    return listed_method(run)                            # what runs is the object's script of this name
+
+
+finishing.append(_finish)

@@ -15,9 +15,10 @@ from ..tracing.freezing import keeping
 from ..tracing.scriptcalls import call_of_script
 from .checking import Checker
 from .classes import ScriptClass, is_script_class
+from .enumerations import Enumeration, is_enumeration
 from .formulas import formula, ops_of
 from .keeping import kept_call
-from .kinds import TENSOR, UNIT, Fields, Kind, accepts, is_named_tuple, kind_of, said_kind
+from .kinds import TENSOR, UNIT, Fields, Kind, accepts, annotations_of, is_named_tuple, kind_of, said_kind
 from .listing import listed
 from .problems import NotSupportedError, Source, refuse
 from .reading import Reader, source_of
@@ -223,7 +224,7 @@ class Unit:
         """
         if id(kind) in self.known:
             return self.functions[self.known[id(kind)][1]]
-        said = getattr(kind, "__annotations__", {})
+        said = annotations_of(kind)
         arguments = []
         for name in kind._fields:
             field_kind = TENSOR if name not in said else said_kind(said[name], self.known_class)
@@ -250,7 +251,7 @@ class Unit:
         name = free_name(kind.__name__, self.functions)
         self.known[id(kind)] = kind, name
         made = self.functions[name] = ScriptClass(self, name, kind)
-        for attribute, said in vars(kind).get("__annotations__", {}).items():
+        for attribute, said in annotations_of(kind).items():
             if isinstance(said, str):                    # as names mean where its methods are
                 kind_of_attribute: Any = Reader(vars(kind)["__init__"], self, True, {kind.__name__: kind}).kind(ast.Constant(said))
             else:
@@ -268,7 +269,33 @@ class Unit:
             value: the class, or anything.
         """
         return self.fields(value).result if is_named_tuple(value) else \
+            self.enumeration(value).result if is_enumeration(value) else \
             self.script_class(value).result if is_script_class(value) else None
+
+    def enumeration(self, members: type) -> Enumeration:
+        """An enumeration of the user's, as a type of scripts.
+
+        Args:
+            members: the class.
+
+        Raises:
+            NotSupportedError: its values are of several types.
+        """
+        if id(members) not in self.known:
+            name = free_name(members.__name__, self.functions)
+            self.functions[name] = Enumeration(name, members)
+            self.known[id(members)] = members, name
+        return self.functions[self.known[id(members)][1]]
+
+    def member(self, path: str) -> tuple[Any, Kind] | None:
+        """What `__torch__.path` is where that is of an enumeration, with its type; None where it is not.
+
+        Args:
+            path: the enumeration's name, and what follows.
+        """
+        name, _, rest = path.partition(".")
+        found = self.functions.get(name)
+        return found.constant(rest) if isinstance(found, Enumeration) else None
 
     def named(self, node: ast.expr) -> Kind | None:
         """The type that `__torch__.name` is, or None.
@@ -277,7 +304,7 @@ class Unit:
             node: an annotation.
         """
         callee = self.functions.get(getattr(node, "attr", "")) if getattr(getattr(node, "value", None), "id", "") == UNIT else None
-        return callee.result if isinstance(callee, (Fields, ScriptClass)) else None
+        return callee.result if isinstance(callee, (Enumeration, Fields, ScriptClass)) else None
 
     def check_classes(self) -> None:
         """Check all methods of all classes."""
@@ -328,6 +355,9 @@ class Unit:
         if callee is None:
             refuse(caller.source, node, f"there is no function {name}" if name not in self.functions else
                    f"{name} calls itself, which no script does: write a loop", NotSupportedError)
+        if isinstance(callee, Enumeration):
+            refuse(caller.source, node, f"{name}(...) is not in a script: write a member, as {next(iter(callee.members))}",
+                   NotSupportedError)
         return callee.ready(caller, node) if isinstance(callee, (Script, ScriptClass)) else callee
 
     # ------------------------------------------------------------ methods

@@ -9,6 +9,7 @@ from ...tensor import Tensor
 from ..graphs.scriptmodules import ScriptModule
 from . import vocabulary
 from .classes import ScriptClass
+from .enumerations import Enumeration, is_enumeration
 from .formulas import Formula
 from .kinds import Fields
 from .units import Python, Script, Unit, Unused
@@ -58,7 +59,7 @@ class Writer:
         if isinstance(entry, Fields):
             return {"fields": [(field, str(kind)) for field, kind in entry.arguments],
                     "defaults": [entry.function._field_defaults[field] for field in entry.places if field in entry.with_default]}
-        if isinstance(entry, Formula):
+        if isinstance(entry, (Enumeration, Formula)):
             return entry.content()
         if isinstance(entry, Unused):
             return {"unused": name, "result": str(entry.result)}
@@ -105,10 +106,14 @@ class Writer:
                 unit = len(self.units)
                 self.units.append(module._unit)
             container = vocabulary.container_of(type(module))
+            kinds = [each for each in module._unit.functions.values() if isinstance(each, Enumeration)]
+            members = {name: (next(kind.name for kind in kinds if kind.accepts(own[name])), own[name].name)
+                       for name in sorted(module._plain) if is_enumeration(type(own[name]))}
             entry.update({"class": None, "name": module._original_name, "unit": unit,
                           "container": None if container is None else container.__name__,
                           "methods": {name: self.entry(name, each) for name, each in module._scripts.items()},
-                          "attributes": {name: own[name] for name in sorted(module._plain)}, "functions": dict(module._functions),
+                          "attributes": {name: own[name] for name in sorted(module._plain - set(members))}, "members": members,
+                          "functions": dict(module._functions),
                           "declared": {name: str(kind) for name, kind in module._declared.items()}})
         else:
             attributes = {name: value for name, value in own.items() if name not in OWN}

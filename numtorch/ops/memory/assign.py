@@ -138,7 +138,7 @@ def fill_(self, value) -> Tensor:
 
 
 def _fill(self, source, name):
-    """`copy_` of a tensor without dimensions under another name. Elements of this tensor may share memory: all take the same value."""
+    """`copy_` of a tensor without dimensions under another name. Where elements share memory, all take the same value."""
     layout, storage = self.layout, self.memory
     prepared = _COPY.plans.get((layout, source.layout))
     if prepared is not None and self.node is None and source.node is None and not storage.watched:
