@@ -6,6 +6,7 @@ makes are objects of a class of that name, which has these methods.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import types
 from typing import Any
 
@@ -19,21 +20,45 @@ OPERATORS: dict[type, str] = {
     ast.Mod: "__mod__", ast.Pow: "__pow__", ast.MatMult: "__matmul__", ast.Eq: "__eq__", ast.NotEq: "__ne__",
     ast.Lt: "__lt__", ast.LtE: "__le__", ast.Gt: "__gt__", ast.GtE: "__ge__",
 }
-SPECIAL = frozenset(("__init__", "__len__", "__getitem__", "__contains__", *OPERATORS.values()))      # names with a meaning
+_COMPARISONS = {ast.Eq: "==", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+SPECIAL = frozenset(("__init__", "__post_init__", "__len__", "__getitem__", "__contains__",       # names with a meaning
+                     *OPERATORS.values()))
 
 
 def is_script_class(value: Any) -> bool:
-    """Whether a value is a class whose objects can be in a script: the user's, without bases, with an `__init__` written out
-    (a dataclass with `init=False` too)."""
+    """Whether a value is a class whose objects can be in a script: the user's, without bases, with an `__init__` of its own."""
     written = vars(value) if type(value) is type else {}
     return bool(written) and value.__bases__ == (object,) and not is_ours(value.__module__) and \
-        isinstance(written.get("__init__"), types.FunctionType) and \
-        ("__dataclass_params__" not in written or not written["__dataclass_params__"].init)
+        isinstance(written.get("__init__"), types.FunctionType)
 
 
 def _generated(function) -> bool:
     """Whether `dataclass` wrote a method, of which there is no source."""
     return function.__code__.co_filename == "<string>"
+
+
+def _dataclass_method(made: ScriptClass, name: str) -> str:
+    """The text of a method that `dataclass` wrote."""
+    fields = dataclasses.fields(made.python)             # type: ignore[arg-type]
+    if name != "__init__":
+        sign = next(said for kind, said in _COMPARISONS.items() if OPERATORS[kind] == name)
+        ours, theirs = [f"({''.join(f'{one}.{each.name}, ' for each in fields if each.compare)})" for one in ("self", "other")]
+        return f"def {name}(self, other: {made.result}) -> bool:\n    return {ours} {sign} {theirs}"
+    if vars(made.python)["__dataclass_params__"].frozen:
+        raise NotSupportedError(f"jit.script: {made.name} is frozen, and __init__ sets attributes: use a named tuple")
+    arguments, lines = [], []
+    for each in fields:
+        default = "" if each.default is dataclasses.MISSING else made.unit.text_of(each.default)
+        if default is None or each.default_factory is not dataclasses.MISSING or each.kw_only:
+            raise NotSupportedError(f"jit.script: {made.name}.{each.name} has a default that is made anew for each object, or no "
+                                    "value of a script, or is given by name only: write the class's __init__ out")
+        if each.init:
+            arguments.append(f", {each.name}: {made.declared[each.name]}" + (f"={default}" if default else ""))
+        if each.init or default:
+            lines.append(f"    self.{each.name} = {each.name if each.init else default}")
+    if made.method("__post_init__") is not None:
+        lines.append("    self.__post_init__()")
+    return f"def __init__(self{''.join(arguments)}):\n" + "\n".join(lines or ["    pass"])
 
 
 class ScriptClass:
@@ -89,9 +114,10 @@ class ScriptClass:
         function = value.fget if isinstance(value, property) else value
         if not isinstance(function, types.FunctionType):
             return None
-        if name.startswith("__") and (name not in SPECIAL or _generated(function)):
+        if name.startswith("__") and name not in SPECIAL:
             return None
-        script = self.methods[name] = self.unit.read_method(function, name, self)
+        script = self.methods[name] = self.unit.text_method(_dataclass_method(self, name), self) if _generated(function) else \
+            self.unit.read_method(function, name, self)
         script.is_property = isinstance(value, property)
         return script
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .classes import ScriptClass
 from .grammar import dotted
-from .kinds import UNIT, Kind, fits, kind_of
+from .kinds import BOOL, UNIT, Kind, fits, kind_of
 
 
 def held(module: Any, name: str) -> bool:
@@ -112,6 +112,8 @@ class Objects:
     def special(self, node, name, kind, given, kinds):
         """A call of one of the methods behind operators, with the object first among what is given."""
         script = kind.of[0].method(name)
+        if script is None and name == "__ne__" and kind.of[0].method("__eq__") is not None:
+            return ast.UnaryOp(ast.Not(), self.special(node, "__eq__", kind, given, kinds)[0]), BOOL
         if script is None:
             self.refuse(node, f"{kind} does not define a {name} method")
         return self._called(node, script, given, [], (kinds[0][1:], {}))

@@ -145,10 +145,11 @@ class Reader:
             target = arguments.kwonlyargs if each in given.kwonlyargs else arguments.args
             target.append(ast.copy_location(ast.arg(each.arg, None if kind is None else _written(kind)), each))
         for value in self.function.__defaults__ or ():
-            arguments.defaults.append(self._literal(value, tree))
+            arguments.defaults.append(literal(value, self.unit) or self._complain(value, tree))
         for each in given.kwonlyargs:
             defaults = self.function.__kwdefaults__ or {}
-            arguments.kw_defaults.append(self._literal(defaults[each.arg], each) if each.arg in defaults else None)
+            arguments.kw_defaults.append(literal(defaults[each.arg], self.unit) or self._complain(defaults[each.arg], each)
+                                         if each.arg in defaults else None)
         result = self.result()
         body = tree.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
@@ -361,7 +362,7 @@ class Reader:
             return refuse(self.source, node, f"{getattr(owner, '__name__', owner)} has no attribute {node.attr}")
 
     def _embed(self, value, node):
-        path = self._path(value)
+        path = _path(value)
         if path is not None:
             return ast.copy_location(dotted(path), node)
         if isinstance(value, (types.FunctionType, ScriptFunction)):
@@ -381,60 +382,7 @@ class Reader:
             return ast.copy_location(dotted(str(self.unit.enumeration(value).result)), node)
         if is_script_class(value):
             return ast.copy_location(dotted(str(self.unit.script_class(value).result)), node)
-        literal = self._literal(value, None)
-        if literal is None:
-            self._complain(value, node)
-        return ast.copy_location(literal, node)
-
-    @staticmethod
-    def _path(value):
-        """The name that a value has for everybody."""
-        try:
-            if id(value) in vocabulary.paths():
-                return f"torch.{vocabulary.paths()[id(value)]}"
-        except TypeError:
-            return None
-        name = getattr(value, "__name__", None)
-        if isinstance(value, (type, types.BuiltinFunctionType)) and name is not None:
-            if any(known.get(name) is value for known in (vocabulary.BUILTINS, vocabulary.EXCEPTIONS, vocabulary.WARNINGS)):
-                return name
-            if vocabulary.MATH.get(name) is value:
-                return f"math.{name}"
-        if value is device:
-            return "torch.device"
-        if name == "record_function" and value.__module__ == "numtorch.profiler.recording":
-            return "torch.profiler.record_function"
-        if isinstance(value, type) and issubclass(value, Exception):           # of the user's: raised as what it is derived from
-            return next((base.__name__ for base in value.__mro__ if vocabulary.EXCEPTIONS.get(base.__name__) is base), None)
-        for name, known in vocabulary.constants().items():
-            if known is value and not isinstance(value, float):
-                return f"torch.{name}"
-        return None
-
-    def _literal(self, value, node):
-        """A plain value as text that gives it; None where it is not plain and there is no node to complain about."""
-        if value is None or value is Ellipsis or type(value) in (bool, int, str):
-            return ast.Constant(value)
-        if type(value) is float:
-            if math.isfinite(value):
-                return ast.Constant(value)
-            name = dotted("torch.nan" if value != value else "torch.inf")
-            return name if value != -math.inf else ast.UnaryOp(ast.USub(), name)
-        if type(value) in (tuple, list):
-            parts = [self._literal(each, node) for each in value]
-            return None if None in parts else (ast.Tuple if type(value) is tuple else ast.List)(parts, ast.Load())
-        if type(value) is dict:
-            keys, values = [self._literal(each, node) for each in value], [self._literal(each, node) for each in value.values()]
-            return None if None in (*keys, *values) else ast.Dict(keys, values)
-        if is_enumeration(type(value)):
-            return dotted(f"{self.unit.enumeration(type(value)).result}.{value.name}")
-        if isinstance(value, dtype):
-            return dotted(self._path(value))
-        if isinstance(value, device):
-            return ast.Call(dotted("torch.device"), [ast.Constant(str(value))], [])
-        if node is not None:
-            self._complain(value, node)
-        return None
+        return ast.copy_location(literal(value, self.unit) or self._complain(value, node), node)
 
     def _complain(self, value, node):
         what = ast.unparse(node) if isinstance(node, ast.expr) else "a default"
@@ -484,3 +432,55 @@ class _Canonical(ast.NodeTransformer):
 def _written(kind):
     """A type as an annotation."""
     return ast.parse(str(kind), mode="eval").body
+
+
+def _path(value):
+    """The name that a value has for everybody."""
+    try:
+        if id(value) in vocabulary.paths():
+            return f"torch.{vocabulary.paths()[id(value)]}"
+    except TypeError:
+        return None
+    name = getattr(value, "__name__", None)
+    if isinstance(value, (type, types.BuiltinFunctionType)) and name is not None:
+        if any(known.get(name) is value for known in (vocabulary.BUILTINS, vocabulary.EXCEPTIONS, vocabulary.WARNINGS)):
+            return name
+        if vocabulary.MATH.get(name) is value:
+            return f"math.{name}"
+    if value is device:
+        return "torch.device"
+    if name == "record_function" and value.__module__ == "numtorch.profiler.recording":
+        return "torch.profiler.record_function"
+    if isinstance(value, type) and issubclass(value, Exception):           # of the user's: raised as what it is derived from
+        return next((base.__name__ for base in value.__mro__ if vocabulary.EXCEPTIONS.get(base.__name__) is base), None)
+    for name, known in vocabulary.constants().items():
+        if known is value and not isinstance(value, float):
+            return f"torch.{name}"
+    return None
+
+
+def literal(value: Any, unit: Any) -> Any:
+    """A plain value as an expression of a script; None where it is not plain.
+
+    Args:
+        value: it.
+        unit: is given the classes of members of enumerations.
+    """
+    if value is None or value is Ellipsis or type(value) in (bool, int, str):
+        return ast.Constant(value)
+    if type(value) is float:
+        if math.isfinite(value):
+            return ast.Constant(value)
+        name = dotted("torch.nan" if value != value else "torch.inf")
+        return name if value != -math.inf else ast.UnaryOp(ast.USub(), name)
+    if type(value) in (tuple, list):
+        parts = [literal(each, unit) for each in value]
+        return None if None in parts else (ast.Tuple if type(value) is tuple else ast.List)(parts, ast.Load())
+    if type(value) is dict:
+        keys, values = [literal(each, unit) for each in value], [literal(each, unit) for each in value.values()]
+        return None if None in (*keys, *values) else ast.Dict(keys, values)
+    if is_enumeration(type(value)):
+        return dotted(f"{unit.enumeration(type(value)).result}.{value.name}")
+    if isinstance(value, dtype):
+        return dotted(_path(value))
+    return ast.Call(dotted("torch.device"), [ast.Constant(str(value))], []) if isinstance(value, device) else None

@@ -21,7 +21,7 @@ from .keeping import kept_call
 from .kinds import TENSOR, UNIT, Fields, Kind, accepts, annotations_of, is_named_tuple, kind_of, said_kind
 from .listing import listed
 from .problems import NotSupportedError, Source, refuse
-from .reading import Reader, source_of
+from .reading import Reader, literal, source_of
 from .vocabulary import CONTAINERS
 
 MODIFIER = "_numtorch_script"                            # what a decorator says of a function: "ignore", "unused", "export"
@@ -321,6 +321,24 @@ class Unit:
         except (OSError, RuntimeError):                  # no source is needed, nor types of a script
             result = said_kind(function.__annotations__.get("return", "Tensor"), self.known_class) or TENSOR
         return Python(name, function, result) if mark == "ignore" else Unused(name, result)
+
+    def text_of(self, value: Any) -> str | None:
+        """The text that gives a plain value in a script; None where there is none.
+
+        Args:
+            value: it.
+        """
+        made = literal(value, self)
+        return None if made is None else ast.unparse(made)
+
+    def text_method(self, text: str, owner: Any) -> Script:
+        """A method of a text.
+
+        Args:
+            text: as `Script.code` gives it.
+            owner: the class that it is a method of.
+        """
+        return parsed(self, text, f"<script {owner.name}>", owner)
 
     def read_method(self, function: Any, name: str, owner: Any) -> Any:
         """A method as a script, or as what its decorator says.

@@ -7,6 +7,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional  # noqa: UP035 (PyTorch's spelling)
 
 import pytest
+from scriptruns import through_file
 
 import numtorch as torch
 
@@ -71,13 +72,6 @@ class Scaled(torch.nn.Module):
         return self.mode if self.level.value > x.numel() else Mode.BILINEAR
 
 
-def reloaded(script):
-    file = io.BytesIO()
-    torch.jit.save(script, file)
-    file.seek(0)
-    return torch.jit.load(file)
-
-
 def plain(value):
     """What tests compare of results, in which members of an enumeration from a file stand for those of the user's."""
     if isinstance(value, enum.Enum):
@@ -91,7 +85,7 @@ def test_functions_give_what_python_gives(function, args):
     x = torch.tensor([1.0, 2.0])
     script = torch.jit.script(function)
     assert plain(script(x, *args)) == plain(function(x, *args))
-    for loaded in (reloaded(script), reloaded(reloaded(script))):
+    for loaded in (through_file(script), through_file(through_file(script))):
         assert plain(loaded(x, *args)) == plain(function(x, *args))
         assert loaded.code == script.code
 
@@ -102,19 +96,19 @@ def test_modules_hold_members_and_files_what_they_hold_now():
     assert script(x) is Mode.NEAREST
     assert script(x, Mode.BILINEAR) is script.mode is Mode.BILINEAR
     assert script.last is Mode.NEAREST
-    for loaded in (reloaded(script), reloaded(reloaded(script))):
+    for loaded in (through_file(script), through_file(through_file(script))):
         assert loaded(x) == Mode.BILINEAR
         assert Mode.BILINEAR == loaded.mode
         assert loaded.mode != Mode.NEAREST
         assert {loaded.mode: 1}[Mode.BILINEAR] == 1
         assert loaded(x, Mode.NEAREST) == Mode.NEAREST
-        assert plain(reloaded(loaded).mode) == plain(Mode.NEAREST)
+        assert plain(through_file(loaded).mode) == plain(Mode.NEAREST)
 
 
 def test_traces_call_scripts_that_take_members():
     script = torch.jit.script(resize)
     traced = torch.jit.trace(lambda x: script(x, Mode.NEAREST)[0].image, torch.ones(2))
-    assert torch.equal(reloaded(traced)(torch.full((2,), 3.0)), torch.full((2,), 6.0))
+    assert torch.equal(through_file(traced)(torch.full((2,), 3.0)), torch.full((2,), 6.0))
 
 
 def mixed(x, mode: Mixed):
@@ -159,7 +153,7 @@ def test_refusals(function, words):
 
 @pytest.mark.parametrize("value", ["nearest", Level.LOW, None, 1])
 def test_arguments_are_members(value):
-    for script in (torch.jit.script(resize), reloaded(torch.jit.script(resize))):
+    for script in (torch.jit.script(resize), through_file(torch.jit.script(resize))):
         with pytest.raises(RuntimeError, match=r"Expected a value of type '__torch__\.Mode' for argument 'mode'"):
             script(torch.ones(2), value)
 

@@ -1,13 +1,15 @@
 """jit.script of classes: attributes, methods, operators; files; what is refused, at the user's line. Against PyTorch where it is installed."""
 from __future__ import annotations
 
+import enum
 import io
 import pickle
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Dict, List, Optional  # noqa: UP035 (PyTorch's spelling)
 
 import pytest
+from scriptruns import through_file
 
 import numtorch as torch
 
@@ -121,16 +123,9 @@ class Net(torch.nn.Module):
         return counter.total()
 
 
-def through_a_file(script):
-    file = io.BytesIO()
-    torch.jit.save(script, file)
-    file.seek(0)
-    return torch.jit.load(file)
-
-
 def test_a_script_with_classes_does_what_python_does():
     script = torch.jit.script(everything)
-    for each in (script, through_a_file(script), through_a_file(through_a_file(script))):
+    for each in (script, through_file(script), through_file(through_file(script))):
         for n in (1, 4):
             x = torch.randn(3)
             torch.testing.assert_close(each(x, n), everything(x, n))
@@ -150,10 +145,10 @@ def test_a_class_stays_as_it_is_and_objects_go_in_and_out():
     counter.count = "three"
     with pytest.raises(RuntimeError, match=r"Expected a value of type '__torch__\.Counter'"):
         script(counter, None)
-    loaded = through_a_file(torch.jit.script(lambda_free))(torch.ones(2))
+    loaded = through_file(torch.jit.script(lambda_free))(torch.ones(2))
     assert type(loaded) is not Counter and type(loaded).__name__ == "Counter"
     assert loaded.grow(2).count == 6 and loaded.double == 12 and len(loaded) == 2 and loaded.total() == 12
-    assert through_a_file(script)(loaded, None) == 12
+    assert through_file(script)(loaded, None) == 12
 
 
 def lambda_free(x):
@@ -164,7 +159,7 @@ def test_modules_use_classes_and_are_trained():
     net = Net()
     script = torch.jit.script(net)
     x = torch.randn(3)
-    for each in (script, through_a_file(script)):
+    for each in (script, through_file(script)):
         torch.testing.assert_close(each(x, 2), net(x, 2))
         given = torch.autograd.grad(each(x, 4), list(each.parameters()))
         for a, b in zip(given, torch.autograd.grad(net(x, 4), list(net.parameters()))):
@@ -378,3 +373,101 @@ def test_a_dataclass_with_an_init_of_its_own():
         assert scripted(torch.ones(2), weighted).tolist() == selected(torch.ones(2), weighted).tolist() == wanted
     with pytest.raises(Exception, match="one dimension is needed, not 2"):
         scripted(torch.ones(2, 2), True)
+
+
+class Kind(enum.Enum):
+    SMALL = 1
+    LARGE = 2
+
+
+@dataclass(order=True)
+class Weight:
+    first: int
+    second: float = 0.5
+
+    def __post_init__(self):
+        self.first = self.first + 1
+
+
+@dataclass
+class Sample:
+    image: torch.Tensor
+    weight: Weight
+    kind: Kind = Kind.LARGE
+    label: Optional[str] = None                          # noqa: UP045
+    seen: bool = field(default=False, init=False, compare=False)
+
+    def total(self, by: int = 2):
+        self.seen = True
+        return self.image.sum() * by * self.weight.second
+
+
+def of_dataclasses(x: torch.Tensor):
+    a, b, c = Weight(1), Weight(1, second=2.0), Weight(0, 7.0)
+    sample = Sample(x, b, label="one")
+    before = sample.seen
+    total = sample.total()
+    orders = [a == b, a != b, a < b, c < a, a <= a, b > a, c >= b]
+    return total, orders, before, sample.seen, sample.kind.name, sample.label, Sample(x, a, Kind.SMALL).kind == Kind.SMALL, a.first, sample
+
+
+def test_dataclasses():
+    x = torch.tensor([1.0, 2.0])
+    *wanted, sample = of_dataclasses(x)
+    scripted = torch.jit.script(of_dataclasses)
+    for each in (scripted, through_file(scripted), through_file(through_file(scripted))):
+        *got, made = each(x)
+        assert got == wanted
+        assert (made.image.tolist(), made.weight.first, made.weight.second, made.label) == ([1.0, 2.0], 2, 2.0, "one")
+        assert made.kind == sample.kind
+    assert isinstance(scripted(x)[-1], Sample)
+    totals = torch.jit.script(total_of)
+    assert totals(sample) == through_file(totals)(sample) == sample.total(3)
+
+
+def total_of(sample: Sample):
+    return sample.total(3)
+
+
+@dataclass
+class ByFactory:
+    names: List[str] = field(default_factory=list)       # noqa: UP006
+
+
+@dataclass(frozen=True)
+class Frozen:
+    number: int
+
+
+@dataclass(kw_only=True)
+class ByName:
+    number: int
+
+
+@dataclass
+class Heavier(Weight):
+    third: int = 1
+
+
+@dataclass
+class OfTensor:
+    value: torch.Tensor = torch.ones(1)                  # noqa: RUF009
+
+
+@pytest.mark.parametrize(("kind", "words"), [
+    (ByFactory, "ByFactory.names has a default that is made anew"), (Frozen, "Frozen is frozen"), (ByName, "or is given by name only"),
+    (Heavier, "inherits from another"), (OfTensor, "no value of a script"),
+], ids=lambda value: getattr(value, "__name__", ""))
+def test_dataclasses_that_are_refused(kind, words):
+    with pytest.raises(torch.jit.NotSupportedError, match=re.escape(words)):
+        torch.jit.script(kind)
+
+
+@pytest.mark.skipif(reference is None, reason="PyTorch is not installed")
+def test_pytorch_has_the_same_dataclasses():
+    def compare(a: float, b: float):
+        one, other = Weight(1, a), Weight(1, b)
+        return [one == other, one < other, one <= other, one > other, one >= other], one.first
+    reference.jit.script(Weight)
+    for a, b in ((0.5, 0.5), (0.5, 1.0), (1.0, 0.5)):
+        assert torch.jit.script(compare)(a, b) == reference.jit.script(compare)(a, b) == compare(a, b)
