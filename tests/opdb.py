@@ -517,7 +517,7 @@ def failures(name, kind, aspects, most, largest) -> Iterator[tuple[str, Exceptio
                     break
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.opdb")
     parser.add_argument("--entries", default="", help="names, or beginnings of names, with commas between; all by default")
     parser.add_argument("--dtypes", default=",".join(DTYPES))
@@ -525,10 +525,12 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=1 << 20, help="of an entry at most")
     parser.add_argument("--elements", type=int, help="of a sample at most, where an entry has such")
     parser.add_argument("--device", default="cpu", help="where ours is run: PyTorch's is always run on the CPU")
-    options = parser.parse_args()
+    parser.add_argument("--share", default="0/1", help="every so manieth of the entries only, from the first number on")
+    options = parser.parse_args(words)
     ours_runs.on = options.device
     wanted = tuple(filter(None, options.entries.split(",")))
-    names = [name for name in sorted(ENTRIES) if not wanted or name.startswith(wanted)]
+    first, step = map(int, options.share.split("/"))
+    names = [name for name in sorted(ENTRIES) if not wanted or name.startswith(wanted)][first::step]
     failed: set[str] = set()
     counts = {kind: [0, 0] for kind in options.dtypes.split(",")}
     for name in names:

@@ -1,12 +1,15 @@
 """CUDA: PyTorch's own table of operations in the simulator, beside PyTorch on the CPU: of each entry a small sample in each dtype,
-results and gradients of first and second order; all samples with NUMTORCH_TEST_ALL=1. Its lists of what autocast does, too."""
+results and gradients of first and second order; all samples with NUMTORCH_TEST_ALL=1. Its lists of what autocast does, too.
+
+The table takes seconds to import: this file as a script has it, and each test is a fork of it.
+"""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from pathlib import Path
+import warnings
 
+import bodies
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
@@ -14,20 +17,32 @@ if not torch.__version__.startswith("2.13."):
     pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
 pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
 
+PARTS = 3                                                # of float64, which has gradients
 
-def run(*arguments, timeout):
-    done = subprocess.run([sys.executable, "-m", *arguments], env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-                          cwd=Path(__file__).resolve().parents[3], capture_output=True, text=True, timeout=timeout)
-    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
-    return done.stdout
+
+def run(*words):
+    bodies.run(__file__, *words, NUMBA_ENABLE_CUDASIM="1")
 
 
 def test_autocast():
     """Each op of PyTorch's lists gives the dtype that they say."""
-    assert int(run("tests.autocastlists", "cuda", timeout=300).split()[-2]) > 300
+    run("autocast")
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "int64", "bool", "bfloat16"])
-def test_entries(dtype):
-    samples = [] if os.environ.get("NUMTORCH_TEST_ALL") == "1" else ["--samples", "1", "--elements", "1000"]
-    run("tests.opdb", "--device", "cuda", "--aspects", "values", "--dtypes", dtype, *samples, timeout=1200 if samples else None)
+@pytest.mark.parametrize("dtype, share", [*[("float64", f"{part}/{PARTS}") for part in range(PARTS)],
+                                          *[(dtype, "0/1") for dtype in ("float32", "complex64", "int64", "bool", "bfloat16")]])
+def test_entries(dtype, share):
+    run("--device", "cuda", "--aspects", "values", "--dtypes", dtype, "--share", share,
+        *([] if os.environ.get("NUMTORCH_TEST_ALL") == "1" else ["--samples", "1", "--elements", "1000"]))
+
+
+if __name__ == "__main__":
+    from tests import autocastlists, opdb
+    words = bodies.served()
+    if words == ["autocast"]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found, count = autocastlists.differences("cuda")
+        assert not found and count > 300, found
+    else:
+        sys.exit(opdb.main(words))
