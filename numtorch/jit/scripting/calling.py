@@ -132,6 +132,8 @@ class Calling(Objects, Effects):
         """The type of a module's attribute."""
         if name.startswith("__"):
             return self.refuse(node, f"Module '{type(module).__name__}' has no attribute '{name}'")
+        if not held(module, name):
+            self.unit.take(module, name)
         declared = vars(module).get("_declared", {}).get(name)
         if declared is not None:
             return declared
@@ -167,7 +169,7 @@ class Calling(Objects, Effects):
 
     def module_has(self, module, name) -> bool:
         """Whether a module has an attribute of a name."""
-        return held(module, name) or self.unit.method(module, name) is not None
+        return held(module, name) or self.unit.take(module, name) or self.unit.method(module, name) is not None
 
     def store_member(self, node, owner, kind, value: Kind):
         """The made target of `self.name = ...`."""

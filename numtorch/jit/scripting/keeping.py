@@ -9,6 +9,7 @@ from ...tensor import Tensor
 from ...tree import tensors_in
 from ..tracing.cells import Traced
 from ..tracing.scriptcalls import Called
+from .enumerations import is_enumeration
 from .vocabulary import is_plain
 
 _STRUCTURES = {"List", "Tuple", "Dict", "Optional", "NamedTuple"}
@@ -66,14 +67,14 @@ def _all_scripts(script, module) -> Iterator[Any]:
 
 
 def _tensors_of(module):
-    """The tensors of a module by name; None where it has some that have none, as in lists."""
+    """The tensors of a module by name; None where it has, or may have, some that have none, as in lists and objects."""
     held = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     for path, each in module.named_modules():
         for name in vars(each).get("_plain", ()):
             value = vars(each)[name]
             if isinstance(value, Tensor):
                 held[f"{path}.{name}".lstrip(".")] = value
-            elif next(tensors_in(value), None) is not None:
+            elif not (is_plain(value) or is_enumeration(type(value))) or next(tensors_in(value), None) is not None:
                 return None
     return held
 

@@ -11,6 +11,7 @@ from ..graphs import scriptmodules
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import enumerations, formulas, vocabulary
 from .classes import SPECIAL, ScriptClass
+from .enumerations import Enumeration
 from .kinds import Fields, parse_text
 from .modules import LibraryModule, ScriptedFunction, ScriptedModule, class_of
 from .units import Script, TracedFunction, Unit, Unused, parsed
@@ -143,16 +144,35 @@ def _module(entry, units, tensors):
             own[_name(name)] = vocabulary.functions()[path.removeprefix("torch.")]
         return made
     own["_original_name"], own["_unit"] = str(entry["name"]), units[entry["unit"]]
-    for name, (kind, member) in entry.get("members", {}).items():
-        own[_name(name)] = units[entry["unit"]].functions[kind].members[member]
+    for name, said in entry.get("of classes", {}).items():
+        if name in OWN:
+            raise ValueError(f"{name} is no attribute")
+        own[_name(name)] = _of_class(units[entry["unit"]], *said)
     own["_plain"], own["_functions"] = (
-        {*entry["attributes"], *entry.get("members", ())},
+        {*entry["attributes"], *entry.get("of classes", ())},
         {_name(name): str(path) for name, path in entry["functions"].items()},
     )
     own["_declared"] = {_name(name): parse_text(text, units[entry["unit"]].named) for name, text in entry["declared"].items()}
     for name, each in entry["methods"].items():
         made._scripts[_name(name)] = _entry(units[entry["unit"]], name, each, made)
     made._in_front()
+    return made
+
+
+def _of_class(unit, name, said):
+    """A value of a class that a unit has; without a name, a plain one."""
+    if not name and is_plain(said):
+        return said
+    kind = unit.functions[name]
+    if isinstance(kind, Enumeration):
+        return kind.members[said]
+    values = {_name(each): _of_class(unit, *value) for each, value in said.items()}
+    if isinstance(kind, Fields):
+        return kind.function(**values)
+    if not isinstance(kind, ScriptClass) or any(each.startswith("__") for each in values):
+        raise ValueError(f"{name} is no class of these attributes")
+    made = object.__new__(kind.made)
+    vars(made).update(values)
     return made
 
 

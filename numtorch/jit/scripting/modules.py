@@ -10,7 +10,6 @@ from ...nn.modules.module import Module
 from ...ops.core.primitive import is_ours
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import vocabulary
-from .enumerations import is_enumeration
 from .kinds import annotations_of, said_kind
 from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
@@ -305,8 +304,9 @@ def _take_attributes(module, new, unit):
         for name, value in vars(base).items():
             if getattr(value, MODIFIER, None) in ("ignore", "unused") and isinstance(value, types.FunctionType):
                 own["_ignored"][name] = value
-            if not name.startswith("__") and (is_plain(value) or is_enumeration(type(value))):
-                _take(own, unit, name, value)
+            if not name.startswith("__") and is_plain(value):
+                own[name] = value
+                own["_plain"].add(name)
     for name, value in vars(module).items():
         if name in own["_ignored"] and isinstance(value, types.MethodType):    # put in its place
             own["_ignored"][name] = value.__func__
@@ -317,17 +317,10 @@ def _take_attributes(module, new, unit):
             if kind is not None:
                 own["_declared"][name] = kind
             value = value.value
-        if is_plain(value) or is_enumeration(type(value)):
-            _take(own, unit, name, value.copy() if isinstance(value, (list, dict)) else value)
+        if is_plain(value):
+            own[name] = value.copy() if isinstance(value, (list, dict)) else value
+            own["_plain"].add(name)
         elif id(value) in vocabulary.paths():
             own["_functions"][name] = f"torch.{vocabulary.paths()[id(value)]}"
         elif isinstance(value, ScriptFunction) or (isinstance(value, types.FunctionType) and value.__name__ != "<lambda>"):
             own["_functions"][name] = f"__torch__.{unit.add(value)}"
-
-
-def _take(own, unit, name, value):
-    """Have a module hold a value, which scripts can use."""
-    own[name] = value
-    own["_plain"].add(name)
-    if is_enumeration(type(value)):
-        own["_declared"].setdefault(name, unit.enumeration(type(value)).result)

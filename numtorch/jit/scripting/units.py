@@ -406,6 +406,23 @@ class Unit:
                 module._in_front()  # type: ignore[operator]
         return script.ready() if isinstance(script, Script) else script
 
+    def take(self, module: Module, name: str) -> bool:
+        """Have a module hold what the one it was made of holds under a name, where that is of a class of the user's that scripts
+        know. It is taken when a script first asks for it: what none asks for need not be for scripts.
+
+        Args:
+            module: one that was made here, or any.
+            name: of the attribute.
+        """
+        value = getattr(self.origins.get(id(module)), name, None)
+        kind = self.known_class(type(value))
+        if kind is not None:
+            own = vars(module)
+            own[name] = value
+            own["_plain"].add(name)
+            own["_declared"].setdefault(name, kind)
+        return kind is not None
+
     def static_method(self, module: Module, name: str) -> str | None:
         """The path of the function that a static method of a module's class is, which is an attribute of the module from then on.
 

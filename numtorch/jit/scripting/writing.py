@@ -9,13 +9,28 @@ from ...tensor import Tensor
 from ..graphs.scriptmodules import ScriptModule
 from . import vocabulary
 from .classes import ScriptClass
-from .enumerations import Enumeration, is_enumeration
+from .enumerations import Enumeration
 from .formulas import Formula
-from .kinds import Fields
+from .kinds import Fields, accepts
 from .units import Python, Script, Unit, Unused
 from .vocabulary import OWN, is_plain
 
 FORMAT = "numtorch script 1"
+
+
+def _of_class(unit, value):
+    """What a file holds of a value that is of a class of the user's: the class, and the member, or fields or attributes. Those that
+    are plain have no class."""
+    if is_plain(value):
+        return "", value
+    kind = next((each for each in unit.functions.values()
+                 if isinstance(each, (Enumeration, Fields, ScriptClass)) and accepts(each.result, value)), None)
+    if kind is None:
+        raise RuntimeError(f"jit.save: a module holds a {type(value).__name__}, which no file can")
+    if isinstance(kind, Enumeration):
+        return kind.name, value.name
+    return kind.name, {name: _of_class(unit, getattr(value, name))
+                       for name in (kind.places if isinstance(kind, Fields) else kind.attributes)}
 
 
 class Writer:
@@ -106,13 +121,13 @@ class Writer:
                 unit = len(self.units)
                 self.units.append(module._unit)
             container = vocabulary.container_of(type(module))
-            kinds = [each for each in module._unit.functions.values() if isinstance(each, Enumeration)]
-            members = {name: (next(kind.name for kind in kinds if kind.accepts(own[name])), own[name].name)
-                       for name in sorted(module._plain) if is_enumeration(type(own[name]))}
+            attributes = {name: own[name] for name in sorted(module._plain)}
             entry.update({"class": None, "name": module._original_name, "unit": unit,
                           "container": None if container is None else container.__name__,
                           "methods": {name: self.entry(name, each) for name, each in module._scripts.items()},
-                          "attributes": {name: own[name] for name in sorted(module._plain - set(members))}, "members": members,
+                          "attributes": {name: value for name, value in attributes.items() if is_plain(value)},
+                          "of classes": {name: _of_class(module._unit, value) for name, value in attributes.items()
+                                         if not is_plain(value)},
                           "functions": dict(module._functions),
                           "declared": {name: str(kind) for name, kind in module._declared.items()}})
         else:

@@ -1,12 +1,13 @@
 """jit.script of classes: attributes, methods, operators; files; what is refused, at the user's line. Against PyTorch where it is installed."""
 from __future__ import annotations
 
+import copy
 import enum
 import io
 import pickle
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional  # noqa: UP035 (PyTorch's spelling)
+from typing import Dict, List, NamedTuple, Optional  # noqa: UP035 (PyTorch's spelling)
 
 import pytest
 from scriptruns import through_file
@@ -427,6 +428,79 @@ def test_dataclasses():
 
 def total_of(sample: Sample):
     return sample.total(3)
+
+
+class Extent(NamedTuple):
+    height: int
+    width: float = 2.0
+
+
+class Tally:
+    def __init__(self, count: int, step: torch.Tensor, kind: Kind):
+        self.count = count
+        self.step = step
+        self.kind = kind
+        self.extent = Extent(count)
+
+    def grow(self, by: int = 1):
+        self.count += by
+        return self.step * self.count
+
+
+class NotForScripts:
+    def __init__(self, *words):
+        self.words = words
+
+
+class Holding(torch.nn.Module):
+    """A module that holds what is of classes, of which its script uses some."""
+
+    extent: Optional[Extent]                             # noqa: UP045
+
+    def __init__(self):
+        super().__init__()
+        self.tally, self.extent, self.kind = Tally(1, torch.full((2,), 0.5), Kind.LARGE), Extent(3), Kind.SMALL
+        self.words = NotForScripts("a", "b")
+
+    def forward(self, x: torch.Tensor):
+        result = self.tally.grow() + x
+        if self.tally.kind == Kind.LARGE and self.kind == Kind.SMALL and hasattr(self, "kind"):
+            result = result + 100
+        extent = self.extent
+        if extent is not None:
+            result = result + extent.height
+        return result, self.tally.extent
+
+
+def test_modules_hold_objects_and_files_what_these_hold_now():
+    x = torch.zeros(2)
+    module = Holding()
+    script = torch.jit.script(module)
+    module(x)                                            # one object, of the module and of its script
+    assert [script(x)[0].tolist(), module(x)[0].tolist()] == [[104.5] * 2, [105.0] * 2]
+    for each in (through_file(script), through_file(through_file(script)), copy.deepcopy(script)):
+        result, extent = each(x)
+        assert result.tolist() == [105.5] * 2
+        assert extent == (1, 2.0)
+        assert each.tally.count == 5
+    assert script.tally.count == 4
+    traced = torch.jit.trace(lambda x: script(x)[0], x, check_trace=False)       # of its ops: a trace has tensors, and no objects
+    assert [traced(x).tolist() for _ in range(2)] == [[105.5] * 2] * 2
+
+
+@pytest.mark.parametrize("change", [
+    lambda said: said.update({"_parameters": said["kind"]}), lambda said: said.update(kind=("Kind", "NONE")),
+    lambda said: said.update(kind=("holds", "SMALL")), lambda said: said["tally"][1].update(__class__=("", 1)),
+    lambda said: said.update(extent=("Extent", {"height": ("", print)})), lambda said: said.update(tally=("Tally", 1))])
+def test_files_whose_objects_are_damaged_are_refused(change):
+    script = torch.jit.script(Holding())
+    content = pickle.loads(pickle.dumps({key: value for key, value in script.content().items() if key != "tensors"}))
+    change(content["modules"][0]["of classes"])
+    file = io.BytesIO()
+    torch.save({**content, "tensors": script.content()["tensors"]}, file)
+    file.seek(0)
+    with pytest.raises((RuntimeError, pickle.UnpicklingError), match=r"damaged|print"):
+        torch.jit.load(file)
 
 
 @dataclass

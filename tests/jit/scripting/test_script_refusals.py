@@ -68,7 +68,7 @@ REFUSED = [                                              # the body, what is sai
 def test_what_is_not_in_the_subset_is_refused_at_its_line(body, message, both, tmp_path):
     def made(library):
         path = tmp_path / f"refused_{library}.py"
-        path.write_text(f"import {library} as torch\nfrom {library} import Tensor\nfrom dataclasses import dataclass\nfrom typing import "
+        path.write_text(f"import {library} as torch\nfrom {library} import Tensor\nfrom typing import "
                         "Optional\n\n\nclass Data(int):\n    pass\n\n\nexec('def made(x):\\n    return x')\nCONFIG = object()\n"
                         "TENSOR = torch.ones(2)\n\n\ndef helper(x, k: int = 2):\n    return x * k\n\n\n"
                         f"def f(x):\n    {body}\n")
