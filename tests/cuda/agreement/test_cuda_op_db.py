@@ -17,8 +17,6 @@ if not torch.__version__.startswith("2.13."):
     pytest.skip("what is known to differ was noted with PyTorch 2.13", allow_module_level=True)
 pytest.importorskip("expecttest", reason="PyTorch's table of operations needs expecttest")
 
-PARTS = 3                                                # of float64, which has gradients
-
 
 def run(*words):
     bodies.run(__file__, *words, NUMBA_ENABLE_CUDASIM="1")
@@ -29,10 +27,9 @@ def test_autocast():
     run("autocast")
 
 
-@pytest.mark.parametrize("dtype, share", [*[("float64", f"{part}/{PARTS}") for part in range(PARTS)],
-                                          *[(dtype, "0/1") for dtype in ("float32", "complex64", "int64", "bool", "bfloat16")]])
-def test_entries(dtype, share):
-    run("--device", "cuda", "--aspects", "values", "--dtypes", dtype, "--share", share,
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex64", "int64", "bool", "bfloat16"])
+def test_entries(dtype):
+    run("--device", "cuda", "--aspects", "values", "--dtypes", dtype,
         *([] if os.environ.get("NUMTORCH_TEST_ALL") == "1" else ["--samples", "1", "--elements", "1000"]))
 
 
