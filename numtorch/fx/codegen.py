@@ -226,11 +226,14 @@ class _Text:
 
 
 def _last_uses(graph):
-    """The nodes of which each node makes the last use."""
-    last = {used: node for node in graph.nodes for used in node.all_input_nodes}
+    """The nodes of which each node makes the last use, in the order of its arguments."""
     done: dict[Node, list[Node]] = {}
-    for used, node in last.items():
-        done.setdefault(node, []).append(used)
+    used_later: set[Node] = set()
+    for node in reversed(graph.nodes):
+        ended = [used for used in node.all_input_nodes if used not in used_later]
+        used_later.update(ended)
+        if ended:
+            done[node] = ended
     return done
 
 
