@@ -47,7 +47,7 @@ def _addindent(s_: str, numSpaces: int) -> str:
 
 
 def unchanged(function):
-    """What a decorator gives whose mark nothing here asks for: of overloads, of what stays the same, of scripts for traces."""
+    """What a decorator gives whose mark nothing here asks for: of what stays the same."""
     return function
 
 

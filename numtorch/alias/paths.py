@@ -34,9 +34,8 @@ PATHS = {
                " explain=jit.compiling.compiled.explain assume_constant_result=alias.former.unchanged " +
                " ".join(f"{name}=alias.former.unmarked" for name in ("mark_dynamic", "mark_static", "mark_static_address",
                                                                      "mark_unbacked", "maybe_mark_dynamic")),
-    "jit": " ".join(f"{name}=alias.former.unchanged" for name in ("_overload", "_overload_method", "_script_if_tracing",
-                                                                  "script_if_tracing")) +
-           " _unwrap_optional=jit.scripting.vocabulary.unwrapped Error=alias.former.Error",
+    "jit": "_overload=jit.scripting.kinds.overload _overload_method=jit.scripting.kinds.overload Error=alias.former.Error "
+           "_script_if_tracing=jit.scripting.scripts.script_if_tracing _unwrap_optional=jit.scripting.vocabulary.unwrapped",
     "jit.annotations": _names("alias.former.", "Any Dict List Optional Tuple Union") + " Module=nn.Module " +
                        " ".join(f"BroadcastingList{n}=alias.former.BroadcastingList" for n in (1, 2, 3)),
     "onnx": "register_custom_op_symbolic=alias.former.unmarked",

@@ -18,8 +18,8 @@ _PUBLIC = {
     "graphs.scriptmodules": "ScriptFunction ScriptModule", "graphs.parsing": "parse", "graphs.graph": "Graph",
     "graphs.interpreter": "Interpreter", "graphs.graphmodules": "to_fx",
     "compiling.inference": "freeze optimize_for_inference",
-    "scripting.scripts": "export ignore script script_method unused", "scripting.modules": "Attribute",
-    "scripting.reading": "annotate script_isinstance",
+    "scripting.scripts": "export ignore script script_if_tracing script_method unused", "scripting.modules": "Attribute",
+    "scripting.kinds": "annotate script_isinstance",
     "scripting.problems": "NotSupportedError UnsupportedNodeError",
     "native.exporting": "export_native", "files": "load save", "scripting.forking": "Future fork wait _fork _wait",
 }
@@ -27,8 +27,8 @@ _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.sp
 
 __all__ = ["Attribute", "Final", "Future", "Graph", "Interpreter", "NotSupportedError", "ScriptFunction", "ScriptModule",
            "TracerWarning", "UnsupportedNodeError", "annotate", "export", "export_native", "fork", "freeze", "ignore",
-           "is_scripting", "is_tracing", "load", "optimize_for_inference", "parse", "save", "script", "script_method", "to_fx",
-           "trace", "trace_module", "unused", "wait"]
+           "is_scripting", "is_tracing", "load", "optimize_for_inference", "parse", "save", "script", "script_if_tracing",
+           "script_method", "to_fx", "trace", "trace_module", "unused", "wait"]
 
 
 def is_scripting() -> bool:

@@ -1,7 +1,7 @@
 """`jit.script`: functions and modules in a subset of Python that keep loops and conditions (docs/script.md).
 
 problems     errors at the user's line
-kinds        the types of a script
+kinds        the types of a script, and what programs say of types
 classes      users' classes as such types
 vocabulary   the functions and methods that a script may call
 grammar      the statements and expressions of a script, and what to write instead of others

@@ -14,6 +14,7 @@ from .kinds import (
     NONE,
     TENSOR,
     Kind,
+    as_list,
     fits,
     join,
     parse_kind,
@@ -92,7 +93,7 @@ class Checker(Expressions):
                 made[each.arg], actual = self.expression(defaults[each.arg])
                 if kind is None:
                     kind = ANY if actual == NONE else actual
-                elif not fits(kind, actual):
+                elif not fits(kind, actual) and not fits(kind, as_list(actual)):
                     self.refuse(each, f"Expected a default value of type {kind} on parameter \"{each.arg}\", got {actual}")
             kind = kind or TENSOR
             self.env[each.arg] = self.declared[each.arg] = kind
@@ -122,7 +123,13 @@ class Checker(Expressions):
             return self.refuse(node, str(error))
 
     def kinds_of(self, node):
-        return tuple([self._kind(each) for each in (node.elts if isinstance(node, ast.Tuple) else [node])])
+        return tuple([self._class(each) or self._kind(each) for each in (node.elts if isinstance(node, ast.Tuple) else [node])])
+
+    def _class(self, node):
+        """The class of modules that `torch.nn.name` is, as a type; None for anything else."""
+        space, _, name = (self.path(node) or "").rpartition(".")
+        kind = vocabulary.library_class(name) if space == "torch.nn" else None
+        return Kind("Class", (kind,)) if isinstance(kind, type) and vocabulary.is_library(kind) else None
 
     def _result(self):
         if not self.returned:                            # it always raises
@@ -314,6 +321,8 @@ class Checker(Expressions):
         return [ast.Assert(test, message)], self.known(node.test) is not False
 
     def _do_Raise(self, node):
+        if hasattr(node, "refused"):
+            raise node.refused
         call = node.exc
         name = call.func if isinstance(call, ast.Call) else call
         if (
@@ -359,8 +368,15 @@ class Checker(Expressions):
         self.merge(states, node, ("true", "false") if len(states) == 2 else ())
         return [ast.If(test, body, other if node.orelse else [])], bool(states)
 
-    def merge(self, states, node, branches=()):
-        """Go on with what is so in each of some states."""
+    def merge(self, states, node, branches=(), turns=False):
+        """Go on with what is so in each of some states.
+
+        Args:
+            states: the types of variables in each.
+            node: where they meet.
+            branches: what two of them are called.
+            turns: whether variables may change their types: from module to module, for each of which PyTorch writes the loop out.
+        """
         if not states:
             return
         first, *rest = states
@@ -376,6 +392,8 @@ class Checker(Expressions):
                         joined = self.declared[name]
                     elif "." in name:
                         break
+                    elif turns:
+                        joined = ANY
                     elif branches:                       # which matters where it is read
                         differs[name] = f"Type mismatch: {name} is set to type {kind} in the true branch and type {other} in the " \
                                         f"false branch"
@@ -405,9 +423,10 @@ class Checker(Expressions):
 
         def head():
             return iterated, self.store(node.target, element, node)
-        return self._loop(node, head, False)
+        modules = "Module" in (element.name, *[each.name for each in (element.of if element.name == "Tuple" else ())])
+        return self._loop(node, head, False, modules)
 
-    def _loop(self, node, head, forever):
+    def _loop(self, node, head, forever, turns=False):
         """A loop: what its body leaves is what it begins with, so it is checked until nothing changes."""
         for _attempt in range(8):
             before = dict(self.env)
@@ -418,15 +437,15 @@ class Checker(Expressions):
                 self.env.update(self.learnt(node.test)[0])
             body, goes_on = self.block(node.body)
             again, left = self.loops.pop()
-            turns = [*again, *([self.env] if goes_on else [])]
-            self.merge([before, *turns], node)
+            ends = [*again, *([self.env] if goes_on else [])]
+            self.merge([before, *ends], node, turns=turns)
             if self.env == before:
                 break
             del self.returned[returned:]
         if forever:
             self.merge(left, node)
         else:
-            self.merge([self.env, *left], node)
+            self.merge([self.env, *left], node, turns=turns)
         loop = ast.While(made, body, []) if target is None else ast.For(target, made, body, [])
         return [loop], not forever or bool(left)
 

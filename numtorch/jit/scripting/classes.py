@@ -109,7 +109,8 @@ class ScriptClass:
             return self.methods.get(name)
         value = vars(self.python).get(name)
         if isinstance(value, staticmethod):
-            self.shared[name] = self.unit.add(value.__func__, self.names)
+            function = self.shared[name] = self.unit.add(value.__func__, self.names)
+            self.unit.called.add(function)
             return None
         function = value.fget if isinstance(value, property) else value
         if not isinstance(function, types.FunctionType):

@@ -7,7 +7,7 @@ from typing import Any
 from . import vocabulary
 from .calling import Calling
 from .classes import OPERATORS
-from .grammar import refuse_node
+from .grammar import decided, refuse_node
 from .kinds import (
     ANY,
     BOOL,
@@ -18,8 +18,10 @@ from .kinds import (
     STR,
     TENSOR,
     Kind,
+    as_list,
     common,
     fits,
+    is_of,
     join,
     list_of,
     optional,
@@ -55,16 +57,13 @@ class Expressions(Calling):
             inner = self.known(node.operand)
             return None if inner is None else not inner
         if isinstance(node, ast.BoolOp):
-            is_and = isinstance(node.op, ast.And)
-            saved, result = dict(self.env), is_and
-            for each in node.values:
+            saved = dict(self.env)
+
+            def part(each):
                 value = self.known(each)
-                if value is (not is_and):
-                    self.env = saved
-                    return value if result is is_and else None
-                if value is None:
-                    result = None
-                self.env.update(self.learnt(each)[0 if is_and else 1])
+                self.env.update(self.learnt(each)[isinstance(node.op, ast.Or)])
+                return value
+            result = decided(node, part)
             self.env = saved
             return result
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -75,7 +74,10 @@ class Expressions(Calling):
             return self.has_member(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
             kind, wanted = self.expression(node.args[0])[1], self.kinds_of(node.args[1])
-            if kind.name in ("Any", "Optional", "number", "Module"):
+            if kind.name == "Module":
+                answers = {is_of(module, wanted) for module in kind.of}
+                return answers.pop() if len(answers) == 1 else None
+            if kind.name in ("Any", "Optional", "number"):
                 return None
             if any(each == kind or (each.name == kind.name and not each.of) for each in wanted):
                 return True
@@ -102,15 +104,22 @@ class Expressions(Calling):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
             name, kind = self.place(node.args[0])
             wanted = self.kinds_of(node.args[1])
-            if name is not None and kind.name != "Module" and len(wanted) == 1:
+            if name is not None and kind.name == "Module":
+                return self._parted(name, kind, lambda module: is_of(module, wanted))
+            if name is not None and len(wanted) == 1:
                 rest = {name: NONE} if kind.name == "Optional" and kind.of[0] == wanted[0] else {}
                 return {name: wanted[0]}, rest
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hasattr" and len(node.args) == 2:
             name, kind = self.place(node.args[0])
             if name is not None and kind.name == "Module":
-                with_it = [module for module in kind.of if self.module_has(module, node.args[1].value)]
-                return {name: Kind("Module", tuple(with_it))}, {name: Kind("Module", tuple(m for m in kind.of if m not in with_it))}
+                return self._parted(name, kind, lambda module: self.module_has(module, node.args[1].value))
         return {}, {}
+
+    @staticmethod
+    def _parted(name, kind, holds):
+        """What a variable is where something holds of the module that it is, and where it does not."""
+        true = tuple(module for module in kind.of if holds(module))
+        return {name: Kind("Module", true)}, {name: Kind("Module", tuple(module for module in kind.of if module not in true))}
 
     def place(self, node):
         """The name of a variable or of a module's attribute, with its type."""
@@ -286,7 +295,10 @@ class Expressions(Calling):
         right, two = self.expression(node.right)
         if one.name == "Object" and type(node.op) in OPERATORS:
             return self.special(node, OPERATORS[type(node.op)], one, [left, right], ([one, two], {}))
-        return ast.BinOp(left, node.op, right), self.operation(node, node.op, one, two)
+        kind = self.operation(node, node.op, one, two)
+        if kind.name == "List" and isinstance(node.op, ast.Add) and "Tuple" in (one.name, two.name):     # where a size is a list
+            return ast.List([ast.Starred(left, ast.Load()), ast.Starred(right, ast.Load())], ast.Load()), kind
+        return ast.BinOp(left, node.op, right), kind
 
     def operation(self, node, op, one, two) -> Kind:
         """The type of a binary operation."""
@@ -307,8 +319,10 @@ class Expressions(Calling):
             return FLOAT if FLOAT in (one, two) or isinstance(op, ast.Div) else INT
         if isinstance(op, ast.Add) and one.name == two.name and one.name in ("List", "Tuple"):
             return join(one, two) or list_of(ANY) if one.name == "List" else Kind("Tuple", (*one.of, *two.of))
-        if isinstance(op, ast.Mult) and {one.name, two.name} in ({"List", "int"}, {"str", "int"}):
-            return two if one == INT else one
+        if isinstance(op, ast.Add) and {one.name, two.name} == {"List", "Tuple"}:
+            return join(as_list(one), as_list(two)) or list_of(ANY)
+        if isinstance(op, ast.Mult) and {one.name, two.name} in ({"List", "int"}, {"Tuple", "int"}, {"str", "int"}):
+            return as_list(two if one == INT else one)
         return self.refuse(node, f"Arguments for call are not valid: the operands of this operation are of types {one} and {two}")
 
     def _of_Compare(self, node):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from .problems import Source, UnsupportedNodeError, refuse
@@ -29,6 +30,7 @@ EXPRESSIONS = (
     ast.Name,
     ast.Slice,
 )
+_ASKED = ("isinstance", "hasattr", "len")                # calls that do nothing
 ADVICE: dict[type, str] = {
     ast.Try: "try/except is not in a script: test with `if` for what may go wrong, or put it under @torch.jit.ignore",
     ast.Lambda: "lambdas are not in a script: write a function with `def` beside this one",
@@ -64,6 +66,37 @@ def check_form(source: Source, tree: ast.FunctionDef) -> None:
         if statement is not tree and isinstance(statement, (ast.stmt, ast.expr)) and \
                 not isinstance(statement, (*STATEMENTS, *EXPRESSIONS)):
             refuse_node(source, statement)
+
+
+def refused(error: Exception) -> ast.stmt:
+    """What stands for a statement that is not in the subset: only where types do not say that it is never reached is that an error.
+
+    Args:
+        error: raised when the statement is checked.
+    """
+    made: Any = ast.Raise(ast.Call(ast.Name("NotImplementedError", ast.Load()), [ast.Constant(str(error).partition(":\n")[0])], []))
+    made.refused = error
+    return made
+
+
+def decided(node: ast.BoolOp, known: Callable[[ast.expr], bool | None]) -> bool | None:
+    """What `and` or `or` is, where one of its parts decides that and no call stands before it, which would not be made.
+
+    Args:
+        node: it.
+        known: what a part is, or None.
+    """
+    decisive = isinstance(node.op, ast.Or)
+    result: bool | None = not decisive
+    for each in node.values:
+        value = known(each)
+        if value is decisive:
+            return decisive
+        if value is None:
+            if any(isinstance(part, ast.Call) and getattr(part.func, "id", "") not in _ASKED for part in ast.walk(each)):
+                return None
+            result = None
+    return result
 
 
 def dotted(path: str) -> ast.expr:

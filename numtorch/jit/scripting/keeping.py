@@ -57,7 +57,7 @@ def _all_scripts(script, module) -> Iterator[Any]:
         yield from scripts.values()
         units.update((id(one.unit), one.unit) for one in scripts.values() if hasattr(one, "unit"))
     for unit in units.values():
-        for each in unit.functions.values():
+        for each in unit.reached().values():
             yield from getattr(each, "methods", {}).values()
             inner = getattr(getattr(each, "function", None), "_script", None)        # of another unit
             if inner is not None:

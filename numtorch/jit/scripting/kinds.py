@@ -328,6 +328,8 @@ def accepts(kind: Kind, value: Any) -> bool:
         return kind.of[0].accepts(value)
     if name == "Future":
         return isinstance(value, Future)
+    if name == "Class":
+        return isinstance(value, kind.of[0])
     if name == "float":
         return isinstance(value, (float, int)) and not isinstance(value, bool)
     if name == "complex":
@@ -342,3 +344,64 @@ def is_of(value: Any, kinds: tuple[Kind, ...]) -> bool:
     return any(isinstance(value, list) if kind.name == "List" and not kind.of else
                accepts(kind, value) and not (kind.name == "float" and isinstance(value, int)) and not (
                    kind.name == "List" and not isinstance(value, list)) for kind in kinds)
+
+
+# ---------------------------------------------------------------- what programs say of types
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """A value of which a script is told the type.
+
+    Args:
+        the_type: such as `List[Tensor]`.
+        the_value: returned as it is.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.jit.annotate(list, [])
+        []
+    """
+    return the_value
+
+
+def script_isinstance(obj: Any, target_type: Any) -> bool:
+    """`isinstance` of what lists, tuples and dicts hold, too, in a script and elsewhere.
+
+    Args:
+        obj: the value.
+        target_type: a type, such as `List[Tensor]`, or a tuple of them.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.jit.isinstance([1], list[int]), torch.jit.isinstance([1], list[str])
+        (True, False)
+    """
+    for each in target_type if isinstance(target_type, tuple) else (target_type,):
+        if typing.get_origin(each) in (typing.Union, types.UnionType):
+            if script_isinstance(obj, typing.get_args(each)):
+                return True
+            continue
+        kind = said_kind(each)
+        if isinstance(obj, each) if kind is None else is_of(obj, (kind,)):
+            return True
+    return False
+
+
+_declared: dict[str, list[Any]] = {}
+
+
+def overload(function: Any) -> Any:
+    """Declare types that a function of the same name, which follows, takes: `torch.jit._overload` and `_overload_method`.
+
+    Args:
+        function: it, without code.
+    """
+    _declared.setdefault(f"{function.__module__}.{function.__qualname__}", []).append(function)
+    return function
+
+
+def declarations(function: Any) -> list[Any]:
+    """What was declared of a function or method by `overload`.
+
+    Args:
+        function: it.
+    """
+    return _declared.get(f"{function.__module__}.{function.__qualname__}", [])

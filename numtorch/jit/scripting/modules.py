@@ -13,7 +13,7 @@ from . import vocabulary
 from .kinds import annotations_of, said_kind
 from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
-from .vocabulary import OWN, is_plain
+from .vocabulary import CONTAINERS, OWN, is_plain
 from .writing import Writer
 
 _ASKED_BY_PYTHON = frozenset(("__len__", "__contains__"))      # of an object's class
@@ -269,8 +269,9 @@ def _shell(module, unit, made):
         return prepared
     if module._hooks is not None:
         raise NotSupportedError(f"jit.script: {type(module).__name__} has hooks, which are Python: remove them before")
-    if vocabulary.is_library(type(module)):
-        new = made[id(module)] = type(module).__new__(type(module))
+    base = vocabulary.library_base(type(module))
+    if base is not None and (base is type(module) or base not in CONTAINERS):
+        new = made[id(module)] = base.__new__(base)
         own = vars(new)
         own.update(vars(module))
         own["_parameters"], own["_buffers"], own["_modules"] = dict(module._parameters), dict(module._buffers), {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import contextlib
 import copy
 import inspect
@@ -13,9 +14,9 @@ import keyword
 import math
 import os
 import types
-import typing
 from typing import Any
 
+from ...alias.former import _get_tracing_state
 from ...devices import device
 from ...dtypes import dtype
 from ...nn.modules.module import Module
@@ -28,50 +29,22 @@ from .classes import is_script_class
 from .enumerations import is_enumeration
 from .forking import fork, wait
 from .formulas import ops_of
-from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, dotted, function_of, refuse_node
-from .kinds import UNIT, Kind, is_named_tuple, is_of, parse_kind, said_kind
+from .grammar import ADVICE, EXPRESSIONS, STATEMENTS, decided, dotted, function_of, refuse_node, refused
+from .kinds import (
+    ANY,
+    UNIT,
+    Kind,
+    annotate,
+    declarations,
+    is_named_tuple,
+    parse_kind,
+    said_kind,
+    script_isinstance,
+)
 from .problems import NotSupportedError, Source, refuse
 
 _NO_SOURCE = "the source of {} is not there, from which a script is read"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-
-
-def annotate(the_type: Any, the_value: Any) -> Any:
-    """A value of which a script is told the type.
-
-    Args:
-        the_type: such as `List[Tensor]`.
-        the_value: returned as it is.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.jit.annotate(list, [])
-        []
-    """
-    return the_value
-
-
-def script_isinstance(obj: Any, target_type: Any) -> bool:
-    """`isinstance` of what lists, tuples and dicts hold, too, in a script and elsewhere.
-
-    Args:
-        obj: the value.
-        target_type: a type, such as `List[Tensor]`, or a tuple of them.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.jit.isinstance([1], list[int]), torch.jit.isinstance([1], list[str])
-        (True, False)
-    """
-    for each in target_type if isinstance(target_type, tuple) else (target_type,):
-        if typing.get_origin(each) in (typing.Union, types.UnionType):
-            if script_isinstance(obj, typing.get_args(each)):
-                return True
-            continue
-        kind = said_kind(each)
-        if isinstance(obj, each) if kind is None else is_of(obj, (kind,)):
-            return True
-    return False
 
 
 def source_of(function: Any, name: str) -> tuple[Source, ast.FunctionDef]:
@@ -183,7 +156,10 @@ class Reader:
         return None if self.tree.returns is None else self.kind(self.tree.returns, self.function.__annotations__.get("return"))
 
     def _said(self, argument) -> Kind | None:
-        """The type of an argument, by its annotation or by a comment in its line."""
+        """The type of an argument, by its annotation or by a comment in its line; `Any` where overloads say several."""
+        declared = [each.__annotations__.get(argument.arg) for each in declarations(self.function)]
+        if any(each != declared[0] for each in declared):
+            return ANY
         if argument.annotation is not None:
             return self.kind(argument.annotation, self.function.__annotations__.get(argument.arg))
         try:
@@ -213,36 +189,44 @@ class Reader:
     def _block(self, statements):
         result: list = []
         for statement in statements:
-            if not isinstance(statement, STATEMENTS):
-                refuse_node(self.source, statement)
-            if isinstance(statement, ast.If):
-                test = self._expression(statement.test)
-                known = self._known(test)
-                if known is not None:                    # what is not for scripts is not read
-                    result += self._block(statement.body if known else statement.orelse)
-                    continue
-                made: Any = ast.If(test, self._block(statement.body) or [ast.Pass()], self._block(statement.orelse))
-            elif isinstance(statement, (ast.For, ast.While)):
-                if statement.orelse:
-                    refuse(self.source, statement, "`else` of a loop is not in a script: set a variable before `break`",
-                           NotSupportedError)
-                body = self._block(statement.body) or [ast.Pass()]
-                made = ast.While(self._expression(statement.test), body, []) if isinstance(statement, ast.While) else \
-                    ast.For(self._expression(statement.target), self._expression(statement.iter), body, [])
-            elif isinstance(statement, ast.With):
-                made = ast.With([ast.withitem(self._expression(item.context_expr), None if item.optional_vars is None else
-                                              self._expression(item.optional_vars)) for item in statement.items],
-                                self._block(statement.body) or [ast.Pass()])
-            elif isinstance(statement, ast.AnnAssign):
-                made = ast.AnnAssign(self._expression(statement.target), _written(self.kind(statement.annotation)),
-                                     None if statement.value is None else self._expression(statement.value), statement.simple)
-            else:
-                made = type(statement)(**{name: self._part(value) for name, value in ast.iter_fields(statement)
-                                          if name != "type_comment"})
+            try:
+                if isinstance(statement, ast.If):
+                    test = self._expression(statement.test)
+                    known = self._known(test)
+                    if known is not None:                # what is not for scripts is not read
+                        result += self._block(statement.body if known else statement.orelse)
+                        continue
+                    made: Any = ast.If(test, self._block(statement.body) or [ast.Pass()], self._block(statement.orelse))
+                else:
+                    made = self._statement(statement)
+            except RuntimeError as error:                # types may say that it is never reached
+                if isinstance(error, RecursionError):
+                    raise
+                made = refused(error)
             result.append(ast.copy_location(made, statement))
             if isinstance(made, ast.Assert) and self._known(made.test) is False:
                 break                                    # what follows is not for scripts either
         return result
+
+    def _statement(self, statement) -> Any:
+        """A statement other than `if`."""
+        if not isinstance(statement, STATEMENTS):
+            refuse_node(self.source, statement)
+        if isinstance(statement, (ast.For, ast.While)):
+            if statement.orelse:
+                refuse(self.source, statement, "`else` of a loop is not in a script: set a variable before `break`",
+                       NotSupportedError)
+            body = self._block(statement.body) or [ast.Pass()]
+            return ast.While(self._expression(statement.test), body, []) if isinstance(statement, ast.While) else \
+                ast.For(self._expression(statement.target), self._expression(statement.iter), body, [])
+        if isinstance(statement, ast.With):
+            return ast.With([ast.withitem(self._expression(item.context_expr), None if item.optional_vars is None else
+                                          self._expression(item.optional_vars)) for item in statement.items],
+                            self._block(statement.body) or [ast.Pass()])
+        if isinstance(statement, ast.AnnAssign):
+            return ast.AnnAssign(self._expression(statement.target), _written(self.kind(statement.annotation)),
+                                 None if statement.value is None else self._expression(statement.value), statement.simple)
+        return type(statement)(**{name: self._part(value) for name, value in ast.iter_fields(statement) if name != "type_comment"})
 
     def _known(self, test):
         """What a condition is that was decided when the script was made."""
@@ -253,7 +237,7 @@ class Reader:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             known = self._known(test.operand)
             return None if known is None else not known
-        return None
+        return decided(test, self._known) if isinstance(test, ast.BoolOp) else None
 
     # ------------------------------------------------------------ expressions
     def _part(self, value):
@@ -266,7 +250,7 @@ class Reader:
         return value
 
     def _expression(self, node) -> Any:
-        if not isinstance(node, EXPRESSIONS):
+        if not isinstance(node, (*EXPRESSIONS, ast.GeneratorExp)):
             refuse_node(self.source, node)
         if isinstance(node, ast.Name) and node.id in self.locals:
             return ast.copy_location(ast.Name("self" if node.id == self.itself else node.id, node.ctx), node)
@@ -274,26 +258,35 @@ class Reader:
             return self._embed(self._object(node), node)
         if isinstance(node, ast.Call):
             return ast.copy_location(self._call(node), node)
+        if isinstance(node, ast.BoolOp):
+            return ast.copy_location(self._logical(node), node)
+        if isinstance(node, ast.GeneratorExp):           # nothing comes between its elements
+            return self._expression(ast.copy_location(ast.ListComp(node.elt, node.generators), node))
         if isinstance(node, ast.IfExp) and (known := self._known(self._expression(node.test))) is not None:
             return self._expression(node.body if known else node.orelse)
         made = type(node)(**{name: self._part(value) for name, value in ast.iter_fields(node)})
         return ast.copy_location(made, node)
 
+    def _logical(self, node):
+        """`and` or `or`, of which nothing is read behind what decides it."""
+        parts: list = []
+        for each in node.values:
+            parts.append(self._expression(each))
+            if self._known(parts[-1]) is isinstance(node.op, ast.Or):
+                break
+        return ast.BoolOp(node.op, parts) if len(parts) > 1 else parts[0]
+
     def _call(self, node):
         target = self._object(node.func) if self._is_outer(node.func) else None
-        if target is is_scripting or target is is_tracing:
+        if any(target is asked for asked in (is_scripting, is_tracing, _get_tracing_state)):
             return ast.Constant(target is is_scripting)
         if target is annotate and len(node.args) == 2:
             return ast.Call(
                 ast.Name("annotate", ast.Load()), [_written(self.kind(node.args[0])), self._expression(node.args[1])], []
             )
         if (target is isinstance or target is script_isinstance) and len(node.args) == 2:
-            kinds = _flat(node.args[1])
-            return ast.Call(
-                ast.Name("isinstance", ast.Load()),
-                [self._expression(node.args[0]), ast.Tuple([_written(self.kind(each)) for each in kinds], ast.Load())],
-                [],
-            )
+            kinds = [self._class(each) or _written(self.kind(each)) for each in _flat(node.args[1])]
+            return ast.Call(ast.Name("isinstance", ast.Load()), [self._expression(node.args[0]), ast.Tuple(kinds, ast.Load())], [])
         if target in (hasattr, getattr) and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant) and not node.keywords:
             name, owner = str(node.args[1].value), self._expression(node.args[0])
             if target is hasattr:
@@ -316,6 +309,11 @@ class Reader:
             refuse(self.source, node, "`**` in a call is not in a script: name each argument", NotSupportedError)
         return ast.Call(self._expression(node.func), [self._expression(each) for each in node.args],
                         [ast.keyword(each.arg, self._expression(each.value)) for each in node.keywords])
+
+    def _class(self, node):
+        """A class of this package's modules as `torch.nn.name`; None for anything else."""
+        value = self._named_object(node) if self._is_outer(node) else None
+        return dotted(f"torch.nn.{value.__name__}") if isinstance(value, type) and vocabulary.is_library(value) else None
 
     # ------------------------------------------------------------ names of the user's
     def _is_outer(self, node):
@@ -365,6 +363,8 @@ class Reader:
         path = _path(value)
         if path is not None:
             return ast.copy_location(dotted(path), node)
+        if isinstance(value, types.FunctionType):
+            value = vars(value).get("__original_fn", value)                  # of script_if_tracing
         if isinstance(value, (types.FunctionType, ScriptFunction)):
             if isinstance(value, types.FunctionType) and not ops_of(value) and \
                     value.__code__.co_filename.startswith((_PACKAGE, "<numtorch ")):
@@ -449,6 +449,8 @@ def _path(value):
             return f"math.{name}"
     if value is device:
         return "torch.device"
+    if value is collections.OrderedDict:                 # whose order every dict has
+        return "dict"
     if name == "record_function" and value.__module__ == "numtorch.profiler.recording":
         return "torch.profiler.record_function"
     if isinstance(value, type) and issubclass(value, Exception):           # of the user's: raised as what it is derived from

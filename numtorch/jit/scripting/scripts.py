@@ -2,11 +2,13 @@
 are scripts from the start: of `ScriptModule`, with methods under `@script_method`."""
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
 from ...nn.modules.module import Module
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule, finishing, listed_method
+from ..tracing.freezing import is_tracing
 from . import vocabulary
 from .classes import is_script_class
 from .enumerations import is_enumeration
@@ -48,6 +50,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
         >>> power(torch.tensor([2., 3.]), 3)
         tensor([ 8., 27.])
     """
+    obj = getattr(obj, "__original_fn", obj)             # of script_if_tracing
     if isinstance(obj, (ScriptFunction, ScriptModule)):
         return obj
     with not_too_deep("jit.script"):
@@ -76,6 +79,36 @@ def _scripted(obj):
     scripted.ready()
     unit.check_classes()
     return ScriptedFunction(scripted)
+
+
+def script_if_tracing(fn: Any) -> Any:
+    """A function that a trace calls as a script, so that it keeps its loops and conditions there, and that is Python elsewhere.
+
+    Args:
+        fn: it, in the subset of scripts.
+
+    Example:
+        >>> import numtorch as torch
+        >>> @torch.jit.script_if_tracing
+        ... def halved(x):
+        ...     while x.sum() > 1:
+        ...         x = x / 2
+        ...     return x
+        >>> traced = torch.jit.trace(lambda x: halved(x) + 1, torch.ones(2))
+        >>> traced(torch.full((2,), 4.0))
+        tensor([1.5000, 1.5000])
+    """
+    scripted: list[Any] = []
+
+    @functools.wraps(fn)
+    def called(*args, **kwargs):
+        if not is_tracing():
+            return fn(*args, **kwargs)
+        if not scripted:
+            scripted.append(script(fn))
+        return scripted[0](*args, **kwargs)
+    called.__original_fn = fn                            # type: ignore[attr-defined]
+    return called
 
 
 def _class(kind, unit):

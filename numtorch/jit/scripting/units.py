@@ -189,6 +189,7 @@ class Unit:
     def __init__(self) -> None:
         self.functions: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, str]] = {}      # names of functions that were read
+        self.called: set[str] = set()                    # names of functions that were asked for
         self.origins: dict[int, Module] = {}             # modules of the user's by those that were made of them
 
     # ------------------------------------------------------------ functions
@@ -199,6 +200,7 @@ class Unit:
             function: a Python function, or what `script` or `trace` returned.
             names: what further names stand for in it.
         """
+        function = getattr(function, "__original_fn", function)              # of script_if_tracing
         script = getattr(function, "_script", None)
         if script is not None and script.python is not None:
             function = script.python
@@ -209,8 +211,13 @@ class Unit:
         if isinstance(function, ScriptFunction):
             self.functions[name] = TracedFunction(name, function, script.result if script is not None else Kind("Any"))
             return name
-        self.functions[name] = formula(name, function) if ops_of(function) else \
-            self._marked(function, name) or self._read(function, name, names=names)
+        try:
+            self.functions[name] = formula(name, function) if ops_of(function) else \
+                self._marked(function, name) or self._read(function, name, names=names)
+        except (OSError, RuntimeError):                  # which may stand in what is never reached
+            del self.known[id(function)]
+            self.functions.pop(name, None)
+            raise
         return name
 
     def fields(self, kind: Any) -> Fields:
@@ -370,6 +377,7 @@ class Unit:
             name: of it.
         """
         callee = self.functions.get(name)
+        self.called.add(name)
         if callee is None:
             refuse(caller.source, node, f"there is no function {name}" if name not in self.functions else
                    f"{name} calls itself, which no script does: write a loop", NotSupportedError)
@@ -377,6 +385,12 @@ class Unit:
             refuse(caller.source, node, f"{name}(...) is not in a script: write a member, as {next(iter(callee.members))}",
                    NotSupportedError)
         return callee.ready(caller, node) if isinstance(callee, (Script, ScriptClass)) else callee
+
+    def reached(self) -> dict[str, Any]:
+        """The functions and types that checked scripts use, by name: others stand where types say that nothing comes."""
+        types_of_users = (Enumeration, Fields, ScriptClass)
+        return {name: each for name, each in self.functions.items()
+                if name in self.called or isinstance(each, types_of_users) or getattr(each, "made", None) is not None}
 
     # ------------------------------------------------------------ methods
     def method(self, module: Module, name: str) -> Any:

@@ -334,6 +334,24 @@ def library_class(name: str) -> Any:
     return getattr(nn, name, None) or parts.get(name)
 
 
+_SAYING = frozenset(("__init__", "__module__", "__doc__", "__annotations__", "__constants__", "__static_attributes__",
+                     "__firstlineno__", "__repr__", "extra_repr", "reset_parameters"))     # what changes no call
+
+
+def library_base(kind: type) -> Any:
+    """The class of this package's modules that does all that a class does when it is called; None for none.
+
+    Args:
+        kind: the class, which is that one, or is derived from it and says how to make it, and what it is called.
+    """
+    for base in kind.__mro__:
+        if is_library(base):
+            return base
+        if any(name not in _SAYING and not isinstance(value, staticmethod) for name, value in vars(base).items()):
+            return None
+    return None
+
+
 # ---------------------------------------------------------------- what modules hold
 OWN = frozenset(vars(nn.Module()))                       # every module has these
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)

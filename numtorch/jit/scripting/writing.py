@@ -62,7 +62,7 @@ class Writer:
                 "units": [self.unit(unit) for unit in self.units], "tensors": self.tensors}
 
     def unit(self, unit):
-        return {name: self.entry(name, each) for name, each in unit.functions.items()}
+        return {name: self.entry(name, each) for name, each in unit.reached().items()}
 
     def entry(self, name, entry):
         if isinstance(entry, Script):

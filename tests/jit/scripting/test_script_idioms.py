@@ -4,6 +4,7 @@ import io
 import types
 import typing
 import warnings
+from collections import OrderedDict
 from typing import Final
 
 import pytest
@@ -16,6 +17,15 @@ try:
     import torch as reference
 except ImportError:
     reference = None
+
+
+def python(*parts):
+    return {*parts}
+
+
+@numtorch.jit.ignore
+def marked_too(x):
+    return x
 
 
 def modules(torch):
@@ -146,6 +156,81 @@ def modules(torch):
                 return self.other(x)
             return x + 1, 2
 
+    class Guarded(nn.Module):
+        """With Python where types, or that this is a script, say that nothing comes."""
+
+        def __init__(self):
+            super().__init__()
+            self.often = True
+
+        def forward(self, x):
+            if self.often and not torch.jit.is_scripting() and not torch.jit.is_tracing():
+                print(type(x))
+            if self.often and not isinstance(x, torch.Tensor):
+                return python(*x)
+            if not torch.jit.is_scripting():
+                marked_too(x)
+            found = OrderedDict([("x", x)])
+            for name, value in OrderedDict([("y", x)]).items():
+                found[name] = value + 1
+            return found
+
+    class Planes(nn.Conv2d):
+        """Of a layer of the package it says only how it is made."""
+
+        def __init__(self, features):
+            super().__init__(1, features, 1)
+            nn.init.ones_(self.weight)
+
+        @staticmethod
+        def doubled():
+            return 2
+
+    class Several(nn.Module):
+        """One code, for several types."""
+
+        @torch.jit._overload_method
+        def forward(self, x: list[torch.Tensor]) -> torch.Tensor:
+            pass
+
+        @torch.jit._overload_method
+        def forward(self, x: torch.Tensor) -> torch.Tensor:                # noqa: F811
+            pass
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:                # noqa: F811
+            if isinstance(x, torch.Tensor):
+                parts = [x]
+            else:
+                parts = x
+            return torch.cat(parts)
+
+    def padded(x, amounts: list[int] = (1, 1)):
+        return torch.nn.functional.pad(x, amounts)
+
+    class Library(nn.Module):
+        """Classes of layers, which decide; loops over layers, in which types change; tuples that become lists."""
+
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.ReLU(), nn.Identity(), nn.ReLU()])
+            self.head, self.several, self.planes = nn.Identity(), Several(), Planes(2)
+            nn.init.zeros_(self.planes.bias)
+
+        def forward(self, x):
+            total = 0
+            for i, layer in enumerate(self.layers):
+                if not isinstance(layer, nn.Identity):
+                    total = total + layer(x) * (i + 1)
+            if isinstance(self.head, nn.Identity):
+                total = total + 1
+            else:
+                total = self.head.nothere(total)
+            if any(size > 100 for size in x.shape) or torch._C._get_tracing_state():
+                total = total + 1
+            ones = x.new_ones((x.shape[0],) + (1,) * (x.ndim - 1))
+            planes = self.planes(x.reshape((1, 1) + x.shape[:-1] + (-1,)))
+            return total, self.several(x) + self.several([x]), padded(x), ones, planes
+
     class Other(nn.Module):
         def __prepare_scriptable__(self):
             return nn.ReLU()
@@ -164,13 +249,15 @@ def modules(torch):
     x = torch.tensor([-1.0, 2.0])
     return {"mixed": (Mixed(), (x,)), "empty": (Empty(), (x,)), "wide": (Decided(True, False), (x,)), "narrow": (Decided(False, False), (x,)),
             "deep": (Decided(False, True), (x,)), "replaced": (Replaced(), (x,)), "defaults": (Defaults(), (x,)), "helped": (Helped(), (x,)),
-            "prepared": (Inside(), (x,))}
+            "prepared": (Inside(), (x,)), "guarded": (Guarded(), (x,)), "library": (Library(), (x[None],))}
 
 
-ROWS = ["mixed", "empty", "wide", "narrow", "deep", "replaced", "defaults", "helped", "prepared"]
+ROWS = ["guarded", "library", "mixed", "empty", "wide", "narrow", "deep", "replaced", "defaults", "helped", "prepared"]
 
 
 def plain(value):
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, (list, tuple)) else value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -201,6 +288,42 @@ def test_methods_that_stay_python_are_there():
     assert not hasattr(through_file(script), "helper")
     with pytest.raises(RuntimeError, match="marked as unused"):
         script(numtorch.ones(101))
+
+
+def test_of_what_is_never_reached_the_code_has_a_line():
+    code = numtorch.jit.script(modules(numtorch)["guarded"][0]).code
+    assert "raise NotImplementedError('a script has no variable number of arguments" in code
+    assert "print" not in code and "marked_too" not in code
+
+
+@numtorch.jit.script_if_tracing
+def halved(x):
+    while bool(x.sum() > 1):
+        x = x / 2
+    return x
+
+
+def test_what_is_a_script_in_traces_keeps_its_loop_there():
+    traced = numtorch.jit.trace(lambda x: halved(x) + 1, numtorch.zeros(2))
+    def more(x):
+        return halved(x) + 1
+    for each in (traced, through_file(traced), numtorch.jit.script(more)):
+        assert each(numtorch.full((2,), 4.0)).tolist() == [1.5, 1.5]
+    assert halved(numtorch.ones(2)).tolist() == [0.5, 0.5] and not hasattr(halved, "code")
+
+
+def test_what_stands_before_a_decision_is_called():
+    def grows(found: list[int]) -> bool:
+        found.append(1)
+        return True
+
+    def f(x, found: list[int]):
+        if grows(found) and not numtorch.jit.is_scripting():
+            x = x + 1
+        return x if grows(found) and not numtorch.jit.is_scripting() else x - 1
+
+    found: list[int] = []
+    assert numtorch.jit.script(f)(numtorch.ones(1), found).item() == 0 and found == [1, 1]
 
 
 def warning(x, n: int):
