@@ -210,20 +210,17 @@ def test_long_depths_are_cut(planned):
     """Of a product with few tiles: pieces of the depth by tiles, then their sum."""
     pieces, total = planned("gemm.gemm", "plan_gemm", 64, 64, 65536, "float32", (65536, 1), (64, 1), (64, 1), bias="column", beta=0.5)
     assert (pieces.name, total.name) == ("product_tiles", "add_pieces")
-    for kernel in (pieces, total):
-        assert ".f64" not in kernel.ptx((9, 0))
-        for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
-            assert stack_bytes(kernel.cubin(capability, variant)) == 0
+    assert_in_registers(pieces, total)
 
 
 def assert_in_registers(*kernels, kept=0):
-    """Nothing in memory of a thread's own, in the code of any architecture, and no float64. `kept`: bytes that sm_80 may keep there,
-    of what is used once a tile."""
+    """Nothing in memory of a thread's own, in the code that each capability runs, and no float64. `kept`: bytes that sm_80 may keep
+    there, of what is used once a tile."""
     for kernel in kernels:
         text = kernel.ptx((9, 0))
         assert not local_bytes(text) and ".f64" not in text
-        for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
-            assert stack_bytes(kernel.cubin(capability, variant)) <= (kept if capability == (8, 0) else 0)
+        for capability in CAPABILITIES:
+            assert stack_bytes(kernel.cubin(capability)) <= (kept if capability == (8, 0) else 0)
 
 
 @pytest.mark.parametrize("b_strides", [(1, 64), (640, 1)])
@@ -312,9 +309,7 @@ def test_products_of_16_bit_floats_are_by_warp_groups_on_hopper(dtype, b_strides
 def test_gates_of_recurrent_layers(kind, planned):
     """A unit's gates stay in registers, and in float32."""
     kernel, = planned("rnn.gates", "plan_gates", kind, "float32", 3, 5)
-    assert ".f64" not in kernel.ptx((9, 0))
-    for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
-        assert stack_bytes(kernel.cubin(capability, variant)) == 0
+    assert_in_registers(kernel)
 
 
 def stack_bytes(code):
@@ -336,8 +331,8 @@ def stack_bytes(code):
 
 @pytest.mark.parametrize("name", todays(sorted(name for name in calls() if name.startswith(OWN)), parts=4))
 def test_kernels_of_their_own(name, planned):
-    """Next to nothing outside of registers in the machine code of any architecture, and no float64 in kernels of float32 but where a number
-    of the host's is read, and where libdevice takes huge angles."""
+    """Next to nothing outside of registers in the machine code that each capability runs, and no float64 in kernels of float32 but where a
+    number of the host's is read, and where libdevice takes huge angles."""
     family, planner, arguments, options = calls()[name]
     for kernel in dict.fromkeys(planned(family, planner, *arguments, **options)):
         text = kernel.ptx((9, 0))
@@ -345,8 +340,8 @@ def test_kernels_of_their_own(name, planned):
         if "float32" in arguments:
             wide = [line for line in text.splitlines() if ".f64" in line and not re.search(READ_OR_HUGE, line)]
             assert not wide, wide[:4]
-        for capability, variant in (((8, 0), ""), ((9, 0), ""), ((9, 0), "a")):
-            assert stack_bytes(kernel.cubin(capability, variant)) <= STACK_BYTES, (kernel, capability, variant)
+        for capability in CAPABILITIES:
+            assert stack_bytes(kernel.cubin(capability)) <= STACK_BYTES, (kernel, capability)
 
 
 def test_what_lies_on_the_stack_is_seen(compiler):
