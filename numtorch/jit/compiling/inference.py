@@ -1,22 +1,27 @@
-"""Traced modules made ready for inference: parameters become constants, and passes make fewer calls of the graph."""
+"""Traced modules and scripts made ready for inference: parameters become constants, and passes make fewer calls of the graph."""
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 from ...autograd.modes import no_grad
+from ...nn.modules.module import Module
 from ...tensor import Tensor, empty
 from ..graphs.graph import Graph
 from ..graphs.interpreter import Interpreter
 from ..graphs.programs import Program
 from ..graphs.scriptmodules import ScriptModule, module_of, over_the_same
 from ..passes import choices, optimized
+from ..tracing.freezing import TracerWarning, is_tracing
+from ..tracing.traces import trace
 from .timing import fastest
 
 
 def freeze(mod: ScriptModule, preserved_attrs: Any = None, optimize_numerics: bool = True) -> ScriptModule:
-    """A traced module whose parameters and buffers are constants: batch norms are part of the weights before them, and what depends
-    on constants alone is computed. Of a script, whose ops are known only as it runs, it is a copy without parameters and state.
+    """A module whose parameters and buffers are constants: batch norms are part of the weights before them, and what depends on
+    constants alone is computed. Of a script that looks at no element of a tensor, the graphs for that are made as it is called with
+    arguments of a kind for the first time; another is a copy without parameters and state.
 
     Args:
         mod: what `jit.trace` or `jit.script` returned, in eval mode.
@@ -43,8 +48,8 @@ def optimize_for_inference(mod: ScriptModule, other_methods: Any = None) -> Scri
     """`freeze`, chains of elementwise calls as one kernel each, and convolutions with channels last where that is faster here.
 
     Args:
-        mod: what `jit.trace`, `jit.script` or `jit.freeze` returned, in eval mode. No passes are run on a script:
-            `numtorch.compile` does that as it is called.
+        mod: what `jit.trace`, `jit.script` or `jit.freeze` returned, in eval mode. On a script passes are run as it is called, and
+            on none that looks at elements: `numtorch.compile` does that piece by piece.
         other_methods: taken for PyTorch's sake.
 
     Returns:
@@ -63,6 +68,60 @@ def optimize_for_inference(mod: ScriptModule, other_methods: Any = None) -> Scri
     return _made(mod, fusing=True, folding=True)
 
 
+class _Calling(Module):
+    """A module whose trace is that of a script's ops."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args):
+        return self.module._listed("forward")(*args)
+
+
+class FrozenForward:
+    """The `forward` of a frozen script that looks at no element: graphs of its calls, with passes.
+
+    Args:
+        module: the script.
+        improve: what makes a trace ready for inference.
+    """
+
+    __name__ = "forward"
+
+    def __init__(self, module: ScriptModule, improve: Any) -> None:
+        self.module, self.improve = module, improve
+        self.made: Any = None                            # what runs; the script itself where there is no graph of it
+
+    script = property(lambda self: self.module._listed("forward"))
+    graph = property(lambda self: self.script.graph)
+    code = property(lambda self: self.script.code)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or (self.made is None and is_tracing()):
+            return self.script(*args, **kwargs)
+        if self.made is None:
+            return self._first(args)
+        return self.made(*args)
+
+    def _first(self, args):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", TracerWarning)
+                made = self.improve(trace(_Calling(self.module).eval(), args, check_trace=False))
+                result = made(*args)
+        except (RuntimeError, TypeError, ValueError, TracerWarning):
+            result = self.script(*args)                  # which says what is wrong with the arguments, if anything is
+            self.made = self.script
+            return result
+        self.made = made
+        vars(self.module)["passes"] = made.passes
+        return result
+
+    def __deepcopy__(self, memo):
+        return FrozenForward(memo[id(self.module)], self.improve)
+
+
 def _run(graph):
     """Run a graph on zeros."""
     with no_grad():
@@ -79,6 +138,8 @@ def _made(mod, fusing, folding):
     if program is None:                                  # a script: which ops it calls, and of what, is known only as it runs
         module = mod._frozen()
         vars(module)["passes"] = {}
+        if module._has_graphs():
+            vars(module)["forward"] = FrozenForward(module, functools.partial(_made, fusing=fusing, folding=folding))
         return module
     shared = {name: tensor.detach().clone() for name, tensor in (*mod.named_parameters(), *mod.named_buffers())}
     module, below = module_of({}, mod.original_name), dict(mod.named_modules())

@@ -190,6 +190,10 @@ class ScriptModule(Module):
         """
         save_file({**self.content(), **extra_files(_extra_files)}, f)
 
+    def _has_graphs(self) -> bool:
+        """Whether graphs say all that calls do, whatever values they are given."""
+        return False
+
     def _frozen(self) -> ScriptModule:
         """A copy whose tensors are neither trained nor part of a state."""
         new = copy.deepcopy(self)

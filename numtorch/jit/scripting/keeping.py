@@ -29,7 +29,7 @@ def kept_call(trace: Any, script: Any, args: tuple, kwargs: dict, function: Any)
     if script.is_property or (module is None and (function is None or script.owner is not None)):
         return None
     given = (args if module is None else args[1:], kwargs)
-    scripts = [*_all_scripts(script, module)]
+    scripts = [*all_scripts(script, module)]
     held = {} if module is None else _tensors_of(module)
     if held is None or not any(each.looks for each in scripts) or not (is_plain(given) and _gives_plain(script.result)):
         return None
@@ -49,8 +49,13 @@ def kept_call(trace: Any, script: Any, args: tuple, kwargs: dict, function: Any)
     return Called(module, module._original_name, script.name, given, held, writes)
 
 
-def _all_scripts(script, module) -> Iterator[Any]:
-    """All that runs when a script does, and perhaps more: what belongs together with it."""
+def all_scripts(script: Any, module: Any) -> Iterator[Any]:
+    """All that runs when a script does, and perhaps more: what belongs together with it.
+
+    Args:
+        script: it.
+        module: whose method it is, or None.
+    """
     units = {id(script.unit): script.unit}
     for each in () if module is None else module.modules():
         scripts = vars(each).get("_scripts") or {}
@@ -61,7 +66,7 @@ def _all_scripts(script, module) -> Iterator[Any]:
             yield from getattr(each, "methods", {}).values()
             inner = getattr(getattr(each, "function", None), "_script", None)        # of another unit
             if inner is not None:
-                yield from _all_scripts(inner, None)
+                yield from all_scripts(inner, None)
             elif hasattr(each, "looks"):
                 yield each
 

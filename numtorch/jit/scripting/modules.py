@@ -10,6 +10,7 @@ from ...nn.modules.module import Module
 from ...ops.core.primitive import is_ours
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule
 from . import vocabulary
+from .keeping import all_scripts
 from .kinds import annotations_of, said_kind
 from .problems import NotSupportedError
 from .units import MODIFIER, Script, Unit
@@ -108,6 +109,15 @@ class ScriptedModule(ScriptModule):
     def _listed(self, name):
         return self._bound(name) if name in self._scripts else None
 
+    def _has_graphs(self):
+        script = self._scripts.get("forward")
+        return isinstance(script, Script) and not any(each.looks or each.assigns for each in all_scripts(script, self))
+
+    def _apply(self, fn, recurse=True):
+        if "forward" in vars(self):                      # of a frozen script, whose graphs have the tensors that it had
+            vars(self)["forward"].made = None
+        return super()._apply(fn, recurse)
+
     def _bound(self, name):
         script = self._scripts[name]
         return types.MethodType(script if isinstance(script, Script) else script.function, self)
@@ -190,6 +200,9 @@ class LibraryModule(ScriptModule):
 
     def _listed(self, name):
         return _Inner(self) if name == "forward" else None
+
+    def _has_graphs(self):
+        return True
 
     def train(self, mode: bool = True):
         self._inner.train(mode)

@@ -173,7 +173,7 @@ class Unused:
     """
 
     arguments: Any = None
-    is_property = False
+    is_property = looks = writes = assigns = False
 
     def __init__(self, name: str, result: Kind) -> None:
         self.name, self.result = name, result

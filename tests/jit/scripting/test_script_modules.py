@@ -279,6 +279,56 @@ class Layers(torch.nn.Module):
         return self.traced(x[:, 0]), int(self.calls)
 
 
+class Normed(torch.nn.Module):
+    """Convolutions with norms in a loop, whose number of rounds is an argument, and a result that is no tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.scale = torch.nn.Conv2d(2, 2, 3, padding=1), torch.nn.BatchNorm2d(2), 2.0
+        self.norm.running_mean.uniform_(-1, 1)
+        self.norm.running_var.uniform_(0.5, 2)
+
+    def forward(self, x, rounds: int = 1) -> dict[str, torch.Tensor]:
+        if x.dim() != 4:
+            raise ValueError(f"images are needed, not {x.dim()} dimensions")
+        for _ in range(rounds):
+            x = torch.tanh(self.norm(self.conv(x))) * self.scale
+        return {"images": x, "means": x.mean((2, 3))}
+
+
+@pytest.mark.parametrize("prepare", [torch.jit.freeze, torch.jit.optimize_for_inference])
+def test_a_frozen_script_that_looks_at_no_element_runs_as_graphs(prepare, monkeypatch):
+    torch.manual_seed(0)
+    module = Normed().eval()
+    calls = []
+    monkeypatch.setattr(torch.nn.BatchNorm2d, "forward", lambda self, x, was=torch.nn.BatchNorm2d.forward: calls.append(1) or was(self, x))
+    script = torch.jit.script(module)
+    for frozen in (prepare(script), prepare(prepare(script)), copy.deepcopy(prepare(script))):
+        for shape in ((2, 2, 5, 5), (1, 2, 4, 6)):
+            for rounds in (1, 3):
+                x = torch.randn(shape)
+                wanted = module(x, rounds)
+                frozen(x, rounds)                        # the first of its kind
+                before = len(calls)
+                got = frozen(x, rounds)
+                assert len(calls) == before              # norms are part of the weights
+                assert got.keys() == wanted.keys()
+                for name, value in wanted.items():
+                    torch.testing.assert_close(got[name], value)
+        assert frozen.passes["norms"] and ("fusion" in frozen.passes) == (prepare is torch.jit.optimize_for_inference)
+        torch.testing.assert_close(frozen(x, rounds=2)["images"], module(x, 2)["images"])
+        traced = torch.jit.trace(lambda x, frozen=frozen: frozen(x)["means"] * 2, x)
+        torch.testing.assert_close(traced(x), module(x)["means"] * 2)
+        with pytest.raises(ValueError, match="images are needed"):
+            frozen(torch.ones(3))
+        with pytest.raises(RuntimeError, match="Expected a value of type 'int' for argument 'rounds'"):
+            frozen(x, "three")
+        torch.testing.assert_close(through_file(frozen)(x)["images"], module(x)["images"], rtol=0, atol=0)
+        double = frozen.double()(x.double())["images"]
+        assert double.dtype is torch.float64
+        torch.testing.assert_close(double.float(), module(x)["images"])
+
+
 @pytest.mark.parametrize("prepare", [torch.jit.freeze, torch.jit.optimize_for_inference])
 def test_a_script_is_frozen(prepare):
     """The same results, of tensors of its own, which are neither trained nor part of a state."""
