@@ -10,7 +10,7 @@ ROWS: dict = {}
 ORDERS = ("contiguous", "transposed", "first dim last", "stepped", "offset", "expanded", "expanded rows", "backward", "mixed")
 MIXED = ("transposed", "backward rows", "stepped", "expanded", "offset")          # of one tensor after another
 PLAIN = ORDERS[:1]
-WIDER = {"bfloat16": "float32", "float16": "float32", "int8": "int64", "int32": "int64"}
+WIDER = {"bfloat16": "float64", "float16": "float64", "float32": "float64", "int8": "int64", "int32": "int64"}
 IN_THEIR_OWN = {"linear_by_warps", "drawn"}              # what is rounded between sums; draws, whose bits are the dtype's
 DTYPES = ("float32", "float64", "bfloat16")
 
@@ -25,8 +25,9 @@ def rows_of(*shapes, dtypes=DTYPES, orders=ORDERS):
 
 
 def in_order(values, order, dtype, device, wider):
-    """Numbers in an order of memory (orders.py), as a leaf. On the CPU the same numbers one after another, in a wider dtype: each order
-    and dtype has kernels there too, which others try (test_orders.py, test_every_primitive.py)."""
+    """Numbers in an order of memory (orders.py), as a leaf. On the CPU the same numbers one after another, in the widest dtype of the
+    kind, whose kernels the tests of gradients need as well: each order and dtype has kernels there too, which others try
+    (test_orders.py, test_every_primitive.py)."""
     host = arrange(order if order in orders_of(values.ndim) else "contiguous", values, dtype)
     if device == "cpu":
         host = host.contiguous().to(getattr(numtorch, wider))
