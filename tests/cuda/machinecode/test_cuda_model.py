@@ -81,10 +81,13 @@ def test_shares_are_the_slowest_of_what_a_loop_needs():
     assert model.memory_share(found._replace(loaded=16), 256, h100) == 1.0
 
 
-def command(*words, **environment):
+def python(*words, **environment):
     environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    return subprocess.run([sys.executable, "-m", "bench", "cuda", *words], cwd=ROOT, env=environment, capture_output=True, text=True,
-                          timeout=900)
+    return subprocess.run([sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
+
+
+def command(*words, **environment):
+    return python("-m", "bench", "cuda", *words, **environment)
 
 
 def test_the_benchmark_refuses_without_a_device():
@@ -109,12 +112,35 @@ def test_the_page_has_the_models_rows():
             assert f"| step, {name} | {machine.name} |" in text, name
 
 
-@pytest.mark.skipif(find_spec("numba_cuda") is None, reason="needs numtorch[cuda]")
-@pytest.mark.parametrize("rows, count", [("2²⁶", 2), ("LeNet", 1)])
-def test_the_model_runs(rows, count):
-    done = command("--model", "--rows", rows, NUMBA_ENABLE_CUDASIM="0")
+needs_cuda = pytest.mark.skipif(find_spec("numba_cuda") is None, reason="needs numtorch[cuda]")
+
+
+@needs_cuda
+def test_the_model_runs():
+    done = command("--model", "--rows", "2²⁶", NUMBA_ENABLE_CUDASIM="0")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Estimates, not measurements") and done.stdout.count("| H100 |") == count
+    assert done.stdout.startswith("Estimates, not measurements") and done.stdout.count("| H100 |") == 2
+
+
+ONE_LAYER = """
+import sys
+from bench.device import command, measured
+_, _, optimizer, _, loss = measured.NETWORKS[0]
+inputs = lambda torch: (torch.randn(4, 12), torch.randint(0, 10, (4,)))
+measured.NETWORKS[:] = [("one layer", lambda torch: torch.nn.Linear(12, 10), optimizer, inputs, loss)]
+sys.exit(command.main(["--model", "--rows", "one layer"]))
+"""
+
+
+@needs_cuda
+def test_a_step_is_estimated():
+    """Of one layer: the benchmark's networks have dozens of kernels to compile, for two machines each."""
+    done = python("-c", ONE_LAYER, NUMBA_ENABLE_CUDASIM="0")
+    assert done.returncode == 0, done.stderr
+    for machine in model.MACHINES:
+        row, = (line for line in done.stdout.splitlines() if line.startswith(f"| step, one layer | {machine.name} |"))
+        launches, megabytes, gigaflops, kernels, eager, graph = (float(cell.split()[0]) for cell in row.split("|")[3:-1])
+        assert 5 <= launches <= 15 and 0 < kernels < graph < eager == launches * steps.HOST, row
 
 
 # ---------------------------------------------------------------- steps
