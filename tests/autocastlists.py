@@ -3,10 +3,11 @@
     python -m tests.autocastlists cpu
     NUMBA_ENABLE_CUDASIM=1 python -m tests.autocastlists cuda      # or on a GPU
 
-On the CPU PyTorch runs beside; of CUDA its lists say what is expected.
+On the CPU PyTorch runs beside, and no kernel of ours is compiled: plans say the dtypes. Of CUDA the lists say what is expected.
 """
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 import warnings
@@ -15,6 +16,7 @@ import torch
 from torch.testing._internal import autocast_test_lists
 
 import numtorch
+from numtorch.kernels.planning import kernels_named
 
 from . import opdb
 
@@ -101,13 +103,13 @@ def differences(device):
     return found, count
 
 
-def main(arguments):
-    with warnings.catch_warnings():
+def main(device):
+    with warnings.catch_warnings(), kernels_named() if device == "cpu" else contextlib.nullcontext():
         warnings.simplefilter("ignore")
-        found, count = differences(*arguments)
+        found, count = differences(device)
     print(*found, f"{count} calls", sep="\n")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))
