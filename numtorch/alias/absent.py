@@ -124,11 +124,10 @@ ABSENT = {
     **_rows(_FX, "fx.", "annotate config immutable_collections operator_schemas tensor_type traceback PH ProxyableClassMeta"),
     **_rows(_SCRIPTS, "jit.", """
         annotations frontend generate_bytecode mobile supported_ops unsupported_tensor_ops CompilationUnit
-        enable_onednn_fusion onednn_fusion_enabled export_opnames ONNXTracedModule RecursiveScriptClass
-        RecursiveScriptModule ScriptWarning TopLevelTracedModule TracedModule TracingCheckError fuser
-        jit_module_from_flatbuffer optimized_execution run_frozen_optimizations
-        save_jit_module_to_flatbuffer set_module interface set_fusion_strategy
-        strict_fusion"""),
+        export_opnames ONNXTracedModule RecursiveScriptClass
+        RecursiveScriptModule ScriptWarning TopLevelTracedModule TracedModule TracingCheckError
+        jit_module_from_flatbuffer run_frozen_optimizations
+        save_jit_module_to_flatbuffer set_module strict_fusion"""),
     **_rows(_SCRIPTS, "", "CompilationUnit ScriptFunction ScriptModule import_ir_module parse_ir"),
     **_rows(_PIPES, "utils.data.", """
         datapipes graph graph_settings backward_compatibility IterDataPipe MapDataPipe DFIterDataPipe DataChunk

@@ -52,7 +52,18 @@ def unchanged(function):
 
 
 def unmarked(*args, **kwargs) -> None:
-    """What is said to a part of PyTorch that is not here: which sizes change, or how an op is written to a file of another kind."""
+    """What is said to a part of PyTorch that is not here: which sizes change, how an op is written to a file of another
+    kind, or what fuses scripts."""
+
+
+def without_fuser(name) -> contextlib.nullcontext:
+    """A block in which PyTorch's scripts are fused by one part of it or another; which kernels run here is not asked."""
+    return contextlib.nullcontext()
+
+
+def onednn_fusion_enabled() -> bool:
+    """Whether oneDNN runs what is fused."""
+    return False
 
 
 def is_compile_supported(device_type) -> bool:

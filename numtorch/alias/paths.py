@@ -35,7 +35,9 @@ PATHS = {
                " ".join(f"{name}=alias.former.unmarked" for name in ("mark_dynamic", "mark_static", "mark_static_address",
                                                                      "mark_unbacked", "maybe_mark_dynamic")),
     "jit": "_overload=jit.scripting.kinds.overload _overload_method=jit.scripting.kinds.overload Error=alias.former.Error "
-           "_script_if_tracing=jit.scripting.scripts.script_if_tracing _unwrap_optional=jit.scripting.vocabulary.unwrapped",
+           "_script_if_tracing=jit.scripting.scripts.script_if_tracing _unwrap_optional=jit.scripting.vocabulary.unwrapped "
+           "enable_onednn_fusion=alias.former.unmarked set_fusion_strategy=alias.former.unmarked fuser=alias.former.without_fuser "
+           "optimized_execution=alias.former.without_fuser onednn_fusion_enabled=alias.former.onednn_fusion_enabled",
     "jit.annotations": _names("alias.former.", "Any Dict List Optional Tuple Union") + " Module=nn.Module " +
                        " ".join(f"BroadcastingList{n}=alias.former.BroadcastingList" for n in (1, 2, 3)),
     "onnx": "register_custom_op_symbolic=alias.former.unmarked",

@@ -385,7 +385,40 @@ def script_isinstance(obj: Any, target_type: Any) -> bool:
     return False
 
 
+_interfaces: list[type] = []
 _declared: dict[str, list[Any]] = {}
+
+
+def interface(obj: type) -> type:
+    """A class that says which methods several modules have, for annotations of variables and attributes that hold one of them.
+    Scripts know the modules themselves: `self.layers[i]` may be any of the list's, and each is checked.
+
+    Args:
+        obj: the class.
+
+    Example:
+        >>> import numtorch as torch
+        >>> @torch.jit.interface
+        ... class Layer(torch.nn.Module):
+        ...     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        ...         pass
+        >>> class Net(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layers = torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.Tanh()])
+        ...     def forward(self, x, i: int):
+        ...         layer: Layer = self.layers[i]
+        ...         return layer.forward(x)
+        >>> torch.jit.script(Net())(torch.tensor([-1., 2.]), 0)
+        tensor([0., 2.])
+    """
+    _interfaces.append(obj)
+    return obj
+
+
+def is_interface(value: Any) -> bool:
+    """Whether a value is such a class."""
+    return any(value is each for each in _interfaces)
 
 
 def overload(function: Any) -> Any:

@@ -36,6 +36,7 @@ from .kinds import (
     Kind,
     annotate,
     declarations,
+    is_interface,
     is_named_tuple,
     parse_kind,
     said_kind,
@@ -223,6 +224,9 @@ class Reader:
             return ast.With([ast.withitem(self._expression(item.context_expr), None if item.optional_vars is None else
                                           self._expression(item.optional_vars)) for item in statement.items],
                             self._block(statement.body) or [ast.Pass()])
+        if isinstance(statement, ast.AnnAssign) and statement.value is not None and is_interface(
+                self._named_object(statement.annotation)):
+            return ast.Assign([self._expression(statement.target)], self._expression(statement.value))
         if isinstance(statement, ast.AnnAssign):
             return ast.AnnAssign(self._expression(statement.target), _written(self.kind(statement.annotation)),
                                  None if statement.value is None else self._expression(statement.value), statement.simple)

@@ -246,13 +246,30 @@ def modules(torch):
         def forward(self, x):
             return self.layer(x)
 
+    @torch.jit.interface
+    class Layer(nn.Module):
+        def forward(self, input: torch.Tensor) -> torch.Tensor:
+            pass
+
+    class Choosing(nn.Module):
+        impl: Layer
+
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.ReLU(), nn.Sigmoid()])
+            self.impl = nn.Tanh()
+
+        def forward(self, x, which: int):
+            layer: Layer = self.layers[which]
+            return layer.forward(x) + self.impl.forward(x)
+
     x = torch.tensor([-1.0, 2.0])
-    return {"mixed": (Mixed(), (x,)), "empty": (Empty(), (x,)), "wide": (Decided(True, False), (x,)), "narrow": (Decided(False, False), (x,)),
+    return {"choosing": (Choosing(), (x, 0)), "mixed": (Mixed(), (x,)), "empty": (Empty(), (x,)), "wide": (Decided(True, False), (x,)), "narrow": (Decided(False, False), (x,)),
             "deep": (Decided(False, True), (x,)), "replaced": (Replaced(), (x,)), "defaults": (Defaults(), (x,)), "helped": (Helped(), (x,)),
             "prepared": (Inside(), (x,)), "guarded": (Guarded(), (x,)), "library": (Library(), (x[None],))}
 
 
-ROWS = ["guarded", "library", "mixed", "empty", "wide", "narrow", "deep", "replaced", "defaults", "helped", "prepared"]
+ROWS = ["choosing", "guarded", "library", "mixed", "empty", "wide", "narrow", "deep", "replaced", "defaults", "helped", "prepared"]
 
 
 def plain(value):
