@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from ..interposition import public_functions
@@ -103,19 +104,32 @@ def type_name(kind: Any) -> str:
     return repr(kind).replace(f"{Tensor.__module__}.Tensor", "torch.Tensor")
 
 
-_known: dict = {}
+# Functions of `torch.nn.functional` that PyTorch compiles, as are those that write in place.
+_COMPILED = frozenset("""adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d conv3d
+    conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity feature_dropout gelu hardshrink linear logsigmoid matmul
+    mul one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu scaled_dot_product_attention sigmoid softplus softshrink
+    tanh unsqueeze""".split())
 
 
+def is_written_in_python(module: str, name: str) -> bool:
+    """Whether a function is one of `torch.nn.functional` that PyTorch writes in Python.
+
+    Args:
+        module: its module's name.
+        name: its own.
+    """
+    return module == "torch.nn.functional" and name not in _COMPILED and not name.endswith("_")
+
+
+@functools.cache
 def _paths():
-    if not _known:
-        for namespace, name, function in public_functions():
-            if callable(function) and isinstance(getattr(namespace, "__name__", None), str) and not isinstance(namespace, type):
-                path = namespace.__name__.replace("numtorch", "torch", 1)
-                try:
-                    _known.setdefault(function, f"{path}.{name}")
-                except TypeError:
-                    continue
-    return _known
+    known: dict = {}
+    for namespace, name, function in public_functions():
+        if isinstance(function, Hashable) and callable(function) and isinstance(namespace, types.ModuleType):
+            module = namespace.__name__.replace("numtorch", "torch", 1)
+            if function not in known or is_written_in_python(module, name):      # here it may be one of `torch`, too
+                known[function] = f"{module}.{name}"
+    return known
 
 
 class Node:

@@ -11,12 +11,11 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from ..nn import functional
 from ..ops.core.primitive import is_ours
 from ..tensor import Tensor
 from ..torchfunction import _state, install
 from .graph import Graph
-from .node import Node, Target, map_aggregate, path_of
+from .node import Node, Target, is_written_in_python, map_aggregate, path_of
 
 BASE_TYPES = (str, int, float, bool, complex, bytes, type(None), type(Ellipsis), range)
 
@@ -247,12 +246,7 @@ class ParameterProxy(Proxy):
     nelement = numel
 
 
-# Functions of `torch.nn.functional` that PyTorch compiles, as are those that write in place: their nodes have arguments as they
-# are given. Of others, and of those of `torch` below, which it writes in Python, they have all arguments.
-_COMPILED = frozenset("""adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear channel_shuffle conv1d conv2d conv3d
-    conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity feature_dropout gelu hardshrink linear logsigmoid matmul
-    mul one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu scaled_dot_product_attention sigmoid softplus softshrink
-    tanh unsqueeze""".split())
+# Nodes of functions that PyTorch writes in Python, those of `nn.functional` and these, have all arguments.
 _IN_PYTHON = frozenset(f"torch.{name}" for name in "cdist meshgrid split stft tensordot unique unique_consecutive".split())
 
 
@@ -260,9 +254,7 @@ _IN_PYTHON = frozenset(f"torch.{name}" for name in "cdist meshgrid split stft te
 def _signature(function):
     """The arguments of a function whose calls PyTorch completes; None of another."""
     path = path_of(function)
-    name = path.rpartition(".")[2]
-    in_python = path in _IN_PYTHON or (
-        getattr(functional, name, None) is function and name not in _COMPILED and not name.endswith("_"))
+    in_python = path in _IN_PYTHON or is_written_in_python(*path.rpartition(".")[::2])
     return inspect.signature(function) if in_python else None
 
 
