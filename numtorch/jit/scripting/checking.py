@@ -167,8 +167,16 @@ class Checker(Expressions):
         made, _ = self.expression(node.value)
         return [ast.Expr(made)], True
 
+    def _wanted(self, node, wanted: Kind | None):
+        """An expression where a value of a type is wanted: a tuple becomes the list that it should be."""
+        made, kind = self.expression(node, wanted)
+        inner = wanted.of[0] if wanted is not None and wanted.name == "Optional" else wanted
+        if inner is None or inner.name != "List" or kind.name != "Tuple" or not fits(inner, as_list(kind)):
+            return made, kind
+        return ast.copy_location(ast.List([ast.Starred(made, ast.Load())], ast.Load()), node), as_list(kind)
+
     def _do_Return(self, node):
-        made, kind = self.expression(node.value, self.said) if node.value is not None else (None, NONE)
+        made, kind = self._wanted(node.value, self.said) if node.value is not None else (None, NONE)
         if self.said is not None and not fits(self.said, kind):
             self.refuse(node, f"Return value was annotated as having type {self.said} but is actually of type {kind}")
         self.returned.append(kind)
@@ -189,7 +197,7 @@ class Checker(Expressions):
     def _do_Assign(self, node):
         first = node.targets[0]
         hint = self.declared.get(first.id) if isinstance(first, ast.Name) else self.declared_attribute(first)
-        value, kind = self.expression(node.value, hint)
+        value, kind = self._wanted(node.value, hint)
         starred: list = []
         made = ast.Assign([self.store(target, kind, node, starred) for target in node.targets], value)
         return [made, *[ast.copy_location(_as_tuple(name), node) for name in starred]], True

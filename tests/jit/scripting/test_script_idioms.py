@@ -204,8 +204,13 @@ def modules(torch):
                 parts = x
             return torch.cat(parts)
 
-    def padded(x, amounts: list[int] = (1, 1)):
-        return torch.nn.functional.pad(x, amounts)
+    def padded(x, amounts: list[int] = (1, 1), more: list[int] | None = None):
+        if more is None:
+            more = 0, 1
+        return torch.nn.functional.pad(x, amounts), halves(more)
+
+    def halves(sizes: list[int]) -> list[int]:
+        return sizes[0], sizes[1]
 
     class Library(nn.Module):
         """Classes of layers, which decide; loops over layers, in which types change; tuples that become lists."""
