@@ -37,6 +37,7 @@ from .kinds import (
 from .objects import Objects, has, held
 
 _PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\d*(?::[^{}]*)?\})*")
+_FIELDS = "format() in a script is of a text with fields such as {} and {0:.3f}: or write an f-string"
 _WHOLE = ("floor", "ceil", "trunc", "gcd", "lcm", "comb", "perm", "factorial", "isqrt")
 _PAIRS = {"modf": tuple_of(FLOAT, FLOAT), "frexp": tuple_of(FLOAT, INT)}
 _ASKED = ("isnan", "isinf", "isfinite", "isclose")
@@ -62,6 +63,13 @@ _INDEX_KINDS = {
     "pow": ANY,
     "divmod": ANY,
 }
+
+
+def _formatted(text, *args, **kwargs):
+    """`text.format(...)`, which reaches nothing in its arguments."""
+    if not _PLAIN_FIELDS.fullmatch(text):
+        raise ValueError(f"{_FIELDS}, got {text!r}")
+    return text.format(*args, **kwargs)
 
 
 class Calling(Objects, Effects):
@@ -415,8 +423,10 @@ class Calling(Objects, Effects):
         given, keywords, _ = self._arguments(node)
         made = ast.Call(ast.copy_location(ast.Attribute(owner, name, ast.Load()), target), given, keywords)
         if name == "format" and kind == STR:
-            if not (isinstance(target.value, ast.Constant) and _PLAIN_FIELDS.fullmatch(target.value.value)):
-                self.refuse(node, "format() in a script is of a literal with fields such as {} and {0:.3f}: or write an f-string")
+            if not isinstance(target.value, ast.Constant):
+                made = ast.Call(self.bind(_formatted), [owner, *given], keywords)
+            elif not _PLAIN_FIELDS.fullmatch(target.value.value):
+                self.refuse(node, _FIELDS)
             return made, STR
         if kind == TENSOR or kind == ANY:
             self.note_function(name, keywords)

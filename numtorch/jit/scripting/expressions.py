@@ -32,6 +32,11 @@ from .kinds import (
 _NUMBERS = ("int", "float", "bool", "number", "complex")
 
 
+def _joined(one, other):
+    """A list and a tuple, of which one may be a size."""
+    return one + other if isinstance(one, tuple) and isinstance(other, tuple) else [*one, *other]
+
+
 class Expressions(Calling):
     """What a checker knows of expressions."""
 
@@ -297,7 +302,7 @@ class Expressions(Calling):
             return self.special(node, OPERATORS[type(node.op)], one, [left, right], ([one, two], {}))
         kind = self.operation(node, node.op, one, two)
         if kind.name == "List" and isinstance(node.op, ast.Add) and "Tuple" in (one.name, two.name):     # where a size is a list
-            return ast.List([ast.Starred(left, ast.Load()), ast.Starred(right, ast.Load())], ast.Load()), kind
+            return ast.Call(self.bind(_joined), [left, right], []), kind
         return ast.BinOp(left, node.op, right), kind
 
     def operation(self, node, op, one, two) -> Kind:

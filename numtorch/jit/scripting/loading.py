@@ -63,6 +63,7 @@ def _all_ready(units):
 
 def _unit(entries):
     unit = Unit()
+    unit.called.update(entries)
     for name, entry in entries.items():                  # types before what they are types of
         unit.functions[_name(name)] = ScriptClass(unit, name) if "methods" in entry else _entry(unit, name, entry)
     for name, entry in entries.items():

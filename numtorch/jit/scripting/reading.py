@@ -12,6 +12,7 @@ import copy
 import inspect
 import keyword
 import math
+import numbers
 import os
 import types
 from typing import Any
@@ -178,13 +179,13 @@ class Reader:
         try:
             return parse_kind(_Canonical(self._named_object).visit(copy.deepcopy(node)), self._named)
         except (ValueError, SyntaxError) as error:
-            known = None if value is None else said_kind(value, self.unit.known_class)
+            known = None if value is None else said_kind(value, self.unit.mentioned_class)
             return known or refuse(self.source, node if hasattr(node, "lineno") else self.tree, str(error))
 
     def _named(self, node):
         """The type of a named tuple, of objects of the user's, or of another name for a type; None for nothing."""
         value = self._named_object(node)
-        return None if value is None else said_kind(value, self.unit.known_class)
+        return None if value is None else said_kind(value, self.unit.mentioned_class)
 
     # ------------------------------------------------------------ statements
     def _block(self, statements):
@@ -289,8 +290,8 @@ class Reader:
                 ast.Name("annotate", ast.Load()), [_written(self.kind(node.args[0])), self._expression(node.args[1])], []
             )
         if (target is isinstance or target is script_isinstance) and len(node.args) == 2:
-            kinds = [self._class(each) or _written(self.kind(each)) for each in _flat(node.args[1])]
-            return ast.Call(ast.Name("isinstance", ast.Load()), [self._expression(node.args[0]), ast.Tuple(kinds, ast.Load())], [])
+            kinds = ast.Tuple([kind for each in _flat(node.args[1]) for kind in self._classes(each)], ast.Load())
+            return ast.Call(ast.Name("isinstance", ast.Load()), [self._expression(node.args[0]), kinds], [])
         if target in (hasattr, getattr) and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant) and not node.keywords:
             name, owner = str(node.args[1].value), self._expression(node.args[0])
             if target is hasattr:
@@ -314,10 +315,12 @@ class Reader:
         return ast.Call(self._expression(node.func), [self._expression(each) for each in node.args],
                         [ast.keyword(each.arg, self._expression(each.value)) for each in node.keywords])
 
-    def _class(self, node):
-        """A class of this package's modules as `torch.nn.name`; None for anything else."""
+    def _classes(self, node) -> list:
+        """What `isinstance` asks for: a class of this package's modules as `torch.nn.name`, or types."""
         value = self._named_object(node) if self._is_outer(node) else None
-        return dotted(f"torch.nn.{value.__name__}") if isinstance(value, type) and vocabulary.is_library(value) else None
+        if isinstance(value, type) and vocabulary.is_library(value):
+            return [dotted(f"torch.nn.{value.__name__}")]
+        return list(map(dotted, ("int", "float", "bool", "complex"))) if value is numbers.Number else [_written(self.kind(node))]
 
     # ------------------------------------------------------------ names of the user's
     def _is_outer(self, node):

@@ -10,9 +10,6 @@ from ...nn.modules.module import Module
 from ..graphs.scriptmodules import ScriptFunction, ScriptModule, finishing, listed_method
 from ..tracing.freezing import is_tracing
 from . import vocabulary
-from .classes import is_script_class
-from .enumerations import is_enumeration
-from .kinds import is_named_tuple
 from .modules import ScriptedFunction, ScriptedModule, convert
 from .problems import NotSupportedError, not_too_deep
 from .units import MODIFIER, Script, Unit
@@ -116,14 +113,10 @@ def _class(kind, unit):
     if issubclass(kind, Module):
         raise RuntimeError(f"Type '{kind}' cannot be compiled since it inherits from nn.Module, consider passing an instance "
                            f"instead")
-    if is_named_tuple(kind) or is_enumeration(kind):
-        unit.known_class(kind)
-    elif is_script_class(kind):
-        unit.script_class(kind)
-        unit.check_classes()
-    else:
+    if unit.known_class(kind) is None:
         raise NotSupportedError(f"jit.script: objects of class {kind.__name__} are not in a script, as it inherits from another "
                                 f"class or has no __init__ of its own that is written out: use modules, tuples or dicts")
+    unit.check_classes()
     return kind
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import linecache
 import types
@@ -207,18 +208,23 @@ class Unit:
         if id(function) in self.known:
             return self.known[id(function)][1]
         name = free_name(function.__name__ if function.__name__.isidentifier() else "traced", self.functions)
-        self.known[id(function)] = function, name
-        if isinstance(function, ScriptFunction):
-            self.functions[name] = TracedFunction(name, function, script.result if script is not None else Kind("Any"))
-            return name
-        try:
-            self.functions[name] = formula(name, function) if ops_of(function) else \
+        with self._registered(function, name):
+            self.functions[name] = \
+                TracedFunction(name, function, script.result if script is not None else Kind("Any")) \
+                if isinstance(function, ScriptFunction) else formula(name, function) if ops_of(function) else \
                 self._marked(function, name) or self._read(function, name, names=names)
+        return name
+
+    @contextlib.contextmanager
+    def _registered(self, value, name):
+        """While what a function or class of the user's becomes is made, and after that unless it cannot be."""
+        self.known[id(value)] = value, name
+        try:
+            yield
         except (OSError, RuntimeError):                  # which may stand in what is never reached
-            del self.known[id(function)]
+            del self.known[id(value)]
             self.functions.pop(name, None)
             raise
-        return name
 
     def fields(self, kind: Any) -> Fields:
         """A class of named tuples, as a type of scripts.
@@ -256,21 +262,46 @@ class Unit:
         if id(kind) in self.known:
             return self.functions[self.known[id(kind)][1]]
         name = free_name(kind.__name__, self.functions)
-        self.known[id(kind)] = kind, name
-        made = self.functions[name] = ScriptClass(self, name, kind)
-        for attribute, said in annotations_of(kind).items():
-            if isinstance(said, str):                    # as names mean where its methods are
-                kind_of_attribute: Any = Reader(vars(kind)["__init__"], self, True, {kind.__name__: kind}).kind(ast.Constant(said))
-            else:
-                kind_of_attribute = said_kind(said, self.known_class)
-            if kind_of_attribute is None:
-                raise NotSupportedError(f"jit.script: {kind.__name__}.{attribute} is annotated with {said!r}, which is no type of "
-                                        f"a script")
-            made.declared[attribute] = kind_of_attribute
+        with self._registered(kind, name):
+            made = self.functions[name] = ScriptClass(self, name, kind)
+            for attribute, said in annotations_of(kind).items():
+                if isinstance(said, str):                # as names mean where its methods are
+                    reader = Reader(vars(kind)["__init__"], self, True, {kind.__name__: kind})
+                    kind_of_attribute: Any = reader.kind(ast.Constant(said))
+                else:
+                    kind_of_attribute = said_kind(said, self.mentioned_class)
+                if kind_of_attribute is None:
+                    raise NotSupportedError(f"jit.script: {kind.__name__}.{attribute} is annotated with {said!r}, which is no type "
+                                            f"of a script")
+                made.declared[attribute] = kind_of_attribute
         return made
 
     def known_class(self, value: Any) -> Kind | None:
-        """The type that a class of the user's is, or None.
+        """The type that a class of the user's is, which is used; None for anything else.
+
+        Args:
+            value: the class, or anything.
+        """
+        kind = self.mentioned_class(value)
+        return None if kind is None else self.use(kind)
+
+    def use(self, kind: Kind) -> Kind:
+        """A type that something has: its classes are checked, and stand in files. Others are only in what is never reached.
+
+        Args:
+            kind: it, which is returned.
+        """
+        for each in kind.of:
+            if isinstance(each, Kind):
+                self.use(each)
+            elif isinstance(each, ScriptClass) and each.name not in self.called:
+                self.called.add(each.name)
+                for declared in each.declared.values():
+                    self.use(declared)
+        return kind
+
+    def mentioned_class(self, value: Any) -> Kind | None:
+        """The type that a class of the user's is, which a function names; None for anything else.
 
         Args:
             value: the class, or anything.
@@ -311,12 +342,15 @@ class Unit:
             node: an annotation.
         """
         callee = self.functions.get(getattr(node, "attr", "")) if getattr(getattr(node, "value", None), "id", "") == UNIT else None
-        return callee.result if isinstance(callee, (Enumeration, Fields, ScriptClass)) else None
+        return self.use(callee.result) if isinstance(callee, (Enumeration, Fields, ScriptClass)) else None
 
     def check_classes(self) -> None:
-        """Check all methods of all classes."""
-        for each in list(self.functions.values()):
-            if isinstance(each, ScriptClass):
+        """Check all methods of all classes that are used, and of those that these use."""
+        checked: set[str] = set()
+        while pending := [each for name, each in self.functions.items()
+                          if isinstance(each, ScriptClass) and name in self.called - checked]:
+            for each in pending:
+                checked.add(each.name)
                 each.check()
 
     def _marked(self, function, name, owner=None):
@@ -377,6 +411,8 @@ class Unit:
             name: of it.
         """
         callee = self.functions.get(name)
+        if isinstance(callee, ScriptClass):
+            self.use(callee.result)
         self.called.add(name)
         if callee is None:
             refuse(caller.source, node, f"there is no function {name}" if name not in self.functions else
@@ -388,9 +424,9 @@ class Unit:
 
     def reached(self) -> dict[str, Any]:
         """The functions and types that checked scripts use, by name: others stand where types say that nothing comes."""
-        types_of_users = (Enumeration, Fields, ScriptClass)
         return {name: each for name, each in self.functions.items()
-                if name in self.called or isinstance(each, types_of_users) or getattr(each, "made", None) is not None}
+                if name in self.called or isinstance(each, (Enumeration, Fields))
+                or isinstance(getattr(each, "made", None), ast.AST)}
 
     # ------------------------------------------------------------ methods
     def method(self, module: Module, name: str) -> Any:

@@ -195,6 +195,7 @@ def functions() -> dict[str, Any]:
         "numel",
         "is_floating_point",
         "is_complex",
+        "_sample_dirichlet",
     ):
         if hasattr(_root(), name):
             functions_by_name[name] = getattr(_root(), name)

@@ -1,6 +1,7 @@
 """Modules as programs write them for scripts of PyTorch: each as Python, as a script, from a file, and as PyTorch's script."""
 import copy
 import io
+import numbers
 import types
 import typing
 import warnings
@@ -19,8 +20,23 @@ except ImportError:
     reference = None
 
 
+class Picture:
+    """What no script takes, and functions name that none comes to."""
+
+    def __init__(self, path: str):
+        with open(path) as file:
+            self.size: set = {len(file.read())}
+
+    def turned(self, *angles):
+        return self
+
+
 def python(*parts):
     return {*parts}
+
+
+def turned(picture: Picture, angle: float) -> Picture:
+    return picture.turned(angle)
 
 
 @numtorch.jit.ignore
@@ -168,6 +184,11 @@ def modules(torch):
                 print(type(x))
             if self.often and not isinstance(x, torch.Tensor):
                 return python(*x)
+            elif not isinstance(x, torch.Tensor):
+                return turned(x, 1.0)
+            if isinstance(x, (numbers.Number, (list, tuple))) or (1,) + x.shape[-1:] != x[None].shape:
+                text = "wrong: {}, and {:.1f}"
+                raise ValueError(text.format(x.dim(), 1.0))
             if not torch.jit.is_scripting():
                 marked_too(x)
             found = OrderedDict([("x", x)])
@@ -316,6 +337,16 @@ def test_of_what_is_never_reached_the_code_has_a_line():
     code = numtorch.jit.script(modules(numtorch)["guarded"][0]).code
     assert "raise NotImplementedError('a script has no variable number of arguments" in code
     assert "print" not in code and "marked_too" not in code
+
+
+def test_texts_have_plain_fields():
+    def shown(text: str, x):
+        return text.format(x.dim(), 0.5)
+    script = numtorch.jit.script(shown)
+    for each in (script, through_file(script)):
+        assert each("{}: {:.2f}", numtorch.ones(1)) == "1: 0.50"
+        with pytest.raises(ValueError, match="of a text with fields such as"):
+            each("{0.__class__}", numtorch.ones(1))
 
 
 @numtorch.jit.script_if_tracing

@@ -95,7 +95,7 @@ TEXTS = ["def f(x):\n    return torch.jit.fork(open('a'))", "def f(x):\n    retu
          "def f(x):\n    return x.register_hook(print)", "def f(x):\n    return '{0.__class__}'.format(x)", "x = 1",
          "def f(x, y: Any):\n    return y.__dict__", "def f(x):\n    return (lambda: x)()", "def f(x):\n    __0 = x\n    return __0",
          "@print\ndef f(x):\n    return x", "def f(x):\n    return torch.compile(x)", "def f(x):\n    return __torch__.g(x)",
-         "def f(x, s: str):\n    return s.format(x)", "def f(x):\n    return self.x", "def f(x, y: Any):\n    return y(x)",
+         "def f(x):\n    return self.x", "def f(x, y: Any):\n    return y(x)",
          "def f(x):\n    return max([x], key=print)", "def f(x):\n    print(x, file=x)\n    return x",
          "def f(x, m: Module):\n    return m.forward(x)", "def f(x):\n    return torch.hub.load(x)", "class f:\n    pass", "def f(*x):\n    return x", "def f(x: print('a')):\n    return x"]
 
