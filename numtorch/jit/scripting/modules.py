@@ -277,9 +277,9 @@ def _shell(module, unit, made):
         return module
     if id(module) in made:
         return made[id(module)]
-    if hasattr(module, "__prepare_scriptable__"):        # what a module wants to be instead
-        prepared = made[id(module)] = _shell(module.__prepare_scriptable__(), unit, made)
-        return prepared
+    if hasattr(module, "__prepare_scriptable__") and (prepared := module.__prepare_scriptable__()) is not module:
+        made[id(module)] = _shell(prepared, unit, made)  # what it wants to be instead
+        return made[id(module)]
     if module._hooks is not None:
         raise NotSupportedError(f"jit.script: {type(module).__name__} has hooks, which are Python: remove them before")
     base = vocabulary.library_base(type(module))

@@ -264,13 +264,23 @@ def modules(torch):
         def forward(self, x):
             return {x}
 
+    class Itself(nn.Module):
+        """It prepares what it has, and stays what it is."""
+
+        def __prepare_scriptable__(self):
+            self.scale = 1.0
+            return self
+
+        def forward(self, x):
+            return x * self.scale
+
     class Inside(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layer = Other()
+            self.layer, self.itself = Other(), Itself()
 
         def forward(self, x):
-            return self.layer(x)
+            return self.itself(self.layer(x))
 
     @torch.jit.interface
     class Layer(nn.Module):
