@@ -6,6 +6,7 @@ from functools import partial
 from ...autograd.graph import GraphNode, recording
 from ...autograd.writes import mark_written
 from ...exchange.scalars import number
+from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, expect_layout, numpy_keywords
@@ -55,7 +56,7 @@ def at_least_1d(layout):
 def _plan_of(name, layout, index, dim):
     """A plan without its kernel, and the checks that gather and scatter share."""
     plan = _Plan()
-    plan.dim, plan.prepared, plan.wide = wrap_dim(dim, layout.ndim), None, False
+    plan.dim, plan.prepared, plan.wide = wrap_dim(dim, layout.ndim), NOTHING, False
     shape, wanted = at_least_1d(layout)[0], at_least_1d(index)[0]
     plan.bounds = ((plan.dim, shape[plan.dim], 0),)
     if index.numel:
@@ -120,8 +121,7 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
 
 def _gathered(plan, input, index, dim):
     result = empty(plan.out)
-    if plan.prepared is not None:
-        run_indexed(plan.prepared, input, (index,), result, plan.bounds, beyond)
+    run_indexed(plan.prepared, input, (index,), result, plan.bounds, beyond)
     if input.node is not None and recording(input) and result.layout.dtype.category >= 2:
         result.node = GraphNode(_GATHER, (input.node,), (index,), (input.layout, plan.dim))
     return result
@@ -171,7 +171,7 @@ def scatter_into(primitive, self, dim, index, source, how):
 
 
 def _write_scattered(primitive, plan, self, index, source, dim, how):
-    if plan.prepared is None:
+    if not index.layout.numel:                           # nothing is written, nor counted as a write
         return self
     storage = self.memory
     plain = self.node is None and source.node is None and self.layout.contiguous and not storage.inference

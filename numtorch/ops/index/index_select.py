@@ -12,6 +12,7 @@ from ...autograd.modes import modes
 from ...autograd.writes import mark_written
 from ...dtypes import bool_, float32
 from ...exchange.scalars import number
+from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import expect_layout
@@ -78,7 +79,7 @@ class IndexPlan:
         self.index_dtype = layouts[0].dtype.kernel
         self.geometry = (shape, [broadcast_strides(each, shape) for each in layouts], [layout.shape[d] for d in dims],
                          [layout.strides[d] for d in dims], kept, [layout.strides[d] for d in rest])
-        self.prepared, self.written, self.wide = None, 0 if 0 in shape else self.out.numel, False
+        self.prepared, self.written, self.wide = NOTHING, 0 if 0 in shape else self.out.numel, False
 
     def split(self, strides):
         """Strides over the result, as (those of the index tensors' dimensions, the others)."""
@@ -116,8 +117,7 @@ def index_values(x: Tensor, dims: tuple, indices, rule="index") -> Tensor:
     if plan is None:
         return miss(_INDEX, (x, *indices), (dims, rule))
     out = empty(plan.out)
-    if plan.prepared is not None:
-        run_indexed(plan.prepared, x, indices, out, plan.bounds, plan.complaint)
+    run_indexed(plan.prepared, x, indices, out, plan.bounds, plan.complaint)
     if x.node is not None and modes.grad and x.layout.dtype.category >= 2:
         out.node = GraphNode(_INDEX, (x.node,), indices, (x.layout, plan.dims))
     return out
@@ -140,8 +140,7 @@ def spread(grad, layout, dims, indices):
     if plan is None:
         return miss(_INDEX_BACKWARD, (grad, *indices), (layout, dims))
     out = filled_from(plan.out, ZERO)
-    if plan.prepared is not None:
-        run_indexed(plan.prepared, out, indices, grad, plan.bounds)
+    run_indexed(plan.prepared, out, indices, grad, plan.bounds)
     if recording(grad):
         out.node = GraphNode(_INDEX_BACKWARD, (grad.node,), indices, dims)
     return out
@@ -234,9 +233,8 @@ def _put(primitive, x, dims, indices, source, reduce, rule):
         return miss(primitive, (x, source, *indices), (dims, reduce, rule))
     plain = x.node is None and source.node is None and x.layout.contiguous and not storage.inference
     graph = False if plain else begin_write(primitive.name, x, source)
-    if plan.prepared is not None:
-        look_first(x, indices, plan.bounds, plan.written, plan.complaint)
-        (widened.run if plan.wide else run_indexed)(plan.prepared, x, indices, source, plan.bounds, plan.complaint)
+    look_first(x, indices, plan.bounds, plan.written, plan.complaint)
+    (widened.run if plan.wide else run_indexed)(plan.prepared, x, indices, source, plan.bounds, plan.complaint)
     if plain:
         mark_written(storage, primitive.name + "_")
         return x
@@ -350,8 +348,7 @@ def _plan_select(layout, index, dim):
 
 def _select_rows(plan, input, index, dim):
     out = empty(plan.out)
-    if plan.prepared is not None:
-        run_indexed(plan.prepared, input, (index,), out, plan.bounds, plan.complaint)
+    run_indexed(plan.prepared, input, (index,), out, plan.bounds, plan.complaint)
     if input.node is not None and modes.grad and input.layout.dtype.category >= 2:
         out.node = GraphNode(_INDEX_SELECT, (input.node,), (index,), (input.layout, plan.dims))
     return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import inf, prod
 
 from ...autograd.graph import GraphNode, recording
+from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.arguments import expect_dtypes, expect_layout, real
@@ -91,22 +92,18 @@ def _plan_pairs(first, second, p):
     expect_dtypes("cdist", first.dtype, *_KERNELS)
     expect_layout("cdist", "x2", second, (*first.shape[:-2], *second.shape[-2:-1], first.shape[-1]), first.dtype)
     (*batch, rows, features), others = first.shape, second.shape[-2]
-    layout, prepared = Layout.of(first.dtype, (*batch, rows, others), None, first.device), None
+    layout = Layout.of(first.dtype, (*batch, rows, others), None, first.device)
     columns = _by_columns(layout, features, p)
-    if layout.numel:
-        prepared = kernels(first.device, "linalg.distances").plan_pairs(
-            first.dtype.kernel, rows, others, features, prod(batch), p, columns)
-    return layout, columns, prepared
+    return layout, columns, kernels(first.device, "linalg.distances").plan_pairs(
+        first.dtype.kernel, rows, others, features, prod(batch), p, columns) if layout.numel else NOTHING
 
 
 @CDIST.run
 def _pairs(plan, x1: Tensor, x2: Tensor, p: float):
     """Of contiguous sets of one dtype."""
     layout, columns, prepared = plan
-    out = empty(layout)
-    if prepared is not None:
-        others = contiguous(x2.mT) if columns else x2     # by a name, which keeps the copy's memory until the kernel is done
-        prepared.call(x1.address, others.address, out.address, prepared.descriptor)
+    out, others = empty(layout), contiguous(x2.mT) if columns else x2        # whose memory a name keeps until the kernel is done
+    prepared.call(x1.address, others.address, out.address, prepared.descriptor)
     return out
 
 
@@ -154,21 +151,18 @@ def pdist(input, p: float = 2.0) -> Tensor:
 def _plan_every_two(layout, p):
     expect_dtypes("pdist", layout.dtype, *_KERNELS)
     rows, features = layout.shape
-    out, prepared = Layout.of(layout.dtype, (rows * (rows - 1) // 2,), None, layout.device), None
+    out = Layout.of(layout.dtype, (rows * (rows - 1) // 2,), None, layout.device)
     columns = _by_columns(out, features, p)
-    if out.numel:
-        prepared = kernels(layout.device, "linalg.distances").plan_every_two(layout.dtype.kernel, rows, features, p, columns)
-    return out, columns, prepared
+    return out, columns, kernels(layout.device, "linalg.distances").plan_every_two(
+        layout.dtype.kernel, rows, features, p, columns) if out.numel else NOTHING
 
 
 @PDIST.run
 def _every_two(plan, input: Tensor, p: float):
     """Of a contiguous matrix."""
     layout, columns, prepared = plan
-    out = empty(layout)
-    if prepared is not None:
-        others = contiguous(input.detach().mT) if columns else input
-        prepared.call(input.address, others.address, out.address, prepared.descriptor)
+    out, others = empty(layout), contiguous(input.detach().mT) if columns else input
+    prepared.call(input.address, others.address, out.address, prepared.descriptor)
     if recording(input):
         out.node = GraphNode(PDIST, (input.node,), (input,), p)
         out.node.save_results([out])

@@ -8,6 +8,7 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64, promote_types
 from ...exchange.construction import make
 from ...kernels.binding import ScalarBody
+from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_strides, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, integer
@@ -119,26 +120,23 @@ def _plan_cross(first, second, dim):
         raise NotImplementedError(f'"cross" not implemented for \'{kind.title}\'')
     if second.dtype is not kind:
         raise RuntimeError(f"expected scalar type {kind.title} but found {second.dtype.title} (linalg.cross: other)")
-    out, prepared, apart = Layout.of(kind, shape, None, device), None, ()
-    if out.numel:
-        strides = [broadcast_strides(first, shape), broadcast_strides(second, shape), out.strides]
-        apart = tuple(s[dim] * layout.dtype.itemsize for s, layout in zip(strides, (first, second, out)))
-        rest = [s[:dim] + s[dim + 1:] for s in strides for _ in range(3)]
-        names = [layout.dtype.kernel for layout in (first, second, out) for _ in range(3)]
-        prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
-            ScalarBody(_components, kind.compute), tuple(names[:6]), tuple(names[6:]), shape[:dim] + shape[dim + 1:], rest,
-            compute=(kind.compute,) * 6, results=(0, 1, 2), cost=6.0)
+    out = Layout.of(kind, shape, None, device)
+    strides = [broadcast_strides(first, shape), broadcast_strides(second, shape), out.strides]
+    apart = tuple(s[dim] * layout.dtype.itemsize for s, layout in zip(strides, (first, second, out)))
+    rest = [s[:dim] + s[dim + 1:] for s in strides for _ in range(3)]
+    names = [layout.dtype.kernel for layout in (first, second, out) for _ in range(3)]
+    prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
+        ScalarBody(_components, kind.compute), tuple(names[:6]), tuple(names[6:]), shape[:dim] + shape[dim + 1:], rest,
+        compute=(kind.compute,) * 6, results=(0, 1, 2), cost=6.0) if out.numel else NOTHING
     return out, prepared, apart, dim - out.ndim
 
 
 @CROSS.run
 def _cross(plan, input: Tensor, other: Tensor, dim: int | None):
     layout, prepared, apart, dim = plan
-    out = empty(layout)
-    if prepared is not None:
-        a, b, c = apart
-        i, j, k = input.address, other.address, out.address
-        prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.descriptor)
+    out, (a, b, c) = empty(layout), apart
+    i, j, k = input.address, other.address, out.address
+    prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.descriptor)
     if recording(input, other) and layout.dtype.category >= 2:
         out.node = GraphNode(CROSS, (input.node, other.node), (input, other), dim)
     return out
@@ -166,22 +164,18 @@ def _plan_kron(first, second):
     ndim = max(first.ndim, second.ndim)
     (m, a), (n, b) = (((1,) * (ndim - layout.ndim) + layout.shape, (0,) * (ndim - layout.ndim) + layout.strides)
                       for layout in (first, second))
-    out, prepared = Layout.of(kind, tuple(i * j for i, j in zip(m, n)), None, device), None
-    if out.numel:
-        shape = tuple(extent for pair in zip(m, n) for extent in pair)
-        strides = [tuple(s for step in a for s in (step, 0)), tuple(s for step in b for s in (0, step)), contiguous_strides(shape)]
-        prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
-            mul.scalar(kind.compute), (first.dtype.kernel, second.dtype.kernel), (kind.kernel,), shape, strides,
-            compute=(kind.compute,) * 2)
-    return out, prepared
+    out, shape = Layout.of(kind, tuple(i * j for i, j in zip(m, n)), None, device), tuple(i for pair in zip(m, n) for i in pair)
+    strides = [tuple(s for step in a for s in (step, 0)), tuple(s for step in b for s in (0, step)), contiguous_strides(shape)]
+    return out, kernels(device, "pointwise.pointwise").plan_pointwise(
+        mul.scalar(kind.compute), (first.dtype.kernel, second.dtype.kernel), (kind.kernel,), shape, strides,
+        compute=(kind.compute,) * 2) if out.numel else NOTHING
 
 
 @KRON.run
 def _kron(plan, input: Tensor, other: Tensor):
     layout, prepared = plan
     out = empty(layout)
-    if prepared is not None:
-        prepared.call(input.address, other.address, out.address, prepared.descriptor)
+    prepared.call(input.address, other.address, out.address, prepared.descriptor)
     if recording(input, other) and layout.dtype.category >= 2:
         out.node = GraphNode(KRON, (input.node, other.node), (input, other))
     return out

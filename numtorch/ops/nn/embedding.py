@@ -5,6 +5,7 @@ from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes, no_grad
 from ...autograd.writes import mark_written
 from ...dtypes import float32, float64, int32, int64
+from ...kernels.threads import NOTHING
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
 from ..core.arguments import integer
@@ -78,8 +79,7 @@ def _plan_rows(weight, indices, padding_idx, scale_grad_by_freq, name, sparse):
 def _rows_of(plan, weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq, name, sparse):
     """The rows; `name` is of the function, and so of the rule for its indices."""
     out = empty(plan.out)
-    if plan.prepared is not None:
-        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, plan.complaint)
+    run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, plan.complaint)
     if weight.node is not None and recording(weight):
         out.node = GraphNode(EMBEDDING, (weight.node,), (indices,), (weight.layout, padding_idx, scale_grad_by_freq, sparse))
     return out
@@ -397,14 +397,14 @@ def _plan_one_hot(tensor, num_classes):
     if num_classes < 1:
         raise RuntimeError("num_classes should be positive")
     layout = Layout.of(int64, (*tensor.shape, num_classes), None, tensor.device)
-    return layout, kernels(layout.device, "move.rearrange").plan_one_hot(tensor.numel, num_classes) if layout.numel else None
+    return layout, kernels(layout.device, "move.rearrange").plan_one_hot(tensor.numel, num_classes) if layout.numel else NOTHING
 
 
 @ONE_HOT.run
 def _one_hot(plan, tensor: Tensor, num_classes: int):
     layout, prepared = plan
     out, classes = empty(layout), contiguous(tensor)
-    if prepared is not None and run_marking(prepared, classes, out):
+    if run_marking(prepared, classes, out):
         negative = reductions.amin(classes).item() < 0
         raise RuntimeError(f"Class values must be {'non-negative' if negative else 'smaller than num_classes'}.")
     return out

@@ -6,6 +6,7 @@ from math import prod
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
+from ...kernels.threads import NOTHING
 from ...layout import Layout, plain_dims, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
 from ..core.arguments import expect_dtypes, expect_layout, required_dim, truth
@@ -27,17 +28,15 @@ LOG_SOFTMAX_GRAD = Primitive("log_softmax_grad", samples="T[2, 3], T[2, 3]; 1")
 
 
 def _along(primitive, layout, dim):
-    """The row-major layout of the result, and the kernel over (outer, extent of dim, inner); None for no elements."""
+    """The row-major layout of the result, and the kernel over (outer, extent of dim, inner)."""
     if not layout.dtype.is_floating_point:
         raise NotImplementedError(f'"{primitive.name}" not implemented for \'{layout.dtype.title}\': expected a floating-point '
                                   f'dtype; pass dtype= to convert first')
     axis = wrap_dim(dim, layout.ndim)
     outer, inner = prod(layout.shape[:axis]), prod(layout.shape[axis + 1:])
-    prepared = None
-    if layout.numel:
-        planner = getattr(kernels(layout.device, "softmax.softmax"), f"plan_{primitive.name}")
-        prepared = planner(layout.dtype.kernel, outer, layout.shape[axis] if layout.ndim else 1, inner)
-    return layout.dense(), prepared
+    planner = getattr(kernels(layout.device, "softmax.softmax"), f"plan_{primitive.name}")
+    extent = layout.shape[axis] if layout.ndim else 1
+    return layout.dense(), planner(layout.dtype.kernel, outer, extent, inner) if layout.numel else NOTHING
 
 
 def _forward(primitive):
@@ -46,10 +45,8 @@ def _forward(primitive):
     @primitive.run
     def forward(plan, input: Tensor, dim: int):
         layout, prepared = plan
-        out = empty(layout)
-        if prepared is not None:
-            source = input if input.layout.contiguous else contiguous(input.detach())
-            prepared.call(source.address, out.address, prepared.descriptor)
+        out, source = empty(layout), input if input.layout.contiguous else contiguous(input.detach())
+        prepared.call(source.address, out.address, prepared.descriptor)
         if input.node is not None and recording(input):
             node = out.node = GraphNode(primitive, (input.node,), (), dim)
             node.save_results((out,))
@@ -68,10 +65,9 @@ def _gradient(primitive):
     def gradient(plan, grad: Tensor, out: Tensor, dim: int):
         layout, prepared = plan
         result = empty(layout)
-        if prepared is not None:
-            incoming = grad if grad.layout.contiguous else contiguous(grad.detach())
-            outgoing = out if out.layout.contiguous else contiguous(out.detach())
-            prepared.call(incoming.address, outgoing.address, result.address, prepared.descriptor)
+        incoming = grad if grad.layout.contiguous else contiguous(grad.detach())
+        outgoing = out if out.layout.contiguous else contiguous(out.detach())
+        prepared.call(incoming.address, outgoing.address, result.address, prepared.descriptor)
         if recording(grad, out):
             result.node = GraphNode(primitive, (grad.node, out.node), (grad, out), dim)
         return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 from ...autograd.graph import GraphNode, note_view, recording
 from ...autograd.modes import modes
 from ...kernels.binding import ScalarBody
+from ...kernels.threads import NOTHING
 from ...kernels.vectormath.complex import of_parts
 from ...layout import Layout, broadcast_shapes, broadcast_strides
 from ...tensor import Tensor, empty, view_of, wrap
@@ -198,14 +199,11 @@ def _plan_joining(real, imag):
         raise RuntimeError(f"Expected object of scalar type {real.dtype.title} but got scalar type {imag.dtype.title} for second "
                            f"argument")
     shape = broadcast_shapes(real.shape, imag.shape)
-    layout = Layout.of(real.dtype.to_complex(), shape, None, real.device)
-    prepared = None
-    if layout.numel:
-        kind = real.dtype
-        prepared = kernels(layout.device, "pointwise.pointwise").plan_pointwise(
-            ScalarBody(of_parts, kind.compute), (kind.kernel,) * 2, (layout.dtype.kernel,), shape,
-            [*[broadcast_strides(part, shape) for part in (real, imag)], layout.strides], compute=(kind.compute,) * 2)
-    return layout, prepared
+    layout, kind = Layout.of(real.dtype.to_complex(), shape, None, real.device), real.dtype
+    return layout, kernels(layout.device, "pointwise.pointwise").plan_pointwise(
+        ScalarBody(of_parts, kind.compute), (kind.kernel,) * 2, (layout.dtype.kernel,), shape,
+        [*[broadcast_strides(part, shape) for part in (real, imag)], layout.strides],
+        compute=(kind.compute,) * 2) if layout.numel else NOTHING
 
 
 def complex(real, imag, *, out=None) -> Tensor:
@@ -234,8 +232,7 @@ def complex(real, imag, *, out=None) -> Tensor:
 def _joined(plan, real: Tensor, imag: Tensor):
     layout, prepared = plan
     made = empty(layout)
-    if prepared is not None:
-        prepared.call(real.address, imag.address, made.address, prepared.descriptor)
+    prepared.call(real.address, imag.address, made.address, prepared.descriptor)
     if recording(real, imag):
         made.node = GraphNode(_COMPLEX, (real.node, imag.node), (), (real.layout.shape, imag.layout.shape))
     return made

@@ -10,6 +10,7 @@ from ...dtypes import int32
 from ...exchange.scalars import number
 from ...kernels.binding import ScalarBody
 from ...kernels.intrinsics import bits_of, fabs, float_of, select
+from ...kernels.threads import NOTHING
 from ...kernels.vectormath.elementary import ByPrecision, Int
 from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
 from ...tensor import Tensor, empty
@@ -55,21 +56,18 @@ def _plan_frexp(layout):
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {layout.dtype.title}")
     strides = shared_strides([layout], layout.shape)
     mantissa, exponent = (Layout.of(kind, layout.shape, strides, layout.device) for kind in (layout.dtype, int32))
-    prepared = None
-    if layout.numel:
-        compute = layout.dtype.compute
-        prepared = kernels(layout.device, "pointwise.pointwise").plan_pointwise(
-            ScalarBody(_parts, compute), (layout.dtype.kernel,), (layout.dtype.kernel, "int32"), layout.shape,
-            [layout.strides, mantissa.strides, exponent.strides], compute=(compute,), results=(0, 1), cost=4.0)
-    return mantissa, exponent, prepared
+    compute = layout.dtype.compute
+    return mantissa, exponent, kernels(layout.device, "pointwise.pointwise").plan_pointwise(
+        ScalarBody(_parts, compute), (layout.dtype.kernel,), (layout.dtype.kernel, "int32"), layout.shape,
+        [layout.strides, mantissa.strides, exponent.strides], compute=(compute,), results=(0, 1),
+        cost=4.0) if layout.numel else NOTHING
 
 
 @_FREXP.run
 def _frexp(plan, input: Tensor):
     *layouts, prepared = plan
     mantissa, exponent = map(empty, layouts)
-    if prepared is not None:
-        prepared.call(input.address, mantissa.address, exponent.address, prepared.descriptor)
+    prepared.call(input.address, mantissa.address, exponent.address, prepared.descriptor)
     if recording(input):
         mantissa.node = GraphNode(_FREXP, (input.node,), (exponent,))
     return Frexp(mantissa, exponent)
@@ -138,11 +136,10 @@ def _plan_next(first, second):
     shape = broadcast_shapes(first.shape, second.shape)
     out = Layout.of(kind, shape, shared_strides([first, second], shape), device)
     word, infinity = _WORDS[kind.name]
-    prepared = None
-    if out.numel:
-        strides = [broadcast_strides(layout, shape) for layout in (first, second)] + [(0,) * out.ndim] * 2 + [out.strides]
-        prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
-            ScalarBody(_next_word, word), (word, word, "int64", "int64"), (word,), shape, strides, compute=(word,) * 4, cost=4.0)
+    strides = [broadcast_strides(layout, shape) for layout in (first, second)] + [(0,) * out.ndim] * 2 + [out.strides]
+    prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
+        ScalarBody(_next_word, word), (word, word, "int64", "int64"), (word,), shape, strides, compute=(word,) * 4,
+        cost=4.0) if out.numel else NOTHING
     numbers = to_device(number(infinity), device), to_device(number(-1 << 8 * kind.itemsize - 1), device)
     return out, numbers, prepared
 
@@ -151,8 +148,7 @@ def _plan_next(first, second):
 def _nextafter(plan, input: Tensor, other: Tensor):
     layout, (infinity, sign), prepared = plan
     out = empty(layout)
-    if prepared is not None:
-        prepared.call(input.address, other.address, infinity.address, sign.address, out.address, prepared.descriptor)
+    prepared.call(input.address, other.address, infinity.address, sign.address, out.address, prepared.descriptor)
     if recording(input, other):
         out.node = GraphNode(_NEXTAFTER, (input.node, other.node), (ne(input, other),), (input.layout, other.layout))
     return out

@@ -5,6 +5,7 @@ from functools import partial
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, int64
+from ...kernels.threads import NOTHING
 from ...layout import Layout, as_shape, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import expect_dtypes
@@ -42,7 +43,7 @@ class _Plan:
         final = kept if keepdim else () if axis is None else tuple(n for i, n in enumerate(layout.shape) if i != axis)
         strides = tuple(0 if axis is None or i == axis else s
                         for i, s in enumerate(Layout.of(int64, kept, None, layout.device).strides))
-        self.places, self.prepared = Layout.of(int64, final, None, layout.device), None
+        self.places, self.prepared = Layout.of(int64, final, None, layout.device), NOTHING
         self.values = self.places.dense(layout.dtype)
         if layout.numel:
             module = kernels(layout.device, "reduce.argreduce")
@@ -60,8 +61,7 @@ def _place_of(primitive):
     @primitive.run
     def place(plan, input: Tensor, dim: int | None, keepdim: bool):
         out = empty(plan.places)
-        if plan.prepared is not None:
-            plan.prepared.call(input.address, out.address, plan.prepared.descriptor)
+        plan.prepared.call(input.address, out.address, plan.prepared.descriptor)
         return out
     return place
 
@@ -127,8 +127,7 @@ def _with_place(kind):
     @primitive.run
     def extreme(plan, input: Tensor, dim: int, keepdim: bool):
         values, indices = empty(plan.values), empty(plan.places)
-        if plan.prepared is not None:
-            plan.prepared.call(input.address, values.address, indices.address, plan.prepared.descriptor)
+        plan.prepared.call(input.address, values.address, indices.address, plan.prepared.descriptor)
         if recording(input) and input.layout.dtype.category >= 2:
             values.node = GraphNode(primitive, (input.node,), (indices,), (input.layout, dim, keepdim))
         return pair_of(values, indices)

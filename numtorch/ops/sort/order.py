@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import float32, float64, int64, uint8
+from ...kernels.threads import NOTHING
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, numpy_keywords, refusal
@@ -55,10 +56,8 @@ def _plan(planner, layout, dim, keep, keepdim, *arguments):
     final = shape if layout.ndim else ()
     plan = _OrderPlan()
     plan.values, plan.indices = Layout.of(layout.dtype, final, None, layout.device), Layout.of(int64, final, None, layout.device)
-    plan.prepared, plan.way_back = None, (dim, layout.shape, keepdim)
-    if plan.values.numel:
-        plan.prepared = planner(layout.dtype.kernel, *around(layout.shape, dim), *arguments)
-        plan.workspace = Layout.of(uint8, (plan.prepared.workspace,), None, layout.device)
+    plan.prepared = planner(layout.dtype.kernel, *around(layout.shape, dim), *arguments) if plan.values.numel else NOTHING
+    plan.workspace, plan.way_back = Layout.of(uint8, (plan.prepared.workspace,), None, layout.device), (dim, layout.shape, keepdim)
     return plan
 
 
@@ -76,10 +75,8 @@ def _extent(layout, dim):
 def _pick(primitive, plan, x):
     """The elements that a kernel picks, and where they were."""
     values, indices = empty(plan.values), empty(plan.indices)
-    prepared = plan.prepared
-    if prepared is not None:
-        source, workspace = x if x.layout.contiguous else contiguous(x.detach()), empty(plan.workspace)
-        prepared.call(source.address, values.address, indices.address, workspace.address, prepared.descriptor)
+    source, workspace = x if x.layout.contiguous else contiguous(x.detach()), empty(plan.workspace)
+    plan.prepared.call(source.address, values.address, indices.address, workspace.address, plan.prepared.descriptor)
     if x.node is not None and recording(x):
         values.node = GraphNode(primitive, (x.node,), (indices,), plan.way_back)
     return _PAIRS[primitive](values, indices)

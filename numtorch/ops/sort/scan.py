@@ -5,6 +5,7 @@ from functools import partial
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, bool_, int64
+from ...kernels.threads import NOTHING
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import expect_dtypes, expect_layout, integer, numpy_keywords, real
@@ -33,11 +34,9 @@ RECURRENCE = Primitive("recurrence", samples=("T[2, 3], T[2, 3], None; 1, True",
 
 
 def _plan(primitive, layout, dim, *arguments):
-    """The result's row-major layout, the dimension counted from the first, and the kernel; None for no elements."""
-    axis, prepared = wrap_dim(dim, layout.ndim), None
-    if layout.numel:
-        planner = getattr(kernels(layout.device, "scan.scan"), f"plan_{primitive.name}")
-        prepared = planner(layout.dtype.kernel, *around(layout.shape, axis), *arguments)
+    """The result's row-major layout, the dimension counted from the first, and the kernel."""
+    axis, planner = wrap_dim(dim, layout.ndim), getattr(kernels(layout.device, "scan.scan"), f"plan_{primitive.name}")
+    prepared = planner(layout.dtype.kernel, *around(layout.shape, axis), *arguments) if layout.numel else NOTHING
     return layout.dense(), axis, prepared
 
 
@@ -47,10 +46,8 @@ def _scan(primitive):
     @primitive.run
     def scan(plan, input: Tensor, dim: int, reverse):
         layout, axis, prepared = plan
-        out = empty(layout)
-        if prepared is not None:
-            source = input if input.layout.contiguous else contiguous(input.detach())
-            prepared.call(source.address, out.address, prepared.descriptor)
+        out, source = empty(layout), input if input.layout.contiguous else contiguous(input.detach())
+        prepared.call(source.address, out.address, prepared.descriptor)
         if input.node is not None and recording(input):
             if primitive is CUMSUM:
                 out.node = GraphNode(primitive, (input.node,), (), (axis, reverse))
@@ -101,10 +98,9 @@ def _recurrence(plan, c: Tensor, x: Tensor, products: Tensor | None, dim, revers
     """s[i] = c[i] + x[i] s[i - 1], or if `reverse` c[i] + x[i + 1] s[i + 1]; times products[i - 1] if given, without gradients."""
     layout, axis, prepared = plan
     out = empty(layout)
-    if prepared is not None:
-        terms, factors = [t if t.layout.contiguous else contiguous(t.detach()) for t in (c, x)]
-        before = factors if products is None else contiguous(products.detach())
-        prepared.call(terms.address, factors.address, before.address, out.address, prepared.descriptor)
+    terms, factors = [t if t.layout.contiguous else contiguous(t.detach()) for t in (c, x)]
+    before = factors if products is None else contiguous(products.detach())
+    prepared.call(terms.address, factors.address, before.address, out.address, prepared.descriptor)
     if products is None and recording(c, x):
         out.node = GraphNode(RECURRENCE, (c.node, x.node), (x,), (axis, reverse))
         out.node.save_results([out])
@@ -283,10 +279,8 @@ def _running_extreme(primitive):
     @primitive.run
     def extreme(plan, input: Tensor, dim: int):
         places, layout, axis, prepared = plan
-        values, indices = empty(layout), empty(places)
-        if prepared is not None:
-            source = input if input.layout.contiguous else contiguous(input.detach())
-            prepared.call(source.address, values.address, indices.address, prepared.descriptor)
+        values, indices, source = empty(layout), empty(places), input if input.layout.contiguous else contiguous(input.detach())
+        prepared.call(source.address, values.address, indices.address, prepared.descriptor)
         if input.node is not None and recording(input):
             values.node = GraphNode(primitive, (input.node,), (indices,), axis)
         return _PAIRS[primitive.name](values, indices)

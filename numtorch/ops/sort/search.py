@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 
 from ...dtypes import int32, int64
+from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.arguments import expect_layout
@@ -19,7 +20,7 @@ SEARCHSORTED = Primitive("searchsorted", samples="T([1, 2, 3]), T([2, 4]); True,
 
 @SEARCHSORTED.planned
 def _plan_search(edges, x, right, out_int32):
-    """The result's layout and the kernel; None for no elements."""
+    """The result's layout and the kernel."""
     if edges.dtype.is_complex:
         raise NotImplementedError(f'"searchsorted" not implemented for \'{edges.dtype.title}\': complex numbers have no order')
     expect_layout("searchsorted", "input", x, None, edges.dtype)
@@ -29,7 +30,7 @@ def _plan_search(edges, x, right, out_int32):
                            f"and input value tensor {list(x.shape)}")
     out, rows = Layout.of(int32 if out_int32 else int64, x.shape, None, x.device), prod(edges.shape[:-1])
     if not x.numel:
-        return out, None
+        return out, NOTHING
     return out, kernels(x.device, "sort.runs").plan_places(x.dtype.kernel, rows, x.numel // rows, edges.shape[-1], edges.ndim == 1,
                                                            right, out_int32)
 
@@ -37,10 +38,8 @@ def _plan_search(edges, x, right, out_int32):
 @SEARCHSORTED.run
 def _places(plan, edges: Tensor, x: Tensor, right: bool, out_int32: bool):
     layout, prepared = plan
-    out = empty(layout)
-    if prepared is not None:
-        edges, x = contiguous(edges.detach()), contiguous(x.detach())
-        prepared.call(edges.address, x.address, out.address, prepared.descriptor)
+    out, edges, x = empty(layout), contiguous(edges.detach()), contiguous(x.detach())
+    prepared.call(edges.address, x.address, out.address, prepared.descriptor)
     return out
 
 

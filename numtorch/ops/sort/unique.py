@@ -5,6 +5,7 @@ from math import prod
 
 from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import bool_, int8, int64
+from ...kernels.threads import NOTHING
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.arguments import check_truths, expect_layout, numpy_keywords
@@ -150,11 +151,11 @@ def _as_rows(x, dim):
 
 @ORDER_ROWS.planned
 def _plan_order_rows(layout):
-    """The layout of the order, and the kernel; None for no rows."""
+    """The layout of the order, and the kernel."""
     if layout.dtype.is_complex:
         raise NotImplementedError(f'"unique" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
     family, order = kernels(layout.device, "sort.row_order"), Layout.of(int64, layout.shape[:1], None, layout.device)
-    return order, family.plan_order_rows(layout.dtype.kernel, *layout.shape) if layout.shape[0] else None
+    return order, family.plan_order_rows(layout.dtype.kernel, *layout.shape) if layout.shape[0] else NOTHING
 
 
 @ORDER_ROWS.run
@@ -162,8 +163,7 @@ def _rows_in_order(plan, rows: Tensor):
     """The order of rows by their first column, then the second, ..."""
     layout, prepared = plan
     order, scratch, rows = empty(layout), empty(layout), contiguous(rows)
-    if prepared is not None:
-        prepared.call(rows.address, order.address, scratch.address, prepared.descriptor)
+    prepared.call(rows.address, order.address, scratch.address, prepared.descriptor)
     return order
 
 
@@ -292,16 +292,14 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, axis=None, out=None) ->
 
 @MODE.planned
 def _plan_mode(layout, dim, keepdim):
-    """The dimension counted from the first, the results' shape, their layouts, and the kernel; None for no elements."""
+    """The dimension counted from the first, the results' shape, their layouts, and the kernel."""
     dim = wrap_dim(dim, layout.ndim)
     if layout.ndim and not layout.shape[dim]:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     before, after = layout.shape[:dim], layout.shape[dim + 1:]
     values = Layout.of(layout.dtype, before + (1,) * (keepdim and layout.ndim > 0) + after, None, layout.device)
-    prepared = None
-    if values.numel:
-        prepared = kernels(layout.device, "sort.runs").plan_longest_run(layout.dtype.kernel, values.numel,
-                                                                  layout.shape[dim] if layout.ndim else 1)
+    length, family = layout.shape[dim] if layout.ndim else 1, kernels(layout.device, "sort.runs")
+    prepared = family.plan_longest_run(layout.dtype.kernel, values.numel, length) if values.numel else NOTHING
     return dim, values, values.dense(int64), prepared
 
 
@@ -309,9 +307,8 @@ def _plan_mode(layout, dim, keepdim):
 def _mode(plan, input: Tensor, dim: int, keepdim: bool):
     axis, layout, places, prepared = plan
     values, indices = empty(layout), empty(places)
-    if prepared is not None:
-        ordered, order = sort(movedim(input.detach(), axis, -1) if input.layout.ndim else input.detach())
-        prepared.call(ordered.address, order.address, values.address, indices.address, prepared.descriptor)
+    ordered, order = sort(movedim(input.detach(), axis, -1) if input.layout.ndim else input.detach())
+    prepared.call(ordered.address, order.address, values.address, indices.address, prepared.descriptor)
     if input.node is not None and recording(input):
         values.node = GraphNode(MODE, (input.node,), (indices,), (axis, input.layout.shape, keepdim))
     return _Mode(values, indices)
