@@ -211,8 +211,7 @@ def _plan(dtype, kernel, shape, axes, outer, inner, step, lines, offsets, others
     rows = [(first, end, shape.images, shape.channels, *axes.source, axes.pitch, axes.before, outer, inner, step * width,
              lines.ctypes.data, offsets.ctypes.data, *starts[:4], part * starts[4], others, *flags)
             for part, (first, end) in enumerate(pairwise(edges(blocks, parts)))]
-    prepared = threads.prepare(kernel_for(kernel, dtype), rows, [(0,) * (kernel.__code__.co_argcount - 1)] * parts,
-                               release_lock=work > SPLIT_WORK)
+    prepared = threads.prepare(kernel_for(kernel, dtype), rows, release_lock=work > SPLIT_WORK)
     return prepared.with_workspace(parts * starts[4] * size, lines, offsets)
 
 

@@ -108,7 +108,7 @@ def _gathering(dtype, shape):
     """The copy of the places that a kernel of one element sees, and the bytes they take."""
     elements = shape.images * shape.places * shape.channels
     lines = shape.images * shape.out[0] * shape.out[1]
-    return copy_in_parts(gather_places, dtype, lines, elements, 2, (shape.channels, *shape.out, *shape.stride, *shape.size)), \
+    return copy_in_parts(gather_places, dtype, lines, elements, (shape.channels, *shape.out, *shape.stride, *shape.size)), \
         -(-elements * np.dtype(dtype).itemsize // 64) * 64
 
 
@@ -190,10 +190,10 @@ def _plan_windows(dtype, shape):
                                         batch=known[1], batch_strides=(places * O, places * depth, part_step))
         rows = [(first + part * known[0], first + (part + 1) * known[0], shape.channels, *shape.out, *shape.stride, *shape.size,
                  *runs, *shape.kernel[:2], *shape.padding, *shape.dilation, first) for part in range(known[1])]
-        gather = threads.prepare(kernel_for(gather_windows, dtype), rows, [(0, 0)] * known[1], release_lock=known[1] > 1)
+        gather = threads.prepare(kernel_for(gather_windows, dtype), rows, release_lock=known[1] > 1)
         workspace, grad = max(workspace, products[known].workspace), f"grad_out + {first * line * O * item}"
         launches += [(gather, f"x, workspace + {sums}"),
                      (products[known], f"{grad}, workspace + {sums}, workspace, 0, workspace + {sums + room}")]
         first += known[0] * known[1]
-    order = copy_in_parts(order_weight, dtype, O, O * depth, 2, (shape.channels, shape.taps, parts, part_step))
+    order = copy_in_parts(order_weight, dtype, O, O * depth, (shape.channels, shape.taps, parts, part_step))
     return sequence("grad_out, x, grad_weight, workspace", [*launches, (order, "workspace, grad_weight")], sums + room + workspace)

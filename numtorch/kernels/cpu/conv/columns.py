@@ -176,5 +176,5 @@ def plan_input_grad(dtype, shape, bias=False):
     descriptors = [(first, end, images, chunks, shape.images, side, groups, channels, features, taps, shape.places,
                     math.prod(shape.size), pitch, chunk, int(bias), lines.ctypes.data, len(lines) // 4, pieces.ctypes.data,
                     left_at, right_at, part * scratch, blocks) for part, (first, end) in enumerate(pairwise(edges(items, parts)))]
-    prepared = threads.prepare(kernel_for(columns_to_input, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
+    prepared = threads.prepare(kernel_for(columns_to_input, dtype), descriptors, release_lock=threaded)
     return prepared.with_workspace(parts * scratch * size, lines, pieces)

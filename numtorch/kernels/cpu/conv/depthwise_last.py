@@ -244,8 +244,7 @@ class _Bands:
         rows = [(first, end, len(self.table), self.high, channels, self.shape.taps, *source, *out, len(self.kinds),
                  *addresses[1:], self.pitch, self.before, self.place, part * step, self.space, addresses[0], len(order), self.space,
                  chunk, *flags) for part, (first, end) in enumerate(pairwise(edges(self.units, self.parts)))]
-        prepared = threads.prepare(kernel_for(kernel, self.dtype), rows, [(0,) * (kernel.__code__.co_argcount - 1)] * self.parts,
-                                   release_lock=self.parts > 1)
+        prepared = threads.prepare(kernel_for(kernel, self.dtype), rows, release_lock=self.parts > 1)
         return prepared.with_workspace(self.parts * step * np.dtype(self.dtype).itemsize, tables), step, order
 
 

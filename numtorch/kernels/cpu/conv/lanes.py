@@ -289,14 +289,13 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments, last=False):
                     _chunk(sums, kinds), rows_together, int(last))
                    for part, (first, end, first_block, end_block) in enumerate(cuts)]
     keep = (slabs, lines, offsets, order, kind_table)
-    multiply = threads.prepare(kernel_for(convolve_lanes, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
+    multiply = threads.prepare(kernel_for(convolve_lanes, dtype), descriptors, release_lock=threaded)
     workspace = (packed * groups + parts * scratch) * size
     if inside:
         return multiply.with_workspace(workspace, keep)
     pack_parts = min(parts, groups * blocks) if packed * groups > 100_000 else 1
     pack = threads.prepare(kernel_for(pack_lanes, dtype), [(first, end, *descriptors[0][2:])
-                                                           for first, end in pairwise(edges(groups * blocks, pack_parts))],
-                           [(0, 0)] * pack_parts)
+                                                           for first, end in pairwise(edges(groups * blocks, pack_parts))])
     return sequence(arguments, [(pack, "weight, workspace"), (multiply, arguments)], workspace, keep)
 
 

@@ -156,14 +156,13 @@ def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flag
                             panel_at, tile_at, left_at, packed * groups + part * scratch,
                             shape.channels // groups * shape.taps))
     keep = (keep, table, image)
-    multiply = threads.prepare(kernel_for(correlate, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
+    multiply = threads.prepare(kernel_for(correlate, dtype), descriptors, release_lock=threaded)
     workspace = (packed * groups + parts * scratch) * size
     if not packed:
         return multiply.with_workspace(workspace, keep)
     pack_parts = min(parts, groups * blocks) if packed * groups > 100_000 else 1
     pack = threads.prepare(kernel_for(pack_weight, dtype), [(first, end, *descriptors[0][2:])
-                                                            for first, end in pairwise(edges(groups * blocks, pack_parts))],
-                           [(0, 0)] * pack_parts)
+                                                            for first, end in pairwise(edges(groups * blocks, pack_parts))])
     return sequence(arguments, [(pack, "weight, workspace"), (multiply, arguments)], workspace, keep)
 
 

@@ -188,11 +188,11 @@ def pays_side_by_side(dtype, shape, transposed):
     return 1 / (1 + 32 / shape.channels + 32 / shape.features) > alone
 
 
-def copy_in_parts(kernel, dtype, count, elements, arguments, row):
+def copy_in_parts(kernel, dtype, count, elements, row):
     """A copy, shared among threads by its `count` units: `row` is the descriptor after first and end."""
     parts = min(threads.get_num_threads(), count) if elements > SPLIT_ELEMENTS else 1
     return threads.prepare(kernel_for(kernel, dtype), [(first, end, *row) for first, end in pairwise(edges(count, parts))],
-                           [(0,) * arguments] * parts, release_lock=elements > 1 << 20)
+                           release_lock=elements > 1 << 20)
 
 
 def transposes(count, features):
@@ -210,8 +210,7 @@ def gradient_product(dtype, rows, count, features, step, pitch, grad, bias=False
     product = plan_gemm(count, rows, features, dtype, (1, step), (rows, 1), (rows, 1), bias="column" if bias else None)
     width = tile_names(dtype)["WIDTH"]
     return [(product, f"{grad}, weight, {{transposed}}, bias, {{own}}"),
-            (copy_in_parts(transpose_rows, dtype, -(-rows // width), rows * count, 2, (rows, count, pitch)),
-             "{transposed}, {sums}")]
+            (copy_in_parts(transpose_rows, dtype, -(-rows // width), rows * count, (rows, count, pitch)), "{transposed}, {sums}")]
 
 
 def plan_input_grad_of_few(dtype, shape, bias):
@@ -229,14 +228,14 @@ def planes(kernel, dtype, images, channels, size, out, stride, pitch, bias=False
     places, plane = math.prod(out), math.prod(size)
     lines = (1, 1, places, 0, 0, 1) if stride == (1, 1, 1) else (*out, stride[0] * size[1] * size[2], stride[1] * size[2],
                                                                  stride[2])
-    return copy_in_parts(kernel, dtype, channels, images * channels * plane, 2 if kernel is gather_planes else 3,
+    return copy_in_parts(kernel, dtype, channels, images * channels * plane,
                  (images, channels, pitch, places, *lines, plane, int(bias)))
 
 
 def _patches(kernel, dtype, shape, images, bias=False):
     """The copy between images and patches."""
     channels, count = shape.channels, images * (shape.out[0] * shape.out[1] if kernel is gather_patches else shape.channels)
-    return copy_in_parts(kernel, dtype, count, images * channels * math.prod(shape.size), 2 if kernel is gather_patches else 3,
+    return copy_in_parts(kernel, dtype, count, images * channels * math.prod(shape.size),
                  (channels, *shape.kernel, *shape.out, *shape.size, int(bias)))
 
 

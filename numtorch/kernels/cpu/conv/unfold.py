@@ -329,7 +329,7 @@ class _Unfolded:
 
     def gather(self, block):
         def make():
-            return copy_in_parts(gather_taps, self.dtype, self.depth, self.depth * block.count, 2, self.descriptor(block))
+            return copy_in_parts(gather_taps, self.dtype, self.depth, self.depth * block.count, self.descriptor(block))
         return self.once(("gather", *block[1:]), make), "{x}, {right}"
 
     def fold(self, block, bias):
@@ -338,14 +338,14 @@ class _Unfolded:
             planes, lines = (end - first for first, end, _ in reached[:2])
             units = block.images * self.shape.channels * planes
             if cuts_pairs(self.shape):
-                return copy_in_parts(merge_taps, self.dtype, units, self.depth * block.count, 3,
+                return copy_in_parts(merge_taps, self.dtype, units, self.depth * block.count,
                                      self.descriptor(block, reached, bias=bias))
             axis = gradient_axis(*(getattr(self.shape, name)[2] for name in ("size", "kernel", "stride", "padding", "dilation",
                                                                              "out")))
             entries = index_table([(tap, source + axis.shifts[first + i]) for first, count, source in axis.classes
                                    for i, tap in enumerate(axis.taps[first:first + count])] or [(0, 0)])
             classes = index_table([*(first for first, _, _ in axis.classes), len(axis.taps)])
-            prepared = copy_in_parts(fold_taps, self.dtype, units * lines, self.depth * block.count, 3,
+            prepared = copy_in_parts(fold_taps, self.dtype, units * lines, self.depth * block.count,
                                      self.descriptor(block, reached, (entries.ctypes.data, classes.ctypes.data), bias))
             return prepared.with_workspace(0, entries, classes)
         return self.once(("fold", *block[1:]), make), "{sums}, bias, {grad_x}"

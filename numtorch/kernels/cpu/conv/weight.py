@@ -250,13 +250,12 @@ def plan_totals(dtype, shape):
                     starts.ctypes.data, offsets.ctypes.data, image.elements, part * total if copies > 1 else 0,
                     copies * total + part * scratch, group_size, inside.ctypes.data, plane,
                     -(-plane // -(-plane // CHUNK))) for part, (first, end, low, high) in enumerate(cuts)]
-    sums = threads.prepare(kernel_for(weight_totals, dtype), descriptors, [(0, 0, 0)] * parts, release_lock=threaded)
+    sums = threads.prepare(kernel_for(weight_totals, dtype), descriptors, release_lock=threaded)
     halves = -(-rows // names["WIDTH"])
     add_parts = min(parts, groups * halves) if rows * groups * depth > 20_000 else 1
     add = threads.prepare(kernel_for(add_totals, dtype), [(first, end, rows, depth, runs * run, copies, total, halves,
                                                            order.ctypes.data, group_size)
-                                                          for first, end in pairwise(edges(groups * halves, add_parts))],
-                          [(0, 0)] * add_parts)
+                                                          for first, end in pairwise(edges(groups * halves, add_parts))])
     return sequence("grad_out, x, grad_weight, workspace", [(sums, "grad_out, x, workspace"), (add, "workspace, grad_weight")],
                     (copies * total + parts * scratch) * size, (image, starts, inside, offsets, order))
 
@@ -389,5 +388,5 @@ def plan_blocks(dtype, shape):
     descriptors = [(first, end, units, groups, shape.images, channels, blocks, features, x_places, places, taps, side,
                     sources.ctypes.data, transposed, transposed + panel, transposed + panel + left, part * scratch, row_blocks)
                    for part, (first, end) in enumerate(pairwise(edges(groups * units, parts)))]
-    prepared = threads.prepare(kernel_for(weight_blocks, dtype), descriptors, [(0,) * 4] * parts, release_lock=threaded)
+    prepared = threads.prepare(kernel_for(weight_blocks, dtype), descriptors, release_lock=threaded)
     return prepared.with_workspace(parts * scratch * size, sources)

@@ -362,7 +362,7 @@ def _plan_windows(dtype, shape, image, phases, rows, weight, out_plane, bias, re
                     image.table.ctypes.data, table.ctypes.data, len(phases), image.elements, starts, spare, part * scratch)
                    for part, (first, end) in enumerate(pairwise(edges(items, parts)))]
     kernel = kernel_for(windows, dtype, ALONE=int(rows == 1))
-    prepared = threads.prepare(kernel, descriptors, [(0,) * 5] * parts, release_lock=threaded)
+    prepared = threads.prepare(kernel, descriptors, release_lock=threaded)
     return prepared.with_workspace(parts * scratch * size, image, table, keep)
 
 
@@ -391,5 +391,5 @@ def plan_depthwise_weight(dtype, shape):
                     len(segments) // 3, image.table.ctypes.data, offsets.ctypes.data, segments.ctypes.data, part * scratch,
                     image.elements)
                    for part, (first, end) in enumerate(pairwise(edges(shape.features, parts)))]
-    prepared = threads.prepare(kernel_for(depthwise_weight, dtype), descriptors, [(0,) * 4] * parts, release_lock=threaded)
+    prepared = threads.prepare(kernel_for(depthwise_weight, dtype), descriptors, release_lock=threaded)
     return prepared.with_workspace(parts * scratch * size, image, offsets, segments)

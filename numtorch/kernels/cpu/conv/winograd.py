@@ -309,9 +309,8 @@ def _plan(dtype, shape, weight, flipped, bias, relu, arguments):
                     offsets.ctypes.data, tiling.out[1], tiling.out[2], steps[1], shape.out[1], shape.out[2], int(bias), int(relu),
                     *weight, int(flipped), limit, element_size, 16 * element_size, tiles_at, sums_at, packed + part * scratch,
                     first_block, end_block) for part, (first, end, first_block, end_block) in enumerate(cuts)]
-    multiply = threads.prepare(kernel_for(winograd, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
-    pack = threads.prepare(kernel_for(transform_weight, dtype), [(first, end, *descriptors[0][2:]) for first, end in block_cuts],
-                           [(0, 0)] * parts)
+    multiply = threads.prepare(kernel_for(winograd, dtype), descriptors, release_lock=threaded)
+    pack = threads.prepare(kernel_for(transform_weight, dtype), [(first, end, *descriptors[0][2:]) for first, end in block_cuts])
     return sequence(arguments, [(pack, "weight, workspace"), (multiply, arguments)], (packed + parts * scratch) * size,
                     (image, offsets))
 

@@ -51,5 +51,4 @@ def plan_sum_bags(dtype: str, index_dtype: str, bags: int, count: int, rows: int
     kernel = typed(sum_bags, dtype, ("element*", index_dtype + "*", "int64*", "element*", "int64*", "int64*"))
     work = count * (width + 8)
     parts = shares(bags, work, GRAIN)
-    return prepare_parts(kernel, [(start, stop, bags, count, rows, width, int(mean)) for start, stop in parts],
-                         [(0,) * 5] * len(parts), work)
+    return prepare_parts(kernel, [(start, stop, bags, count, rows, width, int(mean)) for start, stop in parts], work)

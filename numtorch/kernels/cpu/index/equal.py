@@ -6,7 +6,7 @@ from numpy import int32, int64
 
 from ...elementtypes import itemsize, same
 from ...intrinsics import offset
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import part_offsets, prepare_parts, shares, typed
 
 load = same
 BLOCK = 512                                              # elements between two looks at the answer
@@ -99,16 +99,15 @@ def plan_among(dtype: str, n: int, count: int):
     work = n * min(count, FEW)
     parts = shares(n, work, GRAIN)
     return prepare_parts(typed(among, dtype, ("element*", "element*", "bool*", "int64*")),
-                         [(stop - start, count) for start, stop in parts],
-                         [(start * itemsize(dtype), 0, start) for start, _ in parts], work)
+                         [(stop - start, count) for start, stop in parts], work, part_offsets(parts, itemsize(dtype), 0, 1))
 
 
 def _plan(kernel, dtype, arrays, n, *numbers):
     parts = shares(n, n, max(GRAIN, n // MOST_PARTS + 1), BLOCK)
     size = itemsize(dtype)
     return prepare_parts(typed(kernel, dtype, ("element*",) * arrays + ("int64*", "int64*")),
-                         [(stop - start, *numbers) for start, stop in parts],
-                         [(start * size,) * arrays + (8 * place,) for place, (start, _) in enumerate(parts)], n), len(parts)
+                         [(stop - start, *numbers) for start, stop in parts], n,
+                         [(start * size,) * arrays + (8 * place,) for place, (start, _) in enumerate(parts)]), len(parts)
 
 
 def plan_differs(dtype: str, n: int):

@@ -20,7 +20,7 @@ from numpy import float32, int64
 from ...elementtypes import is_complex, itemsize, real_type, same
 from ...intrinsics import local_array, offset
 from ..move.rows import move_alone, vectors
-from ..shared.elements import WORDS, prepare_parts, shares, typed
+from ..shared.elements import WORDS, part_offsets, prepare_parts, shares, typed
 from .traversal import (
     BLOCK,
     DIMS,
@@ -470,7 +470,7 @@ def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dty
     header = [0, count, 1, 1]
     entry = rows, -rows if wrap else 0, width, 1
     descriptors = [[*header, stop - start, 1, 1, max(1, count), 0, width, *entry] for start, stop in parts]
-    return prepare_parts(kernel, descriptors, [(start * size, 0, 0, start * size, 0) for start, _ in parts], work)
+    return prepare_parts(kernel, descriptors, work, part_offsets(parts, size, 0, 0, size, 0))
 
 
 def plan_gather(size: int, dim: int, x_shape, x_strides, index_shape, index_strides, out_strides, index_dtype="int64"):

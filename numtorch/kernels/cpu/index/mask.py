@@ -149,7 +149,7 @@ def coordinates_of_true(mask, out, descriptor):
 # ---------------------------------------------------------------- planners
 def plan_count_nonzero(n: int):
     """How many elements of a mask hold. Addresses: mask (n) of bool, count int64."""
-    return prepare_parts(typed(count_true, "bool", ("element*", "int64*", "int64*")), [(n,)], None, n)
+    return prepare_parts(typed(count_true, "bool", ("element*", "int64*", "int64*")), [(n,)], n)
 
 
 def plan_nonzero(shape):
@@ -157,12 +157,12 @@ def plan_nonzero(shape):
     n = prod(shape)
     kernel = typed(coordinates_of_true, "bool", ("element*", "int64*", "int64*"))
     parts = shares(n, n, GRAIN)
-    return prepare_parts(kernel, [(start, stop, len(shape), *shape) for start, stop in parts], [(0, 0)] * len(parts), n)
+    return prepare_parts(kernel, [(start, stop, len(shape), *shape) for start, stop in parts], n)
 
 
 def _masked(function, size, n):
     kernel = typed(function, WORDS[min(size, 8)], ("element*", "bool*", "element*", "int64*"))
-    return prepare_parts(kernel, [(n, 2 if size == 16 else 1)], None, n)
+    return prepare_parts(kernel, [(n, 2 if size == 16 else 1)], n)
 
 
 def plan_masked_select(size: int, n: int):

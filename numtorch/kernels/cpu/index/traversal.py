@@ -28,7 +28,7 @@ from ...elementtypes import itemsize
 from ...intrinsics import as_pointer, offset
 from ...loopnest import merge_neighbours
 from ...threads import get_num_threads
-from ..shared.elements import prepare_parts, shares
+from ..shared.elements import part_offsets, prepare_parts, shares
 
 FIRST, STOP, DIMS, ARRAYS, RUN, X_STEP, OTHER_STEP, HEADER = range(8)
 SIZE, LEAST, STEP, STRIDES = range(4)                    # of an index array's words
@@ -131,10 +131,10 @@ def plan_traversal(kernel_of, writes, sizes, x_strides, other_strides, run, indi
 
     work = total * (run[0] + ALONE)
     if work < 2 * GRAIN:
-        return prepare_parts(kernel, [descriptor(0, total, sizes, run)], None, work)
+        return prepare_parts(kernel, [descriptor(0, total, sizes, run)], work)
     if not writes:
         parts = shares(total, work, GRAIN, multiple=sizes[-1] if len(sizes) > 1 else 1)
-        return prepare_parts(kernel, [descriptor(start, stop, sizes, run) for start, stop in parts], [(0,) * 5] * len(parts), work)
+        return prepare_parts(kernel, [descriptor(start, stop, sizes, run) for start, stop in parts], work)
     element, index = (itemsize(pointer.rstrip("*")) for pointer in kernel.signature[:2])
     axes = [*zip(sizes, *columns[:3]), (*run, 0)]
     axis, parts = _axis_to_share(axes, work)
@@ -148,9 +148,8 @@ def plan_traversal(kernel_of, writes, sizes, x_strides, other_strides, run, indi
             of_sizes[axis] = stop - start
         rows.append(descriptor(0, prod(of_sizes), of_sizes, of_run))
     # what `more` points to is left as it is: of several index arrays, none steps along an axis in which x has a stride
-    offsets = [(start * x_stride * element, start * index_stride * index, 0, start * other_stride * element, 0)
-               for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, work)
+    offsets = part_offsets(parts, x_stride * element, index_stride * index, 0, other_stride * element, 0)
+    return prepare_parts(kernel, rows, work, offsets)
 
 
 def _form(sizes, run, index_strides):

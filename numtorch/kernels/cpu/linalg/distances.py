@@ -166,13 +166,13 @@ def _plan(dtype, rows, others, features, batches, p, every_two, columns):
         edges, size = [batches * part // parts for part in range(parts + 1)], itemsize(dtype)
         descriptors = [(0, rows, others, features, power_bits, stop - start, *tail) for start, stop in zip(edges, edges[1:])]
         starts = [tuple(start * n * size for n in (rows * features, others * features, rows * others)) for start in edges[:-1]]
-        return prepare_parts(kernel, descriptors, starts, work)
+        return prepare_parts(kernel, descriptors, work, starts)
     shares = [part / parts for part in range(parts + 1)]
     if every_two:                                        # the first rows have the most others
         shares = [1 - (1 - share) ** 0.5 for share in shares]
     edges = [int(rows * share) for share in shares]
     descriptors = [(start, stop - start, others, features, power_bits, 1, *tail) for start, stop in zip(edges, edges[1:])]
-    return prepare_parts(kernel, descriptors, [(0, 0, 0)] * parts, work)
+    return prepare_parts(kernel, descriptors, work)
 
 
 _SLOPES = {1.0: (whole_share, direction), 2.0: (share, slope), np.inf: (whole_share, direction_of_largest)}
@@ -190,7 +190,7 @@ def plan_slopes_of_every_two(dtype: str, rows: int, features: int, p: float):
     parts = max(1, min(get_num_threads(), work // GRAIN, rows))
     edges = [rows * part // parts for part in range(parts + 1)]
     descriptors = [(start, stop - start, rows, features, bits(p)) for start, stop in zip(edges, edges[1:])]
-    return prepare_parts(kernel, descriptors, [(0,) * 4] * parts, work)
+    return prepare_parts(kernel, descriptors, work)
 
 
 def plan_pairs(dtype: str, rows: int, others: int, features: int, batches: int, p: float, columns: bool = False):

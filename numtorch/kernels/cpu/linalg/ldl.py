@@ -153,7 +153,7 @@ def plan_ldl(dtype: str, matrices: int, n: int, hermitian: bool):
     Addresses: a, pivots (matrices, n) int32, info (matrices) int32: the first block that is 0, from 1, or 0.
     """
     kernel = typed(factor, dtype, ("element*", "int32*", "int32*", "int64*"), **_named(dtype, hermitian))
-    return prepare_parts(kernel, [(matrices, n)], [(0, 0, 0)], 0)
+    return prepare_parts(kernel, [(matrices, n)], 0)
 
 
 def plan_ldl_solve(dtype: str, matrices: int, n: int, k: int, hermitian: bool):
@@ -162,4 +162,4 @@ def plan_ldl_solve(dtype: str, matrices: int, n: int, k: int, hermitian: bool):
     Addresses: LD (matrices, n, n), pivots int32, b.
     """
     kernel = typed(solve, dtype, ("element*", "int32*", "element*", "int64*"), **_named(dtype, hermitian))
-    return prepare_parts(kernel, [(matrices, n, k)], [(0, 0, 0)], 0)
+    return prepare_parts(kernel, [(matrices, n, k)], 0)

@@ -9,7 +9,7 @@ from numpy import float64, int64
 
 from ...elementtypes import itemsize
 from ...intrinsics import offset
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import part_offsets, prepare_parts, shares, typed
 
 T = float64
 BLOCK = 8
@@ -118,7 +118,7 @@ def plan_order(dtype: str, matrices: int, rows: int, exchanges: int, back: bool)
     such row.
     """
     kernel = typed(order, dtype, ("element*", "int64*", "int64*", "int64*"))
-    return prepare_parts(kernel, [(matrices, rows, exchanges, back)], [(0, 0, 0)], 0)
+    return prepare_parts(kernel, [(matrices, rows, exchanges, back)], 0)
 
 
 def plan_factor(dtype: str, matrices: int, rows: int, columns: int):
@@ -132,5 +132,5 @@ def plan_factor(dtype: str, matrices: int, rows: int, columns: int):
                    size=magnitude_of_parts if dtype.startswith("complex") else magnitude)
     work, least = matrices * rows * columns * min(rows, columns), min(rows, columns)
     parts = shares(matrices, work, GRAIN)
-    offsets = [(start * rows * columns * itemsize(dtype), start * least * 4, start * 4) for start, _ in parts]
-    return prepare_parts(kernel, [(stop - start, rows, columns) for start, stop in parts], offsets, work)
+    offsets = part_offsets(parts, rows * columns * itemsize(dtype), least * 4, 4)
+    return prepare_parts(kernel, [(stop - start, rows, columns) for start, stop in parts], work, offsets)

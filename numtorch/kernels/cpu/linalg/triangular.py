@@ -10,7 +10,7 @@ from numpy import float64
 
 from ...elementtypes import itemsize
 from ...intrinsics import offset
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import part_offsets, prepare_parts, shares, typed
 from .lu import GRAIN, subtract, subtract_eight
 
 T = float64
@@ -101,5 +101,5 @@ def plan_substitute(dtype: str, matrices: int, n: int, k: int, of_a, of_x, upper
     kernel = typed(substitute, dtype, ("element*", "element*", "int64*"))
     work = matrices * n * n * k // 2
     parts = shares(matrices, work, GRAIN)
-    offsets = [(start * of_a[0] * itemsize(dtype), start * of_x[0] * itemsize(dtype)) for start, _ in parts]
-    return prepare_parts(kernel, [(stop - start, n, k, *of_a, *of_x, upper, unit) for start, stop in parts], offsets, work)
+    offsets = part_offsets(parts, of_a[0] * itemsize(dtype), of_x[0] * itemsize(dtype))
+    return prepare_parts(kernel, [(stop - start, n, k, *of_a, *of_x, upper, unit) for start, stop in parts], work, offsets)

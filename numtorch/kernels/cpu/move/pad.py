@@ -11,7 +11,7 @@ from numpy import float32, int64
 
 from ...elementtypes import itemsize, same
 from ...intrinsics import offset
-from ..shared.elements import WORDS, prepare_parts, shares, typed
+from ..shared.elements import WORDS, part_offsets, prepare_parts, shares, typed
 from .rows import move_alone, vectors
 
 T = float32                                              # what a gradient is added up in, bound by the planner
@@ -162,7 +162,7 @@ def plan_pad(mode: str, size: int, shape: tuple, strides: tuple, widths: tuple):
     work = rows * dims[0][0]
     parts = shares(rows, work, GRAIN)
     kernel = typed(pad_rows, WORDS[min(size, 8)], ("element*", "element*", "element*", "int64*"), WIDE=words, **vectors(size))
-    return prepare_parts(kernel, [_form(start, stop, words, mode, dims) for start, stop in parts], [(0, 0, 0)] * len(parts), work)
+    return prepare_parts(kernel, [_form(start, stop, words, mode, dims) for start, stop in parts], work)
 
 
 def plan_pad_grad(mode: str, dtype: str, words: int, shape: tuple, widths: tuple):
@@ -182,4 +182,4 @@ def plan_pad_grad(mode: str, dtype: str, words: int, shape: tuple, widths: tuple
     kernel = typed(pad_rows_grad, dtype, ("element*", "element*", "int64*"), WIDE=words)
     parts = shares(planes, planes * wide, GRAIN)
     return prepare_parts(kernel, [[stop - start, plane, wide, *_form(0, rows, words, mode, dims)] for start, stop in parts],
-                         [(start * wide * itemsize(dtype), start * plane * itemsize(dtype)) for start, _ in parts], planes * wide)
+                         planes * wide, part_offsets(parts, wide * itemsize(dtype), plane * itemsize(dtype)))

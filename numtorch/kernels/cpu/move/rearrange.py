@@ -6,7 +6,7 @@ from numpy import int64
 
 from ...intrinsics import as_pointer, offset
 from ...loopnest import LEAST_BYTES
-from ..shared.elements import WORDS, prepare_parts, shares, typed
+from ..shared.elements import WORDS, part_offsets, prepare_parts, shares, typed
 from .rows import QUARTER, VECTOR_LANES, lanes, move_alone, move_row, move_vector, move_words, vectors
 
 GRAIN = 10_000                   # two threads take 0.8 of the time at twice as many
@@ -196,7 +196,7 @@ def plan_join(size: int, pieces):
     longest = max(len(part) for part in parts)
     descriptors = [[len(part) // PIECE, _rows_in_turns(part, lanes(size)) if abreast else 0, *part, *[0] * (longest - len(part))]
              for part in parts]
-    return prepare_parts(kernel, descriptors, [(0, 0)] * len(descriptors), total)
+    return prepare_parts(kernel, descriptors, total)
 
 
 def _rows_in_turns(pieces, width):
@@ -218,7 +218,7 @@ def plan_roll(size: int, rows: int, n: int, shift: int):
     kernel = typed(roll_rows, WORDS[min(size, 8)], ("element*", "element*", "int64*"), **vectors(size))
     parts = shares(rows, rows * n * size * 2, LEAST_BYTES)
     descriptors = [(start, stop, n * words, shift * words) for start, stop in parts]
-    return prepare_parts(kernel, descriptors, [(0, 0)] * len(parts), rows * n)
+    return prepare_parts(kernel, descriptors, rows * n)
 
 
 def plan_triangle(size: int, matrices: int, rows: int, columns: int, diagonal: int, upper: bool):
@@ -230,8 +230,7 @@ def plan_triangle(size: int, matrices: int, rows: int, columns: int, diagonal: i
     kernel, words = _copying(triangle, size)
     work = matrices * rows * columns
     parts = shares(matrices * rows, work, GRAIN)
-    return prepare_parts(kernel, [(start, stop, rows, columns * words, words, diagonal, int(upper)) for start, stop in parts],
-                         [(0, 0)] * len(parts), work)
+    return prepare_parts(kernel, [(start, stop, rows, columns * words, words, diagonal, int(upper)) for start, stop in parts], work)
 
 
 def plan_triangle_places(rows: int, columns: int, diagonal: int, upper: bool, count: int):
@@ -241,7 +240,7 @@ def plan_triangle_places(rows: int, columns: int, diagonal: int, upper: bool, co
     Addresses: out int64 (2, count), where so many elements are on that side.
     """
     kernel = typed(triangle_places, "int64", ("int64*", "int64*"))
-    return prepare_parts(kernel, [(rows, columns, diagonal, int(upper), count)], None, count)
+    return prepare_parts(kernel, [(rows, columns, diagonal, int(upper), count)], count)
 
 
 def plan_one_hot(n: int, classes: int):
@@ -249,15 +248,15 @@ def plan_one_hot(n: int, classes: int):
     class is not in [0, classes).
     """
     parts = shares(n, n * classes * 8, LEAST_BYTES)
-    return prepare_parts(typed(one_hot, "int64", ("int64*",) * 4), [(stop - start, classes) for start, stop in parts],
-                         [(start * 8, start * classes * 8, 0) for start, _ in parts], n * classes)
+    return prepare_parts(typed(one_hot, "int64", ("int64*",) * 4), [(stop - start, classes) for start, stop in parts], n * classes,
+                         part_offsets(parts, 8, classes * 8, 0))
 
 
 def plan_total(dtype: str, n: int):
     """The sum of counts, at most 2^60; -1 where one is negative. Addresses: counts (n), total int64."""
-    return prepare_parts(typed(total_of, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
+    return prepare_parts(typed(total_of, dtype, ("element*", "int64*", "int64*")), [(n,)], n)
 
 
 def plan_repeated_positions(dtype: str, n: int):
     """Each position as often as its count says. Addresses: counts (n), none negative; out int64, as many as the counts say."""
-    return prepare_parts(typed(repeated_positions, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
+    return prepare_parts(typed(repeated_positions, dtype, ("element*", "int64*", "int64*")), [(n,)], n)

@@ -15,7 +15,7 @@ from ...intrinsics import Intrinsic, offset
 from ...loopnest import LEAST_BYTES, merge
 from ...threads import get_num_threads
 from ..pointwise.pointwise import plan_pointwise
-from ..shared.elements import WORDS, prepare_parts, shares, typed
+from ..shared.elements import WORDS, part_offsets, prepare_parts, shares, typed
 from .rows import QUARTER, VECTOR_LANES, lanes, move_long_rows, move_short_rows
 
 STEP = 2                                                 # from word to word; bound by the planner
@@ -123,10 +123,10 @@ def _plan_rows(size, extents, steps):
     if rows < 4 * get_num_threads() and n >= 1024:       # few long rows are cut
         parts = [(start * 64, stop * 64 if stop < n // 64 else n) for start, stop in shares(n // 64, work, LEAST_BYTES)]
         descriptors = [(0, rows, stop - start, 1 - stop if backward else start * step, *outer) for start, stop in parts]
-        return prepare_parts(kernel, descriptors, [(0, start * size) for start, _ in parts], work)
+        return prepare_parts(kernel, descriptors, work, part_offsets(parts, 0, size))
     parts = shares(rows, max(work, rows * 64), LEAST_BYTES)
     descriptors = [(start, stop, n, 1 - n if backward else 0, *outer) for start, stop in parts]
-    return prepare_parts(kernel, descriptors, [(0, 0)] * len(parts), work)
+    return prepare_parts(kernel, descriptors, work)
 
 
 def _rows_moved(size, step, backward, short):

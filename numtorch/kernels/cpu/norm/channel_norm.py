@@ -18,7 +18,7 @@ from ...elementtypes import itemsize, same
 from ...families.reductions import merge_moments
 from ...intrinsics import float_of, local_array, local_like, offset, select, sqrt
 from ..reduce.moments import block_columns, block_moments, contiguous_moments, merge_wide_columns, overflown
-from ..shared.elements import bits, prepare_parts, shares, typed, wide
+from ..shared.elements import bits, part_offsets, prepare_parts, shares, typed, wide
 from .norm import GRAIN
 
 T = float32
@@ -413,8 +413,8 @@ def plan_group_norm(dtype: str, batch: int, groups: int, channels: int, size: in
     n, itself = channels * size, itemsize(dtype)
     parts = shares(batch * groups, batch * groups * n, GRAIN)
     rows = [(stop - start, channels, size, groups, int(weighted), start, int(biased), bits(eps)) for start, stop in parts]
-    offsets = [(start * n * itself, 0, 0, start * n * itself, 2 * start * wide(dtype)) for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, batch * groups * n)
+    offsets = part_offsets(parts, n * itself, 0, 0, n * itself, 2 * wide(dtype))
+    return prepare_parts(kernel, rows, batch * groups * n, offsets)
 
 
 def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, size: int, weighted: bool, wants_x: bool,
@@ -434,7 +434,7 @@ def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, siz
     rows = [(stop - start, channels, size, groups, int(weighted), start, int(wants_x), int(wants_sums)) for start, stop in parts]
     offsets = [(start * n * itself, start * n * itself, 2 * start * wide(dtype), 0, start * n * itself * wants_x,
                 part * 16 * groups * channels) for part, (start, _) in enumerate(parts)]
-    return prepare_parts(kernel, rows, offsets, batch * groups * n), len(parts)
+    return prepare_parts(kernel, rows, batch * groups * n, offsets), len(parts)
 
 
 def _channel_parts(channels, work, size):
@@ -458,11 +458,11 @@ def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float
     rows = [(batch, channels, size, stop - start, int(training), int(weighted), int(biased), int(running), bits(eps), bits(share),
              start) for start, stop in parts]
     if planes:
-        offsets = [(start * size * itself, 0, 0, 0, 0, start * size * itself, 0) for start, _ in parts]
+        offsets = part_offsets(parts, size * itself, 0, 0, 0, 0, size * itself, 0)
     else:
-        offsets = [(start * size * itself, start * itself * weighted, start * itself * biased, start * itself * running,
-                    start * itself * running, start * size * itself, 2 * start * wide(dtype)) for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, work)
+        offsets = part_offsets(parts, size * itself, itself * weighted, itself * biased, itself * running, itself * running,
+                               size * itself, 2 * wide(dtype))
+    return prepare_parts(kernel, rows, work, offsets)
 
 
 def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, training: bool, weighted: bool, wants_x: bool,
@@ -481,7 +481,6 @@ def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, train
     parts = _channel_parts(channels, 2 * work, size)
     rows = [(batch, channels, size, stop - start, int(training), int(weighted), int(wants_x), int(wants_weight), int(wants_bias))
             for start, stop in parts]
-    offsets = [(start * size * itself, start * size * itself, 2 * start * wide(dtype), start * itself * weighted,
-                start * size * itself * wants_x, start * itself * wants_weight, start * itself * wants_bias)
-               for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, work)
+    offsets = part_offsets(parts, size * itself, size * itself, 2 * wide(dtype), itself * weighted, size * itself * wants_x,
+                           itself * wants_weight, itself * wants_bias)
+    return prepare_parts(kernel, rows, work, offsets)

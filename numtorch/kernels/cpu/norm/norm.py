@@ -17,7 +17,7 @@ from numpy import float32, float64
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, sqrt
 from ..reduce.moments import contiguous_moments
-from ..shared.elements import bits, prepare_parts, shares, typed, wide
+from ..shared.elements import bits, part_offsets, prepare_parts, shares, typed, wide
 
 T = float32
 W = float64
@@ -200,8 +200,8 @@ def plan_row_norm(dtype: str, rows: int, n: int, eps: float, weighted: bool, bia
     kernel = typed(norm_rows, dtype, ("element*",) * 4 + ("compute*", "int64*"), CENTRED=centred)
     parts, size = shares(rows, rows * n, GRAIN), itemsize(dtype)
     descriptors = [(stop - start, n, bits(eps), int(weighted), int(biased)) for start, stop in parts]
-    offsets = [(start * n * size, 0, 0, start * n * size, 2 * start * wide(dtype)) for start, _ in parts]
-    return prepare_parts(kernel, descriptors, offsets, rows * n)
+    offsets = part_offsets(parts, n * size, 0, 0, n * size, 2 * wide(dtype))
+    return prepare_parts(kernel, descriptors, rows * n, offsets)
 
 
 def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: bool, wants_x: bool, wants_sums: bool):
@@ -219,7 +219,7 @@ def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: b
     descriptors = [(stop - start, n, int(weighted), int(wants_x), int(wants_sums)) for start, stop in parts]
     offsets = [(start * n * size, start * n * size, 2 * start * wide(dtype), 0, start * n * size * wants_x, part * 16 * n)
                for part, (start, _) in enumerate(parts)]
-    return prepare_parts(kernel, descriptors, offsets, rows * n), len(parts)
+    return prepare_parts(kernel, descriptors, rows * n, offsets), len(parts)
 
 
 def plan_merge_sums(dtype: str, parts: int, n: int, wants_weight: bool, wants_bias: bool):
@@ -228,4 +228,4 @@ def plan_merge_sums(dtype: str, parts: int, n: int, wants_weight: bool, wants_bi
     Addresses: sums (parts, 2, n), grad_weight if `wants_weight`, grad_bias if `wants_bias`.
     """
     kernel = typed(merge_sums, dtype, ("float64*", "element*", "element*", "int64*"))
-    return prepare_parts(kernel, [(parts, n, int(wants_weight), int(wants_bias))], None, n)
+    return prepare_parts(kernel, [(parts, n, int(wants_weight), int(wants_bias))], n)

@@ -81,7 +81,7 @@ def _plan(function, dtype, batch, channels, size, window, alpha, beta, k):
     rows = [(images, channels, columns, size, window // 2, (window - 1) // 2, bits(alpha / window), bits(beta), bits(k))
             for _, images, _, columns in parts]
     starts = [(image * channels * size + column) * itemsize(dtype) for image, _, column, _ in parts]
-    return prepare_parts(kernel, rows, [(start,) * (len(kernel.signature) - 1) for start in starts], work, 4_000)
+    return prepare_parts(kernel, rows, work, [(start,) * (len(kernel.signature) - 1) for start in starts], 4_000)
 
 
 def plan_response_norm(dtype: str, batch: int, channels: int, size: int, window: int, alpha: float, beta: float, k: float):

@@ -136,7 +136,7 @@ def _plan(rows_kernel, columns_kernel, dtype, outer, R, inner, eps):
         place = start * R * inner * size if over_outer else start * size
         lengths = start * (inner if over_outer else 1) * wide(dtype)
         offsets.append((place, place, lengths) + (place,) * backward)
-    return prepare_parts(kernel, rows, offsets, work)
+    return prepare_parts(kernel, rows, work, offsets)
 
 
 def plan_unit(dtype: str, outer: int, R: int, inner: int, eps: float):

@@ -94,4 +94,4 @@ def plan_step(formula, states: int, coefficients: int, dtype: str, numels):
     names: dict = dict(W=element_type(dtype).type, formula=ScalarBody(formula, compute_type(dtype)))
     kernel = typed(_loop_of(states, coefficients), dtype, ("int64*", "float64*", "int64*"), **names)
     rows = table_parts(list(numels))
-    return prepare_parts(kernel, rows, [(0, 0)] * len(rows), sum(numels))
+    return prepare_parts(kernel, rows, sum(numels))

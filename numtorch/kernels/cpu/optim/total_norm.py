@@ -107,11 +107,11 @@ def plan_total_norm(dtype: str, numels, order: float):
     terms, joined, root = NORMS.get(order, (raised, add, any_root))
     names: dict = dict(W=element_type(dtype).type, norm_term=terms, norm_join=joined, norm_root=root,
                  NORM_FIRST=inf if order == -inf else 0.0)
-    first = prepare_parts(typed(part_norm, dtype, ("int64*", "float64*", "float64*", "int64*"), **names), rows,
-                          [(0, 0, 8 * part) for part in range(len(rows))], sum(numels))
+    first = prepare_parts(typed(part_norm, dtype, ("int64*", "float64*", "float64*", "int64*"), **names), rows, sum(numels),
+                          [(0, 0, 8 * part) for part in range(len(rows))])
     first.workspace = 8 * len(rows)
     return first, prepare_parts(typed(whole_norm, dtype, ("float64*", "float64*", "element*", "int64*"), **names), [(len(rows),)],
-                                None, 1)
+                                1)
 
 
 def plan_scale_all(dtype: str, numels):
@@ -122,4 +122,4 @@ def plan_scale_all(dtype: str, numels):
     names: dict = dict(W=element_type(dtype).type)
     kernel = typed(scale_all, dtype, ("int64*", "element*", "float64*", "int64*"), **names)
     rows = table_parts(list(numels))
-    return prepare_parts(kernel, rows, [(0, 0, 0)] * len(rows), sum(numels))
+    return prepare_parts(kernel, rows, sum(numels))

@@ -164,5 +164,5 @@ def plan_rows(passes: tuple, inputs: tuple, results: int, dtype: str, rows: int,
     sizes = [*[itemsize(d) for d in inputs], *[itemsize(dtype)] * results]
     work = int(rows * n * cost)
     parts = shares(rows, work, GRAIN)
-    return prepare_parts(compiled, [(last - first, n, *steps) for first, last in parts],
-                         [tuple([first * step * size for step, size in zip(steps, sizes)]) for first, _ in parts], work)
+    return prepare_parts(compiled, [(last - first, n, *steps) for first, last in parts], work,
+                         [tuple([first * step * size for step, size in zip(steps, sizes)]) for first, _ in parts])

@@ -72,11 +72,11 @@ def plan_total(body: ScalarBody, inputs: tuple, pattern: str, count: int, *, cos
     parts = shares(count, int(count * cost), GRAIN, BLOCK)
     one = int(np.float64(1).view(np.int64))
     if len(parts) == 1:
-        return prepare_parts(_kernel(body, inputs, pattern, dtype), [(count, divisor)], None, count * cost), None
+        return prepare_parts(_kernel(body, inputs, pattern, dtype), [(count, divisor)], count * cost), None
     rows = [(stop - start, one) for start, stop in parts]
     steps = [itemsize(name) if letter == "c" else 0 for name, letter in zip(inputs, pattern)]
     offsets = [(*[start * step for step in steps], 8 * place) for place, (start, _) in enumerate(parts)]
-    first = prepare_parts(_kernel(body, inputs, pattern, "float64"), rows, offsets, count * cost)
+    first = prepare_parts(_kernel(body, inputs, pattern, "float64"), rows, count * cost, offsets)
     first.workspace = 8 * len(parts)
     last = _kernel(_IDENTITY, ("float64",), "c", dtype)
-    return first, prepare_parts(last, [(len(parts), divisor)], None, 1)
+    return first, prepare_parts(last, [(len(parts), divisor)], 1)

@@ -9,7 +9,7 @@ from numpy import float32, int64, uint8, uint64
 
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
-from ..shared.elements import bits, prepare_parts, shares, typed
+from ..shared.elements import bits, part_offsets, prepare_parts, shares, typed
 from .philox import ELEMENTS, FIRST, LIMIT, PHILOX_LANES, philox
 
 T = float32
@@ -48,4 +48,4 @@ def plan_dropout(dtype: str, n: int, keep: float, scale: float, shift: float = 0
     parts, size = shares(n, n, GRAIN, multiple=128), itemsize(dtype)
     numbers = round(keep * 2**32), bits(scale), bits(shift), bits(dropped)
     rows = [(stop - start, first + start // 128, *numbers) for start, stop in parts]
-    return prepare_parts(kernel, rows, [(start * size, start * size, start, 0) for start, _ in parts], n)
+    return prepare_parts(kernel, rows, n, part_offsets(parts, size, size, 1, 0))

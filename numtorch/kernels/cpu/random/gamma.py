@@ -18,7 +18,7 @@ from numpy import float64
 from ...elementtypes import itemsize
 from ...intrinsics import local_array
 from ...vectormath import cos, digamma, exp, expm1, log, log1p, sqrt
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import part_offsets, prepare_parts, shares, typed
 from .philox import ELEMENTS, FIRST
 from .rejection import pair_of_fractions
 
@@ -257,8 +257,8 @@ def _plan_draw(dtype, n, form, smallest):
     compiled = typed(draw_each, "float64", (dtype + "*", dtype + "*", "int64*", "int64*"), Element=np.dtype(dtype).type, draw=form,
                      SMALLEST=smallest)
     parts, size = shares(n, n, GRAIN), itemsize(dtype)
-    return prepare_parts(compiled, [(stop - start, start) for start, stop in parts],
-                         [(start * size, start * size, 0) for start, _ in parts], n, worth_releasing=GRAIN)
+    return prepare_parts(compiled, [(stop - start, start) for start, stop in parts], n, part_offsets(parts, size, size, 0),
+                         worth_releasing=GRAIN)
 
 
 def plan_gamma(dtype: str, n: int):
@@ -281,8 +281,8 @@ def _plan_slope(kernel, dtype, n, operands):
     compiled = typed(kernel, "float64", (*[dtype + "*"] * operands, "int64*"), Element=np.dtype(dtype).type,
                      ENOUGH=1e-17 if dtype == "float64" else 1e-9)
     parts, size = shares(n, n, GRAIN // 4), itemsize(dtype)
-    return prepare_parts(compiled, [(stop - start,) for start, stop in parts],
-                         [(start * size,) * operands for start, _ in parts], n, worth_releasing=GRAIN // 4)
+    return prepare_parts(compiled, [(stop - start,) for start, stop in parts], n, part_offsets(parts, *[size] * operands),
+                         worth_releasing=GRAIN // 4)
 
 
 def plan_gamma_slope(dtype: str, n: int):

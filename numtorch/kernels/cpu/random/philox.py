@@ -16,7 +16,7 @@ from numpy import float32, int64, uint32, uint64
 from ...elementtypes import compute_type, itemsize, same
 from ...intrinsics import float_of, local_array, offset
 from ...vectormath import cos, log, sin, sqrt
-from ..shared.elements import bits, prepare_parts, shares, typed
+from ..shared.elements import bits, part_offsets, prepare_parts, shares, typed
 
 T = V = float32                  # V: what a chunk's values are before they are stored
 load = store = same
@@ -282,7 +282,7 @@ def _plan_fill(dtype, n, width, parameters, **names):
     kernel = typed(fill, dtype, ("element*", "int64*", "int64*"), WIDTH=width, **names)
     parts = shares(n, n, GRAIN, multiple=width)
     rows = [(stop - start, start // width, *parameters) for start, stop in parts]
-    return prepare_parts(kernel, rows, [(start * itemsize(dtype), 0) for start, _ in parts], n)
+    return prepare_parts(kernel, rows, n, part_offsets(parts, itemsize(dtype), 0))
 
 
 def _plan_floats(forms, dtype, n, first, second, below=False):
@@ -321,8 +321,8 @@ def plan_bernoulli_each(probability_dtype: str, dtype: str, n: int):
     kernel = typed(bernoulli_each, dtype, (probability_dtype + "*", "element*", "int64*", "int64*"), V=np.float64)
     parts = shares(n, n, GRAIN, multiple=128)
     sizes = itemsize(probability_dtype), itemsize(dtype)
-    return prepare_parts(kernel, [(stop - start, start // 128) for start, stop in parts],
-                         [(start * sizes[0], start * sizes[1], 0) for start, _ in parts], n)
+    return prepare_parts(kernel, [(stop - start, start // 128) for start, stop in parts], n,
+                         part_offsets(parts, *sizes, 0))
 
 
 def plan_randint(dtype: str, n: int, low: int, high: int):
@@ -334,7 +334,7 @@ def plan_randint(dtype: str, n: int, low: int, high: int):
 
 def plan_randperm(n: int):
     """A permutation of 0 .. n-1. Addresses: out (n) int64, state. Moves the offset by `counters_used(n, "int64")`."""
-    return prepare_parts(typed(shuffle, "int64", ("element*", "int64*", "int64*")), [(n,)], None, n)
+    return prepare_parts(typed(shuffle, "int64", ("element*", "int64*", "int64*")), [(n,)], n)
 
 
 def plan_multinomial(dtype: str, rows: int, classes: int, draws: int):
@@ -345,9 +345,9 @@ def plan_multinomial(dtype: str, rows: int, classes: int, draws: int):
     `rows * counters_used(draws, "float64")`.
     """
     kernel = typed(categorical, "float64", (dtype + "*", "int64*", "int64*", "float64*", "int64*"))
-    return prepare_parts(kernel, [(rows, classes, draws)], None, rows * (classes + draws), workspace=8 * classes)
+    return prepare_parts(kernel, [(rows, classes, draws)], rows * (classes + draws), workspace=8 * classes)
 
 
 def plan_philox(chunks: int):
     """The bare generator. Addresses: out (128 * chunks) uint64, state."""
-    return prepare_parts(typed(philox_words, "uint64", ("element*", "int64*", "int64*")), [(chunks,)], None, 128 * chunks)
+    return prepare_parts(typed(philox_words, "uint64", ("element*", "int64*", "int64*")), [(chunks,)], 128 * chunks)

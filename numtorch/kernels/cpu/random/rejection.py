@@ -13,7 +13,7 @@ from numpy import float64, uint64
 
 from ...elementtypes import itemsize
 from ...vectormath import acos, cos, exp, floor, lgamma, log, log1p, sqrt
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import part_offsets, prepare_parts, shares, typed
 from .philox import ELEMENTS, FIRST, block
 
 Element = float64
@@ -171,8 +171,8 @@ def von_mises_each(places, concentrations, out, state, descriptor):
 def _plan(kernel, dtype, n, operands):
     compiled = typed(kernel, "float64", (*[dtype + "*"] * operands, "int64*", "int64*"), Element=np.dtype(dtype).type)
     parts, size = shares(n, n, GRAIN), itemsize(dtype)
-    return prepare_parts(compiled, [(stop - start, start) for start, stop in parts],
-                         [(*[start * size] * operands, 0) for start, _ in parts], n, worth_releasing=GRAIN)
+    return prepare_parts(compiled, [(stop - start, start) for start, stop in parts], n, part_offsets(parts, *[size] * operands, 0),
+                         worth_releasing=GRAIN)
 
 
 def plan_poisson(dtype: str, n: int):

@@ -370,10 +370,10 @@ def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, threaded: boo
     parts = shares(rows, work, LOOP_GRAIN if looped else GRAIN) if threaded else [(0, rows)]
     step = hidden_size * itemsize(dtype)
     offsets = [tuple(0 if name in absent else start * width * step for name, width in arrays.items()) for start, _ in parts]
-    return prepare_parts(kernel, [(stop - start, hidden_size) for start, stop in parts], offsets, work)
+    return prepare_parts(kernel, [(stop - start, hidden_size) for start, stop in parts], work, offsets)
 
 
 def plan_sum_rows(dtype: str, rows: int, columns: int, further: bool):
     """Plan the sum of rows. Addresses: grads (rows, columns), and totals in the compute type, to which it is added if `further`."""
     kernel = typed(sum_rows, dtype, ("element*", "compute*", "int64*"))
-    return prepare_parts(kernel, [(rows, columns, int(further))], None, rows * columns)
+    return prepare_parts(kernel, [(rows, columns, int(further))], rows * columns)

@@ -14,7 +14,7 @@ from ...intrinsics import local_array, offset
 from ...threads import prepare
 from ..gemm.product import finish
 from ..micro.tile import ACCUMULATE, COLUMN_BIAS, copy_row, host_tile, multiply_tile, tile_height, transpose_tile
-from ..shared.elements import prepare_parts, shares, typed
+from ..shared.elements import part_offsets, prepare_parts, shares, typed
 
 T = float32
 load = store = same
@@ -117,7 +117,7 @@ def plan_transposed(dtype: str, rows: int, columns: int):
     kernel = typed(transpose_rows, dtype, ("element*", "element*", "int64*"), W=tile.width)
     parts = shares(columns, rows * columns, GRAIN, tile.width)
     descriptors = [(rows, stop - start, columns) for start, stop in parts]
-    return prepare_parts(kernel, descriptors, [(start * item, start * rows * item) for start, _ in parts], rows * columns)
+    return prepare_parts(kernel, descriptors, rows * columns, part_offsets(parts, item, rows * item))
 
 
 def plan_panels(dtype: str, depth: int, columns: int, strides):
@@ -130,8 +130,8 @@ def plan_panels(dtype: str, depth: int, columns: int, strides):
     parts = shares(columns, depth * columns, GRAIN, tile.columns)
     rows = [(depth, stop - start, *strides) for start, stop in parts]
     item = itemsize(dtype)
-    offsets = [(start * strides[1] * item, start * depth * item) for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, depth * columns)
+    offsets = part_offsets(parts, strides[1] * item, depth * item)
+    return prepare_parts(kernel, rows, depth * columns, offsets)
 
 
 def size_of_panels(dtype: str, depth: int, columns: int) -> int:

@@ -394,7 +394,7 @@ def _plan(kernel, dtype, outputs, outer, R, inner, reverse, cost=1):
         parts = shares(inner, work, grain, multiple=64)
         rows = [(outer, R, stop - begin, *tail) for begin, stop in parts]
         starts = [begin for begin, _ in parts]
-    return prepare_parts(kernel, rows, [tuple(start * bytes for bytes in size) for start in starts], work)
+    return prepare_parts(kernel, rows, work, [tuple(start * bytes for bytes in size) for start in starts])
 
 
 def _plan_running(step_function, start, dtype, outer, R, inner, reverse):

@@ -99,6 +99,11 @@ def image_shares(images: int, columns: int, work: int, grain: int) -> list[tuple
     return [(0, images, start, stop - start) for start, stop in shares(columns, work, grain, multiple=64)]
 
 
-def prepare_parts(kernel, rows, offsets, work, worth_releasing=30_000, workspace=0):
+def part_offsets(parts, *steps):
+    """What each part of several (start, stop) adds to its addresses, which move by so many bytes for each of what is shared."""
+    return [tuple([start * step for step in steps]) for start, _ in parts]
+
+
+def prepare_parts(kernel, rows, work, offsets=None, worth_releasing=30_000, workspace=0):
     """`prepare`, letting other Python threads run when there is more than a little work."""
     return prepare(kernel, rows, offsets, workspace=workspace, release_lock=len(rows) > 1 or work > worth_releasing)

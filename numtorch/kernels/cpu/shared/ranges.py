@@ -7,7 +7,7 @@ from ...binding import ScalarBody
 from ...elementtypes import itemsize, same
 from ...intrinsics import floor, fma
 from ...vectormath import pow as power
-from .elements import prepare_parts, shares, typed
+from .elements import part_offsets, prepare_parts, shares, typed
 
 T = V = float32
 store = same
@@ -72,7 +72,7 @@ def raise_base(base, exponents, out, descriptor):
 def plan_powers(n: int):
     """Addresses: the base (one), exponents (n), out (n), all float64."""
     kernel = typed(raise_base, "float64", ("element*",) * 3 + ("int64*",), by_squaring=_BY_SQUARING)
-    return prepare_parts(kernel, [(n,)], None, 20 * n)
+    return prepare_parts(kernel, [(n,)], 20 * n)
 
 
 # ---------------------------------------------------------------- numbers
@@ -84,5 +84,5 @@ def plan_count(dtype: str, numbers: str, n: int, half: int):
     """
     kernel = typed(count_evenly, dtype, (numbers + "*",) * 3 + ("element*", "int64*"), V=float64 if numbers == "float64" else int64)
     parts = shares(n, n, GRAIN)
-    return prepare_parts(kernel, [(stop - start, start, half, n - 1) for start, stop in parts],
-                         [(0, 0, 0, start * itemsize(dtype)) for start, _ in parts], n)
+    return prepare_parts(kernel, [(stop - start, start, half, n - 1) for start, stop in parts], n,
+                         part_offsets(parts, 0, 0, 0, itemsize(dtype)))

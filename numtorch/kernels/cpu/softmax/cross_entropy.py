@@ -16,7 +16,7 @@ from numpy import float32, float64, int64
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
 from ...vectormath import exp, log
-from ..shared.elements import bits, image_shares, prepare_parts, shares, typed, wide
+from ..shared.elements import bits, image_shares, part_offsets, prepare_parts, shares, typed, wide
 from .softmax import GRAIN, columns_shift_and_total, log_probability, row_exp_sum, row_maximum
 
 T = float32
@@ -362,7 +362,7 @@ def plan_class_loss(dtype: str, batch: int, classes: int, size: int, ignored: in
         position = image * size + column
         offsets.append(((image * classes * size + column) * itself, position * 8, 0, position * itself, position * own,
                         (2 * image * size + column) * own, 0))
-    return prepare_parts(kernel, rows, offsets, work)
+    return prepare_parts(kernel, rows, work, offsets)
 
 
 def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, smoothing: float,
@@ -384,7 +384,7 @@ def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignore
         rows.append(_class_descriptor(part, classes, size, ignored, weighted, smoothing, each, divided))
         position, scores = image * size + column, (image * classes * size + column) * itself
         offsets.append((scores, (2 * image * size + column) * own, position * 8, 0, position * itself * each, 0, scores))
-    return prepare_parts(kernel, rows, offsets, work)
+    return prepare_parts(kernel, rows, work, offsets)
 
 
 def plan_probability_loss(dtype: str, rows: int, classes: int, weighted: bool, smoothing: float):
@@ -400,9 +400,8 @@ def plan_probability_loss(dtype: str, rows: int, classes: int, weighted: bool, s
     work, itself = rows * classes, itemsize(dtype)
     parts = shares(rows, work, GRAIN)
     descriptors = [(stop - start, classes, int(weighted), bits(smoothing)) for start, stop in parts]
-    offsets = [(start * classes * itself, start * classes * itself, 0, start * itself, 3 * start * wide(dtype))
-               for start, _ in parts]
-    return prepare_parts(kernel, descriptors, offsets, work)
+    offsets = part_offsets(parts, classes * itself, classes * itself, 0, itself, 3 * wide(dtype))
+    return prepare_parts(kernel, descriptors, work, offsets)
 
 
 def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bool, smoothing: float, each: bool,
@@ -419,9 +418,8 @@ def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bo
     work, itself = rows * classes, itemsize(dtype)
     parts = shares(rows, work, GRAIN)
     descriptors = [(stop - start, classes, int(weighted), bits(smoothing), int(each), bits(divisor)) for start, stop in parts]
-    offsets = [(start * classes * itself, 3 * start * wide(dtype), start * classes * itself, 0, start * itself * each,
-                start * classes * itself) for start, _ in parts]
-    return prepare_parts(kernel, descriptors, offsets, work)
+    offsets = part_offsets(parts, classes * itself, 3 * wide(dtype), classes * itself, 0, itself * each, classes * itself)
+    return prepare_parts(kernel, descriptors, work, offsets)
 
 
 def plan_likelihood_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool):
@@ -434,7 +432,7 @@ def plan_likelihood_loss(dtype: str, batch: int, classes: int, size: int, ignore
     """
     kernel = typed(likelihood_losses, dtype, ("element*", "int64*", "element*", "element*", "compute*", "int64*", "int64*"))
     descriptor = _class_descriptor((0, batch, 0, size), classes, size, ignored, weighted, 0.0)
-    return prepare_parts(kernel, [descriptor], None, batch * size)
+    return prepare_parts(kernel, [descriptor], batch * size)
 
 
 def plan_likelihood_grad(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, each: bool, divided: bool):
@@ -453,7 +451,7 @@ def plan_likelihood_grad(dtype: str, batch: int, classes: int, size: int, ignore
         part = (start, stop - start, 0, size)
         rows.append(_class_descriptor(part, classes, size, ignored, weighted, 0.0, each, divided))
         offsets.append((start * size * 8, 0, start * size * itself * each, 0, start * classes * size * itself))
-    return prepare_parts(kernel, rows, offsets, work)
+    return prepare_parts(kernel, rows, work, offsets)
 
 
 def plan_loss_total(dtype: str, positions: int, weighted: bool, divisor: float = 1.0):
@@ -463,4 +461,4 @@ def plan_loss_total(dtype: str, positions: int, weighted: bool, divisor: float =
     Addresses: losses, weights of the compute type (read where `weighted`), total (1), divisor (1) of the compute type.
     """
     kernel = typed(loss_total, dtype, ("element*", "compute*", "element*", "compute*", "int64*"))
-    return prepare_parts(kernel, [(positions, int(weighted), bits(divisor))], None, positions)
+    return prepare_parts(kernel, [(positions, int(weighted), bits(divisor))], positions)

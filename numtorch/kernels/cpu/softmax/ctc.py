@@ -156,7 +156,7 @@ def plan_ctc_loss(dtype: str, batch: int, steps: int, classes: int, width: int, 
     parts = _descriptors(batch, steps, classes, width, blank, 0)
     offsets = [(n * classes * size, 0, n * 8, n * 8, n * 8, n * size, n * steps * width * size, n * width * 8, n * width * size)
                for _, n in parts]
-    return prepare_parts(kernel, [descriptor for descriptor, _ in parts], offsets, batch * steps * width * 20)
+    return prepare_parts(kernel, [descriptor for descriptor, _ in parts], batch * steps * width * 20, offsets)
 
 
 def plan_ctc_loss_grad(dtype: str, batch: int, steps: int, classes: int, width: int, blank: int, zero_infinity: bool):
@@ -173,4 +173,4 @@ def plan_ctc_loss_grad(dtype: str, batch: int, steps: int, classes: int, width: 
     parts = _descriptors(batch, steps, classes, width, blank, int(zero_infinity))
     offsets = [(n * classes * size, 0, n * 8, n * 8, n * 8, n * size, n * steps * width * size, n * width * 8, n * width * size,
                 2 * n * width * size, n * size, n * classes * size) for _, n in parts]
-    return prepare_parts(kernel, [descriptor for descriptor, _ in parts], offsets, batch * steps * width * 20)
+    return prepare_parts(kernel, [descriptor for descriptor, _ in parts], batch * steps * width * 20, offsets)

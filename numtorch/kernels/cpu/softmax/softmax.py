@@ -19,7 +19,7 @@ from ...elementtypes import itemsize, same
 from ...intrinsics import fabs, fmax, local_array, offset, select
 from ...vectormath import exp, log
 from ...vectormath.elementary import both
-from ..shared.elements import from_order, order_of, padded, prepare_parts, shares, typed, whole
+from ..shared.elements import from_order, order_of, padded, part_offsets, prepare_parts, shares, typed, whole
 
 T = float32
 load = store = same
@@ -440,7 +440,7 @@ def _plan(rows_kernel, columns_kernel, extents, dtype, outer, R, inner, rows_nam
         parts = shares(outer, work, GRAIN)
         rows = [(stop - start, R) for start, stop in parts]
         offsets = [tuple([start * extent * size for extent in extents]) for start, _ in parts]
-        return prepare_parts(kernel, rows, offsets, work)
+        return prepare_parts(kernel, rows, work, offsets)
     kernel = typed(columns_kernel, dtype, signature, **(columns_names or {}))
     if outer > 1 or inner < NARROW:
         fold = _fold(R, inner)
@@ -451,8 +451,8 @@ def _plan(rows_kernel, columns_kernel, extents, dtype, outer, R, inner, rows_nam
         # Threads that write lines side by side take them from each other: softmax of (32768, 100) takes 2.3 times as long by 16.
         parts = shares(inner, work, GRAIN, multiple=64 if extents[-1] == R else 16)
         rows = [(outer, R, stop - start, inner, R * inner, 1) for start, stop in parts]
-        offsets = [(start * size,) * arrays for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, work)
+        offsets = part_offsets(parts, *[size] * arrays)
+    return prepare_parts(kernel, rows, work, offsets)
 
 
 def plan_softmax(dtype: str, outer: int, R: int, inner: int):

@@ -57,4 +57,4 @@ def plan_order_rows(dtype: str, rows: int, width: int):
     Addresses: x (rows, width), order (rows) and as much scratch memory, both int64.
     """
     kernel = typed(order_rows, dtype, ("element*", "int64*", "int64*", "int64*"))
-    return prepare_parts(kernel, [(rows, width)], None, rows * max(1, rows.bit_length()) * 4)
+    return prepare_parts(kernel, [(rows, width)], rows * max(1, rows.bit_length()) * 4)

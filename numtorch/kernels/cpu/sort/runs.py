@@ -6,7 +6,7 @@ from numpy import float32, float64, int32, int64
 
 from ...elementtypes import itemsize, same
 from ...intrinsics import float_of, local_array, offset, select
-from ..shared.elements import bits, prepare_parts, shares, typed
+from ..shared.elements import bits, part_offsets, prepare_parts, shares, typed
 
 T = float32
 load = store = same
@@ -164,7 +164,7 @@ def places(boundaries, x, out, descriptor):
 # ---------------------------------------------------------------- planners
 def plan_count_runs(dtype: str, n: int):
     """How many runs of equal neighbours x has; a NaN equals nothing. Addresses: x (n), count int64."""
-    return prepare_parts(typed(count_runs, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
+    return prepare_parts(typed(count_runs, dtype, ("element*", "int64*", "int64*")), [(n,)], n)
 
 
 def plan_write_runs(dtype: str, n: int, inverse: bool, counts: bool, ordered: bool):
@@ -175,7 +175,7 @@ def plan_write_runs(dtype: str, n: int, inverse: bool, counts: bool, ordered: bo
     for may be 0.
     """
     kernel = typed(write_runs, dtype, ("element*", "int64*", "element*", "int64*", "int64*", "int64*"))
-    return prepare_parts(kernel, [(n, int(inverse), int(counts), int(ordered))], None, n)
+    return prepare_parts(kernel, [(n, int(inverse), int(counts), int(ordered))], n)
 
 
 def plan_longest_run(dtype: str, rows: int, n: int):
@@ -185,30 +185,30 @@ def plan_longest_run(dtype: str, rows: int, n: int):
     """
     kernel = typed(longest_run, dtype, ("element*", "int64*", "element*", "int64*", "int64*"))
     parts, size = shares(rows, rows * n, GRAIN), itemsize(dtype)
-    return prepare_parts(kernel, [(stop - start, n) for start, stop in parts],
-                         [(start * n * size, start * n * 8, start * size, start * 8) for start, _ in parts], rows * n)
+    return prepare_parts(kernel, [(stop - start, n) for start, stop in parts], rows * n,
+                         part_offsets(parts, n * size, n * 8, size, 8))
 
 
 def plan_limits(dtype: str, n: int):
     """The least and the greatest. Addresses: x (n > 0) of integers, two int64."""
-    return prepare_parts(typed(limits, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
+    return prepare_parts(typed(limits, dtype, ("element*", "int64*", "int64*")), [(n,)], n)
 
 
 def plan_count_integers(dtype: str, n: int, size: int):
     """How often each integer occurs. Addresses: x (n) of integers in 0 .. size-1, counts (size) int64."""
-    return prepare_parts(typed(count_integers, dtype, ("element*", "int64*", "int64*")), [(n, size)], None, n)
+    return prepare_parts(typed(count_integers, dtype, ("element*", "int64*", "int64*")), [(n, size)], n)
 
 
 def plan_count_bytes(dtype: str, n: int):
     """How often each value occurs. Addresses: x (n) of a dtype of one byte, counts (256) int64, from the least value on."""
     kernel = typed(count_bytes, "uint8", ("element*", "int64*", "int64*"))
-    return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], None, n)
+    return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], n)
 
 
 def plan_rank_bytes(dtype: str, n: int):
     """out[i] = ranks[x[i]]. Addresses: x (n) of a dtype of one byte, ranks (256) int64, from the least value on, out (n) int64."""
     kernel = typed(rank_bytes, "uint8", ("element*", "int64*", "int64*", "int64*"))
-    return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], None, n)
+    return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], n)
 
 
 def plan_add_weights(dtype: str, kind: str, n: int, size: int):
@@ -217,7 +217,7 @@ def plan_add_weights(dtype: str, kind: str, n: int, size: int):
     Addresses: x (n) of integers in 0 .. size-1, weights (n) and sums (size), both of the float type `kind`.
     """
     kernel = typed(add_weights, dtype, ("element*", kind + "*", kind + "*", "int64*"), C=float32 if kind == "float32" else float64)
-    return prepare_parts(kernel, [(n, size)], None, n)
+    return prepare_parts(kernel, [(n, size)], n)
 
 
 def plan_count_bins(dtype: str, n: int, bins: int, low: float, high: float):
@@ -227,7 +227,7 @@ def plan_count_bins(dtype: str, n: int, bins: int, low: float, high: float):
     Addresses: x (n), out (bins), both of a float dtype.
     """
     kernel = typed(count_bins, dtype, ("element*", "element*", "int64*"))
-    return prepare_parts(kernel, [(n, bins, bits(low), bits(high))], None, n)
+    return prepare_parts(kernel, [(n, bins, bits(low), bits(high))], n)
 
 
 def plan_places(dtype: str, rows: int, n: int, m: int, shared: bool, right: bool, int32_out: bool):
@@ -241,8 +241,7 @@ def plan_places(dtype: str, rows: int, n: int, m: int, shared: bool, right: bool
     work = rows * n * max(1, m.bit_length()) * 2
     if rows > 1 and not shared:
         parts = shares(rows, work, 30_000)
-        return prepare_parts(kernel, [(stop - start, n, m, m) for start, stop in parts],
-                             [(start * m * size, start * n * size, start * n * wide) for start, _ in parts], work)
+        return prepare_parts(kernel, [(stop - start, n, m, m) for start, stop in parts], work,
+                             part_offsets(parts, m * size, n * size, n * wide))
     parts = shares(rows * n, work, 30_000)
-    return prepare_parts(kernel, [(1, stop - start, m, 0) for start, stop in parts],
-                         [(0, start * size, start * wide) for start, _ in parts], work)
+    return prepare_parts(kernel, [(1, stop - start, m, 0) for start, stop in parts], work, part_offsets(parts, 0, size, wide))

@@ -360,5 +360,5 @@ def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = Fal
     rows = [(count, R, inner, columns, mask) for count, columns, *_ in parts]
     starts = [row * R * inner + column for *_, row, column in parts]
     offsets = [(start * size, start * size, start * 8) for start in starts]
-    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=3_000,
+    return prepare_parts(kernel, rows, outer * R * inner, offsets, worth_releasing=3_000,
                          workspace=max(scratch_bytes(R, inner, 3 * R, size), line_bytes(R, digits)))

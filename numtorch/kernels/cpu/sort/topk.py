@@ -293,7 +293,7 @@ def _plan(function, dtype, outer, R, inner, k, words, tail):
         out = row * k * inner + column
         offsets.append(((row * R * inner + column) * size, out * size, out * 8))
     workspace = max(scratch_bytes(R, inner, words, size), line_bytes(R, digits) if function is kth else 0)
-    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=5_000, workspace=workspace)
+    return prepare_parts(kernel, rows, outer * R * inner, offsets, worth_releasing=5_000, workspace=workspace)
 
 
 def plan_topk(dtype: str, outer: int, R: int, inner: int, k: int, descending: bool = True):

@@ -81,7 +81,7 @@ def plan_keys(n: int, steps):
     parts = shares(n, 2 * n, GRAIN)
     kernel = typed(write_keys, "int64", ("int64*", "int64*", "int64*", "int64*"))
     rows = [(start, stop, n, len(steps), part, *steps) for part, (start, stop) in enumerate(parts)]
-    return prepare_parts(kernel, rows, [(0, 0, 0)] * len(parts), 2 * n), len(parts)
+    return prepare_parts(kernel, rows, 2 * n), len(parts)
 
 
 def plan_sum_segments(dtype: str, segments: int, n: int, width: int):
@@ -91,16 +91,16 @@ def plan_sum_segments(dtype: str, segments: int, n: int, width: int):
     """
     kernel = typed(sum_segments, dtype, ("element*", "int64*", "int64*", "element*", "int64*"))
     parts = shares(segments, n * width, GRAIN)
-    return prepare_parts(kernel, [(start, stop, segments, n, width) for start, stop in parts], [(0,) * 4] * len(parts), n * width)
+    return prepare_parts(kernel, [(start, stop, segments, n, width) for start, stop in parts], n * width)
 
 
 def plan_pointers(n: int, rows: int):
     """pointers[r] = how many row numbers are below r. Addresses: row numbers (n) int64 in order, pointers (rows + 1) int64."""
-    return prepare_parts(typed(write_pointers, "int64", ("int64*", "int64*", "int64*")), [(n, rows)], None, n + rows)
+    return prepare_parts(typed(write_pointers, "int64", ("int64*", "int64*", "int64*")), [(n, rows)], n + rows)
 
 
 def plan_rows(n: int, rows: int):
     """The row of each element, from where rows begin. Addresses: pointers (rows + 1) int64, row numbers (n) int64."""
     parts = shares(rows, n + rows, GRAIN)
     return prepare_parts(typed(write_rows, "int64", ("int64*", "int64*", "int64*")), [(start, stop) for start, stop in parts],
-                         [(0, 0)] * len(parts), n + rows)
+                         n + rows)

@@ -118,8 +118,7 @@ def plan_multiply_rows(dtype: str, index_dtype: str, edges, width: int, step: in
     signature = ("int64*", index_dtype + "*", "element*", "element*", "element*", "int64*")
     kernel = multiply_vector if width == 1 and vectors else multiply_rows if vectors else multiply_rows_plainly
     parts = list(zip(edges[:-1], edges[1:]))
-    return prepare_parts(typed(kernel, dtype, signature), [(start, stop, width, step) for start, stop in parts],
-                         [(0,) * 5] * len(parts), nnz * width)
+    return prepare_parts(typed(kernel, dtype, signature), [(start, stop, width, step) for start, stop in parts], nnz * width)
 
 
 def plan_sample_products(dtype: str, parts, length: int, a_step: int, b_step: int):
@@ -131,5 +130,4 @@ def plan_sample_products(dtype: str, parts, length: int, a_step: int, b_step: in
         parts: pairs of the first element of a part and the one behind its last.
     """
     kernel = typed(sample_products, dtype, ("int64*", "int64*", "element*", "element*", "element*", "int64*"))
-    return prepare_parts(kernel, [(start, stop, length, a_step, b_step) for start, stop in parts], [(0,) * 5] * len(parts),
-                         parts[-1][1] * length)
+    return prepare_parts(kernel, [(start, stop, length, a_step, b_step) for start, stop in parts], parts[-1][1] * length)
